@@ -1,0 +1,44 @@
+# Compiler settings shared by every target, and the one function that declares a library of ours.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(fmt REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Boost 1.74 REQUIRED COMPONENTS iostreams)
+find_package(Threads REQUIRED)
+
+add_library(kvsim_options INTERFACE)
+target_compile_options(kvsim_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+  -ffp-contract=off) # one rounding per operation: results agree between optimisation levels
+# g++ 12 reports overlapping memcpy inside std::string's operator+ where there is none (GCC bug 105651, fixed in 13).
+target_compile_options(kvsim_options INTERFACE
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+if(KVSIM_FUZZERS)
+  target_compile_options(kvsim_options INTERFACE -fsanitize=fuzzer-no-link) # coverage in the libraries too
+endif()
+if(KVSIM_SANITIZE)
+  target_compile_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE})
+endif()
+
+# kvsim_library(NAME SOURCES ... LINKS ...): a static library whose headers are included as "folder/header.h"
+# relative to the repository's top.
+function(kvsim_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE kvsim_options ${ARG_PRIVATE_LINKS})
+endfunction()

@@ -1,0 +1,57 @@
+// Writes the timeline as Chrome trace-event JSON, which opens in Perfetto (ui.perfetto.dev) and chrome://tracing. It is
+// streamed: memory does not grow with the length of the run.
+// Source: "Trace Event Format", Google, 2016; Perfetto's documentation, "Chrome JSON format".
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "sim/engine/trace.h"
+
+namespace kvsim::engine {
+
+/// The timeline could not be written (a full disk, a folder that does not exist).
+class TraceWriteError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class TraceCompression {
+  from_name,  ///< gzip if the name ends in ".gz"
+  none,
+  gzip
+};
+
+/// A group becomes a process, a track a thread, a slice a complete event ("X") whose `args` hold the request and the
+/// value, a counter a counter event ("C"). Times are microseconds with three decimals: nanoseconds, exactly.
+class ChromeTrace final : public TraceSink {
+ public:
+  /// Creates or overwrites `path`; throws TraceWriteError if that fails.
+  explicit ChromeTrace(const std::string& path, TraceCompression compression = TraceCompression::from_name);
+  /// Writes plain JSON to `out`, which must outlive the trace.
+  explicit ChromeTrace(std::ostream& out);
+  /// Closes the JSON if close() did not, but cannot report a failure.
+  ~ChromeTrace() override;
+  ChromeTrace(const ChromeTrace&) = delete;
+  ChromeTrace& operator=(const ChromeTrace&) = delete;
+
+  int add_track(std::string_view group, std::string_view name) override;
+  int add_counter(std::string_view group, std::string_view name) override;
+  void slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner, double value) override;
+  void counter(int counter, SimTime at, double value) override;
+
+  /// Completes the JSON and flushes it. Throws TraceWriteError if anything since the start could not be written.
+  /// Nothing may be traced afterwards; closing again does nothing.
+  void close();
+
+ private:
+  struct State;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kvsim::engine

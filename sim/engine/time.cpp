@@ -1,0 +1,38 @@
+#include "sim/engine/time.h"
+
+#include <cmath>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::engine {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+
+// Of a whole number of nanoseconds held in a double.
+Duration saturated(double ns) {
+  constexpr double limit = 9223372036854775808.0;  // 2^63, the first value beyond the type
+  if (ns >= limit) return {std::numeric_limits<std::int64_t>::max()};
+  if (ns < -limit) return {std::numeric_limits<std::int64_t>::min()};
+  return {static_cast<std::int64_t>(ns)};
+}
+
+}  // namespace
+
+Duration from_seconds(double seconds) {
+  KVSIM_ALWAYS(!std::isnan(seconds), "a duration must be a number");
+  return saturated(std::round(seconds * ns_per_s));
+}
+
+Duration from_seconds_ceil(double seconds) {
+  KVSIM_ALWAYS(!std::isnan(seconds), "a duration must be a number");
+  const double nearest = std::round(seconds * ns_per_s);
+  if (nearest / ns_per_s == seconds) return saturated(nearest);
+  // The product is rounded: where it fell on a whole number from above, what was cut off still needs a nanosecond.
+  const double product = seconds * ns_per_s;
+  const double cut_off = std::fma(seconds, ns_per_s, -product);
+  const double above = std::ceil(product);
+  return saturated(above == product && cut_off > 0 ? above + 1 : above);
+}
+
+}  // namespace kvsim::engine

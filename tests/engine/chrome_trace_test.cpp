@@ -1,0 +1,258 @@
+#include "sim/engine/chrome_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim/engine/invariant.h"
+#include "sim/engine/link.h"
+#include "sim/engine/memory_pool.h"
+#include "sim/engine/random.h"
+
+using namespace kvsim::engine;
+using nlohmann::json;
+
+namespace {
+
+// The last event of a trace that `write` filled.
+json last_event(const std::function<void(ChromeTrace&)>& write) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  write(trace);
+  trace.close();
+  return json::parse(out.str()).at("traceEvents").back();
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& suffix)
+      : path_(std::filesystem::temp_directory_path() /
+              ("kvsim_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name() + suffix)) {}
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Random traffic over every kind of link and a memory pool.
+void trace_a_run(TraceSink& trace) {
+  Simulator simulator;
+  std::vector<std::unique_ptr<Link>> links;
+  for (const auto discipline : {LinkDiscipline::serialised, LinkDiscipline::priority, LinkDiscipline::fair_share}) {
+    links.push_back(make_link(simulator,
+                              {.name = "link " + std::to_string(links.size()),
+                               .bytes_per_s = 1e9,
+                               .latency = {5},
+                               .setup = {2},
+                               .discipline = discipline},
+                              &trace));
+  }
+  MemoryPool pool(simulator, "hbm", 1'000'000, &trace);
+  RandomStream random(1, "traffic");
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    simulator.run_until(simulator.now() + Duration{static_cast<std::int64_t>(random.below(100))});
+    for (const auto& link : links) {
+      const TransferId id =
+          link->submit({.bytes = static_cast<std::int64_t>(random.below(200)), .owner = i, .kind = "reload"});
+      if (random.below(10) == 0) link->cancel(id);
+    }
+    EXPECT_TRUE(pool.try_reserve(10));
+  }
+  simulator.run();
+}
+
+}  // namespace
+
+TEST(ChromeTrace, aSliceIsACompleteEventInMicroseconds) {
+  const json event = last_event([](ChromeTrace& trace) {
+    const int track = trace.add_track("gpu", "compute");
+    trace.slice(track, "decode", {1'234'567}, {1'234'568}, 17, 2.5);
+  });
+  EXPECT_EQ(event.at("ph"), "X");
+  EXPECT_EQ(event.at("name"), "decode");
+  EXPECT_EQ(event.at("ts"), 1234.567);
+  EXPECT_EQ(event.at("dur"), 0.001);
+  EXPECT_EQ(event.at("args"), json({{"request", 17}, {"value", 2.5}}));
+}
+
+TEST(ChromeTrace, nanosecondsAreExactAfterACentury) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  trace.slice(trace.add_track("g", "t"), "x", {3'155'760'000'123'456'789}, {3'155'760'000'123'456'789}, 0, 0);
+  trace.close();
+  EXPECT_NE(out.str().find("\"ts\":3155760000123456.789,"), std::string::npos);
+}
+
+TEST(ChromeTrace, anEventWithoutOwnerNamesNoRequestAndNotANumberIsNull) {
+  const json event = last_event([](ChromeTrace& trace) {
+    trace.slice(trace.add_track("g", "t"), "x", {0}, {1}, TraceSink::no_owner, std::nan(""));
+  });
+  EXPECT_EQ(event.at("args"), json({{"value", nullptr}}));
+}
+
+TEST(ChromeTrace, aCounterIsAStepCurve) {
+  const json event =
+      last_event([](ChromeTrace& trace) { trace.counter(trace.add_counter("memory", "hbm"), {2000}, 0.1); });
+  EXPECT_EQ(event.at("ph"), "C");
+  EXPECT_EQ(event.at("name"), "hbm");
+  EXPECT_EQ(event.at("ts"), 2);
+  EXPECT_EQ(event.at("args").at("value"), 0.1);
+}
+
+TEST(ChromeTrace, groupsAreProcessesAndTracksThreads) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  trace.add_track("gpu", "compute");
+  trace.add_track("links", "pcie");
+  trace.add_track("gpu", "copy");
+  trace.close();
+  std::map<int, std::string> processes;
+  std::map<std::string, std::string> group_of;
+  const json parsed = json::parse(out.str());
+  for (const json& event : parsed.at("traceEvents")) {
+    ASSERT_EQ(event.at("ph"), "M");
+    const std::string name = event.at("args").at("name");
+    if (event.at("name") == "process_name") processes[event.at("pid")] = name;
+    if (event.at("name") == "thread_name") group_of[name] = processes.at(event.at("pid"));
+  }
+  EXPECT_EQ(processes.size(), 2U);
+  EXPECT_EQ(group_of, (std::map<std::string, std::string>{{"compute", "gpu"}, {"pcie", "links"}, {"copy", "gpu"}}));
+}
+
+TEST(ChromeTrace, namesAreEscapedAndBytesThatAreNotTextReplaced) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"a\"b\\c\n\x01", "a\"b\\c\n\x01"},
+      {"caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80"},
+      {"bad \xff\xc3", "bad \xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // a surrogate
+      {"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"}};
+  for (const auto& written : cases) {
+    const json event =
+        last_event([&](ChromeTrace& trace) { trace.slice(trace.add_track("g", "t"), written.first, {0}, {1}, 0, 0); });
+    EXPECT_EQ(event.at("name"), written.second);
+  }
+}
+
+TEST(ChromeTrace, slicesOfARunDoNotOverlapOnTheirTrack) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  trace_a_run(trace);
+  trace.close();
+  std::map<std::tuple<int, int>, std::vector<std::pair<std::int64_t, std::int64_t>>> tracks;  // begin, end in ns
+  const json parsed = json::parse(out.str());
+  for (const json& event : parsed.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const std::int64_t begin = std::llround(event.at("ts").get<double>() * 1000);
+    const std::int64_t length = std::llround(event.at("dur").get<double>() * 1000);
+    tracks[{event.at("pid"), event.at("tid")}].emplace_back(begin, begin + length);
+  }
+  std::size_t slices = 0;
+  for (auto& [track, of] : tracks) {
+    std::sort(of.begin(), of.end());
+    for (std::size_t i = 1; i < of.size(); ++i) EXPECT_LE(of[i - 1].second, of[i].first);
+    slices += of.size();
+  }
+  EXPECT_GT(tracks.size(), 3U);  // the shared link needs several
+  EXPECT_GT(slices, 700U);
+}
+
+TEST(ChromeTrace, tracingChangesNothingAboutTheRun) {
+  std::ostringstream first;
+  std::ostringstream second;
+  for (std::ostringstream* out : {&first, &second}) {
+    ChromeTrace trace(*out);
+    trace_a_run(trace);
+  }
+  EXPECT_EQ(first.str(), second.str());
+}
+
+TEST(ChromeTrace, theDestructorLeavesValidJson) {
+  std::ostringstream out;
+  { ChromeTrace(out).add_track("g", "t"); }
+  EXPECT_TRUE(json::accept(out.str()));
+  std::ostringstream empty;
+  { ChromeTrace trace(empty); }
+  EXPECT_TRUE(json::accept(empty.str()));
+}
+
+TEST(ChromeTrace, memoryDoesNotGrowWithTheRun) {
+  // What was traced has left for the stream before the trace is closed.
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  const int track = trace.add_track("g", "t");
+  for (int i = 0; i < 100'000; ++i) trace.slice(track, "step", {i}, {i + 1}, 0, 0);
+  const auto before = static_cast<std::size_t>(out.tellp());
+  trace.close();
+  EXPECT_LT(static_cast<std::size_t>(out.tellp()) - before, std::size_t{1} << 17);
+}
+
+TEST(ChromeTrace, aNameInGzIsCompressedAndReadsBack) {
+  std::ostringstream plain;
+  ChromeTrace to_stream(plain);
+  trace_a_run(to_stream);
+  to_stream.close();
+  const TemporaryFile file(".json.gz");
+  ChromeTrace to_file(file.path());
+  trace_a_run(to_file);
+  to_file.close();
+  std::ifstream raw(file.path(), std::ios::binary);
+  boost::iostreams::filtering_istream in;
+  in.push(boost::iostreams::gzip_decompressor());
+  in.push(raw);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(text, plain.str());
+  EXPECT_LT(std::filesystem::file_size(file.path()), plain.str().size() / 4);
+}
+
+TEST(ChromeTrace, aPlainFileHoldsThePlainText) {
+  const TemporaryFile file(".json");
+  { ChromeTrace(file.path()).add_track("g", "t"); }
+  std::ifstream in(file.path());
+  EXPECT_EQ(json::parse(in).at("traceEvents").size(), 2U);
+}
+
+TEST(ChromeTrace, aFullDiskIsReportedAtClose) {
+  for (const auto compression : {TraceCompression::none, TraceCompression::gzip}) {
+    ChromeTrace trace("/dev/full", compression);
+    trace.add_track("g", "t");
+    EXPECT_THROW(trace.close(), TraceWriteError);
+    EXPECT_NO_THROW(trace.close());  // said once
+  }
+  ChromeTrace unclosed("/dev/full");  // a destructor must not throw
+}
+
+TEST(ChromeTrace, aFullDiskDuringALongCompressedTraceIsReportedToo) {
+  ChromeTrace trace("/dev/full", TraceCompression::gzip);
+  const int track = trace.add_track("g", "t");
+  RandomStream random(1, "noise");
+  for (int i = 0; i < 100'000; ++i) trace.slice(track, "step", {i}, {i + 1}, random.next_u64(), random.normal());
+  EXPECT_THROW(trace.close(), TraceWriteError);
+}
+
+TEST(ChromeTrace, aFileThatCannotBeCreatedIsReportedAtOnce) {
+  EXPECT_THROW(ChromeTrace("/no/such/folder/trace.json"), TraceWriteError);
+}
+
+TEST(ChromeTrace, tracingAfterCloseIsAnError) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  const int track = trace.add_track("g", "t");
+  EXPECT_THROW(trace.slice(track, "x", {2}, {1}, 0, 0), InvariantViolation);
+  trace.close();
+  EXPECT_THROW(trace.slice(track, "x", {1}, {2}, 0, 0), InvariantViolation);
+}

@@ -1,0 +1,102 @@
+#include "sim/engine/simulator.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "sim/engine/invariant.h"
+#include "tests/engine/allocation_count.h"
+
+using namespace kvsim::engine;
+
+namespace {
+
+class Clockwork {
+ public:
+  void note(std::uint64_t number) { seen.push_back(number); }
+  void stop() { simulator.stop(); }
+  void repeat(std::uint64_t times) {
+    if (times > 0) simulator.schedule_in({10}, Callback::to<&Clockwork::repeat>(this, times - 1));
+  }
+  static void fail() { throw std::runtime_error("from an event"); }
+  void go_back() { simulator.schedule_at({simulator.now().ns - 1}, at(0)); }
+
+  Callback at(std::uint64_t number) { return Callback::to<&Clockwork::note>(this, number); }
+
+  Simulator simulator;
+  std::vector<std::uint64_t> seen;
+};
+
+}  // namespace
+
+TEST(Simulator, eventsRunInOrderAndMoveTheClock) {
+  Clockwork c;
+  c.simulator.schedule_at({20}, c.at(2));
+  c.simulator.schedule_at({10}, c.at(1));
+  c.simulator.schedule_at({20}, c.at(3));
+  c.simulator.run();
+  EXPECT_EQ(c.seen, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(c.simulator.now().ns, 20);
+  EXPECT_EQ(c.simulator.events_executed(), 3U);
+}
+
+TEST(Simulator, runUntilIncludesItsEndAndSetsTheClockThere) {
+  Clockwork c;
+  for (const std::int64_t t : {10, 20, 21}) c.simulator.schedule_at({t}, c.at(static_cast<std::uint64_t>(t)));
+  c.simulator.run_until({20});
+  EXPECT_EQ(c.seen, (std::vector<std::uint64_t>{10, 20}));
+  EXPECT_EQ(c.simulator.now().ns, 20);
+  c.simulator.run_until({100});
+  EXPECT_EQ(c.simulator.now().ns, 100);
+}
+
+TEST(Simulator, stopEndsTheRunAfterTheEventUnderWayAndItCanResume) {
+  Clockwork c;
+  c.simulator.schedule_at({1}, Callback::to<&Clockwork::stop>(&c));
+  c.simulator.schedule_at({1}, c.at(1));
+  c.simulator.run_until({50});
+  EXPECT_TRUE(c.simulator.stopped());
+  EXPECT_EQ(c.simulator.now().ns, 1);
+  EXPECT_TRUE(c.seen.empty());
+  c.simulator.run();
+  EXPECT_FALSE(c.simulator.stopped());
+  EXPECT_EQ(c.seen, (std::vector<std::uint64_t>{1}));
+}
+
+TEST(Simulator, anEventInThePastEndsTheRunWithAnError) {
+  Clockwork c;
+  c.simulator.schedule_at({5}, Callback::to<&Clockwork::go_back>(&c));
+  EXPECT_THROW(c.simulator.run(), InvariantViolation);
+  EXPECT_THROW(c.simulator.run_until({4}), InvariantViolation);
+}
+
+TEST(Simulator, anExceptionFromAnEventLeavesTheRestPending) {
+  Clockwork c;
+  c.simulator.schedule_at({1}, {[](void*, std::uint64_t) { Clockwork::fail(); }, nullptr, 0});
+  c.simulator.schedule_at({2}, c.at(2));
+  EXPECT_THROW(c.simulator.run(), std::runtime_error);
+  EXPECT_EQ(c.simulator.pending(), 1U);
+  c.simulator.run();
+  EXPECT_EQ(c.seen, (std::vector<std::uint64_t>{2}));
+}
+
+TEST(Simulator, aCancelledEventDoesNotRunAndARunOneCannotBeCancelled) {
+  Clockwork c;
+  const EventHandle first = c.simulator.schedule_in({1}, c.at(1));
+  const EventHandle second = c.simulator.schedule_in({2}, c.at(2));
+  EXPECT_TRUE(c.simulator.cancel(first));
+  c.simulator.run();
+  EXPECT_FALSE(c.simulator.cancel(second));
+  EXPECT_EQ(c.seen, (std::vector<std::uint64_t>{2}));
+}
+
+TEST(Simulator, runningEventsDoesNotAllocate) {
+  Clockwork c;
+  for (int i = 0; i < 10; ++i) c.repeat(100);
+  c.simulator.run();
+  for (int i = 0; i < 10; ++i) c.repeat(10'000);
+  const std::size_t before = allocation_count();
+  c.simulator.run();
+  EXPECT_EQ(allocation_count(), before);
+}
