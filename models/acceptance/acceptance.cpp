@@ -1,0 +1,123 @@
+#include "models/acceptance/acceptance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace kvsim::models {
+namespace {
+
+double checked_agreement(double a) {
+  if (!(a > 0.0) || a > 1.0) throw std::invalid_argument("agreement must lie in (0, 1]");
+  return a;
+}
+
+std::vector<double> geometric_survival(double a, std::size_t count) {
+  std::vector<double> s(count, 1.0);
+  for (std::size_t i = 1; i < count; ++i) s[i] = s[i - 1] * a;
+  return s;
+}
+
+/// E[a^i] for a ~ Beta(p, q): product of (p + k)/(p + q + k).
+std::vector<double> beta_survival(double p, double q, std::size_t count) {
+  std::vector<double> s(count, 1.0);
+  for (std::size_t i = 1; i < count; ++i) {
+    const auto k = static_cast<double>(i - 1);
+    s[i] = s[i - 1] * (p + k) / (p + q + k);
+  }
+  return s;
+}
+
+/// A(x) by linear interpolation through (0, 0) and the points, beyond the last with its last slope; then S from the
+/// differences, clamped to [0, 1] and made non-increasing.
+std::vector<double> curve_survival(const std::vector<AcceptancePoint>& points, std::size_t count) {
+  if (points.empty()) throw std::invalid_argument("an acceptance curve needs at least one point");
+  std::vector<double> s(count, 1.0);
+  std::size_t next = 0;
+  double x0 = 0, y0 = 0, slope = 1;
+  for (std::size_t i = 1; i < count; ++i) {
+    const auto x = static_cast<double>(i);
+    if (next < points.size() && x > x0) {
+      const auto x1 = static_cast<double>(points[next].draft_length);
+      slope = (points[next].accepted - y0) / (x1 - x0);
+    }
+    s[i] = std::min(s[i - 1], std::clamp(slope, 0.0, 1.0));
+    if (next < points.size() && static_cast<std::int64_t>(i) == points[next].draft_length) {
+      x0 = x;
+      y0 = points[next].accepted;
+      ++next;
+    }
+  }
+  return s;
+}
+
+std::vector<double> recorded_survival(const std::vector<std::int64_t>& lengths, std::size_t count) {
+  if (lengths.empty()) throw std::invalid_argument("a record of accepted lengths needs at least one length");
+  std::vector<double> s(count, 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto reached = std::count_if(lengths.begin(), lengths.end(),
+                                       [i](std::int64_t l) { return l >= static_cast<std::int64_t>(i); });
+    s[i] = static_cast<double>(reached) / static_cast<double>(lengths.size());
+  }
+  return s;
+}
+
+}  // namespace
+
+AcceptanceModel::AcceptanceModel(const AcceptanceSpec& spec, double compressor_agreement, std::int64_t max_draft_length)
+    : kind_(spec.kind) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(max_draft_length, 0)) + 1;
+  switch (spec.kind) {
+    case AcceptanceKind::compressor:
+      survival_ = geometric_survival(checked_agreement(compressor_agreement), count);
+      break;
+    case AcceptanceKind::constant:
+      survival_ = geometric_survival(checked_agreement(spec.agreement), count);
+      break;
+    case AcceptanceKind::step_kl:
+      survival_ = geometric_survival(checked_agreement(std::exp(-spec.step_kl_nats)), count);
+      break;
+    case AcceptanceKind::curve:
+      survival_ = curve_survival(spec.points, count);
+      break;
+    case AcceptanceKind::heterogeneous:
+      if (!(spec.agreement > 0 && spec.agreement < 1 && spec.concentration > 0)) {
+        throw std::invalid_argument("a heterogeneous agreement needs a mean in (0, 1) and a concentration above 0");
+      }
+      beta_a_ = spec.agreement * spec.concentration;
+      beta_b_ = (1.0 - spec.agreement) * spec.concentration;
+      survival_ = beta_survival(beta_a_, beta_b_, count);
+      break;
+    case AcceptanceKind::recorded:
+      survival_ = recorded_survival(spec.lengths, count);
+      break;
+  }
+  sums_.assign(count, 0.0);
+  for (std::size_t i = 1; i < count; ++i) sums_[i] = sums_[i - 1] + survival_[i];
+}
+
+double AcceptanceModel::survival(std::int64_t i) const {
+  return survival_.at(static_cast<std::size_t>(i));
+}
+
+double AcceptanceModel::expected_accepted(std::int64_t x) const {
+  return sums_.at(static_cast<std::size_t>(x));
+}
+
+std::int64_t AcceptanceModel::accepted(std::int64_t x, double u, const RequestAcceptance& request) const {
+  if (x <= 0) return 0;
+  if (heterogeneous()) {
+    if (request.agreement >= 1.0 || u <= 0.0) return x;
+    if (request.agreement <= 0.0) return 0;
+    const double reached = std::log(u) / std::log(request.agreement);  // u < a^i  <=>  i < ln u / ln a
+    if (reached > static_cast<double>(x)) return x;
+    return std::min<std::int64_t>(x, std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil(reached)) - 1));
+  }
+  // survival_ is non-increasing: count the i in 1..x with S(i) > u.
+  const auto begin = survival_.begin() + 1;
+  const auto end = survival_.begin() + 1 + std::min<std::int64_t>(x, static_cast<std::int64_t>(survival_.size()) - 1);
+  const auto it = std::partition_point(begin, end, [u](double s) { return s > u; });
+  return it - begin;
+}
+
+}  // namespace kvsim::models

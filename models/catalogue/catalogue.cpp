@@ -1,0 +1,240 @@
+#include "models/catalogue/catalogue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/compression/compressor_schema.h"
+#include "models/hardware/gpu_schema.h"
+#include "models/hardware/link_schema.h"
+#include "models/kernels/profile_schema.h"
+#include "models/llm/llm_schema.h"
+#include "models/schema/error.h"
+#include "models/schema/overrides.h"
+#include "models/schema/spelling.h"
+#include "models/schema/yaml_reader.h"
+
+namespace kvsim::models {
+namespace {
+
+using schema::ConfigNode;
+using schema::InputError;
+using schema::Origin;
+
+std::string path_of(EntryKind kind, std::string_view name) {
+  return fmt::format("{}.{}", plural(kind), name);
+}
+
+template <class Map>
+std::vector<std::string> keys_of(const Map& map) {
+  std::vector<std::string> keys;
+  keys.reserve(map.size());
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
+/// `changes` over `base`, the result called `name`.
+ConfigNode derived(const ConfigNode& base, const ConfigNode& changes, const ConfigNode& name) {
+  ConfigNode entry = ConfigNode::map(changes.origin());
+  entry.append("name", name, name.origin());
+  const ConfigNode merged = schema::merge(base, changes);
+  for (const auto& [key, value, key_origin] : merged.entries()) {
+    if (key != "base" && key != "name") entry.append(key, value, key_origin);
+  }
+  return entry;
+}
+
+/// The text of an entry's `base`.
+const ConfigNode& base_of(const ConfigNode& entry, std::string_view path) {
+  const ConfigNode& base = *entry.find("base");
+  if (!base.is_scalar()) {
+    throw InputError(base.origin(), fmt::format("{}.base", path),
+                     fmt::format("expected the name of an entry, found {}", base.describe()));
+  }
+  return base;
+}
+
+std::string unknown_name(EntryKind kind, std::string_view name, const std::vector<std::string>& names) {
+  const std::string near = schema::nearest(name, names);
+  const std::string hint = near.empty() ? std::string() : fmt::format(" did you mean \"{}\"?", near);
+  return fmt::format("unknown {} \"{}\";{} `kvsim list {}` names them all", singular(kind), name, hint, plural(kind));
+}
+
+}  // namespace
+
+void Catalogue::insert(EntryKind kind, const ConfigNode::Entry& entry, bool override_allowed) {
+  const std::string path = path_of(kind, entry.key);
+  if (!entry.value.is_map()) {
+    throw InputError(
+        entry.value.is_null() ? entry.key_origin : entry.value.origin(), path,
+        fmt::format("expected a map with the keys of {}, found {}", singular(kind), entry.value.describe()));
+  }
+  if (const ConfigNode* name = entry.value.find("name"); name != nullptr && name->text() != entry.key) {
+    throw InputError(name->origin(), path, "an entry's name is its key, expected no other \"name\" in it");
+  }
+  Entries& entries = entries_[kind];
+  const auto existing = entries.find(entry.key);
+  if (existing == entries.end()) {
+    entries.emplace(entry.key, Entry{entry.value, {}, entry.key_origin});
+    return;
+  }
+  const bool changes_itself = entry.value.find("base") != nullptr && base_of(entry.value, path).text() == entry.key;
+  if (changes_itself) {
+    ConfigNode changes = entry.value;
+    changes.erase("base");
+    ConfigNode merged = schema::merge(existing->second.written, changes);
+    existing->second = {std::move(merged), {}, entry.key_origin};
+  } else if (override_allowed) {
+    existing->second = {entry.value, {}, entry.key_origin};
+  } else {
+    throw InputError(entry.key_origin, path,
+                     fmt::format("exists already ({}); give it another name, or change it with \"base: {}\", or write "
+                                 "\"override: true\" at the top of the file",
+                                 existing->second.origin.str(), entry.key));
+  }
+}
+
+void Catalogue::resolve_all() {
+  for (auto& [kind, entries] : entries_) {
+    std::vector<std::string> chain;
+    const auto resolve_entry = [&, kind = kind, &entries = entries](const auto& self, const std::string& name) -> void {
+      Entry& entry = entries.find(name)->second;
+      if (!entry.resolved.is_null()) return;
+      const std::string path = path_of(kind, name);
+      const ConfigNode called = ConfigNode::scalar(name, true, entry.origin);
+      if (entry.written.find("base") == nullptr) {
+        entry.resolved = derived(ConfigNode::map(), entry.written, called);
+        return;
+      }
+      const ConfigNode& base = base_of(entry.written, path);
+      const auto found = entries.find(base.text());
+      if (found == entries.end() || base.text() == name) {
+        throw InputError(base.origin(), path + ".base", unknown_name(kind, base.text(), keys_of(entries)));
+      }
+      chain.push_back(name);
+      if (std::find(chain.begin(), chain.end(), base.text()) != chain.end()) {
+        throw InputError(base.origin(), path + ".base",
+                         fmt::format("the bases form a circle: {} -> {}", fmt::join(chain, " -> "), base.text()));
+      }
+      self(self, base.text());
+      chain.pop_back();
+      entry.resolved = derived(found->second.resolved, entry.written, called);
+    };
+    for (const std::string& name : keys_of(entries)) resolve_entry(resolve_entry, name);
+  }
+}
+
+void Catalogue::add(std::span<const ConfigNode> documents, bool check) {
+  Catalogue next = *this;
+  std::vector<std::pair<EntryKind, std::string>> added;
+  for (const ConfigNode& document : documents) {
+    if (!document.is_map()) {
+      throw InputError(document.origin(), fmt::format("expected a map of catalogues, found {}", document.describe()));
+    }
+    const ConfigNode* override_node = document.find("override");
+    const bool override_allowed =
+        override_node != nullptr && std::get<bool>(schema::boolean().read(*override_node, "override"));
+    for (const auto& section : document.entries()) {
+      if (section.key == "override") continue;
+      const auto kind = std::find_if(all_entry_kinds.begin(), all_entry_kinds.end(),
+                                     [&](EntryKind k) { return plural(k) == section.key; });
+      if (kind == all_entry_kinds.end()) {
+        std::vector<std::string> known{"override"};
+        for (const EntryKind k : all_entry_kinds) known.emplace_back(plural(k));
+        throw InputError(section.key_origin,
+                         fmt::format("unknown catalogue \"{}\"{}", section.key, schema::suggest(section.key, known)));
+      }
+      if (!section.value.is_map()) {
+        throw InputError(section.value.origin(), section.key,
+                         fmt::format("expected a map of entries, found {}", section.value.describe()));
+      }
+      for (const auto& entry : section.value.entries()) {
+        next.insert(*kind, entry, override_allowed);
+        added.emplace_back(*kind, entry.key);
+      }
+    }
+  }
+  // A changed entry changes those that have it as base.
+  for (auto& [kind, entries] : next.entries_) {
+    for (auto& [name, entry] : entries) entry.resolved = {};
+  }
+  next.resolve_all();
+  if (check) {
+    for (const auto& [kind, name] : added) check_entry(kind, next.find(kind, name), path_of(kind, name));
+  }
+  *this = std::move(next);
+}
+
+void Catalogue::add_files(std::span<const std::string> paths) {
+  std::vector<ConfigNode> documents;
+  for (const std::string& path : paths) documents.push_back(schema::read_yaml_file(path));
+  add(documents);
+}
+
+bool Catalogue::contains(EntryKind kind, std::string_view name) const {
+  const auto entries = entries_.find(kind);
+  return entries != entries_.end() && entries->second.find(name) != entries->second.end();
+}
+
+const ConfigNode& Catalogue::find(EntryKind kind, std::string_view name, const Origin& asked_at,
+                                  std::string_view path) const {
+  const auto entries = entries_.find(kind);
+  if (entries != entries_.end()) {
+    const auto found = entries->second.find(name);
+    if (found != entries->second.end()) return found->second.resolved;
+  }
+  const auto names = entries == entries_.end() ? std::vector<std::string>() : keys_of(entries->second);
+  throw InputError(asked_at, path, unknown_name(kind, name, names));
+}
+
+std::vector<Catalogue::Line> Catalogue::list(EntryKind kind) const {
+  std::vector<Line> lines;
+  const auto entries = entries_.find(kind);
+  if (entries == entries_.end()) return lines;
+  for (const auto& [name, entry] : entries->second) {
+    const ConfigNode* description = entry.resolved.find("description");
+    lines.push_back({name, description ? description->text() : std::string(), entry.origin});
+  }
+  return lines;
+}
+
+GpuSpec Catalogue::gpu(std::string_view name, const Origin& asked_at) const {
+  return gpu_schema().parse(find(EntryKind::gpu, name, asked_at), {path_of(EntryKind::gpu, name), this});
+}
+
+LinkSpec Catalogue::link(std::string_view name, const Origin& asked_at) const {
+  return link_schema().parse(find(EntryKind::link, name, asked_at), {path_of(EntryKind::link, name), this});
+}
+
+LlmSpec Catalogue::model(std::string_view name, const Origin& asked_at) const {
+  return llm_schema().parse(find(EntryKind::model, name, asked_at), {path_of(EntryKind::model, name), this});
+}
+
+CompressorSpec Catalogue::compressor(std::string_view name, const Origin& asked_at) const {
+  return compressor_schema().parse(find(EntryKind::compressor, name, asked_at),
+                                   {path_of(EntryKind::compressor, name), this});
+}
+
+KernelProfile Catalogue::profile(std::string_view name, const Origin& asked_at) const {
+  return profile_schema().parse(find(EntryKind::profile, name, asked_at), {path_of(EntryKind::profile, name), this});
+}
+
+ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& reference, std::string_view path) const {
+  const EntryKind kind = entry_kind(catalogue);
+  if (reference.is_scalar()) return find(kind, reference.text(), reference.origin(), path);
+  if (!reference.is_map()) {
+    throw InputError(reference.origin(), path,
+                     fmt::format("expected the name of a {} or a map, found {}", catalogue, reference.describe()));
+  }
+  const ConfigNode* name = reference.find("name");
+  if (reference.find("base") == nullptr) {
+    return derived(ConfigNode::map(), reference, name ? *name : ConfigNode::scalar("inline", true, reference.origin()));
+  }
+  const ConfigNode& base = base_of(reference, path);
+  const ConfigNode& entry = find(kind, base.text(), base.origin(), fmt::format("{}.base", path));
+  return derived(entry, reference, name ? *name : ConfigNode::scalar(base.text() + " (changed)", true, base.origin()));
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,85 @@
+// Named entries that scenarios refer to: GPUs, links, models, compressors, profiles. Built from YAML files inside the
+// binary, to which users add files of their own. A file is a map of kinds to maps of entries:
+//
+//   gpus:
+//     my-card: {base: h100-sxm, memory: 141 GB}   # an entry may begin as another one and change what it names
+//   override: true                                # allows names that exist already; without it they are errors
+//
+// An entry whose base is its own name changes the existing entry and needs no `override`. Changes follow the rules of
+// schema::merge: a figure with its source is replaced whole.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/catalogue/entry_kind.h"
+#include "models/compression/compressor_spec.h"
+#include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/llm/llm_spec.h"
+#include "models/schema/config_node.h"
+#include "models/schema/parse_context.h"
+
+namespace kvsim::models {
+
+class Catalogue : public schema::ReferenceResolver {
+ public:
+  /// Nothing in it.
+  Catalogue() = default;
+
+  /// What the binary carries.
+  static Catalogue built_in();
+
+  /// Adds the entries of files that were read, all at once, so that an entry may have its base in any of them. Throws
+  /// InputError for unknown kinds, names that exist already, unknown bases and cycles of bases; with `check` also for
+  /// entries that their schema refuses. After an exception the catalogue is as before.
+  void add(std::span<const schema::ConfigNode> documents, bool check = true);
+
+  /// Reads and adds files.
+  void add_files(std::span<const std::string> paths);
+
+  /// The entry with its bases applied and its `name` as first key. `asked_at` is where the name was written: an unknown
+  /// one is an InputError there, with the nearest name.
+  [[nodiscard]] const schema::ConfigNode& find(EntryKind kind, std::string_view name,
+                                               const schema::Origin& asked_at = {}, std::string_view path = {}) const;
+  [[nodiscard]] bool contains(EntryKind kind, std::string_view name) const;
+
+  struct Line {
+    std::string name;
+    std::string description;
+    schema::Origin origin;  ///< of the name in its file
+  };
+  /// Every entry of a kind, by name.
+  [[nodiscard]] std::vector<Line> list(EntryKind kind) const;
+
+  /// An entry as its struct; throws InputError like find.
+  [[nodiscard]] GpuSpec gpu(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] LinkSpec link(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] LlmSpec model(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] CompressorSpec compressor(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] KernelProfile profile(std::string_view name, const schema::Origin& asked_at = {}) const;
+
+  /// For schemas' reference fields. An entry changed in place is named "x (changed)", one written inline "inline",
+  /// unless it has a `name` of its own.
+  [[nodiscard]] schema::ConfigNode resolve(std::string_view catalogue, const schema::ConfigNode& reference,
+                                           std::string_view path) const override;
+
+ private:
+  struct Entry {
+    schema::ConfigNode written;   ///< as in the file, `base` included
+    schema::ConfigNode resolved;  ///< with bases applied and `name`
+    schema::Origin origin;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  void insert(EntryKind kind, const schema::ConfigNode::Entry& entry, bool override_allowed);
+  void resolve_all();
+
+  std::map<EntryKind, Entries> entries_;
+};
+
+}  // namespace kvsim::models

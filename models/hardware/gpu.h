@@ -1,0 +1,26 @@
+// One GPU as its datasheet has it. How much of these peaks kernels reach is the profile's business (models/kernels).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+using schema::Sourced;
+
+struct GpuSpec {
+  std::string name;
+  std::string description;
+  Sourced<std::int64_t> memory_bytes;  ///< HBM (or GDDR) capacity of one GPU
+  Sourced<double> memory_bytes_per_s;  ///< peak memory bandwidth
+  Sourced<double> bf16_flops_per_s;    ///< peak dense tensor-core rate, bf16 with fp32 accumulation
+  Sourced<double> fp8_flops_per_s;     ///< peak dense rate in fp8; 0 where the GPU has no fp8 units
+  Sourced<double> price_per_hour;      ///< USD per GPU-hour; 0: not given
+  std::string host_link;               ///< default link to host memory, a name in the link catalogue
+  std::string peer_link;               ///< default link between GPUs of one replica, a name in the link catalogue
+  std::string profile;                 ///< default kernel profile, a name in the profile catalogue
+};
+
+}  // namespace kvsim::models

@@ -1,0 +1,111 @@
+#include "models/kernels/step_time.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace kvsim::models {
+namespace {
+
+constexpr double kActivationBytes = 2;     // bf16 activations are what an all-reduce carries
+constexpr double kAllReducesPerLayer = 2;  // after attention and after the feed-forward block
+
+/// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
+/// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
+/// layer, the LM head.
+double linear_calls_per_pass(const LlmSpec& m) {
+  const bool mla = m.attention == AttentionKind::mla;
+  const auto moe = static_cast<double>(m.moe.experts > 0 ? m.layers - m.moe.dense_layers : 0);
+  const double attention = mla ? 4 : 2;
+  const double moe_block = 3.0 + (m.moe.shared_experts > 0 ? 2.0 : 0.0);
+  return static_cast<double>(m.layers) * attention + (static_cast<double>(m.layers) - moe) * 2.0 + moe * moe_block +
+         1.0;
+}
+
+}  // namespace
+
+StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
+                     std::int64_t tensor_parallel)
+    : model_(model), profile_(profile), gpus_(static_cast<double>(tensor_parallel)) {
+  memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
+  const bool fp8 = model.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
+  flops_per_s_ = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  kv_share_ = model.kv_copies(tensor_parallel) / gpus_;
+  linear_calls_ = linear_calls_per_pass(model);
+  head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
+  body_flops_ = model.linear_flops_per_token() - head_flops_;
+  dense_weight_bytes_ = model.weight_bytes_read(1);
+  attention_flops_ = model.attention_flops_per_pair();
+  if (tensor_parallel > 1) {
+    peer_bytes_per_s_ = peer.read_bytes_per_s.value;
+    peer_latency_s_ = peer.latency_s.value;
+    for (std::size_t i = 0; i < profile_.all_reduce.size(); ++i) {
+      if (profile_.all_reduce[i].gpus == tensor_parallel) {
+        has_table_ = true;
+        table_index_ = i;
+      }
+    }
+    if (!has_table_) {
+      fallbacks_.push_back(
+          fmt::format("profile {} has no all-reduce figures for {} GPUs: ring estimate 2 (n - 1) latency + 2 (n - 1)/n "
+                      "bytes/BW over {}",
+                      profile_.name, tensor_parallel, peer.name));
+    }
+  }
+  if (profile.measured_on.empty() || profile.measured_on == "none") {
+    fallbacks_.push_back(
+        fmt::format("profile {} was measured on no machine: its efficiencies are generic or assumed", profile.name));
+  } else if (profile.measured_on != gpu.name) {
+    fallbacks_.push_back(
+        fmt::format("profile {} was measured on {}, used on {}: efficiencies carried over, peaks from the datasheet",
+                    profile.name, profile.measured_on, gpu.name));
+  }
+}
+
+StepTimer::Roofline StepTimer::roofline(double bytes_s, double flops_s) {
+  return bytes_s >= flops_s ? Roofline{bytes_s, true} : Roofline{flops_s, false};
+}
+
+double StepTimer::all_reduce_s(double bytes) const {
+  if (has_table_) return profile_.all_reduce[table_index_].at(bytes);
+  return 2.0 * (gpus_ - 1.0) * peer_latency_s_ + 2.0 * (gpus_ - 1.0) / gpus_ * bytes / peer_bytes_per_s_;
+}
+
+void StepTimer::add_attention(const AttentionWork& work, StepTime& time) const {
+  if (work.query_tokens <= 0) return;
+  const double attended = work.pairs / work.query_tokens;
+  const double bytes_s =
+      work.kv_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
+  const double flops_s =
+      work.pairs * attention_flops_ / gpus_ / (profile_.attention_compute_efficiency.at(attended) * flops_per_s_);
+  const Roofline r = roofline(bytes_s, flops_s);
+  time.attention_s += profile_.attention_t0_s.value * static_cast<double>(model_.layers) + r.seconds;
+  (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+}
+
+StepTime StepTimer::time(const StepWork& work) const {
+  StepTime t;
+  t.overhead_s = work.extra_gpu_s;
+  const double tokens = work.tokens();
+  if (tokens > 0) {
+    const double weights = model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
+    const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
+    const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
+    const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * flops_per_s_);
+    const Roofline linear = roofline(bytes_s, flops_s);
+    t.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
+    (linear.memory_bound ? t.hbm_bound_s : t.compute_bound_s) += linear.seconds;
+    add_attention(work.decode, t);
+    add_attention(work.verify, t);
+    add_attention(work.prefill, t);
+    if (gpus_ > 1) {
+      const double bytes = tokens * static_cast<double>(model_.hidden) * kActivationBytes;
+      t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
+    }
+    t.overhead_s += profile_.iteration_overhead_s.value;
+  }
+  t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;
+  return t;
+}
+
+}  // namespace kvsim::models

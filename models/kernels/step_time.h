@@ -1,0 +1,85 @@
+// Where the time of a step is decided: what one forward pass computes and reads goes in, seconds come out, operator by
+// operator (calibration spec, "Model").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/llm/llm_spec.h"
+
+namespace kvsim::models {
+
+/// Attention of one kind within a step, summed over its requests. Bytes are the model's (one copy, all layers);
+/// sharding is the timer's business.
+struct AttentionWork {
+  double query_tokens = 0;
+  double kv_bytes = 0;  ///< KV read, in bytes as stored (times the kernel-time factor where it is compressed)
+  double pairs = 0;     ///< sum over query tokens of the KV tokens each attends to
+};
+
+/// One forward pass of the batch.
+struct StepWork {
+  AttentionWork decode;     ///< one query token a request: decoding and drafting
+  AttentionWork verify;     ///< x + 1 query tokens over a full KV
+  AttentionWork prefill;    ///< chunks of prompts
+  double logit_tokens = 0;  ///< positions whose logits are computed (LM head)
+  double extra_gpu_s = 0;   ///< further kernels of this step, for example compression
+
+  [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
+};
+
+/// A step's time and what it was spent on; the parts add up to total_s.
+struct StepTime {
+  double total_s = 0;
+  double linear_s = 0;
+  double attention_s = 0;
+  double all_reduce_s = 0;
+  double overhead_s = 0;       ///< launch, scheduling, sampling, extra kernels
+  double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
+  double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
+};
+
+class StepTimer {
+ public:
+  /// `peer` is the link between the GPUs of a tensor-parallel group; unused for tensor_parallel = 1.
+  StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
+            std::int64_t tensor_parallel);
+
+  /// t = t0 + max(bytes / (eta BW), flops / (eta FLOPS)) per operator, summed. All GPUs of the group work alike, so
+  /// this is the time of each. A step without tokens takes extra_gpu_s.
+  [[nodiscard]] StepTime time(const StepWork& work) const;
+
+  /// Which figures were replaced by a fall-back, in words, for reports. Empty when none was.
+  [[nodiscard]] const std::vector<std::string>& fallbacks() const { return fallbacks_; }
+
+ private:
+  struct Roofline {
+    double seconds;
+    bool memory_bound;
+  };
+  [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
+  void add_attention(const AttentionWork& work, StepTime& time) const;
+  [[nodiscard]] double all_reduce_s(double bytes) const;
+
+  LlmSpec model_;
+  KernelProfile profile_;
+  std::size_t table_index_ = 0;
+  bool has_table_ = false;
+  double gpus_ = 1;
+  double memory_bytes_per_s_ = 0;
+  double flops_per_s_ = 0;
+  double peer_bytes_per_s_ = 0;
+  double peer_latency_s_ = 0;
+  double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
+  double linear_calls_ = 0;        // per forward pass
+  double head_flops_ = 0;          // LM head, per logit token
+  double body_flops_ = 0;          // all other linear layers, per token
+  double dense_weight_bytes_ = 0;  // read by every pass of a dense model
+  double attention_flops_ = 0;
+  std::vector<std::string> fallbacks_;
+};
+
+}  // namespace kvsim::models

@@ -1,0 +1,83 @@
+// The architecture of a decoder-only transformer, as its published configuration states it, and what follows from it:
+// bytes of weights, bytes of KV per token, FLOPs. Nothing here knows a GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+enum class AttentionKind {
+  gqa,  ///< grouped-query attention; multi-head (kv_heads = heads) and multi-query (kv_heads = 1) are its ends
+  mla   ///< multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): one compressed latent per token
+};
+
+/// Dimensions of multi-head latent attention; zero where the model has none.
+struct MlaShape {
+  std::int64_t q_lora_rank = 0;
+  std::int64_t kv_lora_rank = 0;
+  std::int64_t qk_nope_head_dim = 0;
+  std::int64_t qk_rope_head_dim = 0;
+  std::int64_t v_head_dim = 0;
+};
+
+/// Mixture of experts; experts = 0 where the model is dense.
+struct MoeShape {
+  std::int64_t experts = 0;              ///< routed experts per MoE layer
+  std::int64_t experts_per_token = 0;    ///< routed experts each token uses
+  std::int64_t shared_experts = 0;       ///< experts every token uses
+  std::int64_t expert_intermediate = 0;  ///< hidden width of one expert
+  std::int64_t dense_layers = 0;         ///< leading layers with an ordinary feed-forward block
+};
+
+struct LlmSpec {
+  std::string name;
+  std::string description;
+  schema::Source source;  ///< where the architecture is published
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t intermediate = 0;  ///< width of the gated feed-forward block (three matrices)
+  std::int64_t vocabulary = 0;
+  bool tied_embeddings = false;  ///< the LM head is the embedding table
+  bool qkv_bias = false;
+  bool qk_norm = false;
+  std::int64_t max_context = 0;  ///< tokens, prompt and output together
+  AttentionKind attention = AttentionKind::gqa;
+  MlaShape mla;
+  MoeShape moe;
+  double weight_bytes_per_parameter = 2.0;  ///< bf16: 2, fp8: 1
+  double kv_bytes_per_element = 2.0;        ///< bf16: 2, fp8: 1
+  std::int64_t weight_bytes_override = 0;   ///< > 0: use this for weights instead of deriving it
+
+  // Derived quantities (llm_spec.cpp).
+
+  /// All parameters, embeddings and LM head included.
+  [[nodiscard]] std::int64_t parameters() const;
+  /// Parameters that one token's forward pass multiplies with (no embedding look-up; LM head included).
+  [[nodiscard]] std::int64_t active_parameters() const;
+  /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, or the override.
+  [[nodiscard]] std::int64_t weight_bytes() const;
+  /// Bytes of weights that a forward pass over `tokens` tokens reads: all of a dense model but the embedding table
+  /// (tied: it is read as the LM head); of an MoE layer the expected distinct experts,
+  /// E (1 - (1 - k/E)^n) for n tokens routed independently and evenly.
+  [[nodiscard]] double weight_bytes_read(double tokens) const;
+  /// Expected distinct routed experts that n tokens touch in one MoE layer: E (1 - (1 - k/E)^n). 0 if dense.
+  [[nodiscard]] double experts_touched(double tokens) const;
+  /// Bytes of KV of one token over all layers: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA.
+  [[nodiscard]] std::int64_t kv_bytes_per_token() const;
+  /// How many copies of the KV a tensor-parallel group of `tensor_parallel` GPUs holds together: KV heads shard until
+  /// each GPU has one, then they are replicated; a latent (MLA) is on every GPU.
+  [[nodiscard]] double kv_copies(std::int64_t tensor_parallel) const;
+  /// FLOPs of the linear layers per token: 2 per active parameter.
+  [[nodiscard]] double linear_flops_per_token() const;
+  /// FLOPs of attention per (query token, key token) pair over all layers: 4 L H d for GQA (scores and values, 2 each);
+  /// 2 L H (2 r_kv + d_rope) for MLA in its absorbed form.
+  [[nodiscard]] double attention_flops_per_pair() const;
+};
+
+}  // namespace kvsim::models

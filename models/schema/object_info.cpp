@@ -1,0 +1,155 @@
+#include "models/schema/object_info.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/schema/spelling.h"
+
+namespace kvsim::schema {
+namespace {
+
+std::vector<std::string> key_names(const ObjectInfo& info) {
+  std::vector<std::string> names;
+  for (const FieldInfo& field : info.fields) names.push_back(field.name);
+  return names;
+}
+
+std::string list_of(const std::vector<std::string>& keys) {
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+void check_groups(const ObjectInfo& info, const ConfigNode& node, const ParseContext& context) {
+  for (const KeyGroup& group : info.groups) {
+    const ConfigNode::Entry* first = nullptr;
+    for (const auto& entry : node.entries()) {
+      if (std::find(group.keys.begin(), group.keys.end(), entry.key) == group.keys.end()) continue;
+      if (first != nullptr) {
+        throw InputError(entry.key_origin, context.path,
+                         fmt::format("\"{}\" and \"{}\" exclude each other, expected {} one of {}", first->key,
+                                     entry.key, group.one_is_required ? "exactly" : "at most", list_of(group.keys)));
+      }
+      first = &entry;
+    }
+    if (first == nullptr && group.one_is_required) {
+      throw InputError(node.origin(), context.path, fmt::format("expected exactly one of {}", list_of(group.keys)));
+    }
+  }
+}
+
+}  // namespace
+
+void Reporter::fail(std::string_view key, std::string_view message) const {
+  std::string_view written = key;
+  const ConfigNode* at = node_.find_path(written);
+  while (at == nullptr) {
+    const auto dot = written.rfind('.');
+    written = dot == std::string_view::npos ? std::string_view() : written.substr(0, dot);
+    at = written.empty() ? &node_ : node_.find_path(written);
+  }
+  throw InputError(at->origin(), key.empty() ? context_.path : context_.join(key), message);
+}
+
+std::string FieldInfo::expected() const {
+  const std::string one = form == Form::object      ? "a map"
+                          : form == Form::reference ? fmt::format("the name of a {} or a map", catalogue)
+                                                    : scalar.expected();
+  return list ? "a list, each item " + one : one;
+}
+
+const FieldInfo* ObjectInfo::find(std::string_view field) const {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const FieldInfo& f) { return f.name == field; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+bool ObjectInfo::in_group(std::string_view field) const {
+  return std::any_of(groups.begin(), groups.end(), [&](const KeyGroup& group) {
+    return std::find(group.keys.begin(), group.keys.end(), field) != group.keys.end();
+  });
+}
+
+bool ObjectInfo::needs_input() const {
+  return std::any_of(fields.begin(), fields.end(), [](const FieldInfo& f) { return f.required; }) ||
+         std::any_of(groups.begin(), groups.end(), [](const KeyGroup& g) { return g.one_is_required; });
+}
+
+void check_table(const ObjectInfo& info) {
+  std::set<std::string_view> names;
+  for (const FieldInfo& field : info.fields) {
+    if (!names.insert(field.name).second) throw std::logic_error(info.name + ": field " + field.name + " twice");
+  }
+  for (const KeyGroup& group : info.groups) {
+    for (const std::string& key : group.keys) {
+      if (!names.contains(key)) throw std::logic_error(info.name + ": group of unknown field " + key);
+    }
+  }
+  if (!info.shorthand.empty() && !names.contains(info.shorthand)) {
+    throw std::logic_error(info.name + ": shorthand for unknown field " + info.shorthand);
+  }
+}
+
+std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const ConfigNode& node,
+                                            const ParseContext& context) {
+  check_table(info);
+  std::vector<const ConfigNode*> nodes(info.fields.size(), nullptr);
+  const auto index_of = [&](std::string_view key, bool set_on_command_line = false) {
+    // `--set context.cv=1` turns the shorthand `context: 8k tokens` into {base: 8k tokens, cv: 1}.
+    const bool rewritten =
+        key == "base" && set_on_command_line && !info.shorthand.empty() && info.find("base") == nullptr;
+    const FieldInfo* field = info.find(rewritten ? info.shorthand : key);
+    return field == nullptr ? info.fields.size() : static_cast<std::size_t>(field - info.fields.data());
+  };
+
+  const bool short_form = !info.shorthand.empty() && (node.is_scalar() || node.is_sequence());
+  if (!node.is_map() && !short_form) {
+    throw InputError(node.origin(), context.path,
+                     fmt::format("expected a map with the keys of {}, found {}", info.name, node.describe()));
+  }
+  if (short_form) nodes[index_of(info.shorthand)] = &node;
+  for (const auto& entry : node.entries()) {
+    const std::size_t index = index_of(entry.key, entry.key_origin.line() == 0);
+    if (index == info.fields.size()) {
+      throw InputError(
+          entry.key_origin, context.path,
+          fmt::format("unknown key \"{}\" of {}{}", entry.key, info.name, suggest(entry.key, key_names(info))));
+    }
+    if (entry.value.is_null()) {
+      throw InputError(entry.key_origin, context.join(entry.key),
+                       fmt::format("has no value, expected {}", info.fields[index].expected()));
+    }
+    if (nodes[index] != nullptr) {
+      throw InputError(entry.key_origin, context.join(info.fields[index].name), "is given twice");
+    }
+    nodes[index] = &entry.value;
+  }
+  if (!short_form) check_groups(info, node, context);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const FieldInfo& field = info.fields[i];
+    if (nodes[i] == nullptr && field.required) {
+      throw InputError(node.origin(), context.path,
+                       fmt::format("missing key \"{}\" of {}, expected {}", field.name, info.name, field.expected()));
+    }
+  }
+  return nodes;
+}
+
+const std::vector<ConfigNode>& match_list(const FieldInfo& field, const ConfigNode& node, const ParseContext& context) {
+  if (!node.is_sequence()) {
+    throw InputError(node.origin(), context.path,
+                     fmt::format("expected {}, found {}", field.expected(), node.describe()));
+  }
+  const std::size_t count = node.items().size();
+  if (count < field.size.at_least || count > field.size.at_most) {
+    const bool few = count < field.size.at_least;
+    const std::size_t bound = few ? field.size.at_least : field.size.at_most;
+    throw InputError(
+        node.origin(), context.path,
+        fmt::format("expected at {} {} item{}, found {}", few ? "least" : "most", bound, bound == 1 ? "" : "s", count));
+  }
+  return node.items();
+}
+
+}  // namespace kvsim::schema

@@ -1,0 +1,179 @@
+// The field table of one struct: name, unit, range, default and sentence of every key, declared once. The same table
+// parses a ConfigNode strictly, writes the struct back with its defaults, and describes itself to JSON Schema and to
+// the reference pages. A table reads like the documentation it becomes:
+//
+//   ObjectSchema<GpuSpec> s("gpu", "One GPU as its datasheet has it.");
+//   s.required("memory", &GpuSpec::memory_bytes, bytes().positive(), "HBM capacity of one GPU");
+//   s.optional("price", &GpuSpec::price, price().non_negative(), "rent of one GPU");  // default: GpuSpec{}.price
+//
+// A field is reached by a member pointer or, deeper in, by a generic lambda: [](auto& x) -> auto& { return x.a.b; }.
+// Scalar members may be bool, integers, floating point, std::string, enumerations, Sourced<> or std::optional<> of
+// these. A plain member whose default the field would refuse (0 where > 0 is asked) means "not given" by it.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "models/schema/markdown.h"
+#include "models/schema/member_value.h"
+#include "models/schema/object_info.h"
+#include "models/schema/parse_context.h"
+
+namespace kvsim::schema {
+
+template <class T>
+class ObjectSchema {
+ public:
+  using Check = std::function<void(const T&, const Reporter&)>;
+
+  /// `defaults` holds what fields that are left out get.
+  ObjectSchema(std::string name, std::string description, T defaults = T{})
+      : defaults_(std::make_shared<const T>(std::move(defaults))) {
+    info_.name = std::move(name);
+    info_.description = std::move(description);
+  }
+
+  /// A scalar that must be given.
+  template <class Access>
+  ObjectSchema& required(const char* name, Access access, const ScalarSpec& spec, const char* description) {
+    return scalar(name, std::move(access), spec, Presence::required, description);
+  }
+
+  /// A scalar that may be left out; its default is what the member holds in the schema's defaults.
+  template <class Access>
+  ObjectSchema& optional(const char* name, Access access, const ScalarSpec& spec, const char* description) {
+    return scalar(name, std::move(access), spec, Presence::optional, description);
+  }
+
+  /// A nested map; the member is a U or an std::optional<U>. A map that is given is read over the nested schema's
+  /// defaults, one that is left out leaves the member at its default. With an access that returns the whole of T, the
+  /// nested keys set members of T itself.
+  template <class Access, class U>
+  ObjectSchema& object(const char* name, Access access, const ObjectSchema<U>& schema, Presence presence,
+                       const char* description) {
+    return nested(name, std::move(access), schema, Form::object, {}, presence, description);
+  }
+
+  /// A catalogue entry: its name, {base: name, changes...} or the whole entry inline. `catalogue` is the kind of entry.
+  template <class Access, class U>
+  ObjectSchema& reference(const char* name, Access access, const char* catalogue, const ObjectSchema<U>& schema,
+                          Presence presence, const char* description) {
+    return nested(name, std::move(access), schema, Form::reference, catalogue, presence, description);
+  }
+
+  /// A list of scalars; the member is a std::vector.
+  template <class Access>
+  ObjectSchema& list(const char* name, Access access, const ScalarSpec& spec, Presence presence,
+                     const char* description, ListSize size = {});
+
+  /// A list of maps; the member is a std::vector.
+  template <class Access, class U>
+  ObjectSchema& list(const char* name, Access access, const ObjectSchema<U>& schema, Presence presence,
+                     const char* description, ListSize size = {}) {
+    return nested_list(name, std::move(access), schema, Form::object, {}, presence, description, size);
+  }
+
+  /// A list of catalogue entries, each as in `reference`; the member is a std::vector.
+  template <class Access, class U>
+  ObjectSchema& reference_list(const char* name, Access access, const char* catalogue, const ObjectSchema<U>& schema,
+                               Presence presence, const char* description, ListSize size = {}) {
+    return nested_list(name, std::move(access), schema, Form::reference, catalogue, presence, description, size);
+  }
+
+  /// Exactly one of these keys must be given.
+  ObjectSchema& exclusive(std::initializer_list<const char*> keys) { return group(keys, true); }
+  /// At most one of these keys may be given.
+  ObjectSchema& at_most_one(std::initializer_list<const char*> keys) { return group(keys, false); }
+  /// A scalar or list in place of the map means this key (`context: 8k tokens` for `context: {mean: 8k tokens}`).
+  ObjectSchema& shorthand(const char* key) {
+    info_.shorthand = key;
+    return *this;
+  }
+  /// A check over several fields, run in order once all fields are read.
+  ObjectSchema& check(Check check) {
+    checks_.push_back(std::move(check));
+    return *this;
+  }
+
+  [[nodiscard]] T parse(const ConfigNode& node, const ParseContext& context = {}) const {
+    T value = *defaults_;
+    parse_into(value, node, context);
+    return value;
+  }
+
+  /// Like parse, but fields that are left out keep what `value` holds.
+  void parse_into(T& value, const ConfigNode& node, const ParseContext& context = {}) const;
+
+  /// The object with every default written out: parse(dump(x)) is x. Origins are empty.
+  [[nodiscard]] ConfigNode dump(const T& value) const;
+
+  /// Markdown: one table per object, nested ones following.
+  [[nodiscard]] std::string markdown() const { return make_markdown(info_); }
+
+  /// The table without T: make_json_schema(schema.info()) is its JSON Schema.
+  [[nodiscard]] const ObjectInfo& info() const { return info_; }
+
+ private:
+  struct Binding {
+    std::function<void(T&, const ConfigNode&, const ParseContext&)> read;
+    std::function<std::optional<ConfigNode>(const T&)> write;  ///< no value: not given
+  };
+  template <class Access>
+  using Member = std::remove_cvref_t<std::invoke_result_t<Access, T&>>;
+
+  void add(FieldInfo field, Binding binding);
+  ObjectSchema& group(std::initializer_list<const char*> keys, bool one_is_required) {
+    info_.groups.push_back({{keys.begin(), keys.end()}, one_is_required});
+    return *this;
+  }
+  template <class Access>
+  ObjectSchema& scalar(const char* name, Access access, const ScalarSpec& spec, Presence presence,
+                       const char* description);
+  template <class Access, class U>
+  ObjectSchema& nested(const char* name, Access access, const ObjectSchema<U>& schema, Form form, std::string catalogue,
+                       Presence presence, const char* description);
+  template <class Access, class U>
+  ObjectSchema& nested_list(const char* name, Access access, const ObjectSchema<U>& schema, Form form,
+                            std::string catalogue, Presence presence, const char* description, ListSize size);
+
+  ObjectInfo info_;
+  std::shared_ptr<const T> defaults_;
+  std::vector<Binding> bindings_;
+  std::vector<Check> checks_;
+};
+
+/// Adds the keys `source` and `reference`, which say where the object's figures come from.
+template <class T, class Access>
+void add_source_fields(ObjectSchema<T>& schema, Access access, Presence presence) {
+  const auto kind = [access](auto& x) -> auto& {
+    return std::invoke(access, x).kind;
+  };
+  const auto reference = [access](auto& x) -> auto& {
+    return std::invoke(access, x).reference;
+  };
+  const char* says = "where the figures come from";
+  if (presence == Presence::required) {
+    schema.required("source", kind, detail::source_kind_spec(), says);
+  } else {
+    schema.optional("source", kind, detail::source_kind_spec(), says);
+  }
+  schema.optional("reference", reference, text().non_empty(),
+                  "document with table or equation, or how it was measured");
+  schema.check([access](const T& value, const Reporter& report) {
+    const Source& source = std::invoke(access, value);
+    if (source.reference.empty() && detail::needs_reference(source.kind)) {
+      report.fail("source",
+                  "missing key \"reference\", expected the document or the way of measuring behind the source");
+    }
+  });
+}
+
+}  // namespace kvsim::schema
+
+#include "models/schema/object_schema_impl.h"  // IWYU pragma: keep

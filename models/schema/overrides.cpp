@@ -1,0 +1,120 @@
+#include "models/schema/overrides.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/yaml_reader.h"
+
+namespace kvsim::schema {
+namespace {
+
+/// The same tree with every position replaced by `origin`.
+ConfigNode relocated(const ConfigNode& node, const Origin& origin) {
+  switch (node.kind()) {
+    case ConfigNode::Kind::null:
+      return ConfigNode(origin);
+    case ConfigNode::Kind::scalar:
+      return ConfigNode::scalar(node.text(), node.quoted(), origin);
+    case ConfigNode::Kind::sequence: {
+      ConfigNode copy = ConfigNode::sequence(origin);
+      for (const ConfigNode& item : node.items()) copy.items().push_back(relocated(item, origin));
+      return copy;
+    }
+    case ConfigNode::Kind::map:
+      break;
+  }
+  ConfigNode copy = ConfigNode::map(origin);
+  for (const auto& entry : node.entries()) copy.append(entry.key, relocated(entry.value, origin), origin);
+  return copy;
+}
+
+std::vector<std::string> split_path(std::string_view path, const Origin& origin) {
+  std::vector<std::string> steps;
+  while (true) {
+    const auto dot = path.find('.');
+    steps.emplace_back(path.substr(0, dot));
+    if (steps.back().empty()) {
+      throw InputError(origin, "a key is empty, expected key.key=value such as run.seed=7");
+    }
+    if (dot == std::string_view::npos) return steps;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+ConfigNode& item_at(ConfigNode& list, const std::string& step, const Origin& origin) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (error != std::errc{} || end != step.data() + step.size()) {
+    throw InputError(origin, fmt::format("\"{}\" is no item of a list, expected a number from 0", step));
+  }
+  if (index > list.items().size()) {
+    throw InputError(origin, fmt::format("there is no item {}, the list has {}", index, list.items().size()));
+  }
+  if (index == list.items().size()) list.items().emplace_back(origin);
+  return list.items()[index];
+}
+
+/// The node at `step` below `node`, made where it is missing.
+ConfigNode& descend(ConfigNode& node, const std::string& step, const Origin& origin) {
+  if (node.is_sequence()) return item_at(node, step, origin);
+  if (node.is_null()) node = ConfigNode::map(origin);
+  if (node.is_scalar()) {
+    ConfigNode map = ConfigNode::map(origin);
+    map.append("base", std::move(node), origin);
+    node = std::move(map);
+  }
+  if (node.find(step) == nullptr) node.append(step, ConfigNode(origin), origin);
+  return *node.find(step);
+}
+
+/// A figure with where it comes from, or a curve: meaningless in halves.
+bool is_whole(const ConfigNode& node) {
+  return node.find("value") != nullptr || node.find("points") != nullptr;
+}
+
+}  // namespace
+
+void apply_set(ConfigNode& root, std::string_view assignment) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw InputError(Origin(fmt::format("--set {}", assignment)), "expected key.key=value such as run.seed=7");
+  }
+  const std::string path(assignment.substr(0, equals));
+  const std::string_view text = assignment.substr(equals + 1);
+  const Origin origin("--set " + path);
+  if (text.find_first_not_of(' ') == std::string_view::npos) throw InputError(origin, "there is no value after \"=\"");
+
+  ConfigNode value;
+  try {
+    value = relocated(read_yaml(text, "--set " + path), origin);
+  } catch (const InputError& error) {
+    // The position within the value means nothing to the user: keep the message alone.
+    const std::string_view message(error.what());
+    const std::size_t prefix = error.origin().str().size() + 2;
+    throw InputError(origin, message.substr(std::min(prefix, message.size())));
+  }
+  ConfigNode* node = &root;
+  for (const std::string& step : split_path(path, origin)) node = &descend(*node, step, origin);
+  *node = std::move(value);
+}
+
+ConfigNode merge(const ConfigNode& base, const ConfigNode& over) {
+  if (!base.is_map() || !over.is_map() || is_whole(over)) return over;
+  ConfigNode merged = base;
+  for (const auto& entry : over.entries()) {
+    const ConfigNode* existing = base.find(entry.key);
+    if (existing == nullptr) {
+      merged.append(entry.key, entry.value, entry.key_origin);
+    } else {
+      *merged.find(entry.key) = merge(*existing, entry.value);
+    }
+  }
+  return merged;
+}
+
+}  // namespace kvsim::schema

@@ -1,0 +1,68 @@
+#include "models/schema/spelling.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kvsim::schema {
+namespace {
+
+std::string folded(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_' || c == ' ') c = '-';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  if (a == b) return 0;
+  if (folded(a) == folded(b)) return 1;
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> before(width);
+  std::vector<std::size_t> last(width);
+  std::vector<std::size_t> row(width);
+  for (std::size_t j = 0; j < width; ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j < width; ++j) {
+      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t longest = 64;  // nobody misspells more; bounds the quadratic distance
+  if (word.size() > longest) return {};
+  std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::string found;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best && distance < std::max(word.size(), candidate.size())) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+std::string suggest(std::string_view word, std::span<const std::string> candidates) {
+  if (candidates.empty()) return {};
+  const std::string near = nearest(word, candidates);
+  if (!near.empty()) return fmt::format("; did you mean \"{}\"?", near);
+  if (candidates.size() == 1) return fmt::format("; expected {}", candidates.front());
+  return fmt::format("; expected one of {}", fmt::join(candidates, ", "));
+}
+
+}  // namespace kvsim::schema

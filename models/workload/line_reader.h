@@ -1,0 +1,62 @@
+// Reads a text file line by line in bounded memory and says where things are wrong. Internal to the trace readers.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/schema/error.h"
+
+namespace kvsim::models {
+
+class LineReader {
+ public:
+  static constexpr std::size_t max_line_bytes = std::size_t{4} << 20U;
+  /// Bytes after each line that may be read (not interpreted): what simdjson asks for.
+  static constexpr std::size_t padding = 64;
+
+  /// Opens a file. Throws schema::InputError for what is not there or no file; `expected` ends the message, for example
+  /// "a mooncake trace".
+  static LineReader open(const std::string& path, std::string_view expected);
+  /// Reads from memory; `name` stands for the file's in messages.
+  static LineReader from_text(const std::string& name, std::string_view text);
+
+  /// The next line that is not blank, without its line end (LF or CRLF). False at the end. Throws schema::InputError at
+  /// bytes that are no UTF-8, at NUL and at a line above max_line_bytes.
+  bool next();
+
+  /// Valid until next() is called.
+  [[nodiscard]] std::string_view line() const { return {buffer_.data() + line_begin_, line_bytes_}; }
+  /// Bytes that may be read from line().data() on.
+  [[nodiscard]] std::size_t readable_bytes() const { return buffer_.size() - line_begin_; }
+  /// Whether the current line ends with a line end; a file that was cut off seldom does.
+  [[nodiscard]] bool terminated() const { return terminated_; }
+  [[nodiscard]] const schema::Origin& source() const { return source_; }
+
+  /// Throws schema::InputError at a byte of the current line. Where the file's last line has no end, says that the file
+  /// looks cut off.
+  [[noreturn]] void fail(std::size_t byte, std::string_view message) const;
+  /// The same without a position.
+  [[noreturn]] void fail_file(std::string_view message) const;
+
+ private:
+  explicit LineReader(const std::string& name) : source_(name) {}
+  bool fill();
+  bool next_raw();
+  void check_text() const;
+
+  schema::Origin source_;
+  std::unique_ptr<std::ifstream> file_;  ///< null: everything is in the buffer
+  std::vector<char> buffer_;             ///< `padding` bytes longer than its content may grow
+  std::size_t content_ = 0;              ///< bytes in the buffer
+  std::size_t line_begin_ = 0;
+  std::size_t line_bytes_ = 0;
+  std::size_t next_line_ = 0;
+  int line_number_ = 0;
+  bool terminated_ = true;
+};
+
+}  // namespace kvsim::models

@@ -1,0 +1,17 @@
+// What a workload produces: requests with an arrival time and two lengths, whoever made them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kvsim::models {
+
+struct RequestSpec {
+  std::uint64_t id = 0;                      ///< position in the workload, from 0
+  std::int64_t arrival_ns = 0;               ///< since the start of the workload
+  std::int64_t prompt_tokens = 0;            ///< >= 1
+  std::int64_t output_tokens = 0;            ///< >= 1
+  std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the trace has them, else empty
+};
+
+}  // namespace kvsim::models

@@ -1,0 +1,91 @@
+#include "models/workload/line_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/workload/test_support.h"
+
+namespace kvsim::models {
+namespace {
+
+/// A file that is gone when the test is.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text)
+      : path_(std::filesystem::path(testing::TempDir()) /
+              (std::string("kvsim_") + testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::vector<std::string> lines_of(LineReader reader) {
+  std::vector<std::string> lines;
+  while (reader.next()) lines.emplace_back(reader.line());
+  return lines;
+}
+
+TEST(LineReader, TakesEveryLineEndAndSkipsBlankLinesAndAByteOrderMark) {
+  EXPECT_EQ(lines_of(LineReader::from_text("t",
+                                           "\xEF\xBB\xBF"
+                                           "a\r\n\n \t\r\nb\nc")),
+            (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(lines_of(LineReader::from_text("t", "")).empty());
+}
+
+TEST(LineReader, LinesAcrossChunksArriveWhole) {
+  std::string text;
+  std::vector<std::string> expected;
+  for (std::size_t n : {1U, 100U, 65'000U, 70'000U, 3U, 300'000U, 5U}) {
+    expected.emplace_back(n, static_cast<char>('a' + n % 26));
+    text += expected.back() + "\n";
+  }
+  const TemporaryFile file(text);
+  EXPECT_EQ(lines_of(LineReader::open(file.path(), "x")), expected);
+}
+
+TEST(LineReader, RefusesALineThatNeverEnds) {
+  const std::string text = "ok\n" + std::string(LineReader::max_line_bytes + 1, 'x') + "\n";
+  const std::string expected = ":2:4194305: the line is longer than 4194304 bytes, expected one request a line";
+  EXPECT_EQ(failure_of([&] { lines_of(LineReader::from_text("t", text)); }), "t" + expected);
+  const TemporaryFile file(text);
+  EXPECT_EQ(failure_of([&] { lines_of(LineReader::open(file.path(), "x")); }), file.path() + expected);
+  EXPECT_EQ(lines_of(LineReader::from_text("t", std::string(LineReader::max_line_bytes, 'x'))).size(), 1U);
+}
+
+TEST(LineReader, PointsAtTheByteThatIsNoText) {
+  EXPECT_EQ(failure_of([] { lines_of(LineReader::from_text("t", "a\nb\xC3\xBC\xFF\n")); }),
+            "t:2:3: the byte 0xFF is not valid UTF-8, expected plain text");
+  EXPECT_EQ(failure_of([] { lines_of(LineReader::from_text("t", "ab\xE2\x82\nx")); }),
+            "t:1:3: the byte 0xE2 is not valid UTF-8, expected plain text");
+  EXPECT_EQ(failure_of([] { lines_of(LineReader::from_text("t", std::string("a\0b\n", 4))); }),
+            "t:1:2: the byte 0x00 is not text, expected plain text");
+}
+
+TEST(LineReader, SaysWhatIsNoFile) {
+  const std::string folder = testing::TempDir() + "kvsim_folder";
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(failure_of([&] { LineReader::open(folder, "a mooncake trace"); }),
+            folder + ": is a directory, expected a mooncake trace");
+  std::filesystem::remove(folder);
+  EXPECT_EQ(failure_of([] { LineReader::open("/nowhere/t.jsonl", "a mooncake trace"); }),
+            "/nowhere/t.jsonl: cannot be opened (No such file or directory), expected a mooncake trace");
+}
+
+TEST(LineReader, SaysThatAFileIsCompressed) {
+  const TemporaryFile file("\x1F\x8B\x08");
+  EXPECT_EQ(failure_of([&] { LineReader::open(file.path(), "a trace"); }),
+            file.path() + ": is gzip-compressed, expected a trace as plain text");
+}
+
+}  // namespace
+}  // namespace kvsim::models

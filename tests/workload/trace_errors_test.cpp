@@ -1,0 +1,138 @@
+// What users see when a trace is not as it should be: the exact words, at the exact place.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/workload/test_support.h"
+
+namespace kvsim::models {
+namespace {
+
+const std::string csv_head = "arrival_s,prompt_tokens,output_tokens\n";
+const std::string azure_head = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+constexpr std::string_view cut_off = " (the last line has no line end: the file may be cut off)";
+
+std::string mooncake(std::string_view timestamp, std::string_view input, std::string_view output,
+                     std::string_view ids) {
+  return "{\"timestamp\": " + std::string(timestamp) + ", \"input_length\": " + std::string(input) +
+         ", \"output_length\": " + std::string(output) + ", \"hash_ids\": " + std::string(ids) + "}\n";
+}
+
+TEST(TraceErrors, EmptyFiles) {
+  EXPECT_EQ(error_of("mooncake", ""),
+            "t: has no requests, expected a mooncake trace (JSON lines: timestamp (ms), input_length, output_length, "
+            "hash_ids of 512-token blocks)");
+  EXPECT_EQ(error_of("azure", "\n\n"),
+            "t: is empty, expected a header with the columns TIMESTAMP, ContextTokens, GeneratedTokens");
+  EXPECT_EQ(error_of("csv", csv_head),
+            "t: has no requests, expected a csv trace (CSV: arrival_s, prompt_tokens, output_tokens)");
+}
+
+TEST(TraceErrors, MissingAndDoubleColumns) {
+  EXPECT_EQ(error_of("azure", "TIMESTAMP,GeneratedTokens\n"),
+            "t:1:1: the column ContextTokens is missing, expected a header with the columns TIMESTAMP, ContextTokens, "
+            "GeneratedTokens");
+  EXPECT_EQ(error_of("csv", "arrival_s,prompt_tokens,output_tokens,arrival_s\n"),
+            "t:1:39: the column arrival_s is there twice, expected it once");
+  EXPECT_EQ(error_of("csv", csv_head + "0,1,2,3\n"), "t:2:7: the line has 4 columns, expected 3 as in the header");
+}
+
+TEST(TraceErrors, TornLastLines) {
+  EXPECT_EQ(error_of("csv", csv_head + "0,1,1\n1,2"),
+            "t:3:4: the line has 2 columns, expected 3 as in the header" + std::string(cut_off));
+  const std::string whole = mooncake("0", "512", "9", "[1]");
+  const std::string shape =
+      "the line is not a complete JSON object, expected one request with timestamp, input_length, output_length and "
+      "hash_ids";
+  // Wherever the second line ends, the message says so; at its very end nothing is missing but the line end.
+  for (std::size_t bytes = 1; bytes + 2 < whole.size(); ++bytes) {
+    const std::string message = error_of("mooncake", whole + whole.substr(0, bytes));
+    EXPECT_EQ(message.substr(0, 4), "t:2:") << bytes;
+    EXPECT_NE(message.find(cut_off), std::string::npos) << bytes << " " << message;
+  }
+  EXPECT_EQ(error_of("mooncake", whole + whole.substr(0, whole.size() - 1)), "(read)");
+  EXPECT_EQ(error_of("mooncake", whole + "{\"timestamp\": 0, \"input_length\": 512"),
+            "t:2:37: " + shape + std::string(cut_off));
+}
+
+TEST(TraceErrors, NotAnObject) {
+  const std::string shape =
+      "the line is not a complete JSON object, expected one request with timestamp, input_length, "
+      "output_length and hash_ids";
+  EXPECT_EQ(error_of("mooncake", "[1]\n"), "t:1:1: " + shape);
+  EXPECT_EQ(error_of("mooncake", "timestamp,input_length\n"), "t:1:1: " + shape);
+  EXPECT_EQ(error_of("mooncake", "{\"timestamp\" 0}\n"), "t:1:14: " + shape);
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "1", "[1]").substr(0, 72) + "} {}\n").substr(0, 4), "t:1:");
+  std::string two = mooncake("0", "1", "1", "[1]");
+  two.back() = ' ';
+  EXPECT_EQ(error_of("mooncake", two + "{}\n"),
+            "t:1:74: there is more after the JSON object, expected one request a line");
+}
+
+TEST(TraceErrors, WrongTypes) {
+  EXPECT_EQ(error_of("mooncake", mooncake("\"now\"", "1", "1", "[1]")),
+            "t:1:15: timestamp is \"now\", expected a number, the time since the start");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "\"12\"", "1", "[1]")),
+            "t:1:34: input_length is \"12\", expected a whole number of tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "1.5", "[1]")),
+            "t:1:54: output_length is 1.5, expected a whole number of tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "null", "[1]")),
+            "t:1:54: output_length is null, expected a whole number of tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "[1]", "[1]")),
+            "t:1:54: output_length is a list, expected a whole number of tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "99999999999999999999", "[1]")),
+            "t:1:54: output_length is 99999999999999999999, expected a whole number of tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "1", "3")),
+            "t:1:69: hash_ids is 3, expected a list of block numbers");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "1", "[-3]")),
+            "t:1:70: an entry of hash_ids is -3, expected a whole number, 0 or more");
+  EXPECT_EQ(error_of("csv", csv_head + "0,ten,1\n"),
+            "t:2:3: prompt_tokens is \"ten\", expected a whole number of tokens");
+  EXPECT_EQ(error_of("csv", csv_head + "soon,1,1\n"),
+            "t:2:1: arrival_s is \"soon\", expected a number of seconds since the start");
+  EXPECT_EQ(error_of("csv", csv_head + "0,1,\n"), "t:2:5: output_tokens is \"\", expected a whole number of tokens");
+  EXPECT_EQ(error_of("azure", azure_head + "2023-13-16 18:15:46.68,1,1\n"),
+            "t:2:1: TIMESTAMP is \"2023-13-16 18:15:46.68\", expected a time such as 2023-11-16 18:15:46.6805900");
+  EXPECT_EQ(error_of("azure", azure_head + "2023-02-29 18:15:46,1,1\n").substr(0, 6), "t:2:1:");
+}
+
+TEST(TraceErrors, MissingAndDoubleKeys) {
+  EXPECT_EQ(error_of("mooncake", "{\"timestamp\": 0, \"input_length\": 1, \"hash_ids\": [1]}\n"),
+            "t:1:1: output_length is missing, expected timestamp, input_length, output_length and hash_ids");
+  EXPECT_EQ(error_of("mooncake", "{\"timestamp\": 0, \"timestamp\": 1}\n"),
+            "t:1:31: timestamp is there twice, expected it once");
+}
+
+TEST(TraceErrors, LengthsThatMakeNoSense) {
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "0", "1", "[]")),
+            "t:1:34: input_length is 0, expected 1 to 10000000 tokens");
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "1", "-7", "[1]")),
+            "t:1:54: output_length is -7, expected 1 to 10000000 tokens");
+  EXPECT_EQ(error_of("csv", csv_head + "0,10000001,1\n"),
+            "t:2:3: prompt_tokens is 10000001, expected 1 to 10000000 tokens");
+  EXPECT_EQ(error_of("azure", azure_head + "2023-11-16 18:15:46,5,0\n"),
+            "t:2:23: GeneratedTokens is 0, expected 1 to 10000000 tokens");
+}
+
+TEST(TraceErrors, BlocksThatDoNotFitTheLength) {
+  EXPECT_EQ(error_of("mooncake", mooncake("0", "513", "1", "[1]")),
+            "t:1:71: hash_ids has 1 entries, expected 2: one for each 512 of 513 tokens");
+  EXPECT_EQ(error_of("bailian", mooncake("0", "16", "1", "[1, 2]")),
+            "t:1:70: hash_ids has 2 entries, expected 1: one for each 16 of 16 tokens");
+}
+
+TEST(TraceErrors, TimesThatGoBack) {
+  EXPECT_EQ(error_of("mooncake", mooncake("2000", "1", "1", "[1]") + mooncake("1500", "1", "1", "[1]")),
+            "t:2:15: the request arrives 1.5 s after the start, 0.5 s before the one above it, expected requests in "
+            "order of arrival");
+  EXPECT_EQ(error_of("azure", azure_head + "2023-11-16 18:15:46.5,1,1\n2023-11-16 18:15:46.4,1,1\n"),
+            "t:3:1: TIMESTAMP 2023-11-16 18:15:46.4 is before the line above, expected requests in order of arrival");
+  const std::string outside =
+      "the request arrives before the trace's start or a hundred years after it, expected a time since the start";
+  EXPECT_EQ(error_of("csv", csv_head + "-1,1,1\n"), "t:2:1: " + outside);
+  EXPECT_EQ(error_of("csv", csv_head + "1e300,1,1\n"), "t:2:1: " + outside);
+  EXPECT_EQ(error_of("csv", csv_head + "nan,1,1\n"), "t:2:1: " + outside);
+}
+
+}  // namespace
+}  // namespace kvsim::models
