@@ -1,0 +1,19 @@
+// How much KV a replica holds: computed once, enforced by the memory pool, printed in every result.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/serving/config.h"
+#include "sim/serving/kv_geometry.h"
+
+namespace kvsim::serving {
+
+/// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
+/// n (memory fraction - activations) - weights. Negative where the model does not fit.
+std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
+
+/// Most positions that a request may draft in one round: as configured, else twice the draft length; never less than
+/// the draft length itself.
+std::int64_t draft_limit(const DecodeConfig& decode);
+
+}  // namespace kvsim::serving

@@ -1,0 +1,103 @@
+// What one serving simulation is told: catalogue entries already resolved, every quantity in base units.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/acceptance/acceptance.h"
+#include "models/compression/compressor_spec.h"
+#include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/llm/llm_spec.h"
+#include "sim/engine/link.h"
+
+namespace kvsim::serving {
+
+/// One or several identical replicas; each is a tensor-parallel group of GPUs with its own links to host memory.
+struct ClusterConfig {
+  std::int64_t replicas = 1;
+  std::int64_t tensor_parallel = 1;
+  models::GpuSpec gpu;
+  models::KernelProfile profile;
+  models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
+  models::LinkSpec peer_link;
+  engine::LinkDiscipline host_link_discipline = engine::LinkDiscipline::serialised;
+  double memory_fraction = 0.9;         ///< of GPU memory, for weights, KV and activations
+  std::int64_t activation_bytes = 0;    ///< per GPU, within that fraction, not available to KV
+  std::int64_t host_memory_bytes = 0;   ///< per replica
+  std::string router = "least_loaded";  ///< round_robin | least_loaded
+};
+
+/// How a prompt's KV comes to exist on the GPU.
+enum class PrefillKind {
+  recompute,  ///< prefilled here, in chunks mixed with decoding
+  stored      ///< computed before (elsewhere, or by an earlier request) and waiting in host memory: loaded
+};
+
+/// Draft length that follows a request's own accept/reject outcomes: the x at which the estimated agreement gives
+/// survival a^x = `survival`, within [minimum, maximum].
+struct AdaptiveDraft {
+  bool enabled = false;
+  double survival = 0.6;
+  double forgetting = 0.9;  ///< weight of the past per round, in [0, 1)
+  std::int64_t minimum = 4;
+  std::int64_t maximum = 64;
+};
+
+struct DecodeConfig {
+  std::string policy = "full_kv";
+  models::CompressorSpec compressor;  ///< unused by full_kv
+  double keep_ratio = 1.0;            ///< of token dropping; a quantiser's ratio follows from its bits
+  std::int64_t draft_length = 25;     ///< x
+  std::int64_t draft_limit = 0;       ///< most draft positions while a reload is late; 0: 2 x
+  models::AcceptanceSpec acceptance;
+  AdaptiveDraft adaptive;
+  std::int64_t resident = 0;              ///< B_g: requests per replica whose full KV stays in HBM
+  std::optional<std::int64_t> offloaded;  ///< most offloaded requests B_c per replica; none: as many as fit
+};
+
+/// How much of a reload must be there when its verification begins.
+enum class ReloadArrival {
+  layerwise,  ///< each layer's KV in time for that layer: the end of the transfer overlaps the forward pass
+  whole       ///< all of it
+};
+
+struct ScheduleConfig {
+  std::string policy = "fcfs";
+  std::int64_t window = 128;  ///< staggered: iterations looked ahead (W)
+  ReloadArrival arrival = ReloadArrival::layerwise;
+  std::optional<std::int64_t> arrival_slack;  ///< staggered: windows between a reload's last one and its verification;
+                                              ///< none: 0 for layerwise arrival, 1 for whole
+  std::int64_t max_requests = 256;            ///< running at once on a replica
+  std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
+  std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
+};
+
+/// Latency objectives, per request; infinite where none is set.
+struct SloConfig {
+  std::optional<double> ttft_s;
+  std::optional<double> tpot_s;
+  std::optional<double> itl_s;  ///< the request's largest gap between tokens
+  std::optional<double> e2e_s;
+};
+
+struct RunConfig {
+  std::optional<double> duration_s;  ///< none: until every request has finished
+  double warmup_s = 0;               ///< not measured
+  std::uint64_t seed = 1;
+};
+
+struct ServingConfig {
+  models::LlmSpec model;
+  ClusterConfig cluster;
+  PrefillKind prefill = PrefillKind::recompute;
+  DecodeConfig decode;
+  ScheduleConfig schedule;
+  SloConfig slo;
+  RunConfig run;
+};
+
+}  // namespace kvsim::serving

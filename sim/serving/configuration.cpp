@@ -1,0 +1,94 @@
+// Checks of a configuration as a whole, and the KV capacity that it leaves.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/router.h"
+#include "sim/serving/schedule_policy.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::serving {
+namespace {
+
+using models::CompressionMode;
+
+void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
+  if (!decode.reads_compressed) return;
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (c.name.empty()) {
+    throw ConfigurationError("decode", fmt::format("decode policy {} needs a compressor", decode.name));
+  }
+  if (!c.long_context) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
+  }
+  if (c.mode == CompressionMode::offline && config.prefill == PrefillKind::recompute) {
+    throw ConfigurationError(
+        "decode.compressor",
+        fmt::format("compressor {} works offline, before a request arrives: use prefill {{policy: stored}}, or a "
+                    "compressor whose mode is online",
+                    c.name));
+  }
+  const double ratio = effective_ratio(c, config.decode.keep_ratio);
+  if (decode.verifies && config.decode.acceptance.kind == models::AcceptanceKind::compressor &&
+      !(c.agreement_at(ratio) > 0)) {
+    throw ConfigurationError(
+        "decode.compressor",
+        fmt::format("compressor {} has no acceptance figures: give decode.acceptance explicitly", c.name));
+  }
+}
+
+}  // namespace
+
+void check_configuration(const ServingConfig& config) {
+  const DecodePolicy* decode = find_decode_policy(config.decode.policy);
+  if (!decode) throw ConfigurationError("decode.policy", fmt::format("unknown decode policy {}", config.decode.policy));
+  const SchedulePolicyEntry* schedule = find_schedule_policy(config.schedule.policy);
+  if (!schedule)
+    throw ConfigurationError("schedule.policy", fmt::format("unknown schedule policy {}", config.schedule.policy));
+  if (!find_router(config.cluster.router)) {
+    throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
+  }
+  if (schedule->needs_verification && !decode->verifies) {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
+                                         schedule->name, decode->name));
+  }
+  check_compressor(config, *decode);
+  if (decode->verifies && config.schedule.max_batched_tokens < draft_limit(config.decode) + 1) {
+    throw ConfigurationError(
+        "schedule.max_batched_tokens",
+        fmt::format("schedule.max_batched_tokens ({}) is smaller than one verification of up to {} drafted tokens",
+                    config.schedule.max_batched_tokens, draft_limit(config.decode)));
+  }
+  kv_capacity(config);
+}
+
+KvCapacity kv_capacity(const ServingConfig& config) {
+  const KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
+                            config.decode.keep_ratio, config.schedule.block_tokens);
+  KvCapacity k;
+  k.weights_bytes = config.model.weight_bytes();
+  k.bytes = kv_capacity_bytes(config, geometry);
+  k.block_tokens = config.schedule.block_tokens;
+  if (k.bytes < geometry.block_bytes()) {
+    const ClusterConfig& c = config.cluster;
+    const double usable =
+        static_cast<double>(c.tensor_parallel) *
+        (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - static_cast<double>(c.activation_bytes));
+    throw ConfigurationError(
+        "cluster.gpu",
+        fmt::format(
+            "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
+            "activations per GPU, and not one block of KV beside them",
+            config.model.name, static_cast<double>(k.weights_bytes) * 1e-9, c.tensor_parallel, c.gpu.name,
+            usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
+  }
+  k.blocks = k.bytes / geometry.block_bytes();
+  k.tokens = k.blocks * geometry.block_tokens();
+  return k;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,68 @@
+// What a simulation measures, raw: samples and sums over the measured part of the run (after the warm-up). Results are
+// made of these; measurements of several replications merge into one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/engine/statistics.h"
+#include "sim/engine/time.h"
+
+namespace kvsim::serving {
+
+/// Length of the slices over which output tokens are counted for batch means.
+inline constexpr double kSliceSeconds = 0.1;
+
+struct LinkMeasurement {
+  double busy_s = 0;
+  double capacity_s = 0;  ///< measured time, times the number of such links
+  std::int64_t bytes = 0;
+  double wait_s = 0;
+  std::uint64_t transfers = 0;
+};
+
+struct TierMeasurement {
+  std::uint64_t hits = 0;    ///< prompts whose KV was loaded from this tier
+  std::uint64_t misses = 0;  ///< prompts whose KV was not in it and was prefilled
+  std::uint64_t evictions = 0;
+  std::int64_t bytes_peak = 0;  ///< most bytes reserved in one replica's tier
+};
+
+struct Measurements {
+  // Requests: of the whole run.
+  std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
+  std::uint64_t preemptions = 0;
+
+  // Of the measured part.
+  double measured_s = 0;
+  std::uint64_t completed_measured = 0;  ///< finished in the measured part
+  std::int64_t output_tokens = 0;        ///< emitted in the measured part
+  std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)
+  engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
+  engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
+  std::uint64_t within_slo = 0;
+
+  std::uint64_t rounds = 0;
+  std::int64_t drafted_tokens = 0, accepted_tokens = 0, rejected_tokens = 0;
+  std::int64_t corrections = 0;    ///< tokens the verifier gave
+  std::int64_t direct_tokens = 0;  ///< tokens of ordinary decoding or prefill
+  std::uint64_t late_reloads = 0;
+  std::uint64_t stalled_request_iterations = 0;
+  double kl_nats = 0;  ///< sum over completed requests
+  double quality = 0;  ///< sum over completed requests
+
+  engine::Sample iteration_s;
+  double busy_s = 0, hbm_bound_s = 0, compute_bound_s = 0, link_bound_s = 0, idle_s = 0;
+  double capacity_s = 0;                     ///< measured time, times the number of replicas
+  std::int64_t hbm_peak_bytes = 0;           ///< of one replica: weights and KV that is there
+  std::int64_t hbm_reserved_peak_bytes = 0;  ///< of one replica: weights and reservations
+  double hbm_mean_bytes = 0;                 ///< mean over replicas
+  std::map<std::string, LinkMeasurement> links;
+  std::map<std::string, TierMeasurement> tiers;
+  std::uint64_t events = 0;
+  std::vector<double> tokens_by_slice;  ///< output tokens in slices of kSliceSeconds
+};
+
+}  // namespace kvsim::serving

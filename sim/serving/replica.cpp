@@ -1,0 +1,170 @@
+#include "sim/serving/replica.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/engine/invariant.h"
+#include "sim/serving/capacity.h"
+
+namespace kvsim::serving {
+namespace {
+
+engine::LinkConfig link_config(const ServingConfig& config, int replica, const char* direction, double per_gpu) {
+  engine::LinkConfig link;
+  link.name = fmt::format("replica {} {}", replica, direction);
+  link.bytes_per_s = per_gpu * static_cast<double>(config.cluster.tensor_parallel);
+  link.latency = engine::from_seconds(config.cluster.host_link.latency_s.value);
+  link.setup = engine::from_seconds(config.cluster.host_link.setup_s.value);
+  link.discipline = config.cluster.host_link_discipline;
+  return link;
+}
+
+}  // namespace
+
+Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
+    : env_(environment),
+      config_(environment.config),
+      decode_(environment.decode),
+      geometry_(environment.geometry),
+      hbm_(environment.simulator, fmt::format("replica {} KV memory", index),
+           kv_capacity_bytes(environment.config, environment.geometry), environment.trace),
+      host_(environment.simulator, fmt::format("replica {} host memory", index),
+            environment.config.cluster.host_memory_bytes, environment.trace),
+      h2d_(engine::make_link(environment.simulator,
+                             link_config(environment.config, index, "host_to_gpu",
+                                         environment.config.cluster.host_link.read_bytes_per_s.value),
+                             environment.trace)),
+      d2h_(engine::make_link(environment.simulator,
+                             link_config(environment.config, index, "gpu_to_host",
+                                         environment.config.cluster.host_link.write_bytes_per_s.value),
+                             environment.trace)),
+      schedule_(schedule.make(environment.config.schedule)),
+      draft_limit_(draft_limit(environment.config.decode)),
+      weights_bytes_(environment.config.model.weight_bytes()) {
+  models::StepWork one_token;
+  one_token.decode.query_tokens = 1;
+  one_token.logit_tokens = 1;
+  iteration_estimate_s_ = env_.timer.time(one_token).total_s;
+  if (env_.trace) {
+    const std::string group = fmt::format("replica {}", index);
+    gpu_track_ = env_.trace->add_track(group, "GPU");
+    queue_counter_ = env_.trace->add_counter(group, "queued requests");
+  }
+}
+
+std::string Replica::refusal(const Request& r) const {
+  const std::int64_t tokens = r.prompt + r.output;
+  if (tokens > config_.model.max_context) {
+    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
+                       config_.model.max_context);
+  }
+  const std::int64_t whole = geometry_.full_reservation(tokens + draft_room());
+  std::int64_t need = whole;
+  if (decode_.reads_compressed) {
+    need = geometry_.compressed_reservation(r.prompt, r.output, draft_room());
+    if (decode_.verifies) need += geometry_.reload_reservation(r.prompt, r.output);
+    if (config_.prefill == PrefillKind::recompute) need = std::max(need, whole);
+  }
+  if (need > hbm_.capacity()) {
+    return fmt::format("needs {} bytes of KV memory, a replica has {}", need, hbm_.capacity());
+  }
+  const bool in_host = config_.prefill == PrefillKind::stored || decode_.verifies;
+  if (in_host && host_reservation(r) > host_.capacity()) {
+    return fmt::format("needs {} bytes of host memory, a replica has {}", host_reservation(r), host_.capacity());
+  }
+  return {};
+}
+
+std::int64_t Replica::host_reservation(const Request& r) const {
+  const bool separate_copy = decode_.reads_compressed && config_.prefill == PrefillKind::stored &&
+                             config_.decode.compressor.kind != models::CompressionKind::token_dropping;
+  return geometry_.full_transfer(r.prompt + r.output) +
+         (separate_copy ? geometry_.compressed_transfer(r.prompt, 0) : 0);
+}
+
+void Replica::submit(Request& r) {
+  r.phase = Phase::queued;
+  r.prefill_target = r.prompt;
+  r.in_host_tokens = config_.prefill == PrefillKind::stored ? r.prompt : 0;
+  r.draft_target = std::min(config_.decode.draft_length, r.output);
+  if (config_.decode.adaptive.enabled) r.agreement_estimate = env_.acceptance.survival(1);
+  outstanding_tokens_ += r.prompt + r.output;
+  queue_.push_back(&r);
+  wake();
+}
+
+ReplicaView Replica::view() const {
+  ReplicaView v;
+  v.decoding = decoding_;
+  v.iteration_s = iteration_estimate_s_;
+  v.link_bytes_per_s = h2d_->bandwidth();
+  v.kv_capacity = hbm_.capacity();
+  v.held_bytes = held_total_;
+  v.draft_limit = draft_limit_;
+  v.geometry = &geometry_;
+  return v;
+}
+
+void Replica::start_measuring() {
+  measuring_ = true;
+  measure_begin_ = env_.simulator.now();
+  hbm_.reset_statistics();
+  host_.reset_statistics();
+  used_peak_ = 0;
+  note_memory();
+  used_.reset(env_.simulator.now());
+  h2d_before_ = h2d_->statistics();
+  d2h_before_ = d2h_->statistics();
+  host_tier_ = {};
+}
+
+void Replica::finish_measuring() {
+  const engine::SimTime now = env_.simulator.now();
+  note_memory();
+  if (iterating_) {
+    account_step(step_begin_, now);
+  } else {
+    account_idle();
+  }
+  Measurements& m = env_.measured;
+  const double measured_s = (now - measure_begin_).seconds();
+  m.capacity_s += measured_s;
+  m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, weights_bytes_ + used_peak_);
+  m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, weights_bytes_ + hbm_.high_water());
+  m.hbm_mean_bytes +=
+      (static_cast<double>(weights_bytes_) + used_.mean(now)) / static_cast<double>(config_.cluster.replicas);
+  const auto add_link = [&](const char* name, const engine::Link& link, const engine::LinkStatistics& before) {
+    const engine::LinkStatistics s = link.statistics();
+    LinkMeasurement& l = m.links[name];
+    l.busy_s += s.busy_s - before.busy_s;
+    l.capacity_s += measured_s;
+    l.bytes += s.bytes_delivered - before.bytes_delivered;
+    l.wait_s += s.total_wait_s - before.total_wait_s;
+    l.transfers += s.transfers_started - before.transfers_started;
+  };
+  add_link("host_to_gpu", *h2d_, h2d_before_);
+  add_link("gpu_to_host", *d2h_, d2h_before_);
+  TierMeasurement& tier = m.tiers["host"];
+  tier.hits += host_tier_.hits;
+  tier.misses += host_tier_.misses;
+  tier.bytes_peak = std::max(tier.bytes_peak, host_.high_water());
+}
+
+void Replica::check_conservation() const {
+  hbm_.check_conservation();
+  host_.check_conservation();
+  h2d_->check_conservation();
+  d2h_->check_conservation();
+  std::int64_t held = 0, staged = 0;
+  for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
+    for (const Request* r : *list) {
+      held += r->held;
+      staged += r->staged;
+    }
+  }
+  KVSIM_ALWAYS(held == held_total_, "KV memory held differs from the sum over requests");
+  KVSIM_ALWAYS(held + staged == hbm_.reserved(), "KV memory reserved differs from the sum over requests");
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,170 @@
+// One replica: a tensor-parallel group of GPUs, its memory, its links to host memory, and the iteration loop. This is
+// the mechanism; what is computed is the decode policy's and when is the schedule policy's decision.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+#include "sim/engine/link.h"
+#include "sim/engine/memory_pool.h"
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/request.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::serving {
+
+/// What every replica of a cluster shares; all of it outlives the replicas.
+struct ReplicaEnvironment {
+  engine::Simulator& simulator;
+  const ServingConfig& config;
+  const DecodePolicy& decode;
+  const KvGeometry& geometry;
+  const models::StepTimer& timer;
+  const models::AcceptanceModel& acceptance;
+  Measurements& measured;
+  engine::TraceSink* trace;
+  engine::Callback on_finished;                           ///< word: the request's id
+  const std::vector<std::unique_ptr<Request>>& requests;  ///< by id
+};
+
+class Replica {
+ public:
+  Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule);
+
+  /// Why this request could never run here, or an empty string.
+  [[nodiscard]] std::string refusal(const Request& request) const;
+
+  /// Takes over a request that has arrived now.
+  void submit(Request& request);
+
+  /// Tokens still to be prefilled or generated: what a router balances.
+  [[nodiscard]] std::int64_t outstanding_tokens() const { return outstanding_tokens_; }
+
+  /// Ends the warm-up: everything measured so far is forgotten.
+  void start_measuring();
+  /// Adds what was measured to the environment's measurements; the run ends now.
+  void finish_measuring();
+
+  /// Conservation laws of memory and links. Throws InvariantViolation.
+  void check_conservation() const;
+
+  /// Bytes of GPU memory for KV in the whole group.
+  [[nodiscard]] std::int64_t kv_capacity() const { return hbm_.capacity(); }
+
+ private:
+  struct StepEntry {
+    Request* request;
+    std::uint64_t admission;  // tells a preempted and readmitted request from the one that was batched
+    Action action;
+    std::int64_t tokens;  // prefill: tokens of this chunk; 0 for decoding
+  };
+
+  // Iterations (replica_step.cpp).
+  void wake();
+  void begin_iteration();
+  void end_iteration();
+  void plan_iteration();
+  void mark_arriving();
+  /// Time until the last layer of the step can have run, for the reloads that are still arriving.
+  [[nodiscard]] engine::Duration reload_tail() const;
+  void batch_decoding(models::StepWork& work);
+  void batch_prefill(models::StepWork& work);
+  void add_decode(Request& r, Action action, models::StepWork& work);
+  void apply_draft_results();
+  void apply_prefill_results();
+  void apply_verification(Request& r);
+  void go_idle();
+  void account_idle();
+  void account_step(engine::SimTime begin, engine::SimTime end);
+  void trace_step(engine::SimTime begin, engine::SimTime end);
+  [[nodiscard]] ReplicaView view() const;
+
+  // Admission, memory and transfers (replica_memory.cpp).
+  void admit_waiting();
+  bool try_admit(Request& r);
+  void start_reloads();
+  bool start_reload(Request& r, bool replaces_compressed);
+  void on_first_load(std::uint64_t id);
+  void on_reload(std::uint64_t id);
+  void on_writeback(std::uint64_t id);
+  void write_back(Request& r, std::int64_t tokens);
+  void release_staged(Request& r);
+  void become_ready(Request& r);
+  void settle_after_prefill(Request& r);
+  bool resize_held(Request& r, std::int64_t bytes);
+  bool make_room(Request& r, std::int64_t bytes);
+  void secure_reload_room();
+  void preempt(Request& r);
+  void remove_from_lists(Request& r);
+  void finish(Request& r);
+  [[nodiscard]] bool offloads(const Request& r) const { return decode_.verifies && !r.resident; }
+  [[nodiscard]] bool holds_compressed(const Request& r) const { return decode_.reads_compressed && !r.resident; }
+  [[nodiscard]] std::int64_t decoding_reservation(const Request& r) const;
+  [[nodiscard]] std::int64_t draft_room() const { return decode_.verifies ? draft_limit_ + 1 : 1; }
+  [[nodiscard]] std::int64_t largest_reload() const;
+  [[nodiscard]] std::int64_t host_reservation(const Request& r) const;
+  [[nodiscard]] Request& request(std::uint64_t id) const { return *env_.requests[id]; }
+
+  // Progress of requests (replica_requests.cpp).
+  void emit(Request& r, std::int64_t tokens);
+  void begin_round(Request& r);
+  void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
+  void record_completion(const Request& r);
+  void note_memory();
+  [[nodiscard]] bool measuring() const { return measuring_; }
+
+  ReplicaEnvironment env_;
+  const ServingConfig& config_;
+  const DecodePolicy& decode_;
+  const KvGeometry& geometry_;
+  engine::MemoryPool hbm_;
+  engine::MemoryPool host_;
+  std::unique_ptr<engine::Link> h2d_;
+  std::unique_ptr<engine::Link> d2h_;
+  std::unique_ptr<SchedulePolicy> schedule_;
+
+  std::deque<Request*> queue_;
+  std::vector<Request*> decoding_;    // in order of admission
+  std::vector<Request*> prefilling_;  // in order of admission
+  std::vector<Request*> loading_;
+  std::uint64_t next_admission_ = 1;
+  std::int64_t resident_count_ = 0;
+  std::int64_t offloaded_count_ = 0;
+  std::int64_t held_total_ = 0;  // of hbm_, other than staged
+  std::int64_t outstanding_tokens_ = 0;
+  std::int64_t draft_limit_ = 0;
+
+  std::vector<StepEntry> step_;
+  IterationPlan plan_;
+  models::StepTime step_time_;
+  double step_wait_s_ = 0;  // of the step's length, waiting for a reload's last layers
+  engine::SimTime step_begin_;
+  bool iterating_ = false;
+  bool wake_pending_ = false;
+  double iteration_estimate_s_ = 0;
+
+  bool idle_ = true;
+  bool idle_on_link_ = false;
+  engine::SimTime idle_since_;
+
+  bool measuring_ = true;
+  engine::SimTime measure_begin_;
+  std::int64_t weights_bytes_ = 0;
+  std::int64_t used_peak_ = 0;
+  engine::TimeWeighted used_;
+  engine::LinkStatistics h2d_before_, d2h_before_;
+  TierMeasurement host_tier_;
+  int gpu_track_ = -1;
+  int queue_counter_ = -1;
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,251 @@
+// Admission, memory and transfers of a replica. Nothing enters GPU memory that was not reserved first; a reservation
+// that does not fit makes the request wait, or pushes out the newest one.
+#include <algorithm>
+
+#include "sim/engine/invariant.h"
+#include "sim/serving/replica.h"
+
+namespace kvsim::serving {
+
+using engine::Callback;
+
+std::int64_t Replica::decoding_reservation(const Request& r) const {
+  if (holds_compressed(r)) return geometry_.compressed_reservation(r.prompt, r.generated, draft_room());
+  const std::int64_t full = geometry_.full_reservation(r.context() + draft_room());
+  // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.
+  return decode_.verifies ? full + geometry_.redundant_reservation(r.prompt, r.generated) : full;
+}
+
+std::int64_t Replica::largest_reload() const {
+  std::int64_t largest = 0;
+  for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
+    for (const Request* r : *list) {
+      if (offloads(*r)) largest = std::max(largest, geometry_.reload_reservation(r->prompt, r->generated));
+    }
+  }
+  return largest;
+}
+
+void Replica::admit_waiting() {
+  while (!queue_.empty()) {
+    const auto running = static_cast<std::int64_t>(decoding_.size() + prefilling_.size() + loading_.size());
+    if (running >= config_.schedule.max_requests) return;
+    Request& r = *queue_.front();
+    if (!try_admit(r)) return;
+    queue_.pop_front();
+  }
+}
+
+bool Replica::try_admit(Request& r) {
+  r.resident = decode_.verifies && resident_count_ < config_.decode.resident;
+  if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
+    return false;
+  }
+  // What host memory can give back; an interrupted prefill starts again.
+  const bool stored = config_.prefill == PrefillKind::stored;
+  const std::int64_t loadable = r.in_host_tokens >= r.prompt ? r.in_host_tokens : 0;
+  const bool compressed = holds_compressed(r) && loadable > 0;
+  const std::int64_t need = compressed || !holds_compressed(r) ? decoding_reservation(r)
+                                                               : geometry_.full_reservation(r.context() + draft_room());
+  if (hbm_.available() < need) return false;
+  if (offloads(r)) {
+    // One reload must always find room, whoever's it is; else nobody could ever verify.
+    const std::int64_t reload = std::max(largest_reload(), geometry_.reload_reservation(r.prompt, r.generated));
+    const std::int64_t settled = compressed ? need : std::min(need, decoding_reservation(r));
+    if (hbm_.capacity() - held_total_ < settled + reload) return false;
+  }
+  const bool needs_host = (stored || offloads(r)) && r.host_held == 0;
+  if (needs_host && !host_.try_reserve(host_reservation(r))) return false;
+  if (needs_host) r.host_held = host_reservation(r);
+  KVSIM_ALWAYS(hbm_.try_reserve(need), "memory that was available could not be reserved");
+  r.held = need;
+  held_total_ += need;
+
+  std::int64_t load_bytes = 0;
+  if (loadable > 0) {
+    load_bytes =
+        compressed ? geometry_.compressed_transfer(r.prompt, loadable - r.prompt) : geometry_.full_transfer(loadable);
+  }
+  const bool alone = decoding_.empty() && prefilling_.empty() && loading_.empty();
+  if (decode_.verifies && !schedule_->admit(r, load_bytes, view()) && !alone) {
+    hbm_.release(need);
+    held_total_ -= need;
+    r.held = 0;
+    return false;
+  }
+  if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
+  r.admission = next_admission_++;
+  if (decode_.verifies) (r.resident ? resident_count_ : offloaded_count_) += 1;
+  r.settling = false;
+  if (load_bytes > 0) {
+    r.phase = Phase::loading;
+    loading_.push_back(&r);
+    r.transfer = h2d_->submit({load_bytes, 0, Callback::to<&Replica::on_first_load>(this, r.id), r.id, "first load"});
+  } else {
+    r.in_host_tokens = 0;
+    r.phase = Phase::prefilling;
+    prefilling_.push_back(&r);
+  }
+  return true;
+}
+
+void Replica::on_first_load(std::uint64_t id) {
+  Request& r = request(id);
+  note_memory();
+  r.transfer = {};
+  std::erase(loading_, &r);
+  // An offloaded request has all but its last token in host memory, and drafting starts from that one.
+  r.prefill_done = offloads(r) ? r.prefill_target : std::min(r.in_host_tokens, r.prefill_target);
+  outstanding_tokens_ -= r.prefill_done;
+  if (r.prefill_done >= r.prefill_target) {
+    become_ready(r);
+    begin_round(r);
+  } else {
+    r.phase = Phase::prefilling;
+    const auto later = [&r](const Request* other) { return other->admission > r.admission; };
+    prefilling_.insert(std::find_if(prefilling_.begin(), prefilling_.end(), later), &r);
+  }
+  wake();
+}
+
+void Replica::become_ready(Request& r) {
+  r.phase = Phase::decoding;
+  const auto later = [&r](const Request* other) { return other->admission > r.admission; };
+  decoding_.insert(std::find_if(decoding_.begin(), decoding_.end(), later), &r);
+  if (measuring()) env_.measured.prompt_tokens += r.generated == 0 ? r.prompt : 0;
+}
+
+void Replica::settle_after_prefill(Request& r) {
+  if (!holds_compressed(r)) return;
+  r.settling = r.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+  if (!r.settling) KVSIM_ALWAYS(resize_held(r, decoding_reservation(r)), "compressing a prompt needed more memory");
+}
+
+void Replica::write_back(Request& r, std::int64_t tokens) {
+  r.in_host_tokens += tokens;
+  r.writebacks += 1;
+  d2h_->submit(
+      {geometry_.full_transfer(tokens), 0, Callback::to<&Replica::on_writeback>(this, r.id), r.id, "write-back"});
+}
+
+void Replica::on_writeback(std::uint64_t id) {
+  Request& r = request(id);
+  note_memory();
+  r.writebacks -= 1;
+  if (r.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
+    r.settling = false;
+    if (resize_held(r, decoding_reservation(r))) secure_reload_room();
+  }
+  wake();
+}
+
+void Replica::start_reloads() {
+  for (const IterationPlan::ReloadStart& start : plan_.reloads) start_reload(*start.request, start.replaces_compressed);
+}
+
+bool Replica::start_reload(Request& r, bool replaces_compressed) {
+  if (r.reload != Reload::none || r.writebacks > 0) return false;  // the host copy must be complete
+  const std::int64_t bytes = geometry_.reload_reservation(r.prompt, r.generated);
+  const std::int64_t freed =
+      replaces_compressed && !r.settling ? geometry_.redundant_reservation(r.prompt, r.generated) : 0;
+  if (hbm_.available() + freed < bytes) return false;
+  hbm_.release(freed);
+  r.held -= freed;
+  held_total_ -= freed;
+  r.replaced = freed;
+  KVSIM_ALWAYS(hbm_.try_reserve(bytes), "memory that was available could not be reserved");
+  r.staged = bytes;
+  r.reload = Reload::in_flight;
+  r.transfer = h2d_->submit({geometry_.reload_transfer(r.prompt, r.generated), 0,
+                             Callback::to<&Replica::on_reload>(this, r.id), r.id, "reload"});
+  return true;
+}
+
+void Replica::on_reload(std::uint64_t id) {
+  Request& r = request(id);
+  note_memory();
+  r.transfer = {};
+  r.reload = Reload::arrived;
+  wake();
+}
+
+void Replica::release_staged(Request& r) {
+  hbm_.release(r.staged);
+  r.staged = 0;
+  // The compressed copy is gathered again from the full KV before that leaves; it is the smaller of the two.
+  KVSIM_ALWAYS(hbm_.try_reserve(r.replaced), "a compressed copy did not fit in place of the full one");
+  r.held += r.replaced;
+  held_total_ += r.replaced;
+  r.replaced = 0;
+}
+
+bool Replica::resize_held(Request& r, std::int64_t bytes) {
+  if (bytes > r.held) {
+    if (!make_room(r, bytes - r.held)) return false;
+  } else {
+    hbm_.release(r.held - bytes);
+  }
+  held_total_ += bytes - r.held;
+  r.held = bytes;
+  return true;
+}
+
+bool Replica::make_room(Request& r, std::int64_t bytes) {
+  while (!hbm_.try_reserve(bytes)) {
+    Request* newest = &r;
+    for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
+      for (Request* other : *list) {
+        if (other->admission > newest->admission) newest = other;
+      }
+    }
+    preempt(*newest);
+    if (newest == &r) return false;
+  }
+  return true;
+}
+
+void Replica::secure_reload_room() {
+  while (decoding_.size() > 1 && hbm_.capacity() - held_total_ < largest_reload()) {
+    Request* newest = decoding_.back();
+    for (const auto* list : {&prefilling_, &loading_}) {
+      for (Request* other : *list) {
+        if (other->admission > newest->admission) newest = other;
+      }
+    }
+    if (newest->settling || newest->phase == Phase::prefilling) return;  // it will shrink by itself
+    preempt(*newest);
+  }
+}
+
+void Replica::preempt(Request& r) {
+  if (r.transfer.value != 0) h2d_->cancel(r.transfer);
+  r.transfer = {};
+  remove_from_lists(r);
+  schedule_->removed(r);
+  release_staged(r);
+  hbm_.release(r.held);
+  held_total_ -= r.held;
+  r.held = 0;
+  r.settling = false;
+  if (r.in_host_tokens < r.prompt) {  // the host copy is incomplete: it starts again
+    host_.release(r.host_held);
+    r.host_held = 0;
+  }
+  begin_round(r);
+  outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
+  r.prefill_target = r.context();
+  r.prefill_done = 0;
+  r.phase = Phase::queued;
+  r.preemptions += 1;
+  env_.measured.preemptions += 1;
+  queue_.push_front(&r);
+}
+
+void Replica::remove_from_lists(Request& r) {
+  std::erase(decoding_, &r);
+  std::erase(prefilling_, &r);
+  std::erase(loading_, &r);
+  if (decode_.verifies) (r.resident ? resident_count_ : offloaded_count_) -= 1;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,236 @@
+// The iteration loop of a replica: plan, batch, time, apply.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/invariant.h"
+#include "sim/serving/replica.h"
+
+namespace kvsim::serving {
+
+using engine::Callback;
+using engine::SimTime;
+
+void Replica::wake() {
+  if (iterating_ || wake_pending_) return;
+  wake_pending_ = true;  // one iteration for everything that happens at this instant
+  env_.simulator.schedule_in({}, Callback::to<&Replica::begin_iteration>(this));
+}
+
+void Replica::begin_iteration() {
+  wake_pending_ = false;
+  if (idle_) account_idle();
+  plan_iteration();
+  admit_waiting();
+  models::StepWork work;
+  step_.clear();
+  batch_decoding(work);
+  batch_prefill(work);
+  if (work.tokens() <= 0) {
+    go_idle();
+    return;
+  }
+  idle_ = false;
+  iterating_ = true;
+  step_time_ = env_.timer.time(work);
+  step_begin_ = env_.simulator.now();
+  const engine::Duration computing = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
+  const engine::Duration length = std::max(computing, reload_tail());
+  step_wait_s_ = (length - computing).seconds();
+  env_.simulator.schedule_in(length, Callback::to<&Replica::end_iteration>(this));
+}
+
+engine::Duration Replica::reload_tail() const {
+  engine::Duration tail;
+  const double layer_s = step_time_.total_s / static_cast<double>(config_.model.layers);
+  for (const StepEntry& e : step_) {
+    if (e.action != Action::verify || e.request->reload != Reload::in_flight) continue;
+    // The last layer runs when its KV, the last of the transfer, is there.
+    const auto left = h2d_->time_left(e.request->transfer);
+    KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
+    tail = std::max(tail, *left + std::max(engine::from_seconds(layer_s), engine::Duration{1}));
+  }
+  return tail;
+}
+
+/// Layer j of L starts j V/L into a forward pass of length V and needs the share (j + 1)/L of the transfer. With `left`
+/// of a transfer of length D to go, that holds for every layer if it holds for the first and the last: left <= D (L -
+/// 1)/L and left <= V (L - 1)/L.
+void Replica::mark_arriving() {
+  if (config_.schedule.arrival != ReloadArrival::layerwise) return;
+  const double layers = static_cast<double>(config_.model.layers);
+  const double share = (layers - 1) / layers;
+  for (Request* r : decoding_) {
+    r->arriving = false;
+    if (r->reload != Reload::in_flight) continue;
+    const auto left = h2d_->time_left(r->transfer);
+    if (!left) continue;
+    const double transfer_s =
+        static_cast<double>(geometry_.reload_transfer(r->prompt, r->generated)) / h2d_->bandwidth();
+    r->arriving = left->seconds() <= share * std::min(transfer_s, iteration_estimate_s_);
+  }
+}
+
+void Replica::plan_iteration() {
+  plan_.actions.assign(decoding_.size(), Action::stall);
+  plan_.reloads.clear();
+  if (!decode_.verifies) {
+    std::fill(plan_.actions.begin(), plan_.actions.end(), Action::draft);
+    return;
+  }
+  std::int64_t windows = 1;
+  if (idle_) {
+    windows = static_cast<std::int64_t>((env_.simulator.now() - idle_since_).seconds() / iteration_estimate_s_);
+    idle_since_ = env_.simulator.now();
+  }
+  mark_arriving();
+  schedule_->plan(view(), windows, plan_);
+  start_reloads();
+}
+
+void Replica::batch_decoding(models::StepWork& work) {
+  std::int64_t budget = config_.schedule.max_batched_tokens;
+  for (std::size_t i = 0; i < decoding_.size(); ++i) {
+    Request& r = *decoding_[i];
+    // Requests that became ready after the plan was made start with the next one.
+    Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
+    const std::int64_t tokens = action == Action::verify ? r.drafted + 1 : 1;
+    if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
+    if (action == Action::stall) {
+      env_.measured.stalled_request_iterations += decode_.verifies && measuring() ? 1 : 0;
+      continue;
+    }
+    if (!decode_.verifies && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
+    budget -= tokens;
+    add_decode(r, action, work);
+    step_.push_back({&r, r.admission, action, 0});
+  }
+}
+
+void Replica::add_decode(Request& r, Action action, models::StepWork& work) {
+  const auto drafted = static_cast<double>(r.drafted);
+  const auto context = static_cast<double>(r.context());
+  if (action == Action::verify) {
+    const double queries = drafted + 1;
+    work.verify.query_tokens += queries;
+    work.verify.kv_bytes += geometry_.full_read(r.context() + r.drafted);
+    work.verify.pairs += queries * context + queries * (queries + 1) / 2;
+    work.logit_tokens += queries;
+    return;
+  }
+  work.decode.query_tokens += 1;
+  work.logit_tokens += 1;
+  if (!decode_.reads_compressed) {
+    work.decode.kv_bytes += geometry_.full_read(r.context());
+    work.decode.pairs += context;
+    return;
+  }
+  work.decode.kv_bytes +=
+      geometry_.compressed_read(r.prompt, r.generated) * config_.decode.compressor.attention_time_factor.value +
+      geometry_.full_read(r.drafted);
+  work.decode.pairs += geometry_.attended_compressed(r.prompt, r.generated) + drafted;
+}
+
+void Replica::batch_prefill(models::StepWork& work) {
+  auto budget = config_.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
+  for (Request* r : prefilling_) {
+    if (budget <= 0) break;
+    const std::int64_t tokens = std::min(budget, r->prefill_target - r->prefill_done);
+    budget -= tokens;
+    const auto n = static_cast<double>(tokens);
+    const auto before = static_cast<double>(r->prefill_done);
+    work.prefill.query_tokens += n;
+    work.prefill.pairs += n * before + n * (n + 1) / 2;
+    work.prefill.kv_bytes += geometry_.full_read(r->prefill_done + tokens);
+    if (r->prefill_done + tokens == r->prefill_target) {
+      work.logit_tokens += 1;
+      const double rate = config_.decode.compressor.compress_bytes_per_s.value;
+      if (holds_compressed(*r) && rate > 0) {
+        const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
+        work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r->context())) / gpus / rate;
+      }
+    }
+    step_.push_back({r, r->admission, Action::stall, tokens});
+  }
+}
+
+void Replica::end_iteration() {
+  iterating_ = false;
+  const SimTime now = env_.simulator.now();
+  const double length = (now - step_begin_).seconds();
+  note_memory();
+  account_step(step_begin_, now);
+  trace_step(step_begin_, now);
+  if (measuring()) env_.measured.iteration_s.add(length);
+  if (step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
+    constexpr double kPast = 0.8;
+    iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;
+  }
+  apply_draft_results();
+  apply_prefill_results();
+  begin_iteration();
+}
+
+void Replica::apply_draft_results() {
+  bool grew = false;
+  for (const StepEntry& e : step_) {
+    Request& r = *e.request;
+    if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
+    if (!decode_.verifies) {
+      r.direct_tokens += 1;
+      emit(r, 1);
+      if (r.remaining() == 0) finish(r);
+    } else if (e.action == Action::draft) {
+      r.drafted += 1;
+    } else {
+      apply_verification(r);
+      grew = true;
+    }
+  }
+  if (!grew) return;
+  for (const StepEntry& e : step_) {
+    Request& r = *e.request;
+    if (e.action != Action::verify || r.admission != e.admission || r.phase != Phase::decoding) continue;
+    if (!resize_held(r, std::max(decoding_reservation(r), r.settling ? r.held : 0))) continue;
+    schedule_->verified(r, view());
+  }
+  secure_reload_room();
+}
+
+void Replica::apply_prefill_results() {
+  for (const StepEntry& e : step_) {
+    Request& r = *e.request;
+    if (e.tokens == 0 || r.admission != e.admission || r.phase != Phase::prefilling) continue;
+    r.prefill_done += e.tokens;
+    outstanding_tokens_ -= e.tokens;
+    if (offloads(r)) write_back(r, e.tokens);
+    if (r.prefill_done < r.prefill_target) continue;
+    std::erase(prefilling_, &r);
+    // The last prompt position's logits give the next token, by the full KV.
+    r.direct_tokens += 1;
+    become_ready(r);
+    emit(r, 1);
+    if (r.remaining() == 0) {
+      finish(r);
+      continue;
+    }
+    begin_round(r);
+    settle_after_prefill(r);
+  }
+}
+
+void Replica::go_idle() {
+  const bool loading = !loading_.empty() || std::any_of(decoding_.begin(), decoding_.end(), [](const Request* r) {
+    return r->reload == Reload::in_flight;
+  });
+  idle_ = true;
+  idle_on_link_ = loading;
+  idle_since_ = env_.simulator.now();
+  const bool anything = !queue_.empty() || !decoding_.empty() || !prefilling_.empty();
+  if (!anything || loading || d2h_->in_flight_or_queued() > 0) return;
+  // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
+  KVSIM_ALWAYS(decoding_.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
+  preempt(*decoding_.back());
+  wake();
+}
+
+}  // namespace kvsim::serving

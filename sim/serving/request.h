@@ -1,0 +1,77 @@
+// A request on its way through a replica.
+#pragma once
+
+#include <cstdint>
+
+#include "models/acceptance/acceptance.h"
+#include "sim/engine/link.h"
+#include "sim/engine/random.h"
+#include "sim/engine/time.h"
+
+namespace kvsim::serving {
+
+enum class Phase {
+  queued,      ///< waiting for admission; holds no GPU memory
+  loading,     ///< its stored KV is on the way to the GPU
+  prefilling,  ///< its KV is being computed
+  decoding,    ///< generates tokens (drafts and verifications included)
+  finished,
+  refused  ///< could never run on this cluster
+};
+
+/// Where the full KV for a request's next verification is.
+enum class Reload {
+  none,       ///< in host memory, not asked for
+  in_flight,  ///< on the link or queued for it; its GPU memory is reserved
+  arrived     ///< in GPU memory, together with the compressed KV or instead of it
+};
+
+struct Request {
+  std::uint64_t id = 0;
+  engine::SimTime arrival;
+  std::int64_t prompt = 0;
+  std::int64_t output = 0;     ///< tokens to generate
+  std::int64_t generated = 0;  ///< tokens emitted: final, verified by the full KV under a lossless policy
+
+  Phase phase = Phase::queued;
+  std::int64_t prefill_target = 0;  ///< tokens whose KV must exist before decoding
+  std::int64_t prefill_done = 0;    ///< of which exist
+  std::uint64_t admission = 0;      ///< order of the latest admission: the newest is preempted first
+  bool resident = false;            ///< pinned: its full KV stays in GPU memory
+  std::int64_t in_host_tokens = 0;  ///< tokens whose full KV is in host memory or on its way there
+
+  // GPU memory held, in bytes reserved.
+  std::int64_t held = 0;       ///< compressed or full KV with room for drafts
+  std::int64_t staged = 0;     ///< full KV streaming in or there for a verification
+  std::int64_t replaced = 0;   ///< compressed copy given up while the full KV is there
+  std::int64_t host_held = 0;  ///< host memory
+  bool settling = false;       ///< prefilled, but its full KV is still on the way to host memory
+
+  // The current round of drafting and verifying.
+  std::int64_t drafted = 0;
+  std::int64_t draft_target = 0;
+  bool late = false;  ///< this round's reload missed its iteration
+  Reload reload = Reload::none;
+  bool arriving = false;          ///< in flight, and each layer's KV in time for a verification that starts now
+  engine::TransferId transfer;    ///< under way: first load or reload
+  std::int64_t writebacks = 0;    ///< transfers to host memory under way
+  double agreement_estimate = 1;  ///< adaptive draft length
+  models::RequestAcceptance acceptance;
+  engine::RandomStream accept_stream{0, "acceptance"};
+
+  // What it experienced.
+  engine::SimTime first_token;
+  engine::SimTime last_token;
+  double largest_gap_s = 0;
+  std::int64_t rounds = 0;
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+  std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
+  std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
+  std::int64_t preemptions = 0;
+
+  [[nodiscard]] std::int64_t context() const { return prompt + generated; }
+  [[nodiscard]] std::int64_t remaining() const { return output - generated; }
+};
+
+}  // namespace kvsim::serving

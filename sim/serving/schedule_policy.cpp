@@ -1,0 +1,38 @@
+#include "sim/serving/schedule_policy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/serving/schedules/schedules.h"
+
+namespace kvsim::serving {
+namespace {
+
+constexpr std::array kPolicies{
+    SchedulePolicyEntry{"fcfs",
+                        "continuous batching in order of arrival; a reload is asked for when its draft is complete",
+                        false, make_fcfs},
+    SchedulePolicyEntry{"lock_step", "all draft x tokens, then all reload and verify together", true, make_lock_step},
+    SchedulePolicyEntry{"sequential_verify", "all draft x tokens, then one verification an iteration", true,
+                        make_sequential_verify},
+    SchedulePolicyEntry{"staggered", "ADMIT: verifications spread over iterations by link and HBM rings", true,
+                        make_staggered},
+};
+
+}  // namespace
+
+std::span<const SchedulePolicyEntry> schedule_policies() {
+  return kPolicies;
+}
+
+const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
+  const auto it =
+      std::find_if(kPolicies.begin(), kPolicies.end(), [name](const SchedulePolicyEntry& p) { return p.name == name; });
+  return it == kPolicies.end() ? nullptr : &*it;
+}
+
+Action draft_or_stall(const Request& r, const ReplicaView& view) {
+  return r.drafted < std::min(view.draft_limit, r.remaining()) ? Action::draft : Action::stall;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,30 @@
+// What lock_step and sequential_verify share: a cohort that drafts together, then verifies before anyone drafts again.
+// Requests that become ready in the middle of a round wait for the next one.
+#pragma once
+
+#include <vector>
+
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::serving {
+
+class CommonRound : public SchedulePolicy {
+ public:
+  bool admit(const Request&, std::int64_t, const ReplicaView&) final { return true; }
+  void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) final;
+  void verified(const Request& request, const ReplicaView& view) final;
+  void removed(const Request& request) final;
+
+ protected:
+  /// Every member has drafted; `pending[k]` indexes into view.decoding those not yet verified. Start reloads, order
+  /// verifications.
+  virtual void plan_verification(const ReplicaView& view, const std::vector<std::size_t>& pending,
+                                 IterationPlan& plan) = 0;
+
+ private:
+  [[nodiscard]] bool member(const Request& r) const;
+  std::vector<std::uint64_t> cohort_;  // ids still to be verified in this round
+  std::vector<std::size_t> pending_;
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,38 @@
+// All draft x tokens, then all verify together. The reloads serialise on the link while nobody drafts; the compressed
+// copies leave GPU memory to make room. Where memory cannot hold every full KV at once, verification goes in waves.
+#include <algorithm>
+
+#include "sim/serving/schedules/common_round.h"
+#include "sim/serving/schedules/schedules.h"
+
+namespace kvsim::serving {
+namespace {
+
+class LockStep final : public CommonRound {
+ protected:
+  void plan_verification(const ReplicaView& view, const std::vector<std::size_t>& pending,
+                         IterationPlan& plan) override {
+    const auto in_flight = [&](std::size_t i) { return view.decoding[i]->reload == Reload::in_flight; };
+    const bool waiting = std::any_of(pending.begin(), pending.end(), in_flight);
+    const bool started = std::any_of(pending.begin(), pending.end(),
+                                     [&](std::size_t i) { return view.decoding[i]->reload != Reload::none; });
+    for (const std::size_t i : pending) {
+      Request& r = *view.decoding[i];
+      if (!r.resident && !started) plan.reloads.push_back({&r, true});
+    }
+    const bool all_resident =
+        std::all_of(pending.begin(), pending.end(), [&](std::size_t i) { return view.decoding[i]->resident; });
+    if (waiting || (!started && !all_resident)) return;
+    for (const std::size_t i : pending) {
+      if (verifiable(*view.decoding[i])) plan.actions[i] = Action::verify;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SchedulePolicy> make_lock_step(const ScheduleConfig&) {
+  return std::make_unique<LockStep>();
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,35 @@
+// After a common draft phase, one verification an iteration, in order of admission. While one request is verified the
+// next one's reload is under way (double buffering), so GPU memory holds at most two full KVs.
+#include "sim/serving/schedules/common_round.h"
+#include "sim/serving/schedules/schedules.h"
+
+namespace kvsim::serving {
+namespace {
+
+class SequentialVerify final : public CommonRound {
+ protected:
+  void plan_verification(const ReplicaView& view, const std::vector<std::size_t>& pending,
+                         IterationPlan& plan) override {
+    constexpr std::size_t kBuffers = 2;
+    std::size_t buffered = 0;
+    bool verifying = false;
+    for (const std::size_t i : pending) {
+      Request& r = *view.decoding[i];
+      if (!verifying && verifiable(r)) {
+        plan.actions[i] = Action::verify;
+        verifying = true;
+      }
+      if (r.resident) continue;
+      if (buffered < kBuffers && r.reload == Reload::none) plan.reloads.push_back({&r, false});
+      if (buffered < kBuffers) ++buffered;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SchedulePolicy> make_sequential_verify(const ScheduleConfig&) {
+  return std::make_unique<SequentialVerify>();
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,151 @@
+// VeriCache's staggered schedule: every request's next verification is placed by ADMIT when its round begins, so that
+// reloads hide behind other requests' drafting and GPU memory holds few full KVs at a time.
+//
+// Belief and fact: rings count iterations, the link counts nanoseconds. When a reload has not arrived at its
+// iteration, the request goes on drafting up to the draft limit, then stalls; it is verified as soon as the KV is
+// there, and the round counts as late. A request for which ADMIT finds no place keeps its compressed KV, goes on
+// drafting and asks again every iteration.
+#include <algorithm>
+#include <unordered_map>
+
+#include "sim/serving/admit.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/schedules/schedules.h"
+
+namespace kvsim::serving {
+namespace {
+
+class Staggered final : public SchedulePolicy {
+ public:
+  explicit Staggered(const ScheduleConfig& config)
+      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)),
+        max_batched_tokens_(config.max_batched_tokens) {}
+
+  bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) override {
+    // Its resident KV must not take the room that reloads already placed count on.
+    if (rings_.memory_peak() > static_cast<double>(view.kv_capacity - view.held_bytes)) return false;
+    const double load_s = static_cast<double>(first_load_bytes) / view.link_bytes_per_s;
+    const auto load = rings_.admit_load(load_s, view.iteration_s);
+    if (!load) return false;
+    const std::int64_t to_prefill = request.context() - (first_load_bytes > 0 ? request.in_host_tokens : 0);
+    const std::int64_t ready =
+        load->last + 1 + std::max<std::int64_t>(0, (to_prefill + max_batched_tokens_ - 1) / max_batched_tokens_);
+    if (request.resident || reserve(request, ready, true, view)) return true;
+    rings_.withdraw(*load, 0);
+    return false;
+  }
+
+  void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) override {
+    rings_.advance(windows);
+    now_ += windows;
+    bool moving = false;
+    bool link_busy = false;
+    for (std::size_t i = 0; i < view.decoding.size(); ++i) {
+      Request& r = *view.decoding[i];
+      plan.actions[i] = decide(r, view, plan);
+      moving = moving || plan.actions[i] != Action::stall;
+      link_busy = link_busy || r.reload == Reload::in_flight;
+    }
+    if (!moving && !link_busy && plan.reloads.empty()) start_earliest(view, plan);
+  }
+
+  void verified(const Request& request, const ReplicaView& view) override {
+    forget(request);
+    // The window now_ is the iteration that has just ended; drafting goes on in the next.
+    if (!request.resident) reserve(request, 1, false, view);
+  }
+
+  void removed(const Request& request) override { forget(request); }
+
+ private:
+  struct Reservation {
+    AdmittedReload reload;
+    std::int64_t made_at = 0;
+    bool before_decoding = false;
+    [[nodiscard]] std::int64_t start() const { return made_at + reload.first; }
+    [[nodiscard]] std::int64_t verify() const { return made_at + reload.verify; }
+  };
+
+  Action decide(Request& r, const ReplicaView& view, IterationPlan& plan) {
+    if (r.resident) return draft_complete(r) ? Action::verify : draft_or_stall(r, view);
+    auto it = reservations_.find(r.id);
+    if (it != reservations_.end() && it->second.before_decoding) {
+      it->second.before_decoding = false;
+      if (misjudged(it->second, r)) {
+        forget(r);
+        it = reservations_.end();
+      }
+    }
+    if (it == reservations_.end()) {
+      if (r.reload == Reload::none && !reserve(r, 0, false, view)) {
+        return draft_or_stall(r, view);
+      }
+      it = reservations_.find(r.id);
+    }
+    const bool due = it == reservations_.end() || now_ >= it->second.verify();
+    const Action draft = draft_or_stall(r, view);
+    if (verifiable(r) && (due || draft == Action::stall)) return Action::verify;
+    if (r.reload == Reload::none && it != reservations_.end() && now_ >= it->second.start()) {
+      plan.reloads.push_back({&r, false});
+    }
+    if (due) r.late = true;
+    return draft;
+  }
+
+  /// The request became ready long before or after the time for which its first verification was placed.
+  [[nodiscard]] bool misjudged(const Reservation& reservation, const Request& r) const {
+    const std::int64_t ahead = reservation.verify() - now_;
+    return ahead < r.draft_target / 2 || ahead > 2 * r.draft_target;
+  }
+
+  /// `ready`: windows from now until the request drafts.
+  bool reserve(const Request& r, std::int64_t ready, bool before_decoding, const ReplicaView& view) {
+    const std::int64_t bytes = view.geometry->reload_transfer(r.prompt, r.generated);
+    ReloadDemand demand;
+    demand.transfer_s = static_cast<double>(bytes) / view.link_bytes_per_s;
+    demand.bytes = static_cast<double>(view.geometry->reload_reservation(r.prompt, r.generated));
+    demand.anchor = ready + std::max<std::int64_t>(0, r.draft_target - r.drafted);
+    demand.earliest = ready;
+    const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
+    const auto admitted = rings_.admit(demand, view.iteration_s, limit);
+    if (!admitted) return false;
+    reservations_[r.id] = {*admitted, now_, before_decoding};
+    return true;
+  }
+
+  void forget(const Request& r) {
+    const auto it = reservations_.find(r.id);
+    if (it == reservations_.end()) return;
+    rings_.withdraw(it->second.reload, now_ - it->second.made_at);
+    reservations_.erase(it);
+  }
+
+  /// Nobody can move and nothing is on its way: the belief is holding up the facts. Bring the earliest reload forward.
+  void start_earliest(const ReplicaView& view, IterationPlan& plan) {
+    Request* earliest = nullptr;
+    std::int64_t at = 0;
+    for (Request* r : view.decoding) {
+      if (r->resident || r->reload != Reload::none) continue;
+      const auto it = reservations_.find(r->id);
+      const std::int64_t start = it == reservations_.end() ? now_ : it->second.start();
+      if (!earliest || start < at) {
+        earliest = r;
+        at = start;
+      }
+    }
+    if (earliest) plan.reloads.push_back({earliest, false});
+  }
+
+  AdmissionRings rings_;
+  std::int64_t max_batched_tokens_;
+  std::int64_t now_ = 0;  // iterations since the start
+  std::unordered_map<std::uint64_t, Reservation> reservations_;
+};
+
+}  // namespace
+
+std::unique_ptr<SchedulePolicy> make_staggered(const ScheduleConfig& config) {
+  return std::make_unique<Staggered>(config);
+}
+
+}  // namespace kvsim::serving

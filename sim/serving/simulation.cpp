@@ -1,0 +1,239 @@
+#include "sim/serving/simulation.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "models/kernels/step_time.h"
+#include "sim/engine/invariant.h"
+#include "sim/engine/random.h"
+#include "sim/engine/simulator.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/replica.h"
+#include "sim/serving/router.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::serving {
+namespace {
+
+using engine::Callback;
+using engine::SimTime;
+using models::CompressionKind;
+
+double agreement_of(const DecodeConfig& decode) {
+  return decode.compressor.agreement_at(effective_ratio(decode.compressor, decode.keep_ratio));
+}
+
+/// Builds the cluster, feeds it requests and runs it to the end.
+class Cluster {
+ public:
+  Cluster(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options)
+      : config_(config),
+        feed_(feed),
+        options_(options),
+        decode_(*find_decode_policy(config.decode.policy)),
+        geometry_(config.model, config.cluster.tensor_parallel, config.decode.compressor,
+                  decode_.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens),
+        timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
+               config.cluster.tensor_parallel),
+        acceptance_(decode_.verifies ? config.decode.acceptance : models::AcceptanceSpec{},
+                    decode_.verifies ? agreement_of(config.decode) : 1.0, draft_limit(config.decode)),
+        router_(find_router(config.cluster.router)->make()) {
+    const ReplicaEnvironment environment{simulator_,        config_,        decode_,
+                                         geometry_,         timer_,         acceptance_,
+                                         outcome_.measured, options_.trace, Callback::to<&Cluster::on_finished>(this),
+                                         requests_};
+    const SchedulePolicyEntry& schedule = *find_schedule_policy(config.schedule.policy);
+    for (std::int64_t i = 0; i < config.cluster.replicas; ++i) {
+      replicas_.push_back(std::make_unique<Replica>(environment, static_cast<int>(i), schedule));
+    }
+    outcome_.fallbacks = timer_.fallbacks();
+  }
+
+  SimulationOutcome run() {
+    const auto warmup = engine::from_seconds(config_.run.warmup_s);
+    if (warmup.ns > 0) {
+      warming_up_ = true;
+      simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Cluster::end_warmup>(this));
+    }
+    start_arrivals();
+    if (config_.run.duration_s) {
+      run_until(SimTime{} + engine::from_seconds(*config_.run.duration_s));
+    } else {
+      run_to_completion();
+    }
+    return finish();
+  }
+
+ private:
+  void start_arrivals() {
+    if (feed_.concurrency() > 0) {
+      for (std::int64_t i = 0; i < feed_.concurrency(); ++i) replace_in_closed_loop(0);
+    } else {
+      fetch_next();
+    }
+  }
+
+  /// Open workloads: one arrival is pending at a time.
+  void fetch_next() {
+    next_ = feed_.next();
+    if (next_) simulator_.schedule_at({next_->arrival_ns}, Callback::to<&Cluster::on_arrival>(this));
+  }
+
+  void on_arrival() {
+    const models::RequestSpec spec = *next_;
+    accept(spec);
+    fetch_next();
+    if (!next_ && idle()) stop_if_done();
+  }
+
+  void replace_in_closed_loop(std::uint64_t) {
+    constexpr std::uint64_t kRefusedInARow = 1000;
+    while (auto spec = feed_.next()) {
+      if (accept(*spec)) return;
+      if (++refused_in_a_row_ >= kRefusedInARow) {
+        throw ConfigurationError("workload",
+                                 fmt::format("{} requests in a row were refused; the last {}", kRefusedInARow,
+                                             outcome_.refusals.empty() ? "" : outcome_.refusals.back()));
+      }
+    }
+    if (idle()) stop_if_done();
+  }
+
+  bool accept(const models::RequestSpec& spec) {
+    auto owned = std::make_unique<Request>();
+    Request& r = *owned;
+    r.id = requests_.size();
+    r.arrival = simulator_.now();
+    r.prompt = spec.prompt_tokens;
+    r.output = spec.output_tokens;
+    if (decode_.verifies) {
+      r.accept_stream = engine::RandomStream(config_.run.seed, "acceptance", spec.id);
+      if (acceptance_.heterogeneous()) {
+        engine::RandomStream agreement(config_.run.seed, "agreement", spec.id);
+        r.acceptance.agreement = agreement.beta(acceptance_.beta_a(), acceptance_.beta_b());
+      }
+    }
+    requests_.push_back(std::move(owned));
+    outcome_.measured.arrived += 1;
+    Replica& replica = *replicas_[router_->choose(replicas_)];
+    if (std::string reason = replica.refusal(r); !reason.empty()) {
+      constexpr std::size_t kReasonsKept = 3;
+      r.phase = Phase::refused;
+      outcome_.measured.refused += 1;
+      if (outcome_.refusals.size() < kReasonsKept) {
+        outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
+      }
+      return false;
+    }
+    refused_in_a_row_ = 0;
+    replica.submit(r);
+    return true;
+  }
+
+  void on_finished(std::uint64_t) {
+    // Deferred, so that the replica is done with its iteration before the successor arrives.
+    if (feed_.concurrency() > 0) {
+      simulator_.schedule_in({}, Callback::to<&Cluster::replace_in_closed_loop>(this));
+    } else if (!next_ && idle()) {
+      stop_if_done();
+    }
+  }
+
+  [[nodiscard]] bool idle() const {
+    const Measurements& m = outcome_.measured;
+    return m.arrived == m.completed + m.refused;
+  }
+
+  /// Without a duration the run ends with its last request, not with the last write-back or progress tick.
+  void stop_if_done() {
+    if (!config_.run.duration_s) simulator_.stop();
+  }
+
+  void end_warmup() {
+    Measurements fresh;
+    const Measurements& old = outcome_.measured;
+    fresh.arrived = old.arrived;
+    fresh.completed = old.completed;
+    fresh.refused = old.refused;
+    fresh.preemptions = old.preemptions;
+    outcome_.measured = std::move(fresh);
+    warming_up_ = false;
+    measure_begin_ = simulator_.now();
+    for (const auto& replica : replicas_) replica->start_measuring();
+  }
+
+  // Progress is asked for between events, never by one: watching a run does not change it.
+
+  void run_until(SimTime end) {
+    while (simulator_.now() < end && !simulator_.stopped()) {
+      simulator_.run_until(std::min(end, simulator_.now() + engine::from_seconds(1.0)));
+      watch();
+    }
+  }
+
+  void run_to_completion() {
+    constexpr std::uint64_t kEventsBetweenLooks = 1 << 14;
+    while (!simulator_.stopped() && simulator_.step()) {
+      if (simulator_.events_executed() % kEventsBetweenLooks == 0) watch();
+    }
+  }
+
+  void watch() {
+    if (!options_.progress || options_.progress(simulator_.now())) return;
+    outcome_.interrupted = true;
+    simulator_.stop();
+  }
+
+  SimulationOutcome finish() {
+    Measurements& m = outcome_.measured;
+    if (warming_up_ && !outcome_.interrupted) {
+      throw ConfigurationError("run.warmup",
+                               fmt::format("the run ended at {:.3f} s, before its warm-up of {:g} s was over",
+                                           simulator_.now().seconds(), config_.run.warmup_s));
+    }
+    m.measured_s = (simulator_.now() - measure_begin_).seconds();
+    for (const auto& replica : replicas_) {
+      replica->finish_measuring();
+      replica->check_conservation();
+    }
+    m.events = simulator_.events_executed();
+    m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
+      return r->phase != Phase::finished && r->phase != Phase::refused;
+    }));
+    KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
+    KVSIM_ALWAYS(m.drafted_tokens == m.accepted_tokens + m.rejected_tokens,
+                 "drafted tokens are neither accepted nor rejected");
+    KVSIM_ALWAYS(outcome_.interrupted || config_.run.duration_s || m.running == 0, "requests never finished");
+    return std::move(outcome_);
+  }
+
+  const ServingConfig& config_;
+  RequestFeed& feed_;
+  const SimulationOptions& options_;
+  engine::Simulator simulator_;
+  const DecodePolicy& decode_;
+  KvGeometry geometry_;
+  models::StepTimer timer_;
+  models::AcceptanceModel acceptance_;
+  std::unique_ptr<Router> router_;
+  std::vector<std::unique_ptr<Request>> requests_;
+  SimulationOutcome outcome_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::optional<models::RequestSpec> next_;
+  std::uint64_t refused_in_a_row_ = 0;
+  bool warming_up_ = false;
+  SimTime measure_begin_;
+};
+
+}  // namespace
+
+SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options) {
+  check_configuration(config);
+  Cluster cluster(config, feed, options);
+  return cluster.run();
+}
+
+}  // namespace kvsim::serving
