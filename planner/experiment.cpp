@@ -1,0 +1,217 @@
+#include "planner/experiment.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "models/schema/error.h"
+#include "models/schema/spelling.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::planner {
+namespace {
+
+using engine::Sample;
+using serving::Measurements;
+using serving::SimulationOutcome;
+
+constexpr std::size_t kBatches = 20;
+
+void append(Sample& a, const Sample& b) {
+  for (const double v : b.values()) a.add(v);
+}
+
+double per_second(double amount, const Measurements& m) {
+  return m.measured_s > 0 ? amount / m.measured_s : 0.0;
+}
+
+/// The figures that get an interval, as numbers of one run.
+std::map<std::string, double> headline_figures(const Measurements& m) {
+  return {{"throughput.output_tokens_per_s", per_second(static_cast<double>(m.output_tokens), m)},
+          {"throughput.requests_per_s", per_second(static_cast<double>(m.completed_measured), m)},
+          {"latency_s.ttft.mean", m.ttft_s.mean()},
+          {"latency_s.tpot.mean", m.tpot_s.mean()},
+          {"latency_s.itl.mean", m.itl_s.mean()},
+          {"latency_s.e2e.mean", m.e2e_s.mean()}};
+}
+
+/// Output tokens per second in equal batches of the measured time. The last slice is shorter and left out.
+engine::ConfidenceInterval throughput_batches(const Measurements& m) {
+  std::vector<double> rates = m.tokens_by_slice;
+  rates.resize(static_cast<std::size_t>(m.measured_s / serving::kSliceSeconds), 0.0);
+  for (double& tokens : rates) tokens /= serving::kSliceSeconds;
+  return engine::batch_means_95(rates, kBatches);
+}
+
+std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<SimulationOutcome>& runs) {
+  std::map<std::string, engine::ConfidenceInterval> result;
+  if (runs.size() == 1) {
+    const Measurements& m = runs.front().measured;
+    result["throughput.output_tokens_per_s"] = throughput_batches(m);
+    result["latency_s.ttft.mean"] = engine::batch_means_95(m.ttft_s.values(), kBatches);
+    result["latency_s.tpot.mean"] = engine::batch_means_95(m.tpot_s.values(), kBatches);
+    result["latency_s.itl.mean"] = engine::batch_means_95(m.itl_s.values(), kBatches);
+    result["latency_s.e2e.mean"] = engine::batch_means_95(m.e2e_s.values(), kBatches);
+    return result;
+  }
+  std::map<std::string, std::vector<double>> observations;
+  for (const SimulationOutcome& run : runs) {
+    for (const auto& [name, value] : headline_figures(run.measured)) observations[name].push_back(value);
+  }
+  for (const auto& [name, values] : observations) result[name] = engine::confidence_95(values);
+  return result;
+}
+
+std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const ExperimentOptions& options) {
+  const auto count = static_cast<std::size_t>(scenario.replications);
+  std::vector<std::optional<SimulationOutcome>> outcomes(count);
+  std::vector<std::exception_ptr> errors(count);
+  const auto run_one = [&](std::size_t i) {
+    try {
+      serving::ServingConfig config = scenario.serving;
+      config.run.seed += i;
+      const auto feed = make_feed(scenario, config.run.seed);
+      serving::SimulationOptions one;
+      one.trace = i == 0 ? options.trace : nullptr;
+      if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
+      outcomes[i] = serving::simulate(config, *feed, one);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  };
+  if (options.jobs <= 1 || count == 1) {
+    for (std::size_t i = 0; i < count; ++i) run_one(i);
+  } else {
+    boost::asio::thread_pool pool(std::min<std::size_t>(static_cast<std::size_t>(options.jobs), count));
+    for (std::size_t i = 0; i < count; ++i) boost::asio::post(pool, [&run_one, i] { run_one(i); });
+    pool.join();
+  }
+  std::vector<SimulationOutcome> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (errors[i]) std::rethrow_exception(errors[i]);
+    result.push_back(std::move(*outcomes[i]));
+  }
+  return result;
+}
+
+template <class Registry>
+[[noreturn]] void unknown_policy(const std::string& kind, const std::string& name, const Registry& registry) {
+  std::vector<std::string> names;
+  for (const auto& entry : registry) names.emplace_back(entry.name);
+  const std::string near = schema::nearest(name, names);
+  throw schema::InputError(fmt::format("--policies: unknown {} \"{}\", expected {}{}", kind, name,
+                                       near.empty() ? "one of " : fmt::format("{} or another of ", near),
+                                       fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+void merge(Measurements& a, const Measurements& b) {
+  a.arrived += b.arrived;
+  a.completed += b.completed;
+  a.refused += b.refused;
+  a.running += b.running;
+  a.preemptions += b.preemptions;
+  const double weight_a = a.capacity_s, weight_b = b.capacity_s;
+  a.hbm_mean_bytes = weight_a + weight_b > 0
+                         ? (a.hbm_mean_bytes * weight_a + b.hbm_mean_bytes * weight_b) / (weight_a + weight_b)
+                         : std::max(a.hbm_mean_bytes, b.hbm_mean_bytes);
+  a.measured_s += b.measured_s;
+  a.completed_measured += b.completed_measured;
+  a.output_tokens += b.output_tokens;
+  a.prompt_tokens += b.prompt_tokens;
+  append(a.ttft_s, b.ttft_s);
+  append(a.tpot_s, b.tpot_s);
+  append(a.itl_s, b.itl_s);
+  append(a.round_gap_s, b.round_gap_s);
+  append(a.e2e_s, b.e2e_s);
+  a.within_slo += b.within_slo;
+  a.rounds += b.rounds;
+  a.drafted_tokens += b.drafted_tokens;
+  a.accepted_tokens += b.accepted_tokens;
+  a.rejected_tokens += b.rejected_tokens;
+  a.corrections += b.corrections;
+  a.direct_tokens += b.direct_tokens;
+  a.late_reloads += b.late_reloads;
+  a.stalled_request_iterations += b.stalled_request_iterations;
+  a.kl_nats += b.kl_nats;
+  a.quality += b.quality;
+  append(a.iteration_s, b.iteration_s);
+  a.busy_s += b.busy_s;
+  a.hbm_bound_s += b.hbm_bound_s;
+  a.compute_bound_s += b.compute_bound_s;
+  a.link_bound_s += b.link_bound_s;
+  a.idle_s += b.idle_s;
+  a.capacity_s += b.capacity_s;
+  a.hbm_peak_bytes = std::max(a.hbm_peak_bytes, b.hbm_peak_bytes);
+  a.hbm_reserved_peak_bytes = std::max(a.hbm_reserved_peak_bytes, b.hbm_reserved_peak_bytes);
+  for (const auto& [name, link] : b.links) {
+    serving::LinkMeasurement& sum = a.links[name];
+    sum.busy_s += link.busy_s;
+    sum.capacity_s += link.capacity_s;
+    sum.bytes += link.bytes;
+    sum.wait_s += link.wait_s;
+    sum.transfers += link.transfers;
+  }
+  for (const auto& [name, tier] : b.tiers) {
+    serving::TierMeasurement& sum = a.tiers[name];
+    sum.hits += tier.hits;
+    sum.misses += tier.misses;
+    sum.evictions += tier.evictions;
+    sum.bytes_peak = std::max(sum.bytes_peak, tier.bytes_peak);
+  }
+  a.events += b.events;
+}
+
+ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  ExperimentResult result;
+  result.capacity = serving::kv_capacity(scenario.serving);
+  const std::vector<SimulationOutcome> runs = run_all(scenario, options);
+  result.replications = runs.size();
+  result.confidence = intervals(runs);
+  for (const SimulationOutcome& run : runs) {
+    merge(result.measured, run.measured);
+    result.interrupted = result.interrupted || run.interrupted;
+  }
+  result.fallbacks = runs.front().fallbacks;
+  result.refusals = runs.front().refusals;
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
+  const std::size_t colon = policy.find(':');
+  const std::string decode_name = policy.substr(0, colon);
+  const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);
+  if (!decode) unknown_policy("decode policy", decode_name, serving::decode_policies());
+
+  scenario::Scenario changed = scenario;
+  changed.serving.decode.policy = decode_name;
+  std::string& schedule = changed.serving.schedule.policy;
+  if (colon != std::string::npos) {
+    schedule = policy.substr(colon + 1);
+    if (!serving::find_schedule_policy(schedule)) {
+      unknown_policy("schedule policy", schedule, serving::schedule_policies());
+    }
+  } else if (!decode->verifies) {
+    schedule = "fcfs";
+  } else if (!serving::find_schedule_policy(schedule)->needs_verification) {
+    schedule = "staggered";
+  }
+  try {
+    serving::check_configuration(changed.serving);
+  } catch (const serving::ConfigurationError& e) {
+    throw schema::InputError(fmt::format("--policies {}: {}", policy, e.what()));
+  }
+  return changed;
+}
+
+}  // namespace kvsim::planner

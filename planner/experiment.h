@@ -1,0 +1,51 @@
+// Experiments on a scenario: replications over seeds, in parallel, merged in order of their index, so that results do
+// not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/engine/statistics.h"
+#include "sim/engine/trace.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::planner {
+
+struct ExperimentOptions {
+  int jobs = 1;                        ///< runs at once; a single run is always one thread
+  engine::TraceSink* trace = nullptr;  ///< timeline of the first replication
+  /// Called from any thread with the replication and its simulated seconds; false interrupts. May be empty.
+  std::function<bool(std::size_t replication, double simulated_s)> progress;
+};
+
+/// What a scenario came to, over all its replications.
+struct ExperimentResult {
+  serving::Measurements measured;  ///< merged: counts and samples added, peaks the largest
+  std::size_t replications = 0;
+  /// By result path ("throughput.output_tokens_per_s"): the interval over replications, or by batch means where there
+  /// is only one.
+  std::map<std::string, engine::ConfidenceInterval> confidence;
+  serving::KvCapacity capacity;
+  std::vector<std::string> fallbacks;
+  std::vector<std::string> refusals;
+  bool interrupted = false;
+  double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
+};
+
+/// Runs all replications. Throws what serving::simulate throws.
+ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options = {});
+
+/// The scenario under another decode policy, with the schedule that goes with it: "draft_verify" keeps the scenario's
+/// schedule (staggered where that has none for verification), "draft_verify:lock_step" names one. Keys that the policy
+/// does not use are ignored. Throws schema::InputError for unknown names.
+scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy);
+
+/// a += b, as if b had been measured beside a.
+void merge(serving::Measurements& a, const serving::Measurements& b);
+
+}  // namespace kvsim::planner

@@ -1,0 +1,126 @@
+// From a file to a scenario: read, override, resolve names, check, read the trace.
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/overrides.h"
+#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml_writer.h"
+#include "models/workload/trace_reader.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::scenario {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::ConfigNode;
+using schema::InputError;
+using schema::ParseContext;
+using schema::Reporter;
+
+constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
+
+/// A path in a scenario: beside the scenario where that exists, else as it stands.
+std::string beside(const fs::path& folder, const std::string& path) {
+  const fs::path candidate = folder / path;
+  std::error_code ignored;
+  return fs::path(path).is_relative() && fs::exists(candidate, ignored) ? candidate.lexically_normal().string() : path;
+}
+
+models::Catalogue catalogue_for(const ConfigNode& document, const fs::path& folder) {
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  const ConfigNode* include = document.find("include");
+  if (!include || !include->is_sequence()) return catalogue;  // a wrong kind is the parser's to report
+  std::vector<ConfigNode> files;
+  for (const ConfigNode& item : include->items()) {
+    if (item.is_scalar()) files.push_back(schema::read_yaml_file(beside(folder, item.text())));
+  }
+  catalogue.add(files);
+  return catalogue;
+}
+
+/// A quantiser's ratio follows from its bits; dropping needs a ratio; full_kv needs neither.
+double keep_ratio_of(const Scenario& s, const Reporter& report) {
+  if (!s.compressor || s.compressor->kind != models::CompressionKind::quantisation) {
+    if (!s.keep_ratio && s.compressor) {
+      report.fail("decode", fmt::format("missing key \"keep_ratio\", which compressor {} needs", s.compressor->name));
+    }
+    return s.keep_ratio.value_or(1.0);
+  }
+  const double ratio = s.compressor->quantised_ratio();
+  if (s.keep_ratio && std::abs(*s.keep_ratio - ratio) > 1e-9) {
+    report.fail("decode.keep_ratio",
+                fmt::format("{} keeps {:.6g} by its bits and groups: remove this key, or choose another compressor",
+                            s.compressor->name, ratio));
+  }
+  return ratio;
+}
+
+void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
+  serving::ServingConfig& c = s.serving;
+  const models::GpuSpec& gpu = c.cluster.gpu;
+  c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
+  c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
+  c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
+  if (s.compressor) c.decode.compressor = *s.compressor;
+  c.decode.keep_ratio = keep_ratio_of(s, report);
+  if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
+  if (!c.run.duration_s && !s.workload.trace && s.workload.requests == 0) {
+    report.fail("run", "an endless run: give run.duration, or workload.requests");
+  }
+  if (c.run.duration_s && c.run.warmup_s >= *c.run.duration_s) {
+    report.fail("run.warmup", "must be shorter than run.duration");
+  }
+  if (c.decode.resident > c.schedule.max_requests) {
+    report.fail("decode.resident", "must not exceed schedule.max_requests");
+  }
+  try {
+    serving::check_configuration(c);
+  } catch (const serving::ConfigurationError& e) {
+    report.fail(e.key(), e.what());
+  }
+}
+
+Scenario load(ConfigNode document, const fs::path& folder, const std::string& file,
+              const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) schema::apply_set(document, assignment);
+  const models::Catalogue catalogue = catalogue_for(document, folder);
+  const ParseContext context{"", &catalogue};
+  Scenario scenario = scenario_schema().parse(document, context);
+  scenario.file = file;
+  complete(scenario, catalogue, Reporter(document, context));
+  if (scenario.workload.trace) {
+    const TraceInput& trace = *scenario.workload.trace;
+    models::TraceOptions options;
+    options.max_requests = static_cast<std::uint64_t>(trace.max_requests);
+    options.time_scale = trace.time_scale;
+    scenario.trace = std::make_shared<const std::vector<models::RequestSpec>>(
+        models::read_trace(models::find_trace_format(trace.format), beside(folder, trace.path), options));
+  }
+  return scenario;
+}
+
+}  // namespace
+
+Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides) {
+  return load(schema::read_yaml_file(path), fs::path(path).parent_path(), path, overrides);
+}
+
+Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
+  return load(schema::read_yaml(text, name), {}, name, overrides);
+}
+
+std::string resolved_yaml(const Scenario& scenario) {
+  Scenario shown = scenario;
+  shown.profile = scenario.serving.cluster.profile;
+  shown.host_link = scenario.serving.cluster.host_link;
+  shown.peer_link = scenario.serving.cluster.peer_link;
+  return schema::to_yaml(scenario_schema().dump(shown));
+}
+
+}  // namespace kvsim::scenario

@@ -1,0 +1,81 @@
+// A scenario: what a user's YAML file says, checked and resolved against the catalogue. `kvsim schema` is generated
+// from the same field tables that parse it (scenario_schema.cpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "models/schema/object_schema.h"
+#include "models/workload/arrivals.h"
+#include "models/workload/distributions.h"
+#include "models/workload/request_spec.h"
+#include "sim/serving/config.h"
+#include "sim/serving/request_feed.h"
+
+namespace kvsim::scenario {
+
+struct ClosedLoop {
+  std::int64_t concurrency = 1;  ///< requests in the system at any time, over all replicas
+};
+
+struct TraceInput {
+  std::string format;
+  std::string path;               ///< relative to the scenario's folder, or to the working directory if not there
+  std::int64_t max_requests = 0;  ///< 0: all
+  double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
+};
+
+/// Where requests come from: exactly one of arrivals (open), closed, trace.
+struct WorkloadConfig {
+  std::optional<models::ArrivalSpec> arrivals;
+  std::optional<ClosedLoop> closed;
+  std::optional<TraceInput> trace;
+  std::optional<models::LengthSpec> context;  ///< prompt lengths; not with a trace
+  std::optional<models::LengthSpec> output;   ///< output lengths; not with a trace
+  std::int64_t requests = 0;                  ///< how many; 0: until the run's duration is over
+};
+
+struct Scenario {
+  std::string name;
+  std::string description;
+  std::vector<std::string> assumptions;  ///< what the author took for granted, repeated in every result
+  std::vector<std::string> include;
+  serving::ServingConfig serving;
+  WorkloadConfig workload;
+  std::int64_t replications = 1;  ///< runs with seeds seed, seed + 1, ...
+
+  // As given; serving holds what follows from them.
+  std::optional<models::KernelProfile> profile;
+  std::optional<models::LinkSpec> host_link;
+  std::optional<models::LinkSpec> peer_link;
+  std::optional<models::CompressorSpec> compressor;
+  std::optional<double> keep_ratio;
+
+  std::string file;                                               ///< where it was read from
+  std::shared_ptr<const std::vector<models::RequestSpec>> trace;  ///< the requests of workload.trace
+};
+
+/// The field table of a scenario.
+const schema::ObjectSchema<Scenario>& scenario_schema();
+
+/// Reads, overrides (`a.b.c=v` each), resolves and checks a scenario, its trace included. Throws schema::InputError
+/// with file, line and column.
+Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides = {});
+
+/// The same from memory; `name` stands for the file's name, relative paths are taken from the working directory.
+Scenario load_scenario_text(std::string_view text, const std::string& name,
+                            const std::vector<std::string>& overrides = {});
+
+/// The scenario as kvsim understood it: every default written out, every catalogue entry resolved, as YAML.
+std::string resolved_yaml(const Scenario& scenario);
+
+/// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
+std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);
+
+}  // namespace kvsim::scenario

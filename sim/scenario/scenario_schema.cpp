@@ -1,0 +1,358 @@
+// The field tables of a scenario: every key with its unit, range, default and sentence. Parsing, validation, the JSON
+// Schema, the reference page and the resolved scenario all come from here.
+#include "models/compression/compressor_schema.h"
+#include "models/hardware/gpu_schema.h"
+#include "models/hardware/link_schema.h"
+#include "models/kernels/profile_schema.h"
+#include "models/llm/llm_schema.h"
+#include "models/workload/trace_reader.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/router.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::scenario {
+namespace {
+
+using models::AcceptanceKind;
+using models::AcceptancePoint;
+using models::AcceptanceSpec;
+using models::ArrivalKind;
+using models::ArrivalSpec;
+using models::LengthDistribution;
+using models::LengthSpec;
+using schema::boolean;
+using schema::bytes;
+using schema::choice;
+using schema::integer;
+using schema::number;
+using schema::ObjectSchema;
+using schema::one_of;
+using schema::Presence;
+using schema::rate;
+using schema::Reporter;
+using schema::text;
+using schema::time;
+using schema::tokens;
+using schema::Word;
+
+/// The words of a registry whose entries have a name and a description.
+template <class Registry>
+std::vector<Word> words_of(const Registry& registry) {
+  std::vector<Word> words;
+  for (const auto& entry : registry) words.push_back({std::string(entry.name), std::string(entry.description), 0});
+  return words;
+}
+
+#define KVSIM_MEMBER(path)   \
+  [](auto& whole) -> auto& { \
+    return whole.path;       \
+  }
+
+ObjectSchema<LengthSpec> length_schema(const char* name, const char* description) {
+  ObjectSchema<LengthSpec> s(name, description);
+  s.shorthand("mean");
+  s.optional(
+      "distribution", &LengthSpec::distribution,
+      choice<LengthDistribution>({{"fixed", LengthDistribution::fixed, "always the mean"},
+                                  {"uniform", LengthDistribution::uniform, "between min and max, both included"},
+                                  {"lognormal", LengthDistribution::lognormal, "log-normal with mean and cv"},
+                                  {"exponential", LengthDistribution::exponential, "exponential with this mean"},
+                                  {"gamma", LengthDistribution::gamma, "gamma with mean and cv"},
+                                  {"empirical", LengthDistribution::empirical, "one of `values`, equally likely"}}),
+      "shape of the distribution");
+  s.optional("mean", &LengthSpec::mean, tokens().at_least(1), "mean before min and max apply");
+  s.optional("cv", &LengthSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
+  s.optional("min", &LengthSpec::min, tokens().at_least(1), "shorter draws are raised to this");
+  s.optional("max", &LengthSpec::max, tokens().at_least(1), "longer draws are cut to this");
+  s.list("values", &LengthSpec::values, tokens().at_least(1), Presence::optional,
+         "lengths of the empirical distribution");
+  s.check([](const LengthSpec& spec, const Reporter& report) {
+    if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
+  });
+  return s;
+}
+
+ObjectSchema<ArrivalSpec> arrival_schema() {
+  ObjectSchema<ArrivalSpec> s("arrivals", "Requests that arrive on their own (open loop).");
+  s.optional("process", &ArrivalSpec::kind,
+             choice<ArrivalKind>({{"poisson", ArrivalKind::poisson, "independent exponential gaps"},
+                                  {"gamma", ArrivalKind::gamma, "gamma gaps: bursty for cv > 1, regular for cv < 1"},
+                                  {"constant", ArrivalKind::constant, "equal gaps"}}),
+             "law of the gaps between arrivals");
+  s.required("rate", &ArrivalSpec::rate_per_s, rate().positive(), "requests per time, over all replicas");
+  s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
+  s.check([](const ArrivalSpec& spec, const Reporter& report) {
+    if (report.node().find("cv") && spec.kind != ArrivalKind::gamma) {
+      report.fail("cv", "cv belongs to process: gamma, and would have no effect here");
+    }
+  });
+  return s;
+}
+
+ObjectSchema<WorkloadConfig> workload_schema() {
+  ObjectSchema<ClosedLoop> closed("closed",
+                                  "A fixed number of clients, each sending its next request when one is done.");
+  closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(1e6),
+                  "requests in the system at any time, over all replicas");
+  ObjectSchema<TraceInput> trace("trace", "Requests recorded elsewhere.");
+  trace.required("format", &TraceInput::format, one_of(words_of(models::trace_formats())), "file format");
+  trace.required("path", &TraceInput::path, text().non_empty(),
+                 "file; relative to the scenario's folder, or to the working directory where it is not there");
+  trace.optional("max_requests", &TraceInput::max_requests, integer().non_negative(), "only the first so many; 0: all");
+  trace.optional("time_scale", &TraceInput::time_scale, number().positive(),
+                 "arrival times are multiplied by this: 0.5 doubles the rate");
+
+  ObjectSchema<WorkloadConfig> s("workload", "Where requests come from and how long they are.");
+  s.object("arrivals", &WorkloadConfig::arrivals, arrival_schema(), Presence::optional, "open loop");
+  s.object("closed", &WorkloadConfig::closed, closed, Presence::optional, "closed loop");
+  s.object("trace", &WorkloadConfig::trace, trace, Presence::optional, "recorded requests");
+  s.exclusive({"arrivals", "closed", "trace"});
+  s.object("context", &WorkloadConfig::context, length_schema("context", "Prompt lengths."), Presence::optional,
+           "prompt tokens of a request; not with a trace");
+  s.object("output", &WorkloadConfig::output, length_schema("output", "Output lengths."), Presence::optional,
+           "output tokens of a request; not with a trace");
+  s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
+             "how many requests; 0: until run.duration is over");
+  s.check([](const WorkloadConfig& w, const Reporter& report) {
+    if (!w.trace) {
+      if (!w.context) report.fail("", "missing key \"context\", expected prompt lengths such as {mean: 8k tokens}");
+      if (!w.output) report.fail("", "missing key \"output\", expected output lengths such as {mean: 512 tokens}");
+      return;
+    }
+    if (w.context) report.fail("context", "the trace brings its own lengths: remove this key");
+    if (w.output) report.fail("output", "the trace brings its own lengths: remove this key");
+    if (w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
+  });
+  return s;
+}
+
+void add_gpu(ObjectSchema<Scenario>& cluster) {
+  ObjectSchema<Scenario> s("gpu", "The GPUs of one replica.");
+  s.reference("type", KVSIM_MEMBER(serving.cluster.gpu), "gpu", models::gpu_schema(), Presence::required, "which GPU");
+  s.optional("tensor_parallel", KVSIM_MEMBER(serving.cluster.tensor_parallel), integer().at_least(1).at_most(1024),
+             "GPUs per replica; weights, KV heads and host links are sharded over them");
+  s.optional("memory_fraction", KVSIM_MEMBER(serving.cluster.memory_fraction), number().above(0).at_most(1),
+             "of GPU memory, what weights, activations and KV may use together");
+  s.optional("activations", KVSIM_MEMBER(serving.cluster.activation_bytes), bytes().non_negative(),
+             "per GPU, within that fraction, for activations and workspaces");
+  s.reference("profile", &Scenario::profile, "profile", models::profile_schema(), Presence::optional,
+              "kernel profile; by default the GPU's own");
+  s.reference("peer_link", &Scenario::peer_link, "link", models::link_schema(), Presence::optional,
+              "link between the replica's GPUs; by default the GPU's own");
+  cluster.object(
+      "gpu", [](auto& x) -> auto& { return x; }, s, Presence::required, "the GPUs of one replica");
+}
+
+void add_host(ObjectSchema<Scenario>& cluster) {
+  using engine::LinkDiscipline;
+  ObjectSchema<Scenario> s("host", "The host memory of one replica and the way to it.");
+  s.optional("memory", KVSIM_MEMBER(serving.cluster.host_memory_bytes), bytes().non_negative(),
+             "host memory per replica for KV");
+  s.reference("link", &Scenario::host_link, "link", models::link_schema(), Presence::optional,
+              "link between host memory and one GPU; each GPU has its own; by default the GPU's own");
+  s.optional("discipline", KVSIM_MEMBER(serving.cluster.host_link_discipline),
+             choice<LinkDiscipline>(
+                 {{"serialised", LinkDiscipline::serialised, "one transfer at a time, in order of request"},
+                  {"fair_share", LinkDiscipline::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
+             "how transfers share the link");
+  cluster.object(
+      "host", [](auto& x) -> auto& { return x; }, s, Presence::optional, "host memory and link");
+}
+
+ObjectSchema<Scenario> cluster_schema() {
+  ObjectSchema<Scenario> s("cluster", "The machines.");
+  s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
+             "identical replicas, each with all of the following");
+  s.optional("router", KVSIM_MEMBER(serving.cluster.router), one_of(words_of(serving::routers())),
+             "which replica an arriving request goes to");
+  add_gpu(s);
+  add_host(s);
+  return s;
+}
+
+ObjectSchema<AcceptanceSpec> acceptance_schema() {
+  ObjectSchema<AcceptancePoint> point("point", "One point of a curve of acceptance lengths.");
+  point.required("draft_length", &AcceptancePoint::draft_length, integer().at_least(1), "x");
+  point.required("accepted", &AcceptancePoint::accepted, number().non_negative(),
+                 "A(x): mean accepted tokens, without the bonus token");
+  ObjectSchema<AcceptanceSpec> s("acceptance", "How many drafted tokens a verification accepts.");
+  s.optional("model", &AcceptanceSpec::kind,
+             choice<AcceptanceKind>(
+                 {{"compressor", AcceptanceKind::compressor, "the compressor's agreement at the keep ratio"},
+                  {"constant", AcceptanceKind::constant, "the same agreement for every token"},
+                  {"step_kl", AcceptanceKind::step_kl, "agreement exp(-step_kl)"},
+                  {"curve", AcceptanceKind::curve, "acceptance lengths A(x) at given x"},
+                  {"heterogeneous", AcceptanceKind::heterogeneous, "per-request agreement, Beta distributed"},
+                  {"recorded", AcceptanceKind::recorded, "accepted lengths drawn from a record"}}),
+             "law of the accepted length");
+  s.optional("agreement", &AcceptanceSpec::agreement, number().above(0).at_most(1),
+             "per-token agreement (constant), or its mean over requests (heterogeneous)");
+  s.optional("concentration", &AcceptanceSpec::concentration, number().positive(),
+             "alpha + beta of the Beta distribution (heterogeneous): larger means more alike");
+  s.optional("step_kl", &AcceptanceSpec::step_kl_nats, number().non_negative(), "KL per step in nats (step_kl)");
+  s.list("points", &AcceptanceSpec::points, point, Presence::optional, "the curve, ascending in draft length");
+  s.list("lengths", &AcceptanceSpec::lengths, integer().non_negative(), Presence::optional,
+         "recorded accepted lengths");
+  s.check([](const AcceptanceSpec& a, const Reporter& report) {
+    const auto need = [&](const char* key, AcceptanceKind kind, const char* also = "") {
+      const bool given = report.node().find(key) != nullptr;
+      const bool wanted = a.kind == kind || (*also != '\0' && a.kind == AcceptanceKind::heterogeneous);
+      if (wanted && !given)
+        report.fail("", std::string("missing key \"") + key + "\", which this acceptance model needs");
+      if (given && !wanted) report.fail(key, std::string(key) + " does not belong to this acceptance model");
+    };
+    need("agreement", AcceptanceKind::constant, "heterogeneous");
+    need("step_kl", AcceptanceKind::step_kl);
+    need("points", AcceptanceKind::curve);
+    need("lengths", AcceptanceKind::recorded);
+    if (report.node().find("concentration") && a.kind != AcceptanceKind::heterogeneous) {
+      report.fail("concentration", "concentration does not belong to this acceptance model");
+    }
+    if (a.kind == AcceptanceKind::heterogeneous && a.agreement >= 1) {
+      report.fail("agreement", "must be below 1 for requests to differ");
+    }
+    for (std::size_t i = 0; i < a.points.size(); ++i) {
+      const AcceptancePoint before = i == 0 ? AcceptancePoint{} : a.points[i - 1];
+      const AcceptancePoint& p = a.points[i];
+      const std::string key = "points." + std::to_string(i);
+      if (p.draft_length <= before.draft_length) report.fail(key, "draft lengths must ascend");
+      const double gain = p.accepted - before.accepted;
+      if (gain < 0 || gain > static_cast<double>(p.draft_length - before.draft_length)) {
+        report.fail(key + ".accepted", "must grow by at least 0 and at most 1 per drafted token");
+      }
+    }
+  });
+  return s;
+}
+
+ObjectSchema<serving::AdaptiveDraft> adaptive_schema() {
+  using serving::AdaptiveDraft;
+  ObjectSchema<AdaptiveDraft> s("adaptive", "Draft length that follows each request's own accept/reject outcomes.");
+  s.optional("enabled", &AdaptiveDraft::enabled, boolean(), "off: every round drafts draft_length tokens");
+  s.optional("survival", &AdaptiveDraft::survival, number().above(0).below(1),
+             "draft until the chance that all drafted tokens are accepted falls to this");
+  s.optional("forgetting", &AdaptiveDraft::forgetting, number().non_negative().below(1),
+             "weight of the past, per round, in the estimate of a request's agreement");
+  s.optional("minimum", &AdaptiveDraft::minimum, integer().at_least(1), "shortest draft");
+  s.optional("maximum", &AdaptiveDraft::maximum, integer().at_least(1).at_most(4096), "longest draft");
+  s.check([](const AdaptiveDraft& a, const Reporter& report) {
+    if (a.minimum > a.maximum) report.fail("minimum", "must not exceed maximum");
+  });
+  return s;
+}
+
+ObjectSchema<Scenario> decode_schema() {
+  ObjectSchema<Scenario> s("decode", "What a decoding step computes and against which representation of the KV.");
+  s.required("policy", KVSIM_MEMBER(serving.decode.policy), one_of(words_of(serving::decode_policies())),
+             "decode policy");
+  s.reference("compressor", &Scenario::compressor, "compressor", models::compressor_schema(), Presence::optional,
+              "KV compressor (lossy, draft_verify)");
+  s.optional("keep_ratio", &Scenario::keep_ratio, number().above(0).at_most(1),
+             "compressed KV / full KV, of token dropping; a quantiser's ratio follows from its bits");
+  s.optional("draft_length", KVSIM_MEMBER(serving.decode.draft_length), integer().at_least(1).at_most(4096),
+             "tokens drafted per round before one verification");
+  s.optional("draft_limit", KVSIM_MEMBER(serving.decode.draft_limit), integer().non_negative().at_most(8192),
+             "most tokens drafted while a verification is late; 0: twice the draft length");
+  s.optional("resident", KVSIM_MEMBER(serving.decode.resident), integer().non_negative(),
+             "requests per replica whose full KV stays in GPU memory (pinned)");
+  s.optional("offloaded", KVSIM_MEMBER(serving.decode.offloaded),
+             integer().at_least(1).or_word("all", -1, "as many as memory and link allow"),
+             "most requests per replica whose full KV lives in host memory");
+  s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), acceptance_schema(), Presence::optional,
+           "how many drafted tokens a verification accepts");
+  s.object("adaptive", KVSIM_MEMBER(serving.decode.adaptive), adaptive_schema(), Presence::optional,
+           "per-request draft length");
+  return s;
+}
+
+ObjectSchema<serving::ScheduleConfig> schedule_schema() {
+  using serving::ScheduleConfig;
+  ObjectSchema<ScheduleConfig> s("schedule", "Which requests run, verify and load in which iteration.");
+  s.optional("policy", &ScheduleConfig::policy, one_of(words_of(serving::schedule_policies())), "schedule policy");
+  s.optional("window", &ScheduleConfig::window, integer().at_least(2).at_most(1 << 20),
+             "iterations that the staggered schedule looks ahead");
+  using serving::ReloadArrival;
+  s.optional("arrival", &ScheduleConfig::arrival,
+             choice<ReloadArrival>(
+                 {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
+                  {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
+             "how much of a reload must be there when its verification begins");
+  s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
+             "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
+             "(as published) for layerwise arrival, 1 for whole");
+  s.optional("max_requests", &ScheduleConfig::max_requests, integer().at_least(1).at_most(1e6),
+             "requests running at once on a replica");
+  s.optional("max_batched_tokens", &ScheduleConfig::max_batched_tokens, integer().at_least(1).at_most(1e8),
+             "tokens of one iteration, decoding and prefill chunks together");
+  s.optional("block_size", &ScheduleConfig::block_tokens, tokens().at_least(1).at_most(65536),
+             "KV is allocated in blocks of this many tokens");
+  return s;
+}
+
+ObjectSchema<serving::SloConfig> slo_schema() {
+  using serving::SloConfig;
+  ObjectSchema<SloConfig> s("slo",
+                            "Latency objectives. A request meets them or not; attainment is the share that does.");
+  s.optional("ttft_p99", &SloConfig::ttft_s, time().positive(), "time to first token");
+  s.optional("tpot_p99", &SloConfig::tpot_s, time().positive(),
+             "time per output token, (E2E - TTFT)/(output tokens - 1)");
+  s.optional("itl_p99", &SloConfig::itl_s, time().positive(), "the request's largest gap between tokens");
+  s.optional("e2e_p99", &SloConfig::e2e_s, time().positive(), "arrival to last token");
+  return s;
+}
+
+ObjectSchema<Scenario> run_schema() {
+  ObjectSchema<Scenario> s("run", "How long, how often, with which random numbers.");
+  s.optional("duration", KVSIM_MEMBER(serving.run.duration_s), time().positive(),
+             "simulated time; without it the run ends with its last request");
+  s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative(),
+             "simulated time that is not measured");
+  s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative(), "of every random stream");
+  s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),
+             "independent runs, with seeds seed, seed + 1, ...");
+  return s;
+}
+
+ObjectSchema<Scenario> make_scenario_schema() {
+  using serving::PrefillKind;
+  ObjectSchema<Scenario> prefill("prefill", "How a prompt's KV comes to exist on the GPU.");
+  prefill.shorthand("policy");
+  prefill.optional(
+      "policy", KVSIM_MEMBER(serving.prefill),
+      choice<PrefillKind>({{"recompute", PrefillKind::recompute, "prefilled here, in chunks between decodes"},
+                           {"stored", PrefillKind::stored, "computed before and loaded from host memory"}}),
+      "prefill policy");
+
+  ObjectSchema<Scenario> s("scenario", "One simulation: model, machines, traffic and policies.");
+  s.required("name", &Scenario::name, text().non_empty(), "what the scenario is, for reports");
+  s.optional("description", &Scenario::description, text(), "what it shows and what to expect");
+  s.list("assumptions", &Scenario::assumptions, text().non_empty(), Presence::optional,
+         "what was taken for granted; repeated in every result");
+  s.list("include", &Scenario::include, text().non_empty(), Presence::optional,
+         "files with further catalogue entries, relative to the scenario's folder");
+  s.reference("model", KVSIM_MEMBER(serving.model), "model", models::llm_schema(), Presence::required, "which LLM");
+  s.object(
+      "cluster", [](auto& x) -> auto& { return x; }, cluster_schema(), Presence::required, "the machines");
+  s.object("workload", &Scenario::workload, workload_schema(), Presence::required, "the traffic");
+  s.object(
+      "prefill", [](auto& x) -> auto& { return x; }, prefill, Presence::optional, "prefill policy");
+  s.object(
+      "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
+  s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
+  s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
+  s.object(
+      "run", [](auto& x) -> auto& { return x; }, run_schema(), Presence::optional, "length, seed, replications");
+  return s;
+}
+
+#undef KVSIM_MEMBER
+
+}  // namespace
+
+const ObjectSchema<Scenario>& scenario_schema() {
+  static const ObjectSchema<Scenario> schema = make_scenario_schema();
+  return schema;
+}
+
+}  // namespace kvsim::scenario

@@ -1,0 +1,85 @@
+#include "sim/serving/kv_geometry.h"
+
+#include <gtest/gtest.h>
+
+namespace kvsim::serving {
+namespace {
+
+using models::CompressionKind;
+using models::CompressionScope;
+using models::ReloadContent;
+
+/// 2 layers x 2 KV heads x 64 x 2 (K and V) x 2 bytes = 1024 bytes per token.
+models::LlmSpec tiny_model() {
+  models::LlmSpec m;
+  m.layers = 2;
+  m.heads = 8;
+  m.kv_heads = 2;
+  m.head_dim = 64;
+  m.hidden = 512;
+  return m;
+}
+
+models::CompressorSpec dropping() {
+  models::CompressorSpec c;
+  c.kind = CompressionKind::token_dropping;
+  return c;
+}
+
+models::CompressorSpec two_bit() {
+  models::CompressorSpec c;
+  c.kind = CompressionKind::quantisation;
+  c.scope = CompressionScope::all;
+  c.reload = ReloadContent::whole;
+  c.bits_per_element = 2;
+  c.group_size = 32;
+  c.residual_tokens = 128;
+  return c;
+}
+
+TEST(KvGeometry, FullReservationsAreWholeBlocks) {
+  const KvGeometry g(tiny_model(), 1, dropping(), 0.25, 16);
+  EXPECT_EQ(g.block_bytes(), 16 * 1024);
+  EXPECT_EQ(g.full_reservation(0), 0);
+  EXPECT_EQ(g.full_reservation(1), 16 * 1024);
+  EXPECT_EQ(g.full_reservation(16), 16 * 1024);
+  EXPECT_EQ(g.full_reservation(17), 2 * 16 * 1024);
+}
+
+TEST(KvGeometry, TokenDroppingKeepsGeneratedTokensWholeAndReloadsTheMissingPart) {
+  const KvGeometry g(tiny_model(), 1, dropping(), 0.25, 16);
+  // 1000 prompt tokens keep 250; 40 generated stay whole: 290 tokens.
+  EXPECT_EQ(g.compressed_transfer(1000, 40), 290 * 1024);
+  EXPECT_EQ(g.compressed_reservation(1000, 40, 21), 20 * 16 * 1024);  // ceil((290 + 21)/16) = 20 blocks
+  EXPECT_EQ(g.reload_transfer(1000, 40), 750 * 1024);
+  EXPECT_EQ(g.reload_reservation(1000, 40), 47 * 16 * 1024);  // ceil(750/16)
+  EXPECT_EQ(g.redundant_reservation(1000, 40), 0);
+  EXPECT_DOUBLE_EQ(g.attended_compressed(1000, 40), 290);
+}
+
+TEST(KvGeometry, QuantisationAttendsToEverythingAndReloadsTheWholeOfWhatItCompressed) {
+  const KvGeometry g(tiny_model(), 1, two_bit(), 1.0, 16);
+  // 2/16 + 2/32 = 0.1875 of 1000 + 40 - 128 = 912 tokens, 128 whole: 171 + 128 = 299 tokens.
+  EXPECT_DOUBLE_EQ(g.ratio(), 0.1875);
+  EXPECT_EQ(g.compressed_transfer(1000, 40), 299 * 1024);
+  EXPECT_EQ(g.reload_transfer(1000, 40), 912 * 1024);
+  EXPECT_EQ(g.redundant_reservation(1000, 40), 10 * 16 * 1024);  // floor(171/16)
+  EXPECT_DOUBLE_EQ(g.attended_compressed(1000, 40), 1040);
+}
+
+TEST(KvGeometry, KvHeadsBeyondTheGroupAreReplicated) {
+  // 2 KV heads on 8 GPUs: each is held by 4 of them.
+  const KvGeometry g(tiny_model(), 8, dropping(), 0.25, 16);
+  EXPECT_DOUBLE_EQ(g.token_bytes(), 4 * 1024);
+  EXPECT_EQ(g.full_transfer(10), 10 * 4 * 1024);
+  EXPECT_DOUBLE_EQ(g.full_read(10), 10 * 1024);  // per copy
+}
+
+TEST(KvGeometry, KeepingEverythingReloadsNothing) {
+  const KvGeometry g(tiny_model(), 1, dropping(), 1.0, 16);
+  EXPECT_EQ(g.reload_transfer(1000, 0), 0);
+  EXPECT_EQ(g.compressed_transfer(1000, 0), g.full_transfer(1000));
+}
+
+}  // namespace
+}  // namespace kvsim::serving

@@ -1,0 +1,221 @@
+// What policies and their parameters do to a run, on the smallest scenario that shows it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/serving/simulation.h"
+#include "tests/support/recording_trace.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using serving::ConfigurationError;
+using serving::Measurements;
+
+double tokens_per_s(const Measurements& m) {
+  return static_cast<double>(m.output_tokens) / m.measured_s;
+}
+
+Measurements run_policy(const std::string& policy, const std::vector<std::string>& sets = {}) {
+  return measure(planner::with_policy(small_scenario(sets), policy));
+}
+
+TEST(Policies, EveryPolicyFinishesEveryRequestWithEveryToken) {
+  for (const char* policy : {"full_kv", "lossy", "draft_verify:fcfs", "draft_verify:lock_step",
+                             "draft_verify:sequential_verify", "draft_verify:staggered"}) {
+    const Measurements m = run_policy(policy);
+    EXPECT_EQ(m.completed, 60U) << policy;
+    EXPECT_EQ(m.output_tokens, 60 * 200) << policy;
+  }
+}
+
+TEST(Policies, AcceptedTokensAndCorrectionsAreTheOutputUnderDraftVerify) {
+  for (const char* policy :
+       {"draft_verify:fcfs", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"}) {
+    const Measurements m = run_policy(policy);
+    EXPECT_EQ(m.accepted_tokens + m.corrections + m.direct_tokens, m.output_tokens) << policy;
+    EXPECT_EQ(m.drafted_tokens, m.accepted_tokens + m.rejected_tokens) << policy;
+    EXPECT_EQ(m.direct_tokens, 0) << policy;  // stored prompts: every token was verified
+  }
+}
+
+TEST(Policies, ChangingThePolicyLeavesArrivalsAndLengthsUnchanged) {
+  const std::vector<std::string> open = {
+      "workload={arrivals: {rate: 2/s}, requests: 40, context: {distribution: lognormal, "
+      "mean: 8k tokens, cv: 0.5}, output: {distribution: gamma, mean: 100 tokens, cv: 1}}"};
+  const auto feed_of = [&](const std::string& policy) {
+    const auto s = planner::with_policy(small_scenario(open), policy);
+    const auto feed = make_feed(s, s.serving.run.seed);
+    std::vector<std::int64_t> all;
+    while (auto r = feed->next()) all.insert(all.end(), {r->arrival_ns, r->prompt_tokens, r->output_tokens});
+    return all;
+  };
+  EXPECT_EQ(feed_of("full_kv"), feed_of("draft_verify:staggered"));
+  EXPECT_EQ(run_policy("full_kv", open).output_tokens, run_policy("lossy", open).output_tokens);
+}
+
+TEST(Policies, ShortMemoryPreemptsAndStillFinishes) {
+  // 0.25 x 80 GB leave room for about 30k tokens of full KV: two contexts that grow by 4000 tokens each.
+  const Measurements m = run_policy("full_kv", {"cluster.gpu.memory_fraction=0.25", "workload.context=12k tokens",
+                                                "workload.output=4000 tokens", "workload.requests=8"});
+  EXPECT_GT(m.preemptions, 0U);
+  EXPECT_EQ(m.completed, 8U);
+  EXPECT_EQ(m.output_tokens, 8 * 4000);
+}
+
+TEST(Policies, MemoryIsNeverOverCommitted) {
+  for (const char* policy : {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:staggered"}) {
+    const auto s = planner::with_policy(small_scenario({"workload.closed.concurrency=60"}), policy);
+    const planner::ExperimentResult r = planner::run_experiment(s);
+    EXPECT_LE(r.measured.hbm_reserved_peak_bytes, r.capacity.bytes + r.capacity.weights_bytes) << policy;
+    EXPECT_LE(r.measured.hbm_peak_bytes, r.measured.hbm_reserved_peak_bytes) << policy;
+  }
+}
+
+TEST(Policies, CapacityIsWhatMemoryWeightsAndBlocksLeave) {
+  const auto s = small_scenario();
+  const serving::KvCapacity k = serving::kv_capacity(s.serving);
+  // 16 tokens x 131,072 B = 2 MiB a block.
+  const auto usable = static_cast<std::int64_t>(static_cast<double>(s.serving.cluster.gpu.memory_bytes.value) * 0.5);
+  EXPECT_EQ(k.blocks, (usable - s.serving.model.weight_bytes()) / (16 * 131072));
+  EXPECT_EQ(k.tokens, k.blocks * 16);
+}
+
+TEST(Policies, RequestsThatCouldNeverRunAreRefusedWithTheReason) {
+  const auto s = planner::with_policy(
+      small_scenario({"workload={arrivals: {rate: 10/s}, requests: 3, context: 140k tokens, output: 10 tokens}"}),
+      "full_kv");
+  const planner::ExperimentResult r = planner::run_experiment(s);
+  EXPECT_EQ(r.measured.refused, 3U);
+  EXPECT_EQ(r.measured.completed, 0U);
+  ASSERT_FALSE(r.refusals.empty());
+  EXPECT_NE(r.refusals.front().find("needs a context of 140010 tokens, llama-3.1-8b allows 131072"), std::string::npos)
+      << r.refusals.front();
+}
+
+TEST(Policies, AClosedLoopOfRefusedRequestsEndsWithAnError) {
+  EXPECT_THROW(run_policy("full_kv", {"workload.context=140k tokens", "workload.requests=5000"}), ConfigurationError);
+}
+
+TEST(Policies, SmallHostMemoryLimitsHowManyRequestsRun) {
+  // 16,200 tokens x 131,072 B = 2.1 GB each: 5 GB hold two.
+  const Measurements m = run_policy("draft_verify:staggered", {"cluster.host.memory=5 GB"});
+  EXPECT_LE(m.tiers.at("host").bytes_peak, 5'000'000'000);
+  EXPECT_EQ(m.completed, 60U);
+  EXPECT_LT(tokens_per_s(m), tokens_per_s(run_policy("draft_verify:staggered")));
+}
+
+TEST(Policies, ResidentRequestsNeedNoReload) {
+  const Measurements all = run_policy("draft_verify:staggered", {"workload.closed.concurrency=4", "decode.resident=4"});
+  const Measurements none = run_policy("draft_verify:staggered", {"workload.closed.concurrency=4"});
+  // First loads only: 60 full contexts. Without residents: 60 compressed ones and the reloads of every round.
+  EXPECT_EQ(all.links.at("host_to_gpu").transfers, 60U);
+  EXPECT_GT(none.links.at("host_to_gpu").transfers, 600U);
+  EXPECT_EQ(all.late_reloads, 0U);
+  EXPECT_EQ(all.completed, 60U);
+}
+
+TEST(Policies, OffloadedLimitsTheRequestsThatShareTheGpu) {
+  RecordingTrace trace;
+  planner::ExperimentOptions options;
+  options.trace = &trace;
+  planner::run_experiment(small_scenario({"decode.offloaded=3"}), options);
+  double most = 0;
+  for (const RecordedSlice& s : trace.track("GPU")) most = std::max(most, s.value);
+  EXPECT_EQ(most, 3);
+}
+
+TEST(Policies, ALateReloadIsCountedOncePerRound) {
+  // Each is asked for an iteration too late and retried every iteration until it is there.
+  const Measurements m = run_policy("draft_verify:staggered", {"schedule.arrival=whole", "schedule.arrival_slack=0",
+                                                               "cluster.host.link.read=20 GB/s"});
+  EXPECT_GT(m.late_reloads, m.rounds / 2);
+  EXPECT_LE(m.late_reloads, m.rounds);
+}
+
+TEST(Policies, ThePublishedSpanIsAlwaysLateUnlessLayersArriveOneByOne) {
+  // A reload that fills [d - S + 1, d] lands while iteration d runs.
+  const Measurements published =
+      run_policy("draft_verify:staggered", {"schedule.arrival=whole", "schedule.arrival_slack=0"});
+  const Measurements shifted =
+      run_policy("draft_verify:staggered", {"schedule.arrival=layerwise", "schedule.arrival_slack=0"});
+  EXPECT_GT(static_cast<double>(published.late_reloads), 0.9 * static_cast<double>(published.rounds));
+  EXPECT_LT(shifted.late_reloads, published.late_reloads);
+}
+
+TEST(Policies, AdaptiveDraftsFollowTheRequestsOwnAgreement) {
+  const std::vector<std::string> adaptive = {"decode.adaptive={enabled: true, minimum: 2, maximum: 60}"};
+  const auto mean_draft = [&](const char* agreement) {
+    std::vector<std::string> sets = adaptive;
+    sets.push_back(std::string("decode.acceptance={model: constant, agreement: ") + agreement + "}");
+    sets.emplace_back("workload.output=2000 tokens");
+    sets.emplace_back("workload.requests=20");
+    sets.emplace_back("cluster.host.link.read=1000 GB/s");  // no drafting on while a reload is late
+    const Measurements m = run_policy("draft_verify:fcfs", sets);
+    return static_cast<double>(m.drafted_tokens) / static_cast<double>(m.rounds);
+  };
+  EXPECT_LT(mean_draft("0.8"), mean_draft("0.95"));
+  EXPECT_LT(mean_draft("0.95"), mean_draft("0.99"));
+}
+
+TEST(Policies, ATinyWindowStillServesEveryone) {
+  // Reloads longer than the whole ring are never admitted and must be asked for on demand.
+  const Measurements m = run_policy("draft_verify:staggered", {"schedule.window=2", "cluster.host.link.read=5 GB/s"});
+  EXPECT_EQ(m.completed, 60U);
+}
+
+TEST(Policies, SeveralReplicasShareTheTraffic) {
+  for (const char* router : {"least_loaded", "round_robin"}) {
+    const std::string set = std::string("cluster.router=") + router;
+    const Measurements one =
+        run_policy("draft_verify:staggered", {"workload.closed.concurrency=40", "workload.requests=200", set});
+    const Measurements four =
+        run_policy("draft_verify:staggered",
+                   {"workload.closed.concurrency=40", "workload.requests=200", "cluster.replicas=4", set});
+    EXPECT_EQ(four.completed, 200U);
+    EXPECT_GT(tokens_per_s(four), 1.5 * tokens_per_s(one)) << router;
+  }
+}
+
+TEST(Policies, RecomputedPromptsLeaveTheGpuForHostMemoryAndAreVerifiedFromThere) {
+  const Measurements m = run_policy("draft_verify:staggered", {"prefill=recompute", "decode.compressor=fast-kvzip"});
+  EXPECT_EQ(m.completed, 60U);
+  EXPECT_EQ(m.direct_tokens, 60);  // the first token comes with the prompt's last chunk, by the full KV
+  EXPECT_EQ(m.tiers.at("host").misses, 60U);
+  // Every prompt went to host memory once.
+  EXPECT_GE(m.links.at("gpu_to_host").bytes, 60LL * 16000 * 131072);
+}
+
+struct Better {
+  const char* name;
+  const char* worse;
+  const char* better;
+};
+
+class MoreIsNeverSlower : public ::testing::TestWithParam<Better> {};
+
+TEST_P(MoreIsNeverSlower, AtEqualSeed) {
+  // Fixed work: the time to finish 60 requests. Discrete schedules may shift by a round; 2 % allow for that.
+  for (const char* policy : {"full_kv", "lossy", "draft_verify:fcfs", "draft_verify:lock_step",
+                             "draft_verify:sequential_verify", "draft_verify:staggered"}) {
+    const double worse = run_policy(policy, {GetParam().worse}).measured_s;
+    const double better = run_policy(policy, {GetParam().better}).measured_s;
+    EXPECT_LE(better, worse * 1.02) << policy;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Resources, MoreIsNeverSlower,
+    ::testing::Values(Better{"memory_bandwidth", "cluster.gpu.type.memory_bandwidth=2000 GB/s",
+                             "cluster.gpu.type.memory_bandwidth=4000 GB/s"},
+                      Better{"compute", "cluster.gpu.type.bf16_peak=300 TFLOP/s",
+                             "cluster.gpu.type.bf16_peak=900 TFLOP/s"},
+                      Better{"link", "cluster.host.link.read=10 GB/s", "cluster.host.link.read=60 GB/s"},
+                      Better{"memory", "cluster.gpu.memory_fraction=0.3", "cluster.gpu.memory_fraction=0.9"},
+                      Better{"agreement", "decode.acceptance={model: constant, agreement: 0.8}",
+                             "decode.acceptance={model: constant, agreement: 0.97}"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace kvsim::testing

@@ -1,0 +1,47 @@
+// A scenario small enough to reason about by hand, and what tests do with one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/experiment.h"
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::testing {
+
+/// Llama-3.1-8B on one H100: 16 GB of weights, 131,072 bytes of KV per token, stored 16k-token contexts, ten requests
+/// at once.
+inline constexpr const char* kSmallScenario = R"(
+name: small
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm, memory_fraction: 0.5}
+  host: {memory: 512 GiB, link: pcie5-x16}
+workload:
+  closed: {concurrency: 10}
+  context: 16k tokens
+  output: 200 tokens
+  requests: 60
+prefill: stored
+decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}
+schedule: {policy: staggered}
+)";
+
+inline scenario::Scenario small_scenario(const std::vector<std::string>& overrides = {}) {
+  return scenario::load_scenario_text(kSmallScenario, "small.yaml", overrides);
+}
+
+inline serving::Measurements measure(const scenario::Scenario& scenario) {
+  return planner::run_experiment(scenario).measured;
+}
+
+inline serving::Measurements measure_with(const std::vector<std::string>& overrides) {
+  return measure(small_scenario(overrides));
+}
+
+/// The repository's top, for scenarios and data.
+inline std::string source_path(const std::string& relative) {
+  return std::string(KVSIM_SOURCE_DIR) + "/" + relative;
+}
+
+}  // namespace kvsim::testing
