@@ -110,7 +110,11 @@ void Catalogue::resolve_all() {
       }
       const ConfigNode& base = base_of(entry.written, path);
       const auto found = entries.find(base.text());
-      if (found == entries.end() || base.text() == name) {
+      if (base.text() == name) {
+        throw InputError(base.origin(), path + ".base",
+                         "is its own base, but nothing of this name exists to be changed");
+      }
+      if (found == entries.end()) {
         throw InputError(base.origin(), path + ".base", unknown_name(kind, base.text(), keys_of(entries)));
       }
       chain.push_back(name);

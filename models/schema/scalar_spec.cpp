@@ -154,14 +154,20 @@ ScalarValue ScalarSpec::read_quantity(const ConfigNode& node, std::string_view p
                      fmt::format("expected {}, found the text \"{}\" in quotes", expected(), node.text()));
   }
   try {
-    ScalarValue value = is_integral(dimension_) ? ScalarValue(parse_integral(dimension_, node.text()))
-                                                : ScalarValue(parse_real(dimension_, node.text()));
-    if (!in_range(as_double(value))) {
+    const auto check = [&](double value) {
+      if (in_range(value)) return;
       throw InputError(
           node.origin(), path,
           fmt::format("must be {}, found {}{}{}", range(), node.text(), reason_.empty() ? "" : ": ", reason_));
+    };
+    if (is_integral(dimension_)) {
+      const std::int64_t whole = parse_integral(dimension_, node.text());
+      check(static_cast<double>(whole));
+      return whole;
     }
-    return value;
+    const double real = parse_real(dimension_, node.text());
+    check(real);
+    return real;
   } catch (const UnitError& error) {
     const auto names = names_of(words_);
     throw InputError(

@@ -83,7 +83,7 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   s.required("rate", &ArrivalSpec::rate_per_s, rate().positive(), "requests per time, over all replicas");
   s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
   s.check([](const ArrivalSpec& spec, const Reporter& report) {
-    if (report.node().find("cv") && spec.kind != ArrivalKind::gamma) {
+    if (spec.cv != ArrivalSpec{}.cv && spec.kind != ArrivalKind::gamma) {
       report.fail("cv", "cv belongs to process: gamma, and would have no effect here");
     }
   });
@@ -195,18 +195,20 @@ ObjectSchema<AcceptanceSpec> acceptance_schema() {
   s.list("lengths", &AcceptanceSpec::lengths, integer().non_negative(), Presence::optional,
          "recorded accepted lengths");
   s.check([](const AcceptanceSpec& a, const Reporter& report) {
-    const auto need = [&](const char* key, AcceptanceKind kind, const char* also = "") {
-      const bool given = report.node().find(key) != nullptr;
-      const bool wanted = a.kind == kind || (*also != '\0' && a.kind == AcceptanceKind::heterogeneous);
-      if (wanted && !given)
+    // A key of another model would have no effect. Its default may stand there: resolved scenarios write every key.
+    const AcceptanceSpec unset;
+    const auto need = [&](const char* key, bool wanted, bool changed) {
+      if (wanted && !report.node().find(key)) {
         report.fail("", std::string("missing key \"") + key + "\", which this acceptance model needs");
-      if (given && !wanted) report.fail(key, std::string(key) + " does not belong to this acceptance model");
+      }
+      if (changed && !wanted) report.fail(key, std::string(key) + " does not belong to this acceptance model");
     };
-    need("agreement", AcceptanceKind::constant, "heterogeneous");
-    need("step_kl", AcceptanceKind::step_kl);
-    need("points", AcceptanceKind::curve);
-    need("lengths", AcceptanceKind::recorded);
-    if (report.node().find("concentration") && a.kind != AcceptanceKind::heterogeneous) {
+    const bool heterogeneous = a.kind == AcceptanceKind::heterogeneous;
+    need("agreement", a.kind == AcceptanceKind::constant || heterogeneous, a.agreement != unset.agreement);
+    need("step_kl", a.kind == AcceptanceKind::step_kl, a.step_kl_nats != unset.step_kl_nats);
+    need("points", a.kind == AcceptanceKind::curve, !a.points.empty());
+    need("lengths", a.kind == AcceptanceKind::recorded, !a.lengths.empty());
+    if (a.concentration != unset.concentration && !heterogeneous) {
       report.fail("concentration", "concentration does not belong to this acceptance model");
     }
     if (a.kind == AcceptanceKind::heterogeneous && a.agreement >= 1) {

@@ -85,7 +85,7 @@ TEST(Catalogue, RefusesCirclesAndUnknownBases) {
   EXPECT_EQ(add_error({"links:\n  a: {base: b}\n  b: {base: c}\n  c: {base: a}"}),
             "test.yaml:4:13: links.c.base: the bases form a circle: a -> b -> c -> a");
   EXPECT_EQ(add_error({"links:\n  a: {base: a}"}),
-            "test.yaml:2:13: links.a.base: unknown link \"a\"; did you mean \"a\"? `kvsim list links` names them all");
+            "test.yaml:2:13: links.a.base: is its own base, but nothing of this name exists to be changed");
   EXPECT_EQ(add_error({links, "links:\n  x: {base: slwo}"}),
             "test.yaml:2:13: links.x.base: unknown link \"slwo\"; did you mean \"slow\"? `kvsim list links` names them "
             "all");

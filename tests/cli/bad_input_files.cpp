@@ -1,0 +1,176 @@
+#include "tests/cli/bad_input_cases.h"
+
+namespace kvsim::test {
+namespace {
+
+using Edits = std::vector<std::pair<std::string, std::string>>;
+
+/// The scenario with a trace instead of a generated workload, named in line 7.
+Edits with_trace(const std::string& format, const std::string& path) {
+  return {{"  closed: {concurrency: 4}\n  context: {mean: 8k tokens}\n  output: {mean: 64 tokens}\n",
+           "  trace: {format: " + format + ", path: " + path + "}\n"}};
+}
+
+Edits with_include(const std::string& path) {
+  return {{"prefill: stored", "prefill: stored\ninclude: [" + path + "]"}};
+}
+
+}  // namespace
+
+std::vector<BadInput> bad_files() {
+  return {
+      {"NoScenario", {}, "absent.yaml: there is no such file", {"run", "absent.yaml"}},
+      {"FolderForAScenario", {}, "folder: is a directory, expected a YAML file", {"run", "folder"}, {{"folder/x", ""}}},
+      {"EmptyScenario", {}, "e.yaml: is empty, expected a YAML document", {"run", "e.yaml"}, {{"e.yaml", ""}}},
+      {"CommentsOnly", {}, "e.yaml: is empty, expected a YAML document", {"run", "e.yaml"}, {{"e.yaml", "# later\n"}}},
+      {"ListForAScenario",
+       {},
+       "e.yaml:1:1: expected a map with the keys of scenario, found a list",
+       {"run", "e.yaml"},
+       {{"e.yaml", "- a\n- b\n"}}},
+      {"ControlCharacter",
+       {},
+       "e.yaml:1:7: the control character 0x01 is not allowed, expected printable text",
+       {"run", "e.yaml"},
+       {{"e.yaml", "name: \x01\n"}}},
+      {"NoTrace", with_trace("csv", "no.csv"),
+       "no.csv: cannot be opened (No such file or directory), expected a csv trace (CSV: arrival_s, prompt_tokens, "
+       "output_tokens)"},
+      {"FolderForATrace",
+       with_trace("csv", "folder"),
+       "folder: is a directory, expected a csv trace (CSV: arrival_s, prompt_tokens, output_tokens)",
+       {"run", "s.yaml"},
+       {{"folder/x", ""}}},
+      {"UnknownTraceFormat", with_trace("moncake", "t.jsonl"),
+       "s.yaml:7:19: workload.trace.format: unknown value \"moncake\"; did you mean \"mooncake\"?"},
+      {"EmptyTrace",
+       with_trace("csv", "t.csv"),
+       "t.csv: is empty, expected a header with the columns arrival_s, prompt_tokens, output_tokens",
+       {"run", "s.yaml"},
+       {{"t.csv", ""}}},
+      {"TraceWithoutRequests",
+       with_trace("csv", "t.csv"),
+       "t.csv: has no requests, expected a csv trace (CSV: arrival_s, prompt_tokens, output_tokens)",
+       {"run", "s.yaml"},
+       {{"t.csv", "arrival_s,prompt_tokens,output_tokens\n"}}},
+      {"TraceThatGoesBackInTime",
+       with_trace("csv", "t.csv"),
+       "t.csv:4:1: the request arrives 1 s after the start, 1 s before the one above it, expected requests in order of "
+       "arrival",
+       {"run", "s.yaml"},
+       {{"t.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n2,100,10\n1,100,10\n"}}},
+      {"TornTrace",
+       with_trace("mooncake", "t.jsonl"),
+       "t.jsonl:2:45: the line is not a complete JSON object, expected one request with timestamp, input_length, "
+       "output_length and hash_ids (the last line has no line end: the file may be cut off)",
+       {"run", "s.yaml"},
+       {{"t.jsonl",
+         "{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 10, \"hash_ids\": [1]}\n"
+         "{\"timestamp\": 10, \"input_length\": 100, \"outp"}}},
+      {"NoInclude", with_include("more.yaml"), "more.yaml: there is no such file"},
+      {"EntryThatExists",
+       {{"prefill: stored", "prefill: stored\ninclude: [one.yaml, two.yaml]"}},
+       "two.yaml:2:3: gpus.mine: exists already (one.yaml:2:3); give it another name, or change it with \"base: "
+       "mine\", "
+       "or write \"override: true\" at the top of the file",
+       {"run", "s.yaml"},
+       {{"one.yaml", "gpus:\n  mine: {base: a100}\n"}, {"two.yaml", "gpus:\n  mine: {base: h200}\n"}}},
+      {"UnknownKindOfEntry",
+       with_include("more.yaml"),
+       "more.yaml:1:1: unknown catalogue \"gpu\"; did you mean \"gpus\"?",
+       {"run", "s.yaml"},
+       {{"more.yaml", "gpu:\n  mine: {base: a100}\n"}}},
+      {"EntryOnNoBase",
+       with_include("more.yaml"),
+       "more.yaml:2:16: gpus.mine.base: unknown gpu \"a1000\"; did you mean \"a100\"? `kvsim list gpus` names them all",
+       {"run", "s.yaml"},
+       {{"more.yaml", "gpus:\n  mine: {base: a1000}\n"}}},
+      {"EntryWithABareNumber",
+       with_include("more.yaml"),
+       "more.yaml:2:30: gpus.mine.memory: expected a size in bytes with its unit (B, kB, MB, GB, TB, PB, KiB, MiB, "
+       "GiB, "
+       "TiB, PiB), found the bare number \"80\"",
+       {"run", "s.yaml"},
+       {{"more.yaml", "gpus:\n  mine: {base: a100, memory: 80}\n"}}},
+  };
+}
+
+std::vector<BadInput> bad_command_lines() {
+  const auto set = [](const std::string& assignment) {
+    return std::vector<std::string>{"run", "s.yaml", "--set", assignment};
+  };
+  const auto policies = [](const std::string& list) {
+    return std::vector<std::string>{"compare", "s.yaml", "--policies", list};
+  };
+  return {
+      {"SetWithoutValue", {}, "--set run.seed: expected key.key=value such as run.seed=7", set("run.seed")},
+      {"SetToNothing", {}, "--set run.seed: there is no value after \"=\"", set("run.seed=")},
+      {"SetWithoutKey", {}, "--set =3: expected key.key=value such as run.seed=7", set("=3")},
+      {"SetOfAnUnknownKey",
+       {},
+       "--set run.sed: run: unknown key \"sed\" of run; did you mean \"seed\"?",
+       set("run.sed=3")},
+      {"SetToAnotherUnit",
+       {},
+       "--set run.duration: expected a time such as \"25 ms\", but \"5 GB\" is a size in bytes",
+       set("run.duration=5 GB")},
+      {"UnknownPolicy",
+       {},
+       "--policies: unknown decode policy \"losy\", expected lossy or another of full_kv, lossy, draft_verify",
+       policies("full_kv,losy")},
+      {"UnknownScheduleOfAPolicy",
+       {},
+       "--policies: unknown schedule policy \"stagered\", expected staggered or another of fcfs, lock_step, "
+       "sequential_verify, staggered",
+       policies("draft_verify:stagered")},
+      {"ScheduleThatDoesNotGoWithThePolicy",
+       {},
+       "--policies full_kv:staggered: schedule staggered orders verifications and decode policy full_kv has none: use "
+       "fcfs",
+       policies("full_kv:staggered")},
+      {"EmptyPolicy",
+       {},
+       "--policies full_kv,: a name is empty, expected a list such as full_kv,lossy",
+       policies("full_kv,")},
+      {"PolicyTwice", {}, "--policies: lossy is there twice", policies("lossy,lossy")},
+      {"NegativeSeed",
+       {},
+       "--seed: expected a whole number of at least 0, found \"-1\" (kvsim run --help says more)",
+       {"run", "s.yaml", "--seed", "-1"}},
+      {"SeedThatIsNoNumber",
+       {},
+       "--seed: expected a whole number of at least 0, found \"x\" (kvsim run --help says more)",
+       {"run", "s.yaml", "--seed", "x"}},
+      {"NoJobs",
+       {},
+       "--jobs: expected a whole number from 1 to 1024, found \"0\" (kvsim run --help says more)",
+       {"run", "s.yaml", "--jobs", "0"}},
+      {"OptionWithoutValue",
+       {},
+       "--set: a value is missing (kvsim check --help says more)",
+       {"check", "s.yaml", "--set"}},
+      {"UnknownOption",
+       {},
+       "unknown option \"--jsn\"; did you mean \"--json\"? (kvsim run --help says more)",
+       {"run", "s.yaml", "--jsn"}},
+      {"UnknownCommand",
+       {},
+       "unknown command \"rnu\"; did you mean \"run\"? (kvsim --help says more)",
+       {"rnu", "s.yaml"}},
+      {"NoScenarioGiven", {}, "SCENARIO is required (kvsim check --help says more)", {"check"}},
+      {"OneArgumentTooMany",
+       {},
+       "unexpected argument \"t.yaml\" (kvsim check --help says more)",
+       {"check", "s.yaml", "t.yaml"}},
+      {"NoNestedCommand", {}, "a command is missing; expected info (kvsim workload --help says more)", {"workload"}},
+      {"UnknownKindToList", {}, "unknown kind \"modles\"; did you mean \"models\"?", {"list", "modles"}},
+      {"UnknownNameToShow", {}, "nothing is called \"h100-smx\"; did you mean \"h100-sxm\"?", {"show", "h100-smx"}},
+      {"RequestsThatAllDoNotFit",
+       {},
+       "s.yaml: workload: 1000 requests in a row were refused; the last request 2 (8000 + 64 tokens) needs 1056964608 "
+       "bytes of host memory, a replica has 1000000000",
+       set("cluster.host.memory=1 GB")},
+  };
+}
+
+}  // namespace kvsim::test

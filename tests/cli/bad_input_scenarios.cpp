@@ -1,0 +1,169 @@
+#include "tests/cli/bad_input_cases.h"
+
+namespace kvsim::test {
+namespace {
+
+constexpr const char* kDecode = "decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.2, draft_length: 8}";
+
+}  // namespace
+
+std::vector<BadInput> malformed_scenarios() {
+  return {
+      {"UnknownKey",
+       {{"draft_length", "draft_lenght"}},
+       "s.yaml:11:68: decode: unknown key \"draft_lenght\" of decode; did you mean \"draft_length\"?"},
+      {"UnknownKeyAtTheTop",
+       {{"prefill: stored", "prefil: stored"}},
+       "s.yaml:10:1: unknown key \"prefil\" of scenario; did you mean \"prefill\"?"},
+      {"UnitOfAnotherQuantity",
+       {{"8k tokens", "8 GB"}},
+       "s.yaml:8:19: workload.context.mean: expected a number of tokens such as \"32k tokens\", but \"8 GB\" is a size "
+       "in bytes"},
+      {"BareNumberWhereAUnitIsNeeded",
+       {{"256 GiB", "256"}},
+       "s.yaml:5:18: cluster.host.memory: expected a size in bytes with its unit (B, kB, MB, GB, TB, PB, KiB, MiB, "
+       "GiB, "
+       "TiB, PiB), found the bare number \"256\""},
+      {"DuplicateKey",
+       {{"prefill: stored", "prefill: stored\nprefill: recompute"}},
+       "s.yaml:11:1: duplicate key \"prefill\", first given in line 10"},
+      {"NegativeSize", {{"256 GiB", "-1 GiB"}}, "s.yaml:5:18: cluster.host.memory: must be >= 0 B, found -1 GiB"},
+      {"KeepRatioAboveOne",
+       {{"keep_ratio: 0.2", "keep_ratio: 1.2"}},
+       "s.yaml:11:63: decode.keep_ratio: must be > 0 and <= 1, found 1.2"},
+      {"KeepRatioZero",
+       {{"keep_ratio: 0.2", "keep_ratio: 0"}},
+       "s.yaml:11:63: decode.keep_ratio: must be > 0 and <= 1, found 0"},
+      {"DraftLengthZero",
+       {{"draft_length: 8", "draft_length: 0"}},
+       "s.yaml:11:82: decode.draft_length: must be >= 1 and <= 4096, found 0"},
+      {"ConcurrencyZero",
+       {{"concurrency: 4", "concurrency: 0"}},
+       "s.yaml:7:25: workload.closed.concurrency: must be >= 1 and <= 1000000, found 0"},
+      {"DurationZero", {{"duration: 4 s", "duration: 0 s"}}, "s.yaml:13:17: run.duration: must be > 0 s, found 0 s"},
+      {"MemoryFractionAboveOne",
+       {{"{type: h100-sxm}", "{type: h100-sxm, memory_fraction: 1.5}"}},
+       "s.yaml:4:42: cluster.gpu.memory_fraction: must be > 0 and <= 1, found 1.5"},
+      {"FractionWhereAWholeNumberIsNeeded",
+       {{"seed: 1", "seed: 1.5"}},
+       "s.yaml:13:41: run.seed: expected a whole number, found \"1.5\""},
+      {"NotANumber",
+       {{"keep_ratio: 0.2", "keep_ratio: .nan"}},
+       "s.yaml:11:63: decode.keep_ratio: expected a number such as \"0.2\", found \".nan\""},
+      {"Infinity",
+       {{"duration: 4 s", "duration: inf s"}},
+       "s.yaml:13:17: run.duration: expected a time such as \"25 ms\", found \"inf s\""},
+      {"OctalLookingNumber",
+       {{"draft_length: 8", "draft_length: 010"}},
+       "s.yaml:11:82: decode.draft_length: expected a whole number such as \"25\", found \"010\": write it without "
+       "leading zeros"},
+      {"HexadecimalNumber",
+       {{"draft_length: 8", "draft_length: 0x10"}},
+       "s.yaml:11:82: decode.draft_length: expected a whole number such as \"25\", found \"0x10\""},
+      {"YesForTrue",
+       {{"draft_length: 8", "draft_length: 8, adaptive: {enabled: yes}"}},
+       "s.yaml:11:105: decode.adaptive.enabled: expected true or false, found \"yes\""},
+      {"SyntaxError",
+       {{"{type: h100-sxm}", "{type: h100-sxm"}},
+       "s.yaml:5:7: not valid YAML: end of map flow not found"},
+      {"Tab", {{"  gpu:", "\tgpu:"}}, "s.yaml:4:5: not valid YAML: illegal map value"},
+      {"MergeKey",
+       {{"schedule: {policy: staggered}", "schedule: &s {policy: staggered}\nslo: {<<: *s}"}},
+       "s.yaml:13:7: merge keys (<<) are not supported, expected the keys written out"},
+      {"TwoDocuments",
+       {{"prefill: stored", "prefill: stored\n---\nx: 1"}},
+       "s.yaml:11:1: a second document begins here, expected one document per file"},
+      {"KeyWithoutValue", {{"prefill: stored", "prefill:"}}, "s.yaml:10:1: prefill: has no value, expected a map"},
+      {"MissingModel",
+       {{"model: llama-3.1-8b\n", ""}},
+       "s.yaml:1:1: missing key \"model\" of scenario, expected the name of a model or a map"},
+      {"MissingDecode",
+       {{std::string(kDecode) + "\n", ""}},
+       "s.yaml:1:1: missing key \"decode\" of scenario, expected a map"},
+      {"MissingGpu",
+       {{"  gpu: {type: h100-sxm}\n", ""}},
+       "s.yaml:4:3: cluster: missing key \"gpu\" of cluster, expected a map"},
+  };
+}
+
+std::vector<BadInput> senseless_scenarios() {
+  return {
+      {"UnknownGpu",
+       {{"h100-sxm", "h100-smx"}},
+       "s.yaml:4:15: cluster.gpu.type: unknown gpu \"h100-smx\"; did you mean \"h100-sxm\"? `kvsim list gpus` names "
+       "them all"},
+      {"UnknownGpuUnlikeAny",
+       {{"h100-sxm", "zzzzzzzz"}},
+       "s.yaml:4:15: cluster.gpu.type: unknown gpu \"zzzzzzzz\"; `kvsim list gpus` names them all"},
+      {"UnknownBase",
+       {{"{type: h100-sxm}", "{type: {base: h100-smx}}"}},
+       "s.yaml:4:22: cluster.gpu.type.base: unknown gpu \"h100-smx\"; did you mean \"h100-sxm\"? `kvsim list gpus` "
+       "names them all"},
+      {"UnknownModel",
+       {{"llama-3.1-8b", "lama-3.1-8b"}},
+       "s.yaml:2:8: model: unknown model \"lama-3.1-8b\"; did you mean \"llama-3.1-8b\"? `kvsim list models` names "
+       "them all"},
+      {"UnknownCompressor",
+       {{"kvzip", "kvzpi"}},
+       "s.yaml:11:44: decode.compressor: unknown compressor \"kvzpi\"; did you mean \"kvzip\"? `kvsim list "
+       "compressors` "
+       "names them all"},
+      {"UnknownDecodePolicy",
+       {{"draft_verify", "draft_verfy"}},
+       "s.yaml:11:18: decode.policy: unknown value \"draft_verfy\"; did you mean \"draft_verify\"?"},
+      {"UnknownSchedule",
+       {{"policy: staggered", "policy: stagered"}},
+       "s.yaml:12:20: schedule.policy: unknown value \"stagered\"; did you mean \"staggered\"?"},
+      {"ModelThatDoesNotFit",
+       {{"llama-3.1-8b", "llama-3.1-70b"}},
+       "s.yaml:4:8: cluster.gpu: llama-3.1-70b does not fit: 141.1 GB of weights, 1 x h100-sxm leaves 77.0 GB at "
+       "memory_fraction 0.9 with 0.0 GB of activations per GPU, and not one block of KV beside them"},
+      {"OfflineCompressorWithPrefill",
+       {{"prefill: stored", "prefill: recompute"}},
+       "s.yaml:11:44: decode.compressor: compressor kvzip works offline, before a request arrives: use prefill "
+       "{policy: "
+       "stored}, or a compressor whose mode is online"},
+      {"ScheduleWithoutVerification",
+       {{kDecode, "decode: {policy: full_kv}"}},
+       "s.yaml:12:20: schedule.policy: schedule staggered orders verifications and decode policy full_kv has none: use "
+       "fcfs"},
+      {"NoCompressor",
+       {{"compressor: kvzip, keep_ratio: 0.2, ", ""}},
+       "s.yaml:11:9: decode: decode policy draft_verify needs a compressor"},
+      {"NoKeepRatio",
+       {{"keep_ratio: 0.2, ", ""}},
+       "s.yaml:11:9: decode: missing key \"keep_ratio\", which compressor kvzip needs"},
+      {"KeepRatioOfAQuantiser",
+       {{"kvzip", "kivi-2bit"}},
+       "s.yaml:11:67: decode.keep_ratio: kivi-2bit keeps 0.1875 by its bits and groups: remove this key, or choose "
+       "another compressor"},
+      {"TwoKindsOfArrivals",
+       {{"  closed: {concurrency: 4}", "  closed: {concurrency: 4}\n  arrivals: {rate: 1/s}"}},
+       "s.yaml:8:3: workload: \"closed\" and \"arrivals\" exclude each other, expected exactly one of arrivals, "
+       "closed, "
+       "trace"},
+      {"NoArrivals",
+       {{"  closed: {concurrency: 4}\n", ""}},
+       "s.yaml:7:3: workload: expected exactly one of arrivals, closed, trace"},
+      {"TraceAndContext",
+       {{"  closed: {concurrency: 4}", "  trace: {format: csv, path: t.csv}"}},
+       "s.yaml:8:12: workload.context: the trace brings its own lengths: remove this key"},
+      {"NoContext",
+       {{"  context: {mean: 8k tokens}\n", ""}},
+       "s.yaml:7:3: workload: missing key \"context\", expected prompt lengths such as {mean: 8k tokens}"},
+      {"KeyWithoutEffect",
+       {{"  closed: {concurrency: 4}", "  arrivals: {rate: 1/s, cv: 2}"}},
+       "s.yaml:7:29: workload.arrivals.cv: cv belongs to process: gamma, and would have no effect here"},
+      {"WarmupLongerThanTheRun",
+       {{"warmup: 1 s", "warmup: 5 s"}},
+       "s.yaml:13:30: run.warmup: must be shorter than run.duration"},
+      {"EndlessRun",
+       {{"duration: 4 s, warmup: 1 s, ", ""}},
+       "s.yaml:13:6: run: an endless run: give run.duration, or workload.requests"},
+      {"MoreResidentsThanRequests",
+       {{"draft_length: 8", "draft_length: 8, resident: 1000"}},
+       "s.yaml:11:95: decode.resident: must not exceed schedule.max_requests"},
+  };
+}
+
+}  // namespace kvsim::test

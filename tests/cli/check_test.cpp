@@ -1,0 +1,76 @@
+// Every scenario that ships is valid, and what `check` prints is a scenario again.
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> shipped_scenarios() {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(KVSIM_SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// One request of every trace format.
+std::string small_trace(const std::string& format) {
+  if (format == "mooncake") {
+    return "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 10, \"hash_ids\": [1, 2]}\n";
+  }
+  if (format == "bailian") {
+    return "{\"chat_id\": 1, \"parent_chat_id\": -1, \"timestamp\": 0, \"input_length\": 20, \"output_length\": 10, "
+           "\"type\": \"text\", \"turn\": 1, \"hash_ids\": [1, 2]}\n";
+  }
+  if (format == "azure") return "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n";
+  return "arrival_s,prompt_tokens,output_tokens\n0,100,10\n";
+}
+
+class CheckTest : public Workspace {};
+
+TEST_F(CheckTest, AcceptsEveryScenarioThatShips) {
+  ASSERT_FALSE(shipped_scenarios().empty());
+  for (const std::string& file : shipped_scenarios()) {
+    std::vector<std::string> words{"check", file};
+    const std::string text = read_file(file);
+    for (const char* format : {"mooncake", "bailian", "azure", "csv"}) {
+      if (text.find("format: " + std::string(format)) == std::string::npos) continue;
+      write("trace", small_trace(format));
+      words.insert(words.end(), {"--set", "workload.trace.path=" + folder() + "/trace"});
+    }
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 0) << file << ": " << r.err;
+    EXPECT_TRUE(r.out.starts_with("# OK: ")) << file;
+  }
+}
+
+TEST_F(CheckTest, PrintsTheKvCapacity) {
+  write("s.yaml", tiny_scenario());
+  // 0.9 x 81,559 MiB less 16.06 GB of weights, in blocks of 16 tokens of 131,072 bytes: see golden/resolved.yaml.
+  EXPECT_NE(run({"check", "s.yaml"}).out.find("# KV capacity of a replica: "), std::string::npos);
+}
+
+TEST_F(CheckTest, ItsOutputIsAScenarioThatChecksToItself) {
+  write("s.yaml", tiny_scenario());
+  const CommandResult first = run({"check", "s.yaml"});
+  write("s.yaml", first.out);
+  const CommandResult again = run({"check", "s.yaml"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(first.out, again.out);
+}
+
+TEST_F(CheckTest, SetChangesWhatIsChecked) {
+  write("s.yaml", tiny_scenario());
+  const CommandResult r = run({"check", "s.yaml", "--set", "decode.draft_length=13", "--set", "slo.tpot_p99=50 ms"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("draft_length: 13"), std::string::npos);
+  EXPECT_NE(r.out.find("tpot_p99: 50 ms"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvsim::test

@@ -1,0 +1,50 @@
+// Ctrl-C and closed pipes.
+#include <csignal>
+#include <thread>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+class InterruptTest : public Workspace {
+ protected:
+  InterruptTest() { write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 1000 h")); }
+
+  /// Starts a run that would take hours and sends it `signal` when it simulates.
+  CommandResult interrupted_run(int signal, const std::vector<std::string>& more) {
+    std::vector<std::string> command{KVSIM_BINARY, "run", "s.yaml", "--trace-out", "t.json"};
+    command.insert(command.end(), more.begin(), more.end());
+    Child child(command, {"", folder()});
+    while (names().size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the timeline has begun
+    ::kill(child.id(), signal);
+    return child.wait();
+  }
+};
+
+TEST_F(InterruptTest, SigintEndsARunWithNothingHalfWritten) {
+  const CommandResult r = interrupted_run(SIGINT, {"--json", "--out", "results"});
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+  EXPECT_EQ(names(), std::vector<std::string>{"s.yaml"});
+}
+
+TEST_F(InterruptTest, SigintEndsParallelReplications) {
+  EXPECT_EQ(interrupted_run(SIGINT, {"--replications", "3", "--jobs", "2"}).status, 130);
+  EXPECT_EQ(names(), std::vector<std::string>{"s.yaml"});
+}
+
+TEST_F(InterruptTest, SigtermToo) {
+  EXPECT_EQ(interrupted_run(SIGTERM, {}).status, 130);
+}
+
+TEST_F(InterruptTest, AClosedPipeIsNoError) {
+  write("s.yaml", tiny_scenario());
+  const CommandResult r =
+      shell("{ \"$KVSIM\" run s.yaml; echo status $? >&2; } | head -n 1 >/dev/null", {"", folder()});
+  EXPECT_EQ(r.err, "status 0\n");
+}
+
+}  // namespace
+}  // namespace kvsim::test

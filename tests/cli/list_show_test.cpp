@@ -1,0 +1,85 @@
+// Commands that answer questions about what kvsim knows.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class ListShowTest : public Workspace {
+ protected:
+  std::string output(const std::vector<std::string>& arguments) {
+    const CommandResult r = run(arguments);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err, "");
+    return r.out;
+  }
+};
+
+TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
+  for (const char* kind :
+       {"models", "gpus", "links", "compressors", "policies", "profiles", "schedules", "routers", "traces"}) {
+    const Json doc = Json::parse(output({"list", kind, "--json"}));
+    ASSERT_FALSE(doc["entries"].empty()) << kind;
+    for (const Json& entry : doc["entries"]) {
+      EXPECT_NE(entry["name"], "") << kind;
+      EXPECT_NE(entry["description"], "") << entry["name"];
+    }
+  }
+}
+
+TEST_F(ListShowTest, PoliciesAreThoseOfEveryAxis) {
+  const std::string text = output({"list", "policies"});
+  for (const char* name : {"full_kv", "draft_verify", "staggered", "lock_step", "round_robin"}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+}
+
+TEST_F(ListShowTest, EveryNameThatIsListedCanBeShown) {
+  for (const Json& entry : Json::parse(output({"list", "--json"}))["entries"]) {
+    const std::string name = entry["kind"].get<std::string>() + "/" + entry["name"].get<std::string>();
+    EXPECT_NE(output({"show", name}), "") << name;
+  }
+}
+
+TEST_F(ListShowTest, AModelIsShownWithWhatFollowsFromIt) {
+  const std::string text = output({"show", "llama-3.1-8b"});
+  EXPECT_NE(text.find("# KV: 131,072 bytes per token"), std::string::npos) << text;  // 2 x 32 x 8 x 128 x 2
+  EXPECT_NE(text.find("source: publication"), std::string::npos);
+}
+
+TEST_F(ListShowTest, WhatIsShownCanBeIncluded) {
+  const std::string shown = output({"show", "h100-sxm"});
+  write("more.yaml", edited(shown, "  h100-sxm:", "  mine:"));
+  EXPECT_NE(output({"list", "gpus", "--include", "more.yaml"}).find("mine "), std::string::npos);
+  EXPECT_EQ(edited(output({"show", "mine", "--include", "more.yaml"}), "  mine:", "  h100-sxm:"), shown);
+}
+
+TEST_F(ListShowTest, TheSchemaIsJsonAndTheReferenceMarkdown) {
+  const Json schema = Json::parse(output({"schema"}));
+  EXPECT_TRUE(schema.contains("$schema"));
+  EXPECT_TRUE(schema["properties"].contains("decode"));
+  EXPECT_NE(output({"schema", "--markdown"}).find("draft_length"), std::string::npos);
+}
+
+TEST_F(ListShowTest, ATraceIsDescribed) {
+  // 3 requests in 2 s: 2 gaps, 1 request a second.
+  write("t.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");
+  const Json doc = Json::parse(output({"workload", "info", "t.csv", "--format", "csv", "--json"}));
+  EXPECT_EQ(doc["requests"], 3);
+  EXPECT_EQ(doc["rate_per_s"], 1.0);
+  EXPECT_EQ(doc["prompt_tokens"]["mean"], 200.0);
+  EXPECT_NE(output({"workload", "info", "t.csv", "--format", "csv"}).find("Arrivals"), std::string::npos);
+}
+
+TEST_F(ListShowTest, EveryCommandHasHelpWithAnExample) {
+  for (const char* command : {"run", "compare", "check", "list", "show", "schema", "workload", "completion"}) {
+    EXPECT_NE(output({command, "--help"}).find("Example:\n  "), std::string::npos) << command;
+  }
+  EXPECT_TRUE(output({"--version"}).starts_with("kvsim "));
+}
+
+}  // namespace
+}  // namespace kvsim::test

@@ -1,0 +1,126 @@
+// Where results go: stdout, --out and --trace-out, whole or not at all.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+class OutputTest : public Workspace {
+ protected:
+  OutputTest() { write("s.yaml", tiny_scenario()); }
+};
+
+TEST_F(OutputTest, OutHoldsTheResultTheTablesTheScenarioAndTheTiming) {
+  const CommandResult r = run({"run", "s.yaml", "--json", "--out", "a/b"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(names(),
+            (Words{"a", "a/b", "a/b/resolved.yaml", "a/b/result.json", "a/b/result.md", "a/b/timing.json", "s.yaml"}));
+  EXPECT_EQ(read("a/b/result.json"), r.out);
+  EXPECT_GT(Json::parse(read("a/b/timing.json"))["timing"][0]["wall_s"], 0);
+}
+
+TEST_F(OutputTest, TheResolvedScenarioGivesTheSameResult) {
+  const CommandResult first = run({"run", "s.yaml", "--json", "--out", "results"});
+  const CommandResult again = run({"run", "results/resolved.yaml", "--json"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(first.out, again.out);
+}
+
+TEST_F(OutputTest, ASecondRunReplacesTheFirst) {
+  EXPECT_EQ(run({"run", "s.yaml", "--out", "results"}).status, 0);
+  const std::string first = read("results/result.json");
+  EXPECT_EQ(run({"run", "s.yaml", "--seed", "2", "--out", "results/"}).status, 0);
+  EXPECT_NE(read("results/result.json"), first);
+  EXPECT_EQ(names().size(), 6);  // no temporary file is left
+}
+
+TEST_F(OutputTest, AComparisonKeepsEveryPolicysScenario) {
+  EXPECT_EQ(run({"compare", "s.yaml", "--policies", "full_kv,draft_verify:lock_step", "--out", "r"}).status, 0);
+  EXPECT_EQ(names(), (Words{"r", "r/resolved.draft_verify-lock_step.yaml", "r/resolved.full_kv.yaml", "r/result.json",
+                            "r/result.md", "r/timing.json", "s.yaml"}));
+}
+
+TEST_F(OutputTest, AFileInPlaceOfTheFolderIsRefusedBeforeTheRun) {
+  const CommandResult r = run({"run", "s.yaml", "--set", "run.duration=1000 h", "--out", "s.yaml/results"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(r.err, "kvsim: cannot make folder s.yaml/results: Not a directory\n");
+}
+
+TEST_F(OutputTest, AFolderThatCannotBeWrittenIsRefusedBeforeTheRun) {
+  const CommandResult r = run({"run", "s.yaml", "--set", "run.duration=1000 h", "--out", "/proc"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_TRUE(r.err.starts_with("kvsim: cannot write /proc/result.json: ")) << r.err;
+}
+
+TEST_F(OutputTest, AFullDiskLeavesNothing) {
+  // A limit on file sizes fails like a full disk, with another errno: result.json needs more than a block.
+  const CommandResult r = shell("ulimit -f 1; \"$KVSIM\" run s.yaml --out results", {"", folder()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(r.err, "kvsim: cannot write results/result.json: File too large\n");
+  EXPECT_EQ(names(), Words{"s.yaml"});
+}
+
+TEST_F(OutputTest, AFullDiskKeepsEarlierResults) {
+  EXPECT_EQ(run({"run", "s.yaml", "--out", "results"}).status, 0);
+  const std::string first = read("results/result.json");
+  EXPECT_EQ(shell("ulimit -f 1; \"$KVSIM\" run s.yaml --seed 2 --out results", {"", folder()}).status, 1);
+  EXPECT_EQ(read("results/result.json"), first);
+  EXPECT_EQ(names().size(), 6);
+}
+
+TEST_F(OutputTest, AFullDeviceOnStdoutIsAnError) {
+  for (const Words& words :
+       {Words{"run", "s.yaml"}, Words{"compare", "s.yaml", "--json"}, Words{"list"}, Words{"--help"}}) {
+    const CommandResult r = kvsim(words, {"/dev/full", folder()});
+    EXPECT_EQ(r.status, 1) << words.front();
+    EXPECT_EQ(r.err, "kvsim: cannot write to standard output: No space left on device\n");
+  }
+}
+
+TEST_F(OutputTest, AMissingStdoutIsAnErrorAndNoFileIsTakenForIt) {
+  const CommandResult r = shell("\"$KVSIM\" run s.yaml --out results >&-", {"", folder()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "kvsim: cannot write to standard output: Bad file descriptor\n");
+  EXPECT_TRUE(Json::accept(read("results/result.json")));
+}
+
+TEST_F(OutputTest, ATimelineIsJsonAndCompressedWhereItsNameSaysSo) {
+  EXPECT_EQ(run({"run", "s.yaml", "--trace-out", "t.json"}).status, 0);
+  EXPECT_FALSE(Json::parse(read("t.json"))["traceEvents"].empty());
+  EXPECT_EQ(run({"run", "s.yaml", "--trace-out", "t.json.gz"}).status, 0);
+  EXPECT_EQ(shell("gzip -dc t.json.gz | cmp - t.json", {"", folder()}).status, 0);
+  EXPECT_EQ(names(), (Words{"s.yaml", "t.json", "t.json.gz"}));
+}
+
+TEST_F(OutputTest, AComparisonHasATimelinePerPolicy) {
+  EXPECT_EQ(run({"compare", "s.yaml", "--policies", "full_kv,draft_verify:staggered", "--trace-out", "t.json"}).status,
+            0);
+  EXPECT_EQ(names(), (Words{"s.yaml", "t.draft_verify-staggered.json", "t.full_kv.json"}));
+}
+
+TEST_F(OutputTest, ATimelineThatDoesNotFitTheDiskIsAnErrorAndLeavesNothing) {
+  const CommandResult r = shell("ulimit -f 1; \"$KVSIM\" run s.yaml --trace-out t.json", {"", folder()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(r.err, "kvsim: cannot write t.json (is the disk full?)\n");
+  EXPECT_EQ(names(), Words{"s.yaml"});
+}
+
+TEST_F(OutputTest, ATimelineReplacesNoDevice) {
+  const CommandResult r = run({"run", "s.yaml", "--trace-out", "/dev/null"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "kvsim: cannot write /dev/null: it exists and is no regular file\n");
+  const CommandResult nowhere = run({"run", "s.yaml", "--trace-out", "absent/t.json"});
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_EQ(nowhere.err, "kvsim: cannot write absent/t.json: No such file or directory\n");
+}
+
+}  // namespace
+}  // namespace kvsim::test

@@ -1,0 +1,42 @@
+// kvsim check: reads a scenario as run would, and shows it as kvsim understood it.
+#include <fmt/format.h>
+
+#include "planner/experiment.h"
+#include "tools/cli/command.h"
+#include "tools/cli/run_options.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::cli {
+namespace {
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> set;
+};
+
+void check(Console& console, const Options& options) {
+  const scenario::Scenario scenario = scenario::load_scenario(options.scenario, options.set);
+  const serving::KvCapacity k = serving::kv_capacity(scenario.serving);
+  // Comments, so that the whole is a scenario again.
+  console.print(
+      fmt::format("# OK: {}\n"
+                  "# KV capacity of a replica: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
+                  options.scenario, k.tokens, k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
+  if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
+  console.print(scenario::resolved_yaml(scenario));
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required()->type_name("FILE");
+  declare_set(app, options->set);
+  return [options](Console& console) { check(console, *options); };
+}
+
+}  // namespace
+
+extern const Command check_command;
+const Command check_command{"check", "Check a scenario and print it with every default and entry resolved",
+                            "kvsim check scenarios/long_context/headline.yaml --set decode.keep_ratio=0.1", declare};
+
+}  // namespace kvsim::cli

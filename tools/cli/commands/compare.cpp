@@ -1,0 +1,74 @@
+// kvsim compare: one scenario under several policies, with equal arrivals.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "tools/cli/command.h"
+#include "tools/cli/experiments.h"
+#include "tools/cli/run_options.h"
+#include "tools/results/compare_page.h"
+
+namespace kvsim::cli {
+namespace {
+
+struct Options : RunOptions {
+  std::string scenario;
+  std::string policies = "full_kv,lossy,draft_verify:lock_step,draft_verify:sequential_verify,draft_verify:staggered";
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    items.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    if (item->empty()) {
+      throw schema::InputError(
+          fmt::format("--policies {}: a name is empty, expected a list such as full_kv,lossy", list));
+    }
+    if (std::find(items.begin(), item, *item) != item) {
+      throw schema::InputError(fmt::format("--policies: {} is there twice", *item));
+    }
+  }
+  return items;
+}
+
+void compare(Console& console, const Options& options) {
+  const std::vector<std::string> policies = split(options.policies);
+  const scenario::Scenario scenario = load(options.scenario, options);
+  std::vector<Planned> planned;
+  for (const std::string& policy : policies)
+    planned.push_back({planner::with_policy(scenario, policy), policy, nullptr});
+  RunFiles files(options, policies);
+  for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
+  const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
+  Presentation p;
+  p.document = results::compare_document(outcomes, options.timing);
+  p.pages = {results::compare_page(outcomes, true, results::Labels::grouped)};
+  p.markdown_pages = {results::compare_page(outcomes, false, results::Labels::full)};
+  deliver(console, options, files, p, outcomes);
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->required()->type_name("FILE");
+  app.add_option("--policies", options->policies,
+                 "Decode policies, with a schedule after a colon if need be; the\n"
+                 "first is the baseline. By default full_kv, lossy and draft_verify\n"
+                 "under lock_step, sequential_verify and staggered")
+      ->type_name("P,P:S,...");
+  declare_run_options(app, *options);
+  return [options](Console& console) { compare(console, *options); };
+}
+
+}  // namespace
+
+extern const Command compare_command;
+const Command compare_command{"compare", "Simulate a scenario under several policies",
+                              "kvsim compare scenarios/long_context/headline.yaml --policies full_kv,lossy --json",
+                              declare};
+
+}  // namespace kvsim::cli

@@ -1,0 +1,52 @@
+// kvsim run: simulates scenarios and prints what they came to.
+#include "tools/cli/command.h"
+#include "tools/cli/experiments.h"
+#include "tools/cli/run_options.h"
+#include "tools/results/run_page.h"
+
+namespace kvsim::cli {
+namespace {
+
+struct Options : RunOptions {
+  std::vector<std::string> scenarios;
+};
+
+Presentation present(const std::vector<results::Outcome>& outcomes, bool timing) {
+  Presentation p;
+  p.document = outcomes.size() == 1 ? results::result_document(outcomes.front(), timing)
+                                    : results::results_document(outcomes, timing);
+  for (const results::Outcome& outcome : outcomes) {
+    p.pages.push_back(results::run_page(outcome, true));
+    p.markdown_pages.push_back(results::run_page(outcome, false));
+  }
+  return p;
+}
+
+void run(Console& console, const Options& options) {
+  std::vector<Planned> planned;
+  std::vector<std::string> labels;
+  for (const std::string& file : options.scenarios) {
+    planned.push_back({load(file, options), "", nullptr});
+    labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
+  }
+  RunFiles files(options, labels);
+  for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
+  const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
+  deliver(console, options, files, present(outcomes, options.timing), outcomes);
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("SCENARIO", options->scenarios, "Scenario files (YAML)")->required()->type_name("FILE");
+  declare_run_options(app, *options);
+  return [options](Console& console) { run(console, *options); };
+}
+
+}  // namespace
+
+extern const Command run_command;
+const Command run_command{"run", "Simulate scenarios",
+                          "kvsim run scenarios/long_context/headline.yaml --set decode.draft_length=30 --out results",
+                          declare};
+
+}  // namespace kvsim::cli

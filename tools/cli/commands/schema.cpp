@@ -1,0 +1,26 @@
+// kvsim schema: what a scenario may say, for editors and people.
+#include "models/schema/json_schema.h"
+#include "sim/scenario/scenario.h"
+#include "tools/cli/command.h"
+#include "tools/results/section.h"
+
+namespace kvsim::cli {
+namespace {
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto markdown = std::make_shared<bool>(false);
+  app.add_flag("--markdown", *markdown, "The reference page instead");
+  return [markdown](Console& console) {
+    const auto& schema = scenario::scenario_schema();
+    constexpr int indent = 2;
+    console.print(*markdown ? schema.markdown() : schema::make_json_schema(schema.info()).dump(indent) + "\n");
+  };
+}
+
+}  // namespace
+
+extern const Command schema_command;
+const Command schema_command{"schema", "Print the JSON Schema of scenarios", "kvsim schema > scenario.schema.json",
+                             declare};
+
+}  // namespace kvsim::cli

@@ -1,0 +1,94 @@
+// kvsim show: one named thing in full, with the source of every figure.
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/spelling.h"
+#include "models/schema/yaml_writer.h"
+#include "tools/cli/command.h"
+#include "tools/cli/named_things.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::cli {
+namespace {
+
+struct Options {
+  std::string name;
+  std::vector<std::string> include;
+};
+
+/// What follows from an entry, as comments above it.
+std::string derived(const ThingKind& kind, const std::string& name, const models::Catalogue& catalogue) {
+  using results::whole;
+  if (kind.catalogue == models::EntryKind::model) {
+    const models::LlmSpec m = catalogue.model(name);
+    return fmt::format("# parameters: {} ({} used per token)\n# weights: {} bytes ({})\n# KV: {} bytes per token\n",
+                       whole(m.parameters()), whole(m.active_parameters()), whole(m.weight_bytes()),
+                       results::bytes(static_cast<double>(m.weight_bytes())), whole(m.kv_bytes_per_token()));
+  }
+  if (kind.catalogue == models::EntryKind::compressor) {
+    const models::CompressorSpec c = catalogue.compressor(name);
+    if (c.kind != models::CompressionKind::token_dropping) {
+      return fmt::format("# keep ratio by bits and groups: {:.6g}\n", c.quantised_ratio());
+    }
+  }
+  return {};
+}
+
+/// The entry as a catalogue file that `include` would read.
+std::string entry_text(const ThingKind& kind, const std::string& name, const models::Catalogue& catalogue) {
+  schema::ConfigNode entry = catalogue.find(*kind.catalogue, name);
+  entry.erase("name");  // its key says it
+  schema::ConfigNode section = schema::ConfigNode::map();
+  section.append(name, std::move(entry));
+  schema::ConfigNode file = schema::ConfigNode::map();
+  file.append(std::string(kind.plural), std::move(section));
+  return derived(kind, name, catalogue) + schema::to_yaml(file);
+}
+
+std::string text_of(const ThingKind& kind, const NamedThing& thing, const models::Catalogue& catalogue) {
+  if (kind.catalogue) return entry_text(kind, thing.name, catalogue);
+  return fmt::format("{} {}: {}\n", kind.singular, thing.name, thing.description);
+}
+
+void show(Console& console, const Options& options) {
+  const models::Catalogue catalogue = catalogue_with(options.include);
+  const std::size_t slash = options.name.find('/');
+  const std::string name = slash == std::string::npos ? options.name : options.name.substr(slash + 1);
+  const ThingKind* only = slash == std::string::npos ? nullptr : &find_thing_kind(options.name.substr(0, slash));
+  std::string text;
+  std::vector<std::string> names;
+  for (const ThingKind& kind : thing_kinds()) {
+    if (only != nullptr && only != &kind) continue;
+    for (const NamedThing& thing : things_of(kind, catalogue)) {
+      names.push_back(thing.name);
+      if (thing.name != name) continue;
+      if (!text.empty()) text += "\n";
+      text += text_of(kind, thing, catalogue);
+    }
+  }
+  if (text.empty()) {
+    const std::string near = schema::nearest(name, names);
+    throw schema::InputError(
+        fmt::format("nothing is called \"{}\"{}", options.name,
+                    near.empty() ? "; `kvsim list` names everything" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  console.print(text);
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("NAME", options->name, "A name from `kvsim list`, or KIND/NAME where several kinds have it")
+      ->required()
+      ->type_name("");
+  app.add_option("--include", options->include, "A file with further catalogue entries; repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  return [options](Console& console) { show(console, *options); };
+}
+
+}  // namespace
+
+extern const Command show_command;
+const Command show_command{"show", "Print a catalogue entry with its sources", "kvsim show llama-3.1-70b", declare};
+
+}  // namespace kvsim::cli

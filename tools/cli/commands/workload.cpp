@@ -1,0 +1,109 @@
+// kvsim workload info: what a recorded trace holds.
+#include <fmt/format.h>
+
+#include "models/workload/trace_reader.h"
+#include "models/workload/trace_statistics.h"
+#include "tools/cli/command.h"
+#include "tools/cli/numbers_from_user.h"
+#include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
+
+namespace kvsim::cli {
+namespace {
+
+using models::LengthStatistics;
+using models::TraceStatistics;
+
+struct Options {
+  std::string trace;
+  std::string format;
+  std::uint64_t max_requests = 0;
+  bool json = false;
+};
+
+results::Json as_json(const LengthStatistics& s) {
+  return {{"mean", s.mean}, {"p50", s.p50}, {"p99", s.p99}, {"min", s.min}, {"max", s.max}};
+}
+
+results::Json as_json(const TraceStatistics& s, const models::TraceFormat& format) {
+  return {{"schema_version", results::kSchemaVersion},
+          {"kvsim_version", results::kvsim_version()},
+          {"format", format.name},
+          {"requests", s.requests},
+          {"span_s", s.span_s},
+          {"rate_per_s", s.rate_per_s},
+          {"gap_cv", s.gap_cv},
+          {"prompt_tokens", as_json(s.prompt)},
+          {"output_tokens", as_json(s.output)},
+          {"block_tokens", format.block_tokens},
+          {"blocks", s.blocks},
+          {"distinct_blocks", s.distinct_blocks},
+          {"block_reuse", s.block_reuse},
+          {"token_reuse", s.token_reuse}};
+}
+
+results::Page as_page(const std::string& trace, const TraceStatistics& s, const models::TraceFormat& format) {
+  using namespace results;
+  Page page;
+  page.title = trace;
+  Table arrivals = key_figures("Arrivals");
+  arrivals.rows = {{"requests", whole(s.requests)},
+                   {"span", seconds(s.span_s)},
+                   {"rate", figure(s.rate_per_s), "", "/s"},
+                   {"variation of gaps", figure(s.gap_cv), "", "standard deviation / mean; 1 for Poisson arrivals"}};
+  Table lengths{"Tokens", {"", "mean", "p50", "p99", "min", "max"}, {}, {}};
+  lengths.align.assign(lengths.header.size(), Align::right);
+  lengths.align.front() = Align::left;
+  const auto add = [&lengths](const char* label, const LengthStatistics& l) {
+    lengths.rows.push_back({label, figure(l.mean), figure(l.p50), figure(l.p99), whole(l.min), whole(l.max)});
+  };
+  add("prompt", s.prompt);
+  add("output", s.output);
+  page.tables = {arrivals, lengths};
+  if (s.blocks > 0) {
+    Table reuse = key_figures("Prefix reuse in a cache that never evicts");
+    reuse.rows = {{"blocks", whole(s.blocks), "",
+                   fmt::format("of {} tokens, {} distinct", format.block_tokens, whole(s.distinct_blocks))},
+                  {"reused blocks", percent(s.block_reuse)},
+                  {"reused prompt tokens", percent(s.token_reuse)}};
+    page.tables.push_back(reuse);
+  }
+  return page;
+}
+
+void info(Console& console, const Options& options) {
+  const models::TraceFormat& format = models::find_trace_format(options.format);
+  models::TraceOptions reading;
+  reading.max_requests = options.max_requests;
+  const TraceStatistics s =
+      models::describe_trace(models::read_trace(format, options.trace, reading), format.block_tokens);
+  constexpr int indent = 2;
+  if (options.json) {
+    console.print(as_json(s, format).dump(indent) + "\n");
+  } else {
+    console.print(as_page(options.trace, s, format));
+  }
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.require_subcommand(1);
+  CLI::App* sub = app.add_subcommand("info", "Describe a recorded trace");
+  sub->footer("Example:\n  kvsim workload info trace.jsonl --format mooncake");
+  sub->add_option("TRACE", options->trace, "The trace")->required()->type_name("FILE");
+  sub->add_option("--format", options->format, "One of `kvsim list traces`")->required()->type_name("F");
+  add_whole_number(
+      *sub, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),
+      [options](std::int64_t n) { options->max_requests = static_cast<std::uint64_t>(n); },
+      "Only the first so many; 0: all");
+  sub->add_flag("--json", options->json, "Print one JSON document");
+  return [options](Console& console) { info(console, *options); };
+}
+
+}  // namespace
+
+extern const Command workload_command;
+const Command workload_command{"workload", "Work with recorded workloads",
+                               "kvsim workload info trace.jsonl --format mooncake", declare};
+
+}  // namespace kvsim::cli

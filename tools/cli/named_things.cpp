@@ -1,0 +1,75 @@
+#include "tools/cli/named_things.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/spelling.h"
+#include "models/workload/trace_reader.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/router.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::cli {
+namespace {
+
+using models::EntryKind;
+
+template <class Registry>
+std::vector<NamedThing> named(const Registry& registry) {
+  std::vector<NamedThing> things;
+  for (const auto& entry : registry) things.push_back({std::string(entry.name), std::string(entry.description)});
+  return things;
+}
+
+const std::array<ThingKind, 9> kKinds{{
+    {"models", "model", "language models", EntryKind::model, nullptr},
+    {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
+    {"links", "link", "links and storage devices", EntryKind::link, nullptr},
+    {"compressors", "compressor", "KV compressors", EntryKind::compressor, nullptr},
+    {"profiles", "profile", "kernel profiles: what real kernels reach of a GPU's peaks", EntryKind::profile, nullptr},
+    {"policies", "policy", "decode policies (decode.policy)", {}, [] { return named(serving::decode_policies()); }},
+    {"schedules",
+     "schedule",
+     "schedule policies (schedule.policy)",
+     {},
+     [] { return named(serving::schedule_policies()); }},
+    {"routers", "router", "routers (cluster.router)", {}, [] { return named(serving::routers()); }},
+    {"traces",
+     "trace",
+     "formats of recorded workloads (workload.trace.format)",
+     {},
+     [] { return named(models::trace_formats()); }},
+}};
+
+}  // namespace
+
+std::span<const ThingKind> thing_kinds() {
+  return kKinds;
+}
+
+const ThingKind& find_thing_kind(std::string_view word) {
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [word](const ThingKind& k) { return word == k.plural || word == k.singular; });
+  if (found != kKinds.end()) return *found;
+  std::vector<std::string> words;
+  for (const ThingKind& kind : kKinds) words.emplace_back(kind.plural);
+  throw schema::InputError(fmt::format("unknown kind \"{}\"{}", word, schema::suggest(word, words)));
+}
+
+std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue& catalogue) {
+  if (!kind.catalogue) return kind.registered();
+  std::vector<NamedThing> things;
+  for (const auto& line : catalogue.list(*kind.catalogue)) things.push_back({line.name, line.description});
+  return things;
+}
+
+models::Catalogue catalogue_with(const std::vector<std::string>& files) {
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  if (!files.empty()) catalogue.add_files(files);
+  return catalogue;
+}
+
+}  // namespace kvsim::cli

@@ -1,0 +1,39 @@
+// Everything that has a name users can write: catalogue entries, policies, trace formats. `list`, `show` and shell
+// completion all work from here.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+
+namespace kvsim::cli {
+
+struct NamedThing {
+  std::string name;
+  std::string description;
+};
+
+/// A kind of named thing, by the word that `kvsim list` takes.
+struct ThingKind {
+  std::string_view plural;
+  std::string_view singular;
+  std::string_view description;
+  std::optional<models::EntryKind> catalogue;         ///< where it is a kind of catalogue entry
+  std::vector<NamedThing> (*registered)() = nullptr;  ///< where it is in the program
+};
+
+std::span<const ThingKind> thing_kinds();
+
+/// Throws schema::InputError with the nearest word.
+const ThingKind& find_thing_kind(std::string_view word);
+
+std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue& catalogue);
+
+/// The built-in catalogue with the entries of further files.
+models::Catalogue catalogue_with(const std::vector<std::string>& files);
+
+}  // namespace kvsim::cli

@@ -1,0 +1,139 @@
+#include "tools/cli/output_files.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/cli/console.h"
+
+namespace kvsim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw OutputError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+/// An open file that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return number_; }
+  /// Closes now; returns errno, 0 if all went well.
+  int close() {
+    const int result = ::close(number_);
+    number_ = -1;
+    return result == 0 ? 0 : errno;
+  }
+
+ private:
+  int number_;
+};
+
+/// The file that a chain of symbolic links ends at, so that renaming replaces the file and not the link.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
+}  // namespace
+
+PendingFile::PendingFile(const std::string& path) : path_(path) {
+  static std::atomic<unsigned> counter{0};
+  const fs::path target(real_path(path));
+  struct stat status {};
+  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
+    throw OutputError(fmt::format("cannot write {}: it exists and is no regular file", path));
+  }
+  if (!target.has_filename()) fail(path, EISDIR);
+  temporary_ =
+      (target.parent_path() / fmt::format(".{}.{}-{}.tmp", target.filename().string(), ::getpid(), counter++)).string();
+  constexpr int mode = 0666;  // less the umask, as for any file
+  const Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (file.get() < 0) {
+    const int error = errno;
+    temporary_.clear();
+    fail(path, error);
+  }
+}
+
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+
+PendingFile::~PendingFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void PendingFile::write(std::string_view text) const {
+  Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (file.get() < 0) fail(path_, errno);
+  if (const int error = write_all(file.get(), text); error != 0) fail(path_, error);
+  if (const int error = file.close(); error != 0) fail(path_, error);
+}
+
+void PendingFile::commit() {
+  {
+    // To disk before the name changes, so that a crash cannot leave the name with half the contents.
+    Descriptor file(::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0 || ::fsync(file.get()) != 0) fail(path_, errno);
+    if (const int error = file.close(); error != 0) fail(path_, error);
+  }
+  if (::rename(temporary_.c_str(), real_path(path_).c_str()) != 0) fail(path_, errno);
+  temporary_.clear();
+}
+
+OutputFolder::OutputFolder(std::string path) : path_(std::move(path)) {
+  try {
+    make();
+    const PendingFile probe((fs::path(path_) / "result.json").string());
+  } catch (...) {
+    remove_if_empty();
+    throw;
+  }
+}
+
+OutputFolder::~OutputFolder() {
+  remove_if_empty();
+}
+
+void OutputFolder::make() {
+  std::error_code error;
+  fs::path folder = fs::path(path_).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "results/"
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, error) && !error; at = at.parent_path()) {
+    made_.push_back(at.string());
+  }
+  fs::create_directories(folder, error);
+  if (error) throw OutputError(fmt::format("cannot make folder {}: {}", path_, error.message()));
+}
+
+void OutputFolder::remove_if_empty() noexcept {
+  for (const std::string& folder : made_) {
+    if (::rmdir(folder.c_str()) != 0) return;  // there is something in it
+  }
+}
+
+void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files) {
+  std::vector<PendingFile> pending;
+  for (const auto& [name, text] : files) {
+    pending.emplace_back((fs::path(path_) / name).string());
+    pending.back().write(text);
+  }
+  for (PendingFile& file : pending) file.commit();
+}
+
+}  // namespace kvsim::cli

@@ -1,0 +1,55 @@
+// Files that appear whole or not at all: written beside their place under another name, then renamed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kvsim::cli {
+
+/// One file to be. Until commit() it exists only under a temporary name in the same folder, which the destructor
+/// removes.
+class PendingFile {
+ public:
+  /// Creates the temporary file, and with it shows that the folder can be written. Throws OutputError.
+  explicit PendingFile(const std::string& path);
+  ~PendingFile();
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+  PendingFile& operator=(PendingFile&&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& temporary() const { return temporary_; }
+  /// Puts `text` into the temporary file. Throws OutputError.
+  void write(std::string_view text) const;
+  /// Makes sure of the contents and gives the file its name. Throws OutputError.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+};
+
+/// A folder for results. Made if it is not there, and removed again if nothing came to be in it.
+class OutputFolder {
+ public:
+  /// Throws OutputError where it cannot be made or written.
+  explicit OutputFolder(std::string path);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  /// Writes all the files ({name, contents}), and only when every one is complete gives them their names.
+  void write(const std::vector<std::pair<std::string, std::string>>& files);
+
+ private:
+  void make();
+  void remove_if_empty() noexcept;
+
+  std::string path_;
+  std::vector<std::string> made_;  // folders of ours, innermost first
+};
+
+}  // namespace kvsim::cli

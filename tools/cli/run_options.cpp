@@ -1,0 +1,131 @@
+#include "tools/cli/run_options.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tools/cli/numbers_from_user.h"
+
+namespace kvsim::cli {
+namespace {
+
+constexpr int kMostJobs = 1024;
+constexpr int kMostReplications = 10000;
+constexpr int kIndent = 2;
+
+/// "trace.json.gz" and "lossy" make "trace.lossy.json.gz".
+std::string labelled(const std::string& path, const std::string& label) {
+  if (label.empty()) return path;
+  const std::filesystem::path whole(path);
+  const std::string name = whole.filename().string();
+  const std::size_t dot = std::min(name.find('.', 1), name.size());
+  std::string tidy = label;
+  std::replace_if(
+      tidy.begin(), tidy.end(), [](char c) { return c == ':' || c == '/'; }, '-');
+  return (whole.parent_path() / (name.substr(0, dot) + "." + tidy + name.substr(dot))).string();
+}
+
+std::string text_of(const results::Json& document) {
+  return document.dump(kIndent) + "\n";
+}
+
+}  // namespace
+
+void declare_set(CLI::App& app, std::vector<std::string>& set) {
+  app.add_option("--set", set, "Change a key of the scenario; repeatable")
+      ->type_name("A.B.C=VALUE")
+      ->allow_extra_args(false);
+}
+
+void declare_run_options(CLI::App& app, RunOptions& options) {
+  options.jobs = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostJobs);
+  declare_set(app, options.set);
+  add_whole_number(
+      app, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [&options](std::int64_t n) { options.seed = n; },
+      "Seed of every random stream (run.seed)");
+  add_whole_number(
+      app, "--replications", 1, kMostReplications, [&options](std::int64_t n) { options.replications = n; },
+      "Runs with seeds seed, seed + 1, ... (run.replications)");
+  add_whole_number(
+      app, "--jobs", 1, kMostJobs, [&options](std::int64_t n) { options.jobs = static_cast<int>(n); },
+      "Runs at once, by default one per processor; no result depends on it");
+  app.add_option("--out", options.out, "Folder for result.json, result.md, resolved.yaml, timing.json")
+      ->type_name("DIR");
+  app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")
+      ->type_name("FILE");
+  app.add_flag("--json", options.json, "Print one JSON document");
+  app.add_flag("--timing", options.timing, "Wall-clock figures in the JSON too, which then differs between runs");
+}
+
+scenario::Scenario load(const std::string& file, const RunOptions& options) {
+  scenario::Scenario scenario = scenario::load_scenario(file, options.set);
+  if (options.seed) scenario.serving.run.seed = static_cast<std::uint64_t>(*options.seed);
+  if (options.replications) scenario.replications = *options.replications;
+  return scenario;
+}
+
+RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels) {
+  if (!options.out.empty()) folder_.emplace(options.out);
+  if (options.trace_out.empty()) return;
+  const auto compression =
+      options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;
+  for (const std::string& label : labels) {
+    trace_files_.emplace_back(labelled(options.trace_out, label));
+    traces_.push_back(std::make_unique<engine::ChromeTrace>(trace_files_.back().temporary(), compression));
+  }
+}
+
+engine::TraceSink* RunFiles::trace(std::size_t i) const {
+  return traces_.empty() ? nullptr : traces_[i].get();
+}
+
+void RunFiles::finish(const Presentation& presentation, const std::vector<results::Outcome>& outcomes) {
+  for (std::size_t i = 0; i < traces_.size(); ++i) {
+    try {
+      traces_[i]->close();
+    } catch (const engine::TraceWriteError&) {
+      // Its message names the temporary file, which means nothing to the user.
+      throw OutputError(fmt::format("cannot write {} (is the disk full?)", trace_files_[i].path()));
+    }
+  }
+  if (folder_) {
+    std::string markdown;
+    for (const results::Page& page : presentation.markdown_pages) {
+      markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
+    }
+    std::vector<std::pair<std::string, std::string>> files{
+        {"result.json", text_of(presentation.document)},
+        {"result.md", markdown},
+        {"timing.json", text_of(results::timing_document(outcomes))}};
+    // A comparison has one scenario, of which the policies are not part.
+    const bool one = outcomes.size() == 1;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const std::string& policy = outcomes[i].policy;
+      const std::string name =
+          one ? "resolved.yaml" : labelled("resolved.yaml", policy.empty() ? fmt::format("{}", i + 1) : policy);
+      files.emplace_back(name, scenario::resolved_yaml(outcomes[i].scenario));
+    }
+    folder_->write(files);
+  }
+  for (PendingFile& file : trace_files_) file.commit();
+}
+
+void deliver(Console& console, const RunOptions& options, RunFiles& files, const Presentation& presentation,
+             const std::vector<results::Outcome>& outcomes) {
+  files.finish(presentation, outcomes);
+  if (options.json) {
+    console.print(text_of(presentation.document));
+    return;
+  }
+  bool first = true;
+  for (const results::Page& page : presentation.pages) {
+    if (!first) console.print("\n");
+    first = false;
+    console.print(page);
+  }
+}
+
+}  // namespace kvsim::cli

@@ -1,0 +1,75 @@
+#include "tools/results/numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace kvsim::results {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double size = 1;
+  double from = 1;  ///< of these, when it is used instead of a smaller one
+};
+
+/// Three digits in the unit that suits the value; units ascend.
+std::string scaled(double value, std::span<const Unit> units, std::string_view zero) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return fmt::format("0 {}", zero);
+  const double size = std::abs(value);
+  const Unit* unit = &units.front();
+  for (const Unit& u : units) {
+    if (size >= u.from * u.size * 0.9995) unit = &u;  // 999.6 ms is printed as 1.00 s
+  }
+  const double number = value / unit->size;
+  const double magnitude = std::abs(number);
+  const int decimals = magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
+  return fmt::format("{} {}", with_commas(fmt::format("{:.{}f}", number, decimals)), unit->name);
+}
+
+}  // namespace
+
+std::string with_commas(std::string digits) {
+  const std::size_t first = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t at = std::min(digits.find('.'), digits.size()); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string figure(double value) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  if (std::abs(value) >= 999.95) return with_commas(fmt::format("{:.0f}", value));
+  std::string text = fmt::format("{:#.4g}", value);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", share * 100) : "-";
+}
+
+std::string seconds(double value) {
+  static constexpr std::array<Unit, 6> units{
+      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60, 2}, {"h", 3600, 2}}};
+  return scaled(value, units, "s");
+}
+
+std::string bytes(double value) {
+  static constexpr std::array<Unit, 6> units{
+      {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}}};
+  return scaled(value, units, "B");
+}
+
+std::string factor(double value) {
+  return std::isfinite(value) ? fmt::format("{:.2f}x", value) : "-";
+}
+
+std::string plus_minus(double half_width, std::string (*print)(double)) {
+  return std::isfinite(half_width) ? "± " + print(half_width) : std::string();
+}
+
+}  // namespace kvsim::results

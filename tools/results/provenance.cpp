@@ -1,0 +1,100 @@
+#include "tools/results/provenance.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/schema/units.h"
+#include "sim/serving/decode_policy.h"
+
+namespace kvsim::results {
+namespace {
+
+using schema::Dimension;
+using schema::Source;
+using schema::Sourced;
+
+class Collector {
+ public:
+  void add(std::string figure, std::string value, const Source& source) {
+    list_.push_back({std::move(figure), std::move(value), std::string(source_word(source.kind)), source.reference});
+  }
+  void add(std::string figure, Dimension dimension, const Sourced<double>& value) {
+    add(std::move(figure), schema::format_real(dimension, value.value), value.source);
+  }
+  void add(std::string figure, const Sourced<std::int64_t>& bytes) {
+    add(std::move(figure), schema::format_bytes(bytes.value), bytes.source);
+  }
+  [[nodiscard]] std::vector<Provenance> take() { return std::move(list_); }
+
+ private:
+  std::vector<Provenance> list_;
+};
+
+void add_gpu(Collector& out, const serving::ServingConfig& c) {
+  const models::GpuSpec& gpu = c.cluster.gpu;
+  out.add("gpu.memory", gpu.memory_bytes);
+  out.add("gpu.memory_bandwidth", Dimension::bandwidth, gpu.memory_bytes_per_s);
+  const bool fp8 = c.model.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
+  if (fp8) {
+    out.add("gpu.fp8_peak", Dimension::compute, gpu.fp8_flops_per_s);
+  } else {
+    out.add("gpu.bf16_peak", Dimension::compute, gpu.bf16_flops_per_s);
+  }
+}
+
+void add_link(Collector& out, const std::string& role, const models::LinkSpec& link) {
+  out.add(role + ".read", Dimension::bandwidth, link.read_bytes_per_s);
+  out.add(role + ".write", Dimension::bandwidth, link.write_bytes_per_s);
+  out.add(role + ".latency", Dimension::time, link.latency_s);
+  out.add(role + ".setup", Dimension::time, link.setup_s);
+}
+
+/// Measured collectives for this group size; null: they are estimated from the link between the GPUs.
+const models::AllReduceTable* table_for(const models::KernelProfile& p, std::int64_t gpus) {
+  const auto it =
+      std::find_if(p.all_reduce.begin(), p.all_reduce.end(), [gpus](const auto& t) { return t.gpus == gpus; });
+  return gpus > 1 && it != p.all_reduce.end() ? &*it : nullptr;
+}
+
+void add_profile(Collector& out, const models::KernelProfile& p, std::int64_t tensor_parallel) {
+  out.add("profile.linear.t0", Dimension::time, p.linear_t0_s);
+  out.add("profile.linear.bandwidth_efficiency", Dimension::number, p.linear_bandwidth_efficiency);
+  out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
+  out.add("profile.attention.t0", Dimension::time, p.attention_t0_s);
+  out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
+  out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
+  if (const auto* table = table_for(p, tensor_parallel)) out.add("profile.all_reduce", "table", table->source);
+  out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
+}
+
+void add_compressor(Collector& out, const models::CompressorSpec& c, bool verifies) {
+  out.add("compressor.attention_time_factor", Dimension::number, c.attention_time_factor);
+  out.add("compressor.compress", Dimension::bandwidth, c.compress_bytes_per_s);
+  if (!c.step_kl_nats.empty()) out.add("compressor.step_kl", "curve", c.step_kl_source);
+  if (verifies && !c.agreement.empty()) out.add("compressor.agreement", "curve", c.agreement_source);
+  if (!verifies && !c.quality.empty()) out.add("compressor.quality", "curve", c.quality_source);
+}
+
+}  // namespace
+
+std::string_view source_word(schema::SourceKind kind) {
+  constexpr std::array<std::string_view, 6> words{"datasheet", "publication", "measurement",
+                                                  "derived",   "assumption",  "scenario"};
+  return words.at(static_cast<std::size_t>(kind));
+}
+
+std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
+  Collector out;
+  out.add("model", c.model.name, c.model.source);
+  add_gpu(out, c);
+  add_profile(out, c.cluster.profile, c.cluster.tensor_parallel);
+  if (c.prefill == serving::PrefillKind::stored || decode.verifies) add_link(out, "host_link", c.cluster.host_link);
+  const std::int64_t gpus = c.cluster.tensor_parallel;
+  if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
+  if (decode.reads_compressed) add_compressor(out, c.decode.compressor, decode.verifies);
+  return out.take();
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,104 @@
+#include "tools/results/result_details.h"
+
+#include "sim/serving/decode_policy.h"
+#include "tools/results/definitions.h"
+#include "tools/results/provenance.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::ExperimentResult;
+using serving::Measurements;
+
+Json policies(const Outcome& outcome) {
+  const serving::ServingConfig& c = outcome.scenario.serving;
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
+  Json out = Json::object();
+  if (!outcome.policy.empty()) out["asked"] = outcome.policy;
+  out["decode"] = c.decode.policy;
+  out["schedule"] = c.schedule.policy;
+  out["router"] = c.cluster.router;
+  out["prefill"] = c.prefill == serving::PrefillKind::stored ? "stored" : "recompute";
+  if (decode.reads_compressed) {
+    out["compressor"] = c.decode.compressor.name;
+    out["keep_ratio"] = c.decode.keep_ratio;
+  }
+  if (decode.verifies) out["draft_length"] = c.decode.draft_length;
+  return out;
+}
+
+Json capacity(const serving::KvCapacity& k) {
+  return {{"per", "replica"},
+          {"bytes", k.bytes},
+          {"tokens", k.tokens},
+          {"blocks", k.blocks},
+          {"block_tokens", k.block_tokens},
+          {"weights_bytes", k.weights_bytes}};
+}
+
+Json sources(const scenario::Scenario& scenario) {
+  Json list = Json::array();
+  for (const Provenance& p : provenance_of(scenario)) {
+    list.push_back({{"figure", p.figure}, {"value", p.value}, {"source", p.source}, {"reference", p.reference}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Section sample_section(Section s, const engine::Sample& sample, std::string_view reason) {
+  s.number("mean", sample.mean(), reason);
+  s.number("p50", sample.quantile(0.50), reason);
+  s.number("p90", sample.quantile(0.90), reason);
+  s.number("p95", sample.quantile(0.95), reason);
+  s.number("p99", sample.quantile(0.99), reason);
+  s.number("max", sample.max(), reason);
+  return s;
+}
+
+void add_speed(Section& s, const ExperimentResult& result, bool timing) {
+  const Measurements& m = result.measured;
+  const auto rate = [&](const char* key, double amount) {
+    if (timing) {
+      s.ratio(key, amount, result.wall_s, kTooShort);
+    } else {
+      s.missing(key, kNotTimed);
+    }
+  };
+  if (timing) s.number("wall_s", result.wall_s, kNotTimed);
+  if (timing) rate("events_per_wall_s", static_cast<double>(m.events));
+  rate("simulated_iterations_per_wall_s", static_cast<double>(m.iteration_s.count()));
+  rate("requests_per_wall_s", static_cast<double>(m.completed));
+}
+
+Section details_section(Section s, const Outcome& outcome, bool timing) {
+  const ExperimentResult& result = outcome.result;
+  const Measurements& m = result.measured;
+  s.set("policies", policies(outcome));
+  s.number("measured_s", m.measured_s, "no time was measured").count("replications", result.replications);
+  s.set("confidence_method", result.replications > 1
+                                 ? "Student t over the replications"
+                                 : "batch means of one replication: 20 batches in order of time (throughput) or of "
+                                   "occurrence (latencies)");
+  s.set("conservation", "checked");
+  s.set("kv_capacity", capacity(result.capacity));
+  s.count("hbm_reserved_peak_bytes", m.hbm_reserved_peak_bytes).count("preemptions", m.preemptions);
+  s.count("completed_measured", m.completed_measured).count("within_slo", m.within_slo);
+  s.count("output_tokens", m.output_tokens).count("prompt_tokens", m.prompt_tokens);
+  s.count("rejected_tokens", m.rejected_tokens).count("corrections", m.corrections);
+  s.count("direct_tokens", m.direct_tokens);
+  s.count("stalled_request_iterations", m.stalled_request_iterations);
+  s.set("round_gap_s",
+        sample_section(s.child("round_gap_s"), m.round_gap_s, "no request got tokens twice in the measured time"));
+  add_speed(s, result, timing);
+  s.set("assumptions", outcome.scenario.assumptions);
+  s.set("fallbacks", result.fallbacks);
+  s.set("refusals", result.refusals);
+  s.set("sources", sources(outcome.scenario));
+  Json definitions = Json::object();
+  for (const auto& [metric, definition] : metric_definitions()) definitions[std::string(metric)] = definition;
+  s.set("definitions", std::move(definitions));
+  return s;
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,46 @@
+// The result of a run as a JSON document. Keys, their order and their nesting are fixed; what is not in the fixed set
+// is under "details". Equal scenario, seed and version give equal bytes: figures of the wall clock are null unless
+// asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/experiment.h"
+#include "tools/results/section.h"
+
+namespace kvsim::results {
+
+/// Grows when a key changes its meaning or goes.
+inline constexpr int kSchemaVersion = 1;
+
+/// The version of the program, "0.1.0".
+std::string_view kvsim_version();
+
+/// A scenario and what it came to.
+struct Outcome {
+  scenario::Scenario scenario;
+  planner::ExperimentResult result;
+  std::string policy;  ///< of a comparison, as asked for; else empty
+};
+
+/// Output tokens per second, over all replicas. 0 where no time was measured.
+double output_tokens_per_s(const planner::ExperimentResult& result);
+
+/// Output tokens/s over those of `baseline`; no value where the baseline has none.
+std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline);
+
+/// One run. `timing`: with the figures of the wall clock.
+Json result_document(const Outcome& outcome, bool timing);
+
+/// Several runs.
+Json results_document(const std::vector<Outcome>& outcomes, bool timing);
+
+/// A comparison against the first.
+Json compare_document(const std::vector<Outcome>& outcomes, bool timing);
+
+/// The figures of the wall clock alone, for a file beside the results.
+Json timing_document(const std::vector<Outcome>& outcomes);
+
+}  // namespace kvsim::results

@@ -1,0 +1,45 @@
+// One object of a result document. Every key is always there: a number that does not exist becomes null, and the
+// reason is kept beside the document under the number's path.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace kvsim::results {
+
+using Json = nlohmann::ordered_json;
+
+class Section {
+ public:
+  /// `path` is the object's place in the document ("latency_s.ttft"); empty for the document itself. `reasons` (a map
+  /// of paths to sentences) must outlive the section.
+  Section(std::string path, Json& reasons) : path_(std::move(path)), reasons_(&reasons) {}
+
+  /// Finite, or null for `reason`.
+  Section& number(std::string_view key, double value, std::string_view reason);
+  /// A ratio: null for `reason` where the denominator is 0.
+  Section& ratio(std::string_view key, double numerator, double denominator, std::string_view reason);
+  Section& missing(std::string_view key, std::string_view reason);
+  Section& count(std::string_view key, std::integral auto value) { return set(key, value); }
+  Section& set(std::string_view key, Json value);
+  /// An object with the same reasons, to be handed to `set` when it is complete.
+  [[nodiscard]] Section child(std::string_view key) const { return {join(key), *reasons_}; }
+  /// Sets the object that `child(key)` began.
+  Section& set(std::string_view key, Section child) { return set(key, child.take()); }
+
+  [[nodiscard]] Json take() { return std::move(object_); }
+
+ private:
+  [[nodiscard]] std::string join(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
+
+  std::string path_;
+  Json object_ = Json::object();
+  Json* reasons_;
+};
+
+}  // namespace kvsim::results

@@ -1,0 +1,45 @@
+// A page of results: headings, tables and lists, written for a terminal or as Markdown from the same structure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvsim::results {
+
+enum class Align { left, right };
+
+struct Table {
+  std::string title;
+  std::vector<std::string> header;  ///< empty: rows speak for themselves
+  std::vector<Align> align;         ///< of every column
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Label, number, remark.
+Table key_figures(std::string title);
+
+struct List {
+  std::string title;
+  std::vector<std::string> items;
+};
+
+struct Page {
+  std::string title;
+  std::vector<std::string> subtitle;  ///< lines of prose
+  std::vector<Table> tables;
+  std::vector<List> lists;  ///< empty ones are left out
+};
+
+struct TextStyle {
+  bool colour = false;
+  std::size_t width = 100;  ///< columns at which prose is wrapped
+};
+
+std::string to_text(const Page& page, const TextStyle& style = {});
+std::string to_markdown(const Page& page);
+
+/// Columns that UTF-8 text takes on a terminal, every character one.
+std::size_t display_width(std::string_view text);
+
+}  // namespace kvsim::results
