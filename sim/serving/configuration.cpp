@@ -57,6 +57,11 @@ void check_configuration(const ServingConfig& config) {
                                          schedule->name, decode->name));
   }
   check_compressor(config, *decode);
+  if ((decode->verifies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+    throw ConfigurationError("cluster.host",
+                             "no host memory: stored contexts and full KV to verify against are kept "
+                             "there; give cluster.host.memory");
+  }
   if (decode->verifies && config.schedule.max_batched_tokens < draft_limit(config.decode) + 1) {
     throw ConfigurationError(
         "schedule.max_batched_tokens",

@@ -32,7 +32,8 @@ struct ReplicaEnvironment {
   const models::AcceptanceModel& acceptance;
   Measurements& measured;
   engine::TraceSink* trace;
-  engine::Callback on_finished;                           ///< word: the request's id
+  engine::Callback on_finished;                           ///< word: the request's id; its last token is out
+  engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
   const std::vector<std::unique_ptr<Request>>& requests;  ///< by id
 };
 
@@ -110,6 +111,7 @@ class Replica {
   [[nodiscard]] bool holds_compressed(const Request& r) const { return decode_.reads_compressed && !r.resident; }
   [[nodiscard]] std::int64_t decoding_reservation(const Request& r) const;
   [[nodiscard]] std::int64_t draft_room() const { return decode_.verifies ? draft_limit_ + 1 : 1; }
+  [[nodiscard]] bool can_stay_resident(const Request& r) const;
   [[nodiscard]] std::int64_t largest_reload() const;
   [[nodiscard]] std::int64_t host_reservation(const Request& r) const;
   [[nodiscard]] Request& request(std::uint64_t id) const { return *env_.requests[id]; }
@@ -119,6 +121,7 @@ class Replica {
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
   void record_completion(const Request& r);
+  static void notify(engine::Callback callback, const Request& r);
   void note_memory();
   [[nodiscard]] bool measuring() const { return measuring_; }
 

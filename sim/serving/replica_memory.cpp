@@ -16,6 +16,12 @@ std::int64_t Replica::decoding_reservation(const Request& r) const {
   return decode_.verifies ? full + geometry_.redundant_reservation(r.prompt, r.generated) : full;
 }
 
+bool Replica::can_stay_resident(const Request& r) const {
+  return geometry_.full_reservation(r.prompt + r.output + draft_room()) +
+             geometry_.redundant_reservation(r.prompt, r.output) <=
+         hbm_.capacity();
+}
+
 std::int64_t Replica::largest_reload() const {
   std::int64_t largest = 0;
   for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
@@ -37,7 +43,7 @@ void Replica::admit_waiting() {
 }
 
 bool Replica::try_admit(Request& r) {
-  r.resident = decode_.verifies && resident_count_ < config_.decode.resident;
+  r.resident = decode_.verifies && resident_count_ < config_.decode.resident && can_stay_resident(r);
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
   }
@@ -132,6 +138,7 @@ void Replica::on_writeback(std::uint64_t id) {
   Request& r = request(id);
   note_memory();
   r.writebacks -= 1;
+  if (r.phase == Phase::finished && r.writebacks == 0) notify(env_.on_released, r);
   if (r.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
     r.settling = false;
     if (resize_held(r, decoding_reservation(r))) secure_reload_room();

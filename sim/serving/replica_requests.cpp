@@ -102,11 +102,13 @@ void Replica::finish(Request& r) {
   host_.release(r.host_held);
   r.host_held = 0;
   r.phase = Phase::finished;
-  if (env_.on_finished) {
-    engine::Callback done = env_.on_finished;
-    done.word = r.id;
-    done();
-  }
+  notify(env_.on_finished, r);
+  if (r.writebacks == 0) notify(env_.on_released, r);
+}
+
+void Replica::notify(engine::Callback callback, const Request& r) {
+  callback.word = r.id;
+  callback();
 }
 
 void Replica::record_completion(const Request& r) {

@@ -41,9 +41,16 @@ class Cluster {
         acceptance_(decode_.verifies ? config.decode.acceptance : models::AcceptanceSpec{},
                     decode_.verifies ? agreement_of(config.decode) : 1.0, draft_limit(config.decode)),
         router_(find_router(config.cluster.router)->make()) {
-    const ReplicaEnvironment environment{simulator_,        config_,        decode_,
-                                         geometry_,         timer_,         acceptance_,
-                                         outcome_.measured, options_.trace, Callback::to<&Cluster::on_finished>(this),
+    const ReplicaEnvironment environment{simulator_,
+                                         config_,
+                                         decode_,
+                                         geometry_,
+                                         timer_,
+                                         acceptance_,
+                                         outcome_.measured,
+                                         options_.trace,
+                                         Callback::to<&Cluster::on_finished>(this),
+                                         Callback::to<&Cluster::on_released>(this),
                                          requests_};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config.schedule.policy);
     for (std::int64_t i = 0; i < config.cluster.replicas; ++i) {
@@ -142,6 +149,10 @@ class Cluster {
     }
   }
 
+  /// Deferred too: the replica still holds pointers to it within its iteration.
+  void on_released(std::uint64_t id) { simulator_.schedule_in({}, Callback::to<&Cluster::forget>(this, id)); }
+  void forget(std::uint64_t id) { requests_[id].reset(); }
+
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
     return m.arrived == m.completed + m.refused;
@@ -201,7 +212,7 @@ class Cluster {
     }
     m.events = simulator_.events_executed();
     m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
-      return r->phase != Phase::finished && r->phase != Phase::refused;
+      return r && r->phase != Phase::finished && r->phase != Phase::refused;
     }));
     KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
     KVSIM_ALWAYS(m.drafted_tokens == m.accepted_tokens + m.rejected_tokens,
