@@ -38,7 +38,8 @@ TEST_F(ListShowTest, PoliciesAreThoseOfEveryAxis) {
 }
 
 TEST_F(ListShowTest, EveryNameThatIsListedCanBeShown) {
-  for (const Json& entry : Json::parse(output({"list", "--json"}))["entries"]) {
+  const Json doc = Json::parse(output({"list", "--json"}));
+  for (const Json& entry : doc["entries"]) {
     const std::string name = entry["kind"].get<std::string>() + "/" + entry["name"].get<std::string>();
     EXPECT_NE(output({"show", name}), "") << name;
   }

@@ -16,6 +16,7 @@ namespace {
 
 Progress progress_of(const std::vector<Planned>& planned) {
   std::vector<Progress::Run> runs;
+  runs.reserve(planned.size());
   for (const Planned& p : planned) {
     runs.push_back({p.scenario.serving.run.duration_s, static_cast<std::size_t>(p.scenario.replications)});
   }

@@ -55,6 +55,7 @@ const ThingKind& find_thing_kind(std::string_view word) {
                                   [word](const ThingKind& k) { return word == k.plural || word == k.singular; });
   if (found != kKinds.end()) return *found;
   std::vector<std::string> words;
+  words.reserve(kKinds.size());
   for (const ThingKind& kind : kKinds) words.emplace_back(kind.plural);
   throw schema::InputError(fmt::format("unknown kind \"{}\"{}", word, schema::suggest(word, words)));
 }

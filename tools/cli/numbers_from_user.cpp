@@ -8,7 +8,7 @@
 namespace kvsim::cli {
 
 CLI::Option* add_whole_number(CLI::App& app, const std::string& name, std::int64_t least, std::int64_t most,
-                              std::function<void(std::int64_t)> use, const std::string& description) {
+                              const std::function<void(std::int64_t)>& use, const std::string& description) {
   const auto read = [=](const std::string& text) {
     std::int64_t value = 0;
     const char* end = text.data() + text.size();

@@ -11,6 +11,6 @@ namespace kvsim::cli {
 
 /// Declares an option whose value is a whole number in [least, most]; `use` gets it.
 CLI::Option* add_whole_number(CLI::App& app, const std::string& name, std::int64_t least, std::int64_t most,
-                              std::function<void(std::int64_t)> use, const std::string& description);
+                              const std::function<void(std::int64_t)>& use, const std::string& description);
 
 }  // namespace kvsim::cli

@@ -32,6 +32,24 @@ std::string text_of(const results::Json& document) {
   return document.dump(kIndent) + "\n";
 }
 
+/// What --out gets, {name, contents}. Several runs have a resolved scenario each.
+std::vector<std::pair<std::string, std::string>> files_of(const Presentation& presentation,
+                                                          const std::vector<results::Outcome>& outcomes) {
+  std::string markdown;
+  for (const results::Page& page : presentation.markdown_pages) {
+    markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
+  }
+  std::vector<std::pair<std::string, std::string>> files{{"result.json", text_of(presentation.document)},
+                                                         {"result.md", markdown},
+                                                         {"timing.json", text_of(results::timing_document(outcomes))}};
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    std::string label = outcomes[i].policy;
+    if (label.empty() && outcomes.size() > 1) label = std::to_string(i + 1);
+    files.emplace_back(labelled("resolved.yaml", label), scenario::resolved_yaml(outcomes[i].scenario));
+  }
+  return files;
+}
+
 }  // namespace
 
 void declare_set(CLI::App& app, std::vector<std::string>& set) {
@@ -91,25 +109,7 @@ void RunFiles::finish(const Presentation& presentation, const std::vector<result
       throw OutputError(fmt::format("cannot write {} (is the disk full?)", trace_files_[i].path()));
     }
   }
-  if (folder_) {
-    std::string markdown;
-    for (const results::Page& page : presentation.markdown_pages) {
-      markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
-    }
-    std::vector<std::pair<std::string, std::string>> files{
-        {"result.json", text_of(presentation.document)},
-        {"result.md", markdown},
-        {"timing.json", text_of(results::timing_document(outcomes))}};
-    // A comparison has one scenario, of which the policies are not part.
-    const bool one = outcomes.size() == 1;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const std::string& policy = outcomes[i].policy;
-      const std::string name =
-          one ? "resolved.yaml" : labelled("resolved.yaml", policy.empty() ? fmt::format("{}", i + 1) : policy);
-      files.emplace_back(name, scenario::resolved_yaml(outcomes[i].scenario));
-    }
-    folder_->write(files);
-  }
+  if (folder_) folder_->write(files_of(presentation, outcomes));
   for (PendingFile& file : trace_files_) file.commit();
 }
 

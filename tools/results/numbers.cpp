@@ -54,7 +54,7 @@ std::string percent(double share) {
 
 std::string seconds(double value) {
   static constexpr std::array<Unit, 6> units{
-      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60, 2}, {"h", 3600, 2}}};
+      {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60, 10}, {"h", 3600, 2}}};
   return scaled(value, units, "s");
 }
 

@@ -40,6 +40,7 @@ void compare(Console& console, const Options& options) {
   const std::vector<std::string> policies = split(options.policies);
   const scenario::Scenario scenario = load(options.scenario, options);
   std::vector<Planned> planned;
+  planned.reserve(policies.size());
   for (const std::string& policy : policies)
     planned.push_back({planner::with_policy(scenario, policy), policy, nullptr});
   RunFiles files(options, policies);

@@ -1,0 +1,113 @@
+// Losses, agreement and quality over the keep ratio, by hand.
+#include "models/compression/compressor_spec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/catalogue/catalogue.h"
+
+namespace kvsim::models {
+namespace {
+
+CompressorSpec with_kl(std::vector<KeepRatioPoint> points) {
+  CompressorSpec c;
+  c.step_kl_nats = std::move(points);
+  return c;
+}
+
+TEST(StepKl, ThroughOnePointIsProportionalToTheExcess) {
+  // eps(0.25) = 0.03 and 1/c - 1 = 3 there: 0.01 per unit of 1/c - 1.
+  const CompressorSpec c = with_kl({{0.25, 0.03}});
+  EXPECT_DOUBLE_EQ(c.step_kl(0.25), 0.03);
+  EXPECT_NEAR(c.step_kl(0.5), 0.01, 1e-15);  // 1
+  EXPECT_NEAR(c.step_kl(0.2), 0.04, 1e-15);  // 4
+  EXPECT_NEAR(c.step_kl(0.1), 0.09, 1e-15);  // 9
+  EXPECT_NEAR(c.step_kl(0.8), 0.0025, 1e-15);
+}
+
+TEST(StepKl, BetweenPointsIsLinearInTheExcess) {
+  // (1/c - 1, eps): (1, 0.01) and (4, 0.07).
+  const CompressorSpec c = with_kl({{0.2, 0.07}, {0.5, 0.01}});
+  EXPECT_NEAR(c.step_kl(0.25), 0.05, 1e-15);         // excess 3: 0.01 + 2/3 x 0.06
+  EXPECT_NEAR(c.step_kl(2.0 / 3), 0.005, 1e-15);     // excess 0.5: half-way to nothing
+  EXPECT_NEAR(c.step_kl(0.1), 0.07 * 9 / 4, 1e-15);  // beyond: from the origin through the last point
+}
+
+TEST(StepKl, KeepingEverythingLosesNothing) {
+  EXPECT_DOUBLE_EQ(with_kl({{0.25, 0.03}}).step_kl(1), 0);
+  EXPECT_DOUBLE_EQ(with_kl({{0.25, 0.03}}).agreement_at(1), 1);
+  EXPECT_NEAR(with_kl({{0.25, 0.03}}).step_kl(0.999999), 0, 1e-7);
+}
+
+TEST(StepKl, WithoutPointsIsNotANumber) {
+  EXPECT_TRUE(std::isnan(CompressorSpec{}.step_kl(0.5)));
+  EXPECT_TRUE(std::isnan(CompressorSpec{}.agreement_at(0.5)));
+  EXPECT_TRUE(std::isnan(CompressorSpec{}.quality_at(0.5)));
+}
+
+TEST(Agreement, IsTheExponentialOfTheLoss) {
+  EXPECT_DOUBLE_EQ(with_kl({{0.25, 0.03}}).agreement_at(0.25), std::exp(-0.03));
+}
+
+TEST(Agreement, PublishedDirectlyGoesBeforeTheLoss) {
+  CompressorSpec c = with_kl({{0.25, 0.5}});
+  c.agreement = {{0.25, 0.9}};
+  EXPECT_NEAR(c.agreement_at(0.25), 0.9, 1e-15);
+  EXPECT_NEAR(c.agreement_at(0.5), std::pow(0.9, 1.0 / 3), 1e-15);  // -ln a proportional to 1/c - 1
+  EXPECT_NEAR(c.agreement_at(0.1), std::pow(0.9, 3), 1e-15);
+  EXPECT_DOUBLE_EQ(c.agreement_at(1), 1);
+  EXPECT_DOUBLE_EQ(c.step_kl(0.25), 0.5);
+}
+
+TEST(Agreement, OfKvzipGivesThePublishedAcceptanceLengths) {
+  // About 23 on Llama-70B and 19 on Qwen-32B at c = 0.25, x = 30: A(x) = a (1 - a^x)/(1 - a).
+  const Catalogue catalogue = Catalogue::built_in();
+  const auto accepted = [&](const char* name) {
+    const double a = catalogue.compressor(name).agreement_at(0.25);
+    return a * (1 - std::pow(a, 30)) / (1 - a);
+  };
+  EXPECT_NEAR(accepted("kvzip"), 23, 0.05);
+  EXPECT_NEAR(accepted("kvzip-qwen"), 19, 0.05);
+  EXPECT_DOUBLE_EQ(catalogue.compressor("kvzip").step_kl(0.25), 0.023);
+}
+
+TEST(Quality, IsLinearInTheKeepRatio) {
+  CompressorSpec c;
+  c.quality = {{0.2, 0.6}, {0.6, 0.8}};
+  EXPECT_DOUBLE_EQ(c.quality_at(0.2), 0.6);
+  EXPECT_NEAR(c.quality_at(0.4), 0.7, 1e-15);
+  EXPECT_NEAR(c.quality_at(0.6), 0.8, 1e-15);
+  EXPECT_NEAR(c.quality_at(0.8), 0.9, 1e-15);  // towards 1 with everything kept
+  EXPECT_NEAR(c.quality_at(0.1), 0.3, 1e-15);  // towards 0 with nothing kept
+  EXPECT_DOUBLE_EQ(c.quality_at(1), 1);
+}
+
+TEST(Quality, WithAPointAtOneMeetsIt) {
+  CompressorSpec c;
+  c.quality = {{0.5, 0.8}, {1, 0.9}};
+  EXPECT_NEAR(c.quality_at(0.75), 0.85, 1e-15);
+}
+
+TEST(QuantisedRatio, IsBitsAndTheMetadataOfTheGroup) {
+  CompressorSpec c;
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 1);
+  c.bits_per_element = 2;
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 2.0 / 16);
+  c.group_size = 32;  // 2 x 16 bits of scale and zero point over 32 x 16 bits
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 2.0 / 16 + 2.0 / 32);
+  c.bits_per_element = 8;
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 8.0 / 16 + 2.0 / 32);
+}
+
+TEST(QuantisedRatio, IsNeverAboveTheFullCache) {
+  CompressorSpec c;
+  c.bits_per_element = 15;
+  c.group_size = 4;
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 1);
+  c.bits_per_element = 16;  // whole elements carry no metadata
+  EXPECT_DOUBLE_EQ(c.quantised_ratio(), 1);
+}
+
+}  // namespace
+}  // namespace kvsim::models

@@ -1,0 +1,182 @@
+// Architectures against what their makers publish, and the derived quantities against shapes small enough to count.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "models/llm/llm_spec.h"
+#include "sim/engine/random.h"
+#include "tests/models/tiny_machine.h"
+
+namespace kvsim::models {
+namespace {
+
+struct Published {
+  const char* model;
+  double parameters;
+  std::int64_t kv_bytes_per_token;
+};
+
+constexpr Published kPublished[] = {
+    {"llama-2-7b", 6.74e9, 524288},   {"llama-2-13b", 13.02e9, 819200},  {"llama-3-8b", 8.03e9, 131072},
+    {"llama-3.1-8b", 8.03e9, 131072}, {"llama-3.1-70b", 70.6e9, 327680}, {"llama-3.2-1b", 1.24e9, 32768},
+    {"mistral-7b", 7.24e9, 131072},   {"mistral-24b", 23.6e9, 163840},   {"qwen2.5-14b", 14.77e9, 196608},
+    {"qwen3-32b", 32.8e9, 262144},    {"qwen3-30b-a3b", 30.5e9, 98304},  {"yi-coder-9b", 8.83e9, 98304},
+    {"deepseek-v3", 671e9, 70272},
+};
+
+TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {
+  const Catalogue catalogue = Catalogue::built_in();
+  std::set<std::string> checked;
+  for (const Published& p : kPublished) {
+    const auto parameters = static_cast<double>(catalogue.model(p.model).parameters());
+    EXPECT_NEAR(parameters / p.parameters, 1.0, 0.01) << p.model;
+    checked.insert(p.model);
+  }
+  for (const auto& line : catalogue.list(EntryKind::model)) {
+    EXPECT_TRUE(checked.contains(line.name)) << line.name << " has no published parameter count in this test";
+  }
+}
+
+TEST(LlmSpec, EveryModelOfTheCatalogueHasExactlyItsKvBytesPerToken) {
+  const Catalogue catalogue = Catalogue::built_in();
+  for (const Published& p : kPublished) {
+    EXPECT_EQ(catalogue.model(p.model).kv_bytes_per_token(), p.kv_bytes_per_token) << p.model;
+  }
+}
+
+TEST(LlmSpec, ActiveParametersLeaveOutIdleExpertsAndTheEmbeddingLookUp) {
+  // Published: 3.3e9 of Qwen3-30B-A3B and 37e9 of DeepSeek-V3, both with the embedding table.
+  const Catalogue catalogue = Catalogue::built_in();
+  const LlmSpec qwen = catalogue.model("qwen3-30b-a3b");
+  const LlmSpec deepseek = catalogue.model("deepseek-v3");
+  const auto active = [](const LlmSpec& m) { return static_cast<double>(m.active_parameters()); };
+  const auto embedding = [](const LlmSpec& m) { return static_cast<double>(m.vocabulary * m.hidden); };
+  EXPECT_NEAR(active(qwen), 3.04e9, 0.01e9);
+  EXPECT_NEAR(active(qwen) + embedding(qwen), 3.3e9, 0.06e9);
+  EXPECT_NEAR(active(deepseek), 36.6e9, 0.1e9);
+  EXPECT_NEAR(active(deepseek) + embedding(deepseek), 37e9, 0.6e9);
+}
+
+TEST(LlmSpec, ADenseModelUsesAllItsParametersButTheEmbeddingTable) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const LlmSpec untied = catalogue.model("llama-3.1-8b");
+  EXPECT_EQ(untied.active_parameters(), untied.parameters() - 128256LL * 4096);
+  const LlmSpec tied = catalogue.model("llama-3.2-1b");
+  EXPECT_EQ(tied.active_parameters(), tied.parameters());  // the table is the LM head
+}
+
+TEST(LlmSpec, GroupedQueryAttentionByHand) {
+  // L 1, hidden 8, 4 heads of 2, 2 KV heads, feed-forward 16, vocabulary 10:
+  //   attention 8 (8 + 2 x 4) + 8 x 8 = 192; feed-forward 3 x 8 x 16 = 384; norms 3 x 8 = 24; tables 2 x 80 = 160.
+  LlmSpec m = testing::tiny_model();
+  EXPECT_EQ(m.parameters(), 192 + 384 + 24 + 160);
+  EXPECT_EQ(m.active_parameters(), 192 + 384 + 24 + 80);
+  EXPECT_EQ(m.weight_bytes(), 2 * 760);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 2 * 680);
+  EXPECT_EQ(m.kv_bytes_per_token(), 2 * 1 * 2 * 2 * 2);           // K and V, L, KV heads, head_dim, bytes
+  EXPECT_DOUBLE_EQ(m.attention_flops_per_pair(), 4 * 1 * 4 * 2);  // 4 L H d
+  EXPECT_DOUBLE_EQ(m.linear_flops_per_token(), 2 * (192 + 384 + 24 + 80));
+  m.qkv_bias = true;  // one per output of the QKV projection
+  EXPECT_EQ(m.parameters(), 760 + 16);
+  m.qk_norm = true;  // one scale per element of a head, for queries and keys
+  EXPECT_EQ(m.parameters(), 760 + 16 + 4);
+  m.tied_embeddings = true;
+  EXPECT_EQ(m.parameters(), 760 + 16 + 4 - 80);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), static_cast<double>(m.weight_bytes()));
+}
+
+TEST(LlmSpec, LatentAttentionByHand) {
+  // hidden 8, 2 heads, r_q 4, r_kv 6, nope 3, rope 2, v 5:
+  //   queries 8 x 4 + 4 x 2 x 5 = 72; latent 8 (6 + 2) = 64; expansion 6 x 2 x (3 + 5) = 96; output 2 x 5 x 8 = 80.
+  LlmSpec m = testing::tiny_model();
+  m.attention = AttentionKind::mla;
+  m.heads = m.kv_heads = 2;
+  m.mla = {4, 6, 3, 2, 5};
+  EXPECT_EQ(m.parameters(), 72 + 64 + 96 + 80 + 384 + 24 + 160);
+  EXPECT_EQ(m.kv_bytes_per_token(), (6 + 2) * 2);                       // L (r_kv + d_rope) b
+  EXPECT_DOUBLE_EQ(m.attention_flops_per_pair(), 2 * 2 * (2 * 6 + 2));  // 2 L H (2 r_kv + d_rope)
+  m.mla.q_lora_rank = 0;                                                // queries not compressed: 8 x 2 x 5 = 80
+  EXPECT_EQ(m.parameters(), 80 + 64 + 96 + 80 + 384 + 24 + 160);
+}
+
+TEST(LlmSpec, MixtureOfExpertsByHand) {
+  // 3 layers of which 1 dense; 4 experts of width 5, 2 per token, 1 shared: an expert has 3 x 8 x 5 = 120 parameters.
+  // Everyone uses attention 3 x 192, feed-forward 384, 2 x (shared 120 + router 8 x 4), norms 7 x 8, tables 2 x 80.
+  LlmSpec m = testing::tiny_model();
+  m.layers = 3;
+  m.moe = {4, 2, 1, 5, 1};
+  const std::int64_t always = 3 * 192 + 384 + 2 * (120 + 32) + 56 + 160;
+  EXPECT_EQ(m.parameters(), always + 2 * 4 * 120);
+  EXPECT_EQ(m.active_parameters(), always - 80 + 2 * 2 * 120);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 2.0 * static_cast<double>(always - 80 + 2 * 2 * 120));
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(2), 2.0 * static_cast<double>(always - 80 + 2 * 3 * 120));  // 4 (1 - 1/4) = 3
+}
+
+TEST(LlmSpec, OneTokenTouchesItsExpertsAndManyTouchAll) {
+  const LlmSpec m = Catalogue::built_in().model("qwen3-30b-a3b");
+  EXPECT_DOUBLE_EQ(m.experts_touched(0), 0);
+  EXPECT_NEAR(m.experts_touched(1), 8, 1e-12);
+  EXPECT_DOUBLE_EQ(m.experts_touched(1e9), 128);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1e9), static_cast<double>(m.weight_bytes()) - 2.0 * 151936 * 2048);
+  EXPECT_DOUBLE_EQ(testing::tiny_model().experts_touched(5), 0);
+}
+
+TEST(LlmSpec, ExpertsTouchedAgreesWithRoutingAtRandom) {
+  LlmSpec m = testing::tiny_model();
+  m.moe = {32, 4, 0, 1, 0};
+  engine::RandomStream random(7, "routing");
+  for (const int tokens : {2, 5, 20}) {
+    constexpr int kTrials = 4000;
+    double sum = 0, squares = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::set<std::uint64_t> touched;
+      for (int t = 0; t < tokens; ++t) {
+        std::set<std::uint64_t> chosen;
+        while (chosen.size() < 4) chosen.insert(random.below(32));
+        touched.insert(chosen.begin(), chosen.end());
+      }
+      const auto n = static_cast<double>(touched.size());
+      sum += n;
+      squares += n * n;
+    }
+    const double mean = sum / kTrials;
+    const double standard_error = std::sqrt((squares / kTrials - mean * mean) / kTrials);
+    EXPECT_NEAR(mean, m.experts_touched(tokens), 4 * standard_error) << tokens << " tokens";
+  }
+}
+
+TEST(LlmSpec, KvHeadsShardUntilEachGpuHasOneThenReplicate) {
+  LlmSpec m = testing::tiny_model();  // 2 KV heads
+  EXPECT_DOUBLE_EQ(m.kv_copies(1), 1);
+  EXPECT_DOUBLE_EQ(m.kv_copies(2), 1);
+  EXPECT_DOUBLE_EQ(m.kv_copies(4), 2);
+  EXPECT_DOUBLE_EQ(m.kv_copies(8), 4);
+  m.attention = AttentionKind::mla;  // the latent is needed by every head
+  EXPECT_DOUBLE_EQ(m.kv_copies(1), 1);
+  EXPECT_DOUBLE_EQ(m.kv_copies(8), 8);
+}
+
+TEST(LlmSpec, WeightsGivenInPlaceReplaceTheDerivedOnes) {
+  LlmSpec m = testing::tiny_model();
+  m.weight_bytes_override = 5000;
+  EXPECT_EQ(m.weight_bytes(), 5000);
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 5000);
+  m.moe = {4, 2, 0, 5, 0};  // an MoE reads the share that it touches
+  const auto all = static_cast<double>(m.parameters());
+  EXPECT_DOUBLE_EQ(m.weight_bytes_read(1), 5000 * (1 - 2 * 120 / all));
+}
+
+TEST(LlmSpec, NarrowerWeightsAndKvTakeProportionallyFewerBytes) {
+  LlmSpec m = testing::tiny_model();
+  m.weight_bytes_per_parameter = 0.5;
+  m.kv_bytes_per_element = 1;
+  EXPECT_EQ(m.weight_bytes(), 380);
+  EXPECT_EQ(m.kv_bytes_per_token(), 8);
+}
+
+}  // namespace
+}  // namespace kvsim::models

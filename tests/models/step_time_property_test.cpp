@@ -1,0 +1,133 @@
+// Whatever the step: more of any resource never takes longer, more work never less.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <functional>
+
+#include "models/catalogue/catalogue.h"
+#include "models/kernels/step_time.h"
+
+namespace kvsim::models {
+namespace {
+
+struct Machine {
+  GpuSpec gpu;
+  LinkSpec peer;
+  KernelProfile profile;
+  LlmSpec model;
+  std::int64_t gpus = 1;
+  [[nodiscard]] double seconds(const StepWork& w) const {
+    return StepTimer(gpu, peer, profile, model, gpus).time(w).total_s;
+  }
+};
+
+const Catalogue& catalogue() {
+  static const Catalogue built_in = Catalogue::built_in();
+  return built_in;
+}
+
+template <class Kind>
+std::string any_name(Kind kind) {
+  const auto lines = catalogue().list(kind);
+  return lines[*rc::gen::inRange<std::size_t>(0, lines.size())].name;
+}
+
+Machine any_machine() {
+  Machine m;
+  m.gpu = catalogue().gpu(any_name(EntryKind::gpu));
+  m.peer = catalogue().link(m.gpu.peer_link);
+  m.profile = catalogue().profile(any_name(EntryKind::profile));
+  m.model = catalogue().model(any_name(EntryKind::model));
+  m.gpus = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
+  return m;
+}
+
+AttentionWork any_attention(int most_queries) {
+  const double queries = *rc::gen::inRange(0, most_queries);
+  const double keys = *rc::gen::inRange(1, 100'000);
+  return {queries, keys * *rc::gen::inRange(1, 500'000), queries * keys};
+}
+
+StepWork any_work() {
+  StepWork w;
+  w.decode = any_attention(256);
+  w.verify = any_attention(1024);
+  w.prefill = any_attention(4096);
+  w.logit_tokens = *rc::gen::inRange(0, 1024);
+  w.extra_gpu_s = *rc::gen::inRange(0, 100) * 1e-4;
+  return w;
+}
+
+double any_factor() {
+  return 1.0 + *rc::gen::inRange(0, 1000) / 100.0;
+}
+
+RC_GTEST_PROP(StepTimeProperty, MoreOfAnyResourceNeverTakesLonger, ()) {
+  const Machine before = any_machine();
+  const StepWork work = any_work();
+  const double factor = any_factor();
+  const std::vector<std::function<void(Machine&)>> improvements = {
+      [&](Machine& m) { m.gpu.memory_bytes_per_s.value *= factor; },
+      [&](Machine& m) { m.gpu.bf16_flops_per_s.value *= factor, m.gpu.fp8_flops_per_s.value *= factor; },
+      [&](Machine& m) { m.peer.read_bytes_per_s.value *= factor; },
+      [&](Machine& m) { m.peer.latency_s.value /= factor; },
+      [&](Machine& m) { m.profile.linear_t0_s.value /= factor; },
+      [&](Machine& m) { m.profile.attention_t0_s.value /= factor; },
+      [&](Machine& m) { m.profile.iteration_overhead_s.value /= factor; },
+      [&](Machine& m) { m.profile.linear_bandwidth_efficiency.value *= factor; },
+      [&](Machine& m) { m.profile.attention_bandwidth_efficiency.value *= factor; },
+  };
+  for (const auto& improve : improvements) {
+    Machine after = before;
+    improve(after);
+    RC_ASSERT(after.seconds(work) <= before.seconds(work) * (1 + 1e-12));
+  }
+}
+
+RC_GTEST_PROP(StepTimeProperty, MoreWorkNeverTakesLess, ()) {
+  const Machine machine = any_machine();
+  const StepWork before = any_work();
+  const double factor = any_factor();
+  const std::vector<std::function<void(StepWork&)>> additions = {
+      [&](StepWork& w) { w.decode.kv_bytes *= factor; },
+      [&](StepWork& w) { w.verify.kv_bytes *= factor; },
+      [&](StepWork& w) { w.prefill.kv_bytes *= factor; },
+      [&](StepWork& w) { w.logit_tokens += factor; },
+      [&](StepWork& w) { w.extra_gpu_s += factor * 1e-3; },
+      // More requests of the same kind: tokens, bytes and pairs grow together.
+      [&](StepWork& w) {
+        w.decode = {w.decode.query_tokens * factor, w.decode.kv_bytes * factor, w.decode.pairs * factor};
+      },
+  };
+  for (const auto& add : additions) {
+    StepWork after = before;
+    add(after);
+    RC_ASSERT(machine.seconds(after) >= machine.seconds(before) * (1 - 1e-12));
+  }
+}
+
+RC_GTEST_PROP(StepTimeProperty, LongerContextsNeverTakeLess, ()) {
+  // Pairs and bytes grow together with the length of what is attended to.
+  const Machine machine = any_machine();
+  StepWork before;
+  before.verify = any_attention(1024);
+  StepWork after = before;
+  const double factor = any_factor();
+  after.verify.kv_bytes *= factor;
+  after.verify.pairs *= factor;
+  RC_ASSERT(machine.seconds(after) >= machine.seconds(before) * (1 - 1e-12));
+}
+
+RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
+  const Machine m = any_machine();
+  const StepTime t = StepTimer(m.gpu, m.peer, m.profile, m.model, m.gpus).time(any_work());
+  for (const double part :
+       {t.linear_s, t.attention_s, t.all_reduce_s, t.overhead_s, t.hbm_bound_s, t.compute_bound_s}) {
+    RC_ASSERT(part >= 0);
+  }
+  RC_ASSERT(std::abs(t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s - t.total_s) <= 1e-12 * t.total_s);
+  RC_ASSERT(t.hbm_bound_s + t.compute_bound_s <= (t.linear_s + t.attention_s) * (1 + 1e-12));
+}
+
+}  // namespace
+}  // namespace kvsim::models

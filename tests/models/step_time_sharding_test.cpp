@@ -1,0 +1,93 @@
+// A step on a tensor-parallel group: shards, all-reduces, and the words for figures that were replaced.
+#include <gtest/gtest.h>
+
+#include "models/kernels/step_time.h"
+#include "tests/models/tiny_machine.h"
+
+namespace kvsim::models {
+namespace {
+
+using testing::ideal_profile;
+using testing::tiny_gpu;
+using testing::tiny_link;
+using testing::tiny_model;
+using testing::tiny_timer;
+
+StepWork decode(double kv_bytes, double pairs) {
+  StepWork w;
+  w.decode = {1, kv_bytes, pairs};
+  w.logit_tokens = 1;
+  return w;
+}
+
+TEST(Sharding, DividesWeightsArithmeticAndKv) {
+  const StepTimer one = tiny_timer(ideal_profile());
+  const StepTimer two = tiny_timer(ideal_profile(), tiny_model(), 2);
+  EXPECT_DOUBLE_EQ(two.time(decode(500, 10)).linear_s, one.time(decode(500, 10)).linear_s / 2);
+  EXPECT_DOUBLE_EQ(two.time(decode(500, 10)).attention_s, 2.5);
+  EXPECT_DOUBLE_EQ(two.time(decode(500, 1000)).attention_s, 16);
+}
+
+TEST(Sharding, KvStopsShrinkingWhenEveryGpuHasOneHead) {
+  // Two KV heads: on four GPUs each still reads half of the KV.
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).time(decode(500, 10)).attention_s, 2.5);
+}
+
+TEST(Sharding, ALatentIsReadWholeByEveryGpu) {
+  LlmSpec m = tiny_model();
+  m.attention = AttentionKind::mla;
+  m.mla = {4, 6, 3, 2, 5};
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), m, 4).time(decode(500, 10)).attention_s, 5);
+}
+
+TEST(AllReduce, IsTwicePerLayerOfTheActivations) {
+  // Two layers x 2 x table(1 token x 8 x 2 B = 16 B) = 4 x 0.5 s.
+  LlmSpec m = tiny_model();
+  m.layers = 2;
+  KernelProfile p = ideal_profile();
+  p.all_reduce = {{2, {{8, 0.25}, {24, 0.75}}, {}}, {4, {{8, 100}}, {}}};
+  EXPECT_DOUBLE_EQ(tiny_timer(p, m, 2).time(decode(1, 1)).all_reduce_s, 2);
+}
+
+TEST(AllReduce, WithoutATableIsARingOverThePeerLink) {
+  // 2 (n - 1) latency + 2 (n - 1)/n bytes/BW = 2 x 3 x 1 s + 1.5 x 16 B / 10 B/s = 8.4 s, twice.
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).time(decode(1, 1)).all_reduce_s, 16.8);
+}
+
+TEST(AllReduce, OneGpuHasNone) {
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(decode(1, 1)).all_reduce_s, 0);
+}
+
+TEST(Fallbacks, NoneWhereTheProfileIsOfThisGpuAndGroup) {
+  KernelProfile p = ideal_profile();
+  EXPECT_TRUE(tiny_timer(p).fallbacks().empty());
+  p.all_reduce = {{2, {{8, 0.25}}, {}}};
+  EXPECT_TRUE(tiny_timer(p, tiny_model(), 2).fallbacks().empty());
+}
+
+TEST(Fallbacks, NameTheRingEstimate) {
+  EXPECT_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).fallbacks(),
+            (std::vector<std::string>{"profile ideal has no all-reduce figures for 4 GPUs: ring estimate 2 (n - 1) "
+                                      "latency + 2 (n - 1)/n bytes/BW over tiny-link"}));
+}
+
+TEST(Fallbacks, NameAProfileOfAnotherGpu) {
+  KernelProfile p = ideal_profile();
+  p.measured_on = "h100-sxm";
+  EXPECT_EQ(tiny_timer(p).fallbacks(),
+            (std::vector<std::string>{"profile ideal was measured on h100-sxm, used on tiny-gpu: efficiencies carried "
+                                      "over, peaks from the datasheet"}));
+}
+
+TEST(Fallbacks, NameAProfileThatNobodyMeasured) {
+  KernelProfile p = ideal_profile();
+  for (const char* nothing : {"", "none"}) {
+    p.measured_on = nothing;
+    EXPECT_EQ(tiny_timer(p).fallbacks(),
+              (std::vector<std::string>{
+                  "profile ideal was measured on no machine: its efficiencies are generic or assumed"}));
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::models

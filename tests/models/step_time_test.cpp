@@ -1,0 +1,203 @@
+// Each operator of a step by hand: t = t0 + max(bytes / (eta BW), flops / (eta FLOPS)), on a GPU of 100 B/s and
+// 1000 FLOP/s with a model of 1360 B of weights read and 680 multiplied parameters, 80 of them in the LM head.
+#include "models/kernels/step_time.h"
+
+#include <gtest/gtest.h>
+
+#include "models/catalogue/catalogue.h"
+#include "tests/models/tiny_machine.h"
+
+namespace kvsim::models {
+namespace {
+
+using testing::ideal_profile;
+using testing::tiny_gpu;
+using testing::tiny_link;
+using testing::tiny_model;
+using testing::tiny_timer;
+
+StepWork one_decode(double kv_bytes = 0, double pairs = 0) {
+  StepWork w;
+  w.decode = {1, kv_bytes, pairs};
+  w.logit_tokens = 1;
+  return w;
+}
+
+TEST(StepTime, WithoutTokensIsTheExtraKernelsAlone) {
+  KernelProfile p = ideal_profile();
+  p.iteration_overhead_s.value = 3;
+  p.linear_t0_s.value = 1;
+  StepWork nothing;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(nothing).total_s, 0);
+  nothing.extra_gpu_s = 0.25;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(nothing).total_s, 0.25);
+}
+
+TEST(StepTime, FewTokensStreamTheWeights) {
+  // 1360 B / 100 B/s = 13.6 s, more than 2 x 680 / 1000 = 1.36 s of arithmetic.
+  const StepTime t = tiny_timer(ideal_profile()).time(one_decode());
+  EXPECT_DOUBLE_EQ(t.linear_s, 13.6);
+  EXPECT_DOUBLE_EQ(t.hbm_bound_s, 13.6);
+  EXPECT_DOUBLE_EQ(t.compute_bound_s, 0);
+  EXPECT_DOUBLE_EQ(t.total_s, 13.6);
+}
+
+TEST(StepTime, LinearArithmeticIsTheBodyPerTokenAndTheHeadPerLogit) {
+  // 20 tokens, 1 logit: (20 x 2 x 600 + 2 x 80) / 1000 = 24.16 s; with all 20 logits 20 x 2 x 680 / 1000 = 27.2 s.
+  StepWork w;
+  w.prefill = {20, 0, 0};
+  w.logit_tokens = 1;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(w).linear_s, 24.16);
+  w.logit_tokens = 20;
+  const StepTime t = tiny_timer(ideal_profile()).time(w);
+  EXPECT_DOUBLE_EQ(t.linear_s, 27.2);
+  EXPECT_DOUBLE_EQ(t.compute_bound_s, 27.2);
+  EXPECT_DOUBLE_EQ(t.hbm_bound_s, 0);
+}
+
+TEST(StepTime, TheBatchCrossesFromMemoryToArithmeticAtTheRidge) {
+  // 13.6 s of streaming against 1.36 s of arithmetic a token: equal at 10 tokens.
+  const StepTimer timer = tiny_timer(ideal_profile());
+  const auto linear_s = [&](double tokens) {
+    StepWork w;
+    w.decode.query_tokens = w.logit_tokens = tokens;
+    return timer.time(w).linear_s;
+  };
+  EXPECT_DOUBLE_EQ(linear_s(1), 13.6);
+  EXPECT_DOUBLE_EQ(linear_s(9), 13.6);
+  EXPECT_NEAR(linear_s(10), 13.6, 1e-12);
+  EXPECT_NEAR(linear_s(11), 14.96, 1e-12);
+  EXPECT_NEAR(linear_s(100), 136, 1e-12);
+}
+
+TEST(StepTime, EfficienciesDivideThePeaks) {
+  KernelProfile p = ideal_profile();
+  p.linear_bandwidth_efficiency.value = 0.5;
+  p.attention_bandwidth_efficiency.value = 0.25;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode()).linear_s, 27.2);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode(50, 1)).attention_s, 2);  // 50 B / (0.25 x 100 B/s)
+}
+
+TEST(StepTime, ComputeEfficiencyFollowsTokensInTheStepAndKeysAttendedTo) {
+  KernelProfile p = ideal_profile();
+  p.linear_compute_efficiency.points = {{20, 0.5}, {2000, 1}};
+  p.attention_compute_efficiency.points = {{5, 0.5}, {500, 1}};
+  StepWork w;
+  w.prefill = {20, 0, 100};  // each attends to 5 keys
+  w.logit_tokens = 20;
+  const StepTime t = tiny_timer(p).time(w);
+  EXPECT_DOUBLE_EQ(t.linear_s, 54.4);    // 27.2 s at half the peak
+  EXPECT_DOUBLE_EQ(t.attention_s, 6.4);  // 100 x 32 / (0.5 x 1000)
+}
+
+TEST(StepTime, FixedTimesAreOnePerLinearCallAndOnePerLayerAndKindOfAttention) {
+  // Two layers: 2 x (QKV, output, gate+up, down) + LM head = 9 calls.
+  LlmSpec m = tiny_model();
+  m.layers = 2;
+  KernelProfile p = ideal_profile();
+  const StepTime without = tiny_timer(p, m).time(one_decode(1, 1));
+  p.linear_t0_s.value = 1;
+  p.attention_t0_s.value = 10;
+  p.iteration_overhead_s.value = 0.5;
+  const StepTime one = tiny_timer(p, m).time(one_decode(1, 1));
+  EXPECT_DOUBLE_EQ(one.linear_s - without.linear_s, 9);
+  EXPECT_DOUBLE_EQ(one.attention_s - without.attention_s, 20);
+  EXPECT_DOUBLE_EQ(one.overhead_s, 0.5);
+  StepWork mixed = one_decode(1, 1);
+  mixed.verify = {3, 1, 1};
+  mixed.prefill = {3, 1, 1};
+  EXPECT_NEAR(tiny_timer(p, m).time(mixed).attention_s, 3 * one.attention_s, 1e-9);
+}
+
+TEST(StepTime, ExpertsAndLatentsHaveTheirOwnCalls) {
+  KernelProfile p = ideal_profile();
+  const auto calls = [&](const LlmSpec& m) {
+    p.linear_t0_s.value = 0;
+    const double without = tiny_timer(p, m).time(one_decode()).linear_s;
+    p.linear_t0_s.value = 1;
+    return tiny_timer(p, m).time(one_decode()).linear_s - without;
+  };
+  LlmSpec m = tiny_model();
+  m.layers = 3;
+  EXPECT_NEAR(calls(m), 3 * 4 + 1, 1e-9);
+  m.moe = {4, 2, 0, 5, 1};  // one dense layer, two of router and two grouped products
+  EXPECT_NEAR(calls(m), 3 * 2 + 1 * 2 + 2 * 3 + 1, 1e-9);
+  m.moe.shared_experts = 1;
+  EXPECT_NEAR(calls(m), 3 * 2 + 1 * 2 + 2 * 5 + 1, 1e-9);
+  m.attention = AttentionKind::mla;  // four projections in place of two
+  m.mla = {4, 6, 3, 2, 5};
+  EXPECT_NEAR(calls(m), 3 * 4 + 1 * 2 + 2 * 5 + 1, 1e-9);
+}
+
+TEST(StepTime, AttentionReadsKvOrComputesPairs) {
+  // 500 B / 100 B/s = 5 s against 10 pairs x 32 FLOPs / 1000 = 0.32 s; with 1000 pairs 32 s.
+  const StepTimer timer = tiny_timer(ideal_profile());
+  const StepTime reading = timer.time(one_decode(500, 10));
+  EXPECT_DOUBLE_EQ(reading.attention_s, 5);
+  EXPECT_DOUBLE_EQ(reading.hbm_bound_s, 13.6 + 5);
+  const StepTime computing = timer.time(one_decode(500, 1000));
+  EXPECT_DOUBLE_EQ(computing.attention_s, 32);
+  EXPECT_DOUBLE_EQ(computing.hbm_bound_s, 13.6);
+  EXPECT_DOUBLE_EQ(computing.compute_bound_s, 32);
+}
+
+TEST(StepTime, EachKindOfAttentionHasItsOwnRoofline) {
+  // 5 s of reading and 32 s of arithmetic add up where they are separate kernels, and overlap in one.
+  StepWork w = one_decode(500, 0);
+  w.verify = {1, 0, 1000};
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(w).attention_s, 37);
+}
+
+TEST(StepTime, PartsAddUpToTheTotal) {
+  KernelProfile p = ideal_profile();
+  p.linear_t0_s.value = 1;
+  p.attention_t0_s.value = 2;
+  p.iteration_overhead_s.value = 3;
+  StepWork w = one_decode(500, 10);
+  w.extra_gpu_s = 4;
+  const StepTime t = tiny_timer(p, tiny_model(), 2).time(w);
+  EXPECT_DOUBLE_EQ(t.overhead_s, 7);
+  EXPECT_DOUBLE_EQ(t.total_s, t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s);
+  const double fixed = 5 * 1 + 1 * 2;
+  EXPECT_DOUBLE_EQ(t.linear_s + t.attention_s, t.hbm_bound_s + t.compute_bound_s + fixed);
+}
+
+TEST(StepTime, ExpertsReadGrowWithTheTokensOfTheStep) {
+  LlmSpec m = tiny_model();
+  m.moe = {4, 1, 0, 50, 0};
+  KernelProfile p = ideal_profile();
+  const double one = tiny_timer(p, m).time(one_decode()).linear_s;
+  StepWork two = one_decode();
+  two.decode.query_tokens = 2;
+  // 4 (1 - (3/4)^2) = 1.75 experts of 3 x 8 x 50 parameters instead of 1, 2 B each.
+  EXPECT_NEAR(tiny_timer(p, m).time(two).linear_s - one, 0.75 * 1200 * 2 / 100, 1e-9);
+}
+
+TEST(StepTime, NarrowWeightsComputeAtTheFp8RateWhereTheGpuHasOne) {
+  LlmSpec m = tiny_model();
+  m.weight_bytes_per_parameter = 1;
+  StepWork w;
+  w.prefill.query_tokens = w.logit_tokens = 100;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), m).time(w).linear_s, 100 * 1360 / 4000.0);
+  GpuSpec old = tiny_gpu();
+  old.fp8_flops_per_s.value = 0;
+  EXPECT_DOUBLE_EQ(StepTimer(old, tiny_link(), ideal_profile(), m, 1).time(w).linear_s, 100 * 1360 / 1000.0);
+}
+
+TEST(StepTime, ThePublishedExampleTakesThirtyFiveMilliseconds) {
+  // 50 GB of weights and ten compressed contexts of 1 GB at 0.96 x 1792 GB/s: 60 / 1720.32 = 34.9 ms.
+  const Catalogue catalogue = Catalogue::built_in();
+  LlmSpec m = catalogue.model("mistral-24b");
+  m.weight_bytes_override = 50'000'000'000;
+  KernelProfile p = ideal_profile();
+  p.linear_bandwidth_efficiency.value = p.attention_bandwidth_efficiency.value = 0.96;
+  const StepTimer timer(catalogue.gpu("rtx-pro-6000"), tiny_link(), p, m, 1);
+  StepWork draft;
+  draft.decode = {10, 10e9, 10 * 6100.0};
+  draft.logit_tokens = 10;
+  EXPECT_NEAR(timer.time(draft).total_s, 60e9 / (0.96 * 1792e9), 1e-12);
+  EXPECT_NEAR(timer.time(draft).total_s, 34.9e-3, 0.05e-3);
+}
+
+}  // namespace
+}  // namespace kvsim::models

@@ -1,0 +1,144 @@
+// Replications: independent of the number of threads, of who watches, and added up without loss.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/scenario/summary.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using planner::ExperimentOptions;
+using planner::ExperimentResult;
+using planner::run_experiment;
+using Sets = std::vector<std::string>;
+
+/// Random arrivals, lengths and acceptance, so that seeds matter.
+scenario::Scenario random_scenario(int replications, const Sets& more = {}) {
+  Sets sets = {
+      "workload={arrivals: {rate: 4/s}, requests: 25, context: {distribution: lognormal, mean: 8k tokens, cv: "
+      "0.5}, output: {distribution: lognormal, mean: 120 tokens, cv: 0.5}}",
+      "run.replications=" + std::to_string(replications)};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return small_scenario(sets);
+}
+
+TEST(Experiment, IsTheSameWithOneTwoAndFourJobs) {
+  const auto with_jobs = [](int jobs) {
+    ExperimentOptions options;
+    options.jobs = jobs;
+    return summary(run_experiment(random_scenario(6), options));
+  };
+  const std::string one = with_jobs(1);
+  EXPECT_EQ(with_jobs(2), one);
+  EXPECT_EQ(with_jobs(4), one);
+  EXPECT_EQ(with_jobs(64), one);
+}
+
+TEST(Experiment, RunsReplicationsWithConsecutiveSeeds) {
+  serving::Measurements sum;
+  for (const char* seed : {"run.seed=5", "run.seed=6", "run.seed=7"}) {
+    planner::merge(sum, run_experiment(random_scenario(1, {seed})).measured);
+  }
+  const ExperimentResult three = run_experiment(random_scenario(3, {"run.seed=5"}));
+  EXPECT_EQ(summary(three.measured), summary(sum));
+  EXPECT_EQ(three.replications, 3U);
+}
+
+TEST(Experiment, AveragesOverReplicationsInItsIntervals) {
+  double rates = 0;
+  for (const char* seed : {"run.seed=1", "run.seed=2"}) {
+    const serving::Measurements m = run_experiment(random_scenario(1, {seed})).measured;
+    rates += static_cast<double>(m.output_tokens) / m.measured_s;
+  }
+  const auto interval = run_experiment(random_scenario(2)).confidence.at("throughput.output_tokens_per_s");
+  EXPECT_DOUBLE_EQ(interval.mean, rates / 2);
+  EXPECT_EQ(interval.observations, 2U);
+}
+
+TEST(Experiment, IntervalsShrinkWithReplications) {
+  // Half-width t s/sqrt(n): from 4 to 36 replications by about 3 x 3.18/2.03 = 4.7.
+  const auto few = run_experiment(random_scenario(4)).confidence;
+  const auto many = run_experiment(random_scenario(36)).confidence;
+  for (const auto& [name, interval] : few) {
+    EXPECT_LT(many.at(name).half_width_95, 0.6 * interval.half_width_95) << name;
+    EXPECT_NEAR(many.at(name).mean, interval.mean, 2 * interval.half_width_95) << name;
+  }
+}
+
+TEST(Experiment, OfOneReplicationHasIntervalsByBatches) {
+  const auto r = run_experiment(small_scenario({"workload.requests=200"}));
+  EXPECT_EQ(r.confidence.at("latency_s.ttft.mean").observations, 20U);
+  EXPECT_GT(r.confidence.at("latency_s.ttft.mean").half_width_95, 0);
+}
+
+/// Counts what is drawn.
+class CountingTrace final : public engine::TraceSink {
+ public:
+  int add_track(std::string_view, std::string_view) override { return tracks++; }
+  int add_counter(std::string_view, std::string_view) override { return 0; }
+  void slice(int, std::string_view, engine::SimTime, engine::SimTime, std::uint64_t, double) override { ++slices; }
+  void counter(int, engine::SimTime, double) override {}
+  int tracks = 0, slices = 0;
+};
+
+TEST(Experiment, ATimelineChangesNothingAndShowsTheFirstReplication) {
+  CountingTrace of_three, of_one;
+  ExperimentOptions options;
+  options.trace = &of_three;
+  options.jobs = 2;
+  EXPECT_EQ(summary(run_experiment(random_scenario(3), options)), summary(run_experiment(random_scenario(3))));
+  options.trace = &of_one;
+  run_experiment(random_scenario(1), options);
+  EXPECT_GT(of_one.slices, 0);
+  EXPECT_EQ(of_three.slices, of_one.slices);
+  EXPECT_EQ(of_three.tracks, of_one.tracks);
+}
+
+TEST(Experiment, WatchingItsProgressChangesNothing) {
+  for (const Sets& more : {Sets{}, Sets{"run.duration=5 s"}, Sets{"workload.requests=600"}}) {
+    std::atomic<int> looks = 0;
+    ExperimentOptions options;
+    options.jobs = 2;
+    options.progress = [&](std::size_t replication, double simulated_s) {
+      EXPECT_LT(replication, 2U);
+      EXPECT_GE(simulated_s, 0);
+      ++looks;
+      return true;
+    };
+    const ExperimentResult watched = run_experiment(random_scenario(2, more), options);
+    EXPECT_EQ(summary(watched), summary(run_experiment(random_scenario(2, more))));
+    EXPECT_FALSE(watched.interrupted);
+    if (!more.empty()) {
+      EXPECT_GT(looks, 0) << more.front();
+    }
+  }
+}
+
+TEST(Experiment, ThatIsInterruptedSaysSoAndKeepsWhatItHas) {
+  ExperimentOptions options;
+  options.progress = [](std::size_t, double simulated_s) { return simulated_s < 3; };
+  const ExperimentResult r = run_experiment(random_scenario(2, {"run.duration=100 s"}), options);
+  EXPECT_TRUE(r.interrupted);
+  EXPECT_DOUBLE_EQ(r.measured.measured_s, 2 * 3.0);
+  EXPECT_GT(r.measured.arrived, 0U);
+  EXPECT_EQ(r.measured.arrived, r.measured.completed + r.measured.refused + r.measured.running);
+}
+
+TEST(Experiment, ThatRunsToItsLastRequestCanBeInterruptedToo) {
+  ExperimentOptions options;
+  options.progress = [](std::size_t, double) { return false; };
+  const ExperimentResult r = run_experiment(random_scenario(1, {"workload.requests=3000"}), options);
+  EXPECT_TRUE(r.interrupted);
+  EXPECT_LT(r.measured.completed, 3000U);
+}
+
+TEST(Experiment, ThrowsWhatAReplicationThrows) {
+  ExperimentOptions options;
+  options.jobs = 3;
+  EXPECT_THROW(run_experiment(random_scenario(3, {"run.warmup=1000 s"}), options), serving::ConfigurationError);
+}
+
+}  // namespace
+}  // namespace kvsim::testing

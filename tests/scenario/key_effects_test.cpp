@@ -1,0 +1,117 @@
+// Every key of a scenario does something. A new key without a row in key_rows*.cpp fails here, so that no key can be
+// accepted and then ignored.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "models/schema/error.h"
+#include "tests/scenario/key_rows.h"
+#include "tests/scenario/schema_keys.h"
+#include "tests/scenario/summary.h"
+#include "tests/scenario/temporary_folder.h"
+#include "tests/support/small_scenario.h"
+#include "tools/results/run_page.h"
+
+namespace kvsim::testing {
+namespace {
+
+TEST(ScenarioKeys, EachHasARowThatShowsWhatItDoes) {
+  std::multiset<std::string> rows;
+  for (const KeyRow& row : key_rows()) rows.insert(row.key);
+  std::set<std::string> keys;
+  for (const ScenarioKey& key : scenario_keys()) keys.insert(key.path);
+  for (const std::string& key : keys) {
+    EXPECT_EQ(rows.count(key), 1U) << key << ": add a row to key_rows*.cpp that shows what this key changes";
+  }
+  for (const std::string& row : rows) EXPECT_TRUE(keys.contains(row)) << row << " is no key of a scenario";
+}
+
+TEST(ScenarioKeys, OnlyNamesAndDescriptionsAreMerelyShown) {
+  for (const KeyRow& row : key_rows()) {
+    if (row.effect != Effect::shown) continue;
+    EXPECT_TRUE(row.key.ends_with("name") || row.key.ends_with("description")) << row.key;
+  }
+}
+
+/// What a user can see of one value of a key.
+struct Seen {
+  bool refused = false;
+  std::string message, measured, reported, resolved;
+  std::string again;  ///< measured with the resolved scenario
+};
+
+class KeyEffect : public ::testing::TestWithParam<KeyRow> {
+ protected:
+  KeyEffect() {
+    const std::string csv = "arrival_s,prompt_tokens,output_tokens\n0.0,4000,50\n0.1,5000,60\n";
+    folder_.write("short.csv", csv);
+    folder_.write("long.csv", csv + "0.2,6000,70\n");
+    const std::string chat = R"("chat_id": 1, "parent_chat_id": -1, "type": "text", "turn": 1, "hash_ids": [1])";
+    const std::string request = R"(, "input_length": 12, "output_length": 40, )" + chat + "}\n";
+    folder_.write("both.jsonl", R"({"timestamp": 0)" + request + R"({"timestamp": 3)" + request);
+    folder_.write("fast_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 50 GB/s}}\n");
+    folder_.write("slow_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
+  }
+
+  Seen look(const std::string& value) const {
+    const KeyRow& row = GetParam();
+    std::vector<std::string> sets = {"workload.requests=20"};
+    sets.insert(sets.end(), row.base.begin(), row.base.end());
+    sets.push_back(value.find('=') == std::string::npos ? row.key + "=" + value : value);
+    for (std::string& set : sets) {
+      for (auto at = set.find("$DIR"); at != std::string::npos; at = set.find("$DIR")) {
+        set.replace(at, 4, folder_.path());
+      }
+    }
+    Seen seen;
+    try {
+      const scenario::Scenario s = small_scenario(sets);
+      const results::Outcome outcome{s, planner::run_experiment(s), ""};
+      seen.measured = summary(outcome.result.measured);
+      seen.reported =
+          results::result_document(outcome, false).dump() + results::to_text(results::run_page(outcome, false));
+      seen.resolved = resolved_yaml(s);
+      seen.again = summary(measure(scenario::load_scenario_text(seen.resolved, "resolved.yaml")));
+    } catch (const schema::InputError& e) {
+      seen.refused = true;
+      seen.message = e.what();
+    }
+    return seen;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
+  const Seen a = look(GetParam().a), b = look(GetParam().b);
+  if (GetParam().effect == Effect::refused) {
+    EXPECT_FALSE(a.refused) << a.message;
+    EXPECT_TRUE(b.refused);
+    return;
+  }
+  ASSERT_FALSE(a.refused) << a.message;
+  ASSERT_FALSE(b.refused) << b.message;
+  EXPECT_NE(a.resolved, b.resolved);
+  EXPECT_EQ(a.again, a.measured) << "the resolved scenario is another one";
+  EXPECT_EQ(b.again, b.measured) << "the resolved scenario is another one";
+  switch (GetParam().effect) {
+    case Effect::measured:
+      EXPECT_NE(a.measured, b.measured) << a.measured;
+      break;
+    case Effect::reported:
+      EXPECT_NE(a.reported, b.reported) << a.reported;
+      break;
+    case Effect::listed:
+      EXPECT_NE(a.reported, b.reported) << a.reported;
+      EXPECT_EQ(a.measured, b.measured) << "the key has an effect: say so in its row";
+      break;
+    default:
+      EXPECT_EQ(a.reported, b.reported) << "the key has an effect: say so in its row";
+      EXPECT_EQ(a.measured, b.measured) << "the key has an effect: say so in its row";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KeyEffect, ::testing::ValuesIn(key_rows()));
+
+}  // namespace
+}  // namespace kvsim::testing

@@ -1,0 +1,45 @@
+// What each key of a scenario changes, shown by two values of it.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace kvsim::testing {
+
+/// Where the difference between the two values must be seen.
+enum class Effect {
+  measured,  ///< in the measurements
+  reported,  ///< in the result document or its page: names, sources, fall-backs
+  refused,   ///< one of the two values is an error in this scenario
+  shown,     ///< only in the resolved scenario: what something is called and described as
+  listed,    ///< only in the report's list of figures, though nothing is computed from it yet
+  none_yet   ///< nowhere but in the resolved scenario; gets a row of another kind when the key gains an effect
+};
+
+struct KeyRow {
+  std::string key;
+  std::vector<std::string> base;  ///< changes to the small scenario for both runs
+  std::string a, b;               ///< the two values; with a "=" the whole assignment
+  Effect effect = Effect::measured;
+
+  /// For the name of its test.
+  friend std::ostream& operator<<(std::ostream& out, const KeyRow& row);
+};
+
+std::vector<KeyRow> model_rows();     ///< model
+std::vector<KeyRow> cluster_rows();   ///< cluster, without the profile
+std::vector<KeyRow> profile_rows();   ///< cluster.gpu.profile
+std::vector<KeyRow> workload_rows();  ///< workload, prefill and what a scenario says of itself
+std::vector<KeyRow> decode_rows();    ///< decode
+std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
+
+std::vector<KeyRow> key_rows();  ///< all of them
+
+/// Prompts computed on the GPU, so that arithmetic matters.
+inline std::vector<std::string> recomputed(std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"prefill=recompute", "decode.compressor=fast-kvzip"});
+  return more;
+}
+
+}  // namespace kvsim::testing

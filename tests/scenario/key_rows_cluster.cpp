@@ -1,0 +1,52 @@
+#include "tests/scenario/key_rows.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+/// No profile has all-reduce figures for 16 GPUs: the link between them counts.
+const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=nvlink4"};
+
+}  // namespace
+
+std::vector<KeyRow> cluster_rows() {
+  return {
+      {"cluster.replicas", {}, "1", "2"},
+      {"cluster.router",
+       {"cluster.replicas=2", "workload.output={distribution: exponential, mean: 200 tokens}"},
+       "least_loaded",
+       "round_robin"},
+      {"cluster.gpu.type.name", {}, "one", "two", Effect::reported},
+      {"cluster.gpu.type.description", {}, "one", "two", Effect::shown},
+      {"cluster.gpu.type.memory", {}, "80 GB", "45 GB"},
+      {"cluster.gpu.type.memory_bandwidth", {}, "3350 GB/s", "2000 GB/s"},
+      {"cluster.gpu.type.bf16_peak", recomputed(), "900 TFLOP/s", "500 TFLOP/s"},
+      {"cluster.gpu.type.fp8_peak", recomputed({"model.weight_bytes_per_parameter=1"}), "1979 TFLOP/s", "1200 TFLOP/s"},
+      {"cluster.gpu.type.price_per_hour", {}, "1 USD/h", "2 USD/h", Effect::none_yet},
+      {"cluster.gpu.type.host_link", {"cluster.host={memory: 512 GiB}"}, "pcie5-x16", "pcie4-x16"},
+      {"cluster.gpu.type.peer_link", {"cluster.gpu.tensor_parallel=16"}, "nvlink4", "nvlink3"},
+      {"cluster.gpu.type.profile", {}, "h100-vllm", "a100-vllm"},
+      {"cluster.gpu.tensor_parallel", {}, "1", "2"},
+      {"cluster.gpu.memory_fraction", {}, "0.5", "0.26"},
+      {"cluster.gpu.activations", {}, "0 B", "20 GB"},
+      {"cluster.gpu.peer_link.name", kSixteen, "one", "two", Effect::reported},
+      {"cluster.gpu.peer_link.description", kSixteen, "one", "two", Effect::shown},
+      {"cluster.gpu.peer_link.kind", kSixteen, "peer", "network", Effect::none_yet},
+      {"cluster.gpu.peer_link.read", kSixteen, "300 GB/s", "10 GB/s"},
+      {"cluster.gpu.peer_link.write", kSixteen, "300 GB/s", "10 GB/s", Effect::listed},
+      {"cluster.gpu.peer_link.latency", kSixteen, "1 us", "10 us"},
+      {"cluster.gpu.peer_link.setup", kSixteen, "1 us", "10 us", Effect::listed},
+      {"cluster.host.memory", {}, "512 GiB", "5 GB"},
+      {"cluster.host.link.name", {}, "one", "two", Effect::shown},
+      {"cluster.host.link.description", {}, "one", "two", Effect::shown},
+      {"cluster.host.link.kind", {}, "host", "network", Effect::none_yet},
+      {"cluster.host.link.read", {}, "55 GB/s", "20 GB/s"},
+      {"cluster.host.link.write", {}, "55 GB/s", "0.1 GB/s"},
+      {"cluster.host.link.latency", {}, "1 us", "1 ms"},
+      {"cluster.host.link.setup", {}, "1 us", "1 ms"},
+      {"cluster.host.discipline", {}, "serialised", "fair_share"},
+  };
+}
+
+}  // namespace kvsim::testing

@@ -1,0 +1,99 @@
+#include "tests/scenario/key_rows.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+const std::string kCompressor = "decode.compressor";
+const Sets kLossy = {"decode.policy=lossy", "schedule.policy=fcfs"};
+const Sets kQuantised = {"decode={policy: draft_verify, compressor: kivi-2bit, draft_length: 20}"};
+const Sets kConstant = {"decode.acceptance={model: constant, agreement: 0.9}"};
+const Sets kDiffering = {"decode.acceptance={model: heterogeneous, agreement: 0.9, concentration: 10}"};
+const Sets kAdaptive = {"decode.adaptive={enabled: true}", "workload.output=1000 tokens",
+                        "decode.acceptance={model: constant, agreement: 0.9}"};
+const Sets kSlowLink = {"cluster.host.link.read=5 GB/s"};
+
+std::string one_point(const char* curve, const char* keep_ratio, const char* value, const char* source = "") {
+  return kCompressor + "." + curve + "={points: [{keep_ratio: " + keep_ratio + ", value: " + value + "}]" + source +
+         "}";
+}
+
+/// The keys of a curve over the keep ratio.
+void add_curve(std::vector<KeyRow>& rows, const char* curve, const Sets& base) {
+  const std::string key = kCompressor + "." + curve;
+  rows.insert(rows.end(),
+              {
+                  {key + ".points[].keep_ratio", base, one_point(curve, "0.2", "0.9"), one_point(curve, "0.3", "0.9")},
+                  {key + ".points[].value", base, one_point(curve, "0.2", "0.9"), one_point(curve, "0.2", "0.8")},
+                  {key + ".source", base, one_point(curve, "0.2", "0.9", ", source: assumption"),
+                   one_point(curve, "0.2", "0.9", ", source: scenario"), Effect::reported},
+                  {key + ".reference", base, one_point(curve, "0.2", "0.9", ", source: derived, reference: one"),
+                   one_point(curve, "0.2", "0.9", ", source: derived, reference: two"), Effect::reported},
+              });
+}
+
+std::vector<KeyRow> compressor_rows() {
+  std::vector<KeyRow> rows = {
+      {kCompressor + ".name", {}, "one", "two", Effect::reported},
+      {kCompressor + ".description", {}, "one", "two", Effect::shown},
+      {kCompressor + ".kind",
+       {kCompressor + "={base: kvzip, kind: both, bits_per_element: 8, reload: whole}", "decode.keep_ratio=0.5"},
+       "both",
+       "quantisation"},
+      {kCompressor + ".mode", recomputed(), "online", "offline", Effect::refused},
+      {kCompressor + ".scope", {}, "prompt", "all"},
+      {kCompressor + ".reload", {}, "missing", "whole"},
+      {kCompressor + ".long_context", {}, "true", "false", Effect::refused},
+      {kCompressor + ".remote_prefix", {}, "true", "false", Effect::none_yet},
+      {kCompressor + ".bits_per_element", kQuantised, "2", "4"},
+      {kCompressor + ".group_size", kQuantised, "32", "64"},
+      {kCompressor + ".residual_tokens", kQuantised, "128", "1024"},
+      {kCompressor + ".sink_tokens", kQuantised, "0", "1024"},
+      {kCompressor + ".compress_rate", recomputed(), "500 GB/s", "50 GB/s"},
+      {kCompressor + ".decompress_rate", recomputed(), "500 GB/s", "50 GB/s", Effect::none_yet},
+      {kCompressor + ".attention_time_factor", {}, "1", "2"},
+  };
+  add_curve(rows, "step_kl", kLossy);
+  add_curve(rows, "agreement", {});
+  add_curve(rows, "quality", kLossy);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<KeyRow> decode_rows() {
+  std::vector<KeyRow> rows = compressor_rows();
+  rows.insert(rows.end(), {
+                              {"decode.policy", {"schedule.policy=fcfs"}, "draft_verify", "full_kv"},
+                              {"decode.keep_ratio", {}, "0.25", "0.5"},
+                              {"decode.draft_length", {}, "20", "10"},
+                              {"decode.draft_limit", kSlowLink, "20", "60"},
+                              {"decode.resident", {}, "0", "3"},
+                              {"decode.offloaded", {}, "all", "3"},
+                              {"decode.acceptance.model", kConstant, "constant", "heterogeneous"},
+                              {"decode.acceptance.agreement", kConstant, "0.9", "0.8"},
+                              {"decode.acceptance.concentration", kDiffering, "10", "50"},
+                              {"decode.acceptance.step_kl", {"decode.acceptance={model: step_kl}"}, "0.02", "0.1"},
+                              {"decode.acceptance.points[].draft_length",
+                               {},
+                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
+                               "decode.acceptance={model: curve, points: [{draft_length: 20, accepted: 6}]}"},
+                              {"decode.acceptance.points[].accepted",
+                               {},
+                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
+                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 8}]}"},
+                              {"decode.acceptance.lengths[]",
+                               {},
+                               "decode.acceptance={model: recorded, lengths: [3, 12]}",
+                               "decode.acceptance={model: recorded, lengths: [3, 15]}"},
+                              {"decode.adaptive.enabled", {}, "false", "true"},
+                              {"decode.adaptive.survival", kAdaptive, "0.6", "0.3"},
+                              {"decode.adaptive.forgetting", kAdaptive, "0.9", "0.5"},
+                              {"decode.adaptive.minimum", kAdaptive, "4", "15"},
+                              {"decode.adaptive.maximum", kAdaptive, "64", "5"},
+                          });
+  return rows;
+}
+
+}  // namespace kvsim::testing

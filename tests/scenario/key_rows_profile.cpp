@@ -1,0 +1,60 @@
+#include "tests/scenario/key_rows.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+const std::string kProfile = "cluster.gpu.profile";
+const Sets kNamed = {kProfile + "=h100-vllm"};
+const Sets kPair = {kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"};
+
+std::string curve(const char* operation, const char* size, const char* efficiency) {
+  return kProfile + "." + operation + ".compute_efficiency={points: [{size: 1, efficiency: 0.2}, {size: " + size +
+         ", efficiency: " + efficiency + "}]}";
+}
+
+std::string table(const char* gpus, const char* bytes, const char* seconds) {
+  return kProfile + ".all_reduce=[{gpus: " + gpus + ", points: [{bytes: 1 KiB, seconds: 5 us}, {bytes: " + bytes +
+         ", seconds: " + seconds + "}]}]";
+}
+
+std::string table_from(const char* reference) {
+  return kProfile + ".all_reduce=[{gpus: 2, points: [{bytes: 1 KiB, seconds: 5 us}], " + reference + "}]";
+}
+
+}  // namespace
+
+std::vector<KeyRow> profile_rows() {
+  return {
+      {kProfile + ".name", {kProfile + "=h100-vllm", "cluster.gpu.type=h200"}, "one", "two", Effect::reported},
+      {kProfile + ".description", kNamed, "one", "two", Effect::shown},
+      {kProfile + ".measured_on", kNamed, "h100-sxm", "h200", Effect::reported},
+      {kProfile + ".linear.t0", kNamed, "4 us", "8 us"},
+      {kProfile + ".linear.bandwidth_efficiency", kNamed, "0.9", "0.7"},
+      {kProfile + ".linear.compute_efficiency.points[].size", recomputed(kNamed), curve("linear", "4096", "0.9"),
+       curve("linear", "8192", "0.9")},
+      {kProfile + ".linear.compute_efficiency.points[].efficiency", recomputed(kNamed), curve("linear", "4096", "0.9"),
+       curve("linear", "4096", "0.8")},
+      {kProfile + ".linear.compute_efficiency.source", kNamed, "measurement", "publication", Effect::reported},
+      {kProfile + ".linear.compute_efficiency.reference", kNamed, "one", "two", Effect::reported},
+      {kProfile + ".attention.t0", kNamed, "10 us", "20 us"},
+      {kProfile + ".attention.bandwidth_efficiency", kNamed, "0.9", "0.7"},
+      {kProfile + ".attention.compute_efficiency.points[].size", recomputed(kNamed), curve("attention", "32768", "0.9"),
+       curve("attention", "65536", "0.9")},
+      {kProfile + ".attention.compute_efficiency.points[].efficiency", recomputed(kNamed),
+       curve("attention", "32768", "0.9"), curve("attention", "32768", "0.8")},
+      {kProfile + ".attention.compute_efficiency.source", kNamed, "measurement", "publication", Effect::reported},
+      {kProfile + ".attention.compute_efficiency.reference", kNamed, "one", "two", Effect::reported},
+      {kProfile + ".all_reduce[].gpus", kPair, table("2", "1 MiB", "60 us"), table("4", "1 MiB", "60 us")},
+      {kProfile + ".all_reduce[].points[].bytes", kPair, table("2", "1 MiB", "60 us"), table("2", "2 MiB", "60 us")},
+      {kProfile + ".all_reduce[].points[].seconds", kPair, table("2", "1 MiB", "60 us"), table("2", "1 MiB", "90 us")},
+      {kProfile + ".all_reduce[].source", kPair, table_from("source: assumption"), table_from("source: scenario"),
+       Effect::reported},
+      {kProfile + ".all_reduce[].reference", kPair, table_from("source: measurement, reference: one"),
+       table_from("source: measurement, reference: two"), Effect::reported},
+      {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
+  };
+}
+
+}  // namespace kvsim::testing

@@ -1,0 +1,55 @@
+#include "tests/scenario/key_rows.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+const Sets kOpen = {"workload={arrivals: {rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};
+const Sets kBursty = {
+    "workload={arrivals: {process: gamma, rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};
+const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
+
+/// The keys of a length distribution.
+void add_lengths(std::vector<KeyRow>& rows, const std::string& key) {
+  const std::string tokens = key == "workload.context" ? "00 tokens" : " tokens";  // outputs of 80, prompts of 8000
+  rows.insert(
+      rows.end(),
+      {
+          {key + ".distribution", {key + "={mean: 80" + tokens + "}"}, "fixed", "exponential"},
+          {key + ".mean", {key + "={distribution: exponential}"}, "80" + tokens, "90" + tokens},
+          {key + ".cv", {key + "={distribution: lognormal, mean: 80" + tokens + "}"}, "0.5", "0.6"},
+          {key + ".min", {key + "={distribution: uniform, max: 90" + tokens + "}"}, "20" + tokens, "30" + tokens},
+          {key + ".max", {key + "={distribution: uniform, min: 20" + tokens + "}"}, "80" + tokens, "90" + tokens},
+          {key + ".values[]",
+           {},
+           key + "={distribution: empirical, values: [50" + tokens + ", 80" + tokens + "]}",
+           key + "={distribution: empirical, values: [50" + tokens + ", 90" + tokens + "]}"},
+      });
+}
+
+}  // namespace
+
+std::vector<KeyRow> workload_rows() {
+  std::vector<KeyRow> rows = {
+      {"name", {}, "one", "two", Effect::reported},
+      {"description", {}, "one", "two", Effect::shown},
+      {"assumptions[]", {}, "assumptions=[one]", "assumptions=[two]", Effect::reported},
+      {"include[]", {}, "include=[$DIR/fast_link.yaml]", "include=[$DIR/slow_link.yaml]"},
+      {"workload.arrivals.process", kOpen, "poisson", "constant"},
+      {"workload.arrivals.rate", kOpen, "5/s", "8/s"},
+      {"workload.arrivals.cv", kBursty, "0.5", "3"},
+      {"workload.closed.concurrency", {}, "10", "4"},
+      {"workload.trace.format", {"workload={trace: {format: mooncake, path: $DIR/both.jsonl}}"}, "mooncake", "bailian"},
+      {"workload.trace.path", kTrace, "$DIR/long.csv", "$DIR/short.csv"},
+      {"workload.trace.max_requests", kTrace, "0", "1"},
+      {"workload.trace.time_scale", kTrace, "1", "10"},
+      {"workload.requests", {}, "20", "15"},
+      {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
+  };
+  add_lengths(rows, "workload.context");
+  add_lengths(rows, "workload.output");
+  return rows;
+}
+
+}  // namespace kvsim::testing

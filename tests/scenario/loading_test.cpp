@@ -1,0 +1,161 @@
+// From a file to a scenario: --set into catalogue entries, files that are included, traces, keep ratios.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "models/schema/error.h"
+#include "tests/scenario/summary.h"
+#include "tests/scenario/temporary_folder.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+/// What loading this complains of.
+std::string complaint(const Sets& sets) {
+  try {
+    small_scenario(sets);
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+/// Another working directory for the length of a test.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const std::string& path) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(path);
+  }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+  ~WorkingDirectory() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST(Set, ChangesOneFigureOfACatalogueEntryAndNoOther) {
+  const auto plain = small_scenario().serving;
+  const auto changed = small_scenario({"cluster.gpu.type.memory=60 GB", "model.weights=20 GB",
+                                       "cluster.host.link.read=12 GB/s", "decode.compressor.sink_tokens=4"})
+                           .serving;
+  EXPECT_EQ(changed.cluster.gpu.memory_bytes.value, 60'000'000'000);
+  EXPECT_EQ(changed.cluster.gpu.memory_bytes_per_s.value, plain.cluster.gpu.memory_bytes_per_s.value);
+  EXPECT_EQ(changed.cluster.gpu.name, "h100-sxm (changed)");
+  EXPECT_EQ(changed.cluster.profile.name, "h100-vllm");
+  EXPECT_EQ(changed.model.weight_bytes(), 20'000'000'000);
+  EXPECT_EQ(changed.model.layers, plain.model.layers);
+  EXPECT_EQ(changed.cluster.host_link.read_bytes_per_s.value, 12e9);
+  EXPECT_EQ(changed.cluster.host_link.write_bytes_per_s.value, plain.cluster.host_link.write_bytes_per_s.value);
+  EXPECT_EQ(changed.decode.compressor.sink_tokens, 4);
+  EXPECT_EQ(changed.decode.compressor.agreement.size(), plain.decode.compressor.agreement.size());
+}
+
+TEST(Set, AFigureSetInPlaceLosesItsSource) {
+  const auto gpu = small_scenario({"cluster.gpu.type.memory=60 GB"}).serving.cluster.gpu;
+  EXPECT_EQ(gpu.memory_bytes.source.kind, schema::SourceKind::scenario);
+  EXPECT_EQ(gpu.memory_bytes_per_s.source.kind, schema::SourceKind::datasheet);
+}
+
+TEST(Set, ReachesListsByNumberAndAppendsAtTheEnd) {
+  const Sets curve = {"decode.acceptance={model: curve, points: [{draft_length: 5, accepted: 4}]}",
+                      "decode.acceptance.points.0.accepted=3",
+                      "decode.acceptance.points.1={draft_length: 9, accepted: 5}"};
+  const auto points = small_scenario(curve).serving.decode.acceptance.points;
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].accepted, 3);
+  EXPECT_EQ(points[1].draft_length, 9);
+}
+
+TEST(Set, OnAShorthandKeepsWhatItSays) {
+  const auto context = small_scenario({"workload.context.distribution=exponential"}).workload.context;
+  EXPECT_EQ(context->mean, 16000);
+  EXPECT_EQ(context->distribution, models::LengthDistribution::exponential);
+}
+
+TEST(Set, LaterOnesWin) {
+  EXPECT_EQ(small_scenario({"run.seed=4", "run.seed=5"}).serving.run.seed, 5U);
+}
+
+TEST(Include, AddsEntriesAndTheyCanBeBasesOfOthers) {
+  const TemporaryFolder folder;
+  folder.write("card.yaml", "gpus: {my-card: {base: h100-sxm, memory: 60 GB}}\n");
+  folder.write("more.yaml", "gpus: {other-card: {base: my-card, memory_bandwidth: 1 TB/s}}\n");
+  const auto s = small_scenario(
+      {"include=[" + folder.path() + "/more.yaml, " + folder.path() + "/card.yaml]", "cluster.gpu.type=other-card"});
+  EXPECT_EQ(s.serving.cluster.gpu.name, "other-card");
+  EXPECT_EQ(s.serving.cluster.gpu.memory_bytes.value, 60'000'000'000);
+  EXPECT_EQ(s.serving.cluster.gpu.memory_bytes_per_s.value, 1e12);
+}
+
+TEST(Include, ChangesAnEntryThatNamesItselfAsItsBase) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
+  const auto link = small_scenario({"include=[" + file + "]"}).serving.cluster.host_link;
+  EXPECT_EQ(link.read_bytes_per_s.value, 20e9);
+  EXPECT_EQ(link.write_bytes_per_s.value, 57.2e9);
+}
+
+TEST(Include, ReplacesAnEntryOnlyWithOverride) {
+  const TemporaryFolder folder;
+  const std::string entry = "links: {pcie5-x16: {description: mine, kind: host, read: 20 GB/s, write: 20 GB/s}}\n";
+  const std::string replacing = folder.write("replacing.yaml", "override: true\n" + entry);
+  const auto link = small_scenario({"include=[" + replacing + "]"}).serving.cluster.host_link;
+  EXPECT_EQ(link.description, "mine");
+  EXPECT_EQ(link.latency_s.value, 0);
+  const std::string clashing = folder.write("clashing.yaml", entry);
+  EXPECT_NE(complaint({"include=[" + clashing + "]"}).find("links.pcie5-x16: exists already"), std::string::npos);
+}
+
+TEST(Include, IsRelativeToTheScenariosFolder) {
+  const TemporaryFolder folder, elsewhere;
+  folder.write("cards/card.yaml", "gpus: {my-card: {base: h100-sxm, memory: 60 GB}}\n");
+  const std::string file = folder.write("s.yaml", std::string(kSmallScenario) + "include: [cards/card.yaml]\n");
+  const WorkingDirectory here(elsewhere.path());
+  EXPECT_EQ(scenario::load_scenario(file, {"cluster.gpu.type=my-card"}).serving.cluster.gpu.name, "my-card");
+}
+
+TEST(Trace, IsLookedForBesideTheScenarioThenInTheWorkingDirectory) {
+  const TemporaryFolder folder, working;
+  const std::string header = "arrival_s,prompt_tokens,output_tokens\n";
+  const std::string file = folder.write("s.yaml", kSmallScenario);
+  working.write("t.csv", header + "0,100,10\n");
+  const WorkingDirectory here(working.path());
+  const auto requests = [&] {
+    return scenario::load_scenario(file, {"workload={trace: {format: csv, path: t.csv}}"}).trace->size();
+  };
+  EXPECT_EQ(requests(), 1U);
+  folder.write("t.csv", header + "0,100,10\n1,100,10\n");
+  EXPECT_EQ(requests(), 2U);
+}
+
+TEST(KeepRatio, OfTokenDroppingMustBeGiven) {
+  EXPECT_EQ(complaint({"decode={policy: draft_verify, compressor: kvzip}"}),
+            "--set decode: missing key \"keep_ratio\", which compressor kvzip needs");
+  EXPECT_EQ(small_scenario({"decode.keep_ratio=0.3"}).serving.decode.keep_ratio, 0.3);
+}
+
+TEST(KeepRatio, OfAQuantiserFollowsFromItsBits) {
+  // 2/16 + 2/32.
+  EXPECT_EQ(small_scenario({"decode={policy: draft_verify, compressor: kivi-2bit}"}).serving.decode.keep_ratio, 0.1875);
+  EXPECT_EQ(complaint({"decode={policy: draft_verify, compressor: kivi-2bit, keep_ratio: 0.1875}"}), "nothing");
+  EXPECT_EQ(
+      complaint({"decode={policy: draft_verify, compressor: kivi-2bit, keep_ratio: 0.2}"}),
+      "--set decode: decode.keep_ratio: kivi-2bit keeps 0.1875 by its bits and groups: remove this key, or choose "
+      "another compressor");
+}
+
+TEST(KeepRatio, OfAMethodThatDropsAndQuantisesIsOfItsTokens) {
+  const Sets both = {"decode.compressor={base: kvzip, kind: both, bits_per_element: 8, reload: whole}"};
+  EXPECT_EQ(small_scenario(both).serving.decode.keep_ratio, 0.25);
+}
+
+TEST(KeepRatio, IsNotNeededWithoutACompressor) {
+  EXPECT_EQ(complaint({"decode={policy: full_kv}", "schedule.policy=fcfs"}), "nothing");
+}
+
+}  // namespace
+}  // namespace kvsim::testing

@@ -1,0 +1,73 @@
+// Measurements of several runs added up.
+#include <gtest/gtest.h>
+
+#include "tests/scenario/summary.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using planner::merge;
+using serving::Measurements;
+
+TEST(Merge, IntoNothingIsTheRunItself) {
+  const auto s = small_scenario({"workload.requests=20", "cluster.replicas=2"});
+  Measurements m = serving::simulate(s.serving, *make_feed(s, s.serving.run.seed)).measured;
+  Measurements sum;
+  merge(sum, m);
+  m.tokens_by_slice.clear();  // of one run alone: its batch means are taken before runs are added up
+  EXPECT_EQ(summary(sum), summary(m));
+}
+
+TEST(Merge, AddsCountsTimesAndSamplesAndKeepsTheLargestPeaks) {
+  const Measurements a = measure_with({"workload.requests=20"});
+  const Measurements b = measure_with({"workload.requests=30", "run.seed=2", "workload.closed.concurrency=4"});
+  Measurements sum = a;
+  merge(sum, b);
+  EXPECT_EQ(sum.arrived, 50U);
+  EXPECT_EQ(sum.completed, 50U);
+  EXPECT_EQ(sum.output_tokens, 50 * 200);
+  EXPECT_EQ(sum.prompt_tokens, 50 * 16000);
+  EXPECT_DOUBLE_EQ(sum.measured_s, a.measured_s + b.measured_s);
+  EXPECT_EQ(sum.e2e_s.count(), 50U);
+  for (const auto sample : {&Measurements::ttft_s, &Measurements::tpot_s, &Measurements::e2e_s, &Measurements::itl_s,
+                            &Measurements::round_gap_s, &Measurements::iteration_s}) {
+    EXPECT_GT((a.*sample).count(), 0U);
+    EXPECT_EQ((sum.*sample).count(), (a.*sample).count() + (b.*sample).count());
+  }
+  EXPECT_DOUBLE_EQ(sum.ttft_s.max(), std::max(a.ttft_s.max(), b.ttft_s.max()));
+  EXPECT_EQ(sum.hbm_peak_bytes, std::max(a.hbm_peak_bytes, b.hbm_peak_bytes));
+  EXPECT_EQ(sum.tiers.at("host").bytes_peak, std::max(a.tiers.at("host").bytes_peak, b.tiers.at("host").bytes_peak));
+  EXPECT_EQ(sum.tiers.at("host").hits, 50U);
+  for (const char* link : {"host_to_gpu", "gpu_to_host"}) {
+    EXPECT_EQ(sum.links.at(link).bytes, a.links.at(link).bytes + b.links.at(link).bytes);
+    EXPECT_EQ(sum.links.at(link).transfers, a.links.at(link).transfers + b.links.at(link).transfers);
+    EXPECT_DOUBLE_EQ(sum.links.at(link).busy_s, a.links.at(link).busy_s + b.links.at(link).busy_s);
+  }
+}
+
+TEST(Merge, KeepsTheConservationLaws) {
+  Measurements sum;
+  for (const char* seed : {"run.seed=1", "run.seed=2", "run.seed=3"}) {
+    merge(sum, measure_with({seed, "run.duration=3 s"}));
+  }
+  EXPECT_EQ(sum.arrived, sum.completed + sum.refused + sum.running);
+  EXPECT_EQ(sum.drafted_tokens, sum.accepted_tokens + sum.rejected_tokens);
+  const double parts = sum.hbm_bound_s + sum.compute_bound_s + sum.link_bound_s + sum.idle_s;
+  EXPECT_NEAR(parts, sum.capacity_s, 1e-9 * sum.capacity_s);
+  EXPECT_EQ(sum.completed_measured, sum.e2e_s.count());
+}
+
+TEST(Merge, WeighsMeanMemoryByTime) {
+  Measurements a, b;
+  a.capacity_s = 1;
+  a.hbm_mean_bytes = 100;
+  b.capacity_s = 3;
+  b.hbm_mean_bytes = 200;
+  merge(a, b);
+  EXPECT_DOUBLE_EQ(a.hbm_mean_bytes, 175);
+  EXPECT_DOUBLE_EQ(a.capacity_s, 4);
+}
+
+}  // namespace
+}  // namespace kvsim::testing

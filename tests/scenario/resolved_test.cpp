@@ -1,0 +1,131 @@
+// The resolved scenario, with every default and catalogue entry written out, is the scenario.
+#include <gtest/gtest.h>
+
+#include "models/schema/error.h"
+#include "models/schema/overrides.h"
+#include "models/schema/yaml_reader.h"
+#include "tests/scenario/key_rows.h"
+#include "tests/scenario/schema_keys.h"
+#include "tests/scenario/summary.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+scenario::Scenario again(const scenario::Scenario& s) {
+  return scenario::load_scenario_text(resolved_yaml(s), "resolved.yaml");
+}
+
+std::string measured(const scenario::Scenario& s) {
+  return summary(planner::run_experiment(s));
+}
+
+struct Variant {
+  const char* name;
+  Sets sets;
+
+  friend std::ostream& operator<<(std::ostream& out, const Variant& v) { return out << v.name; }
+};
+
+class Resolved : public ::testing::TestWithParam<Variant> {};
+
+TEST_P(Resolved, LoadsAgainToTheSameResults) {
+  const scenario::Scenario s = small_scenario(GetParam().sets);
+  EXPECT_EQ(measured(again(s)), measured(s)) << resolved_yaml(s);
+}
+
+TEST_P(Resolved, IsItsOwnResolution) {
+  const std::string once = resolved_yaml(small_scenario(GetParam().sets));
+  EXPECT_EQ(resolved_yaml(scenario::load_scenario_text(once, "resolved.yaml")), once);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, Resolved,
+    ::testing::Values(
+        Variant{"small", {}}, Variant{"full_kv", {"decode={policy: full_kv}", "schedule.policy=fcfs"}},
+        Variant{"quantised", {"decode={policy: draft_verify, compressor: kivi-2bit, draft_length: 12}"}},
+        Variant{"changed_entries",
+                {"model.weights=20 GB", "cluster.gpu.type.memory_bandwidth=2.5 TB/s", "cluster.host.link.latency=3 us",
+                 "decode.compressor.step_kl.source=assumption"}},
+        Variant{"latent_experts", {"model=deepseek-v3", "cluster.gpu={type: h200, tensor_parallel: 8}"}},
+        Variant{"open_loop",
+                {"workload={arrivals: {process: gamma, rate: 3/s, cv: 2}, requests: 30, context: "
+                 "{distribution: lognormal, mean: 9k tokens, cv: 0.7}, output: 99 tokens}"}},
+        Variant{"empirical", {"workload.context={distribution: empirical, values: [4k tokens, 9k tokens]}"}},
+        Variant{"uniform", {"workload.output={distribution: uniform, min: 10 tokens, max: 90 tokens}"}},
+        Variant{"timed", {"run={duration: 3 s, warmup: 500 ms, seed: 9, replications: 2}"}},
+        Variant{"objectives", {"slo={ttft_p99: 1.5 s, tpot_p99: 33 ms, itl_p99: 1 s, e2e_p99: 10 s}"}},
+        Variant{"acceptance_curve",
+                {"decode.acceptance={model: curve, points: [{draft_length: 5, accepted: 4}, {draft_length: 30, "
+                 "accepted: 14.5}]}"}},
+        Variant{"differing", {"decode.acceptance={model: heterogeneous, agreement: 0.9, concentration: 7}"}},
+        Variant{"recorded", {"decode.acceptance={model: recorded, lengths: [0, 4, 9, 20]}"}},
+        Variant{"adaptive",
+                {"decode.adaptive={enabled: true, maximum: 40}", "decode.offloaded=6", "decode.resident=1",
+                 "schedule.arrival_slack=1"}},
+        Variant{"group",
+                {"cluster={replicas: 2, router: round_robin, gpu: {type: a100, tensor_parallel: 4}, host: "
+                 "{memory: 512 GiB, discipline: fair_share}}"}}));
+
+TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
+  const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(small_scenario()), "resolved.yaml");
+  for (const ScenarioKey& key : scenario_keys()) {
+    const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace");
+    const bool list = key.path.find("[]") != std::string::npos;
+    if (key.of_an_entry || key.default_text.empty() || alternative || list || key.path == "description") continue;
+    EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
+  }
+}
+
+TEST(ResolvedScenario, WritesOutTheEntriesThatTheGpuBringsWithIt) {
+  const auto s = small_scenario({"cluster={gpu: {type: h200}, host: {memory: 1 TiB}}"});
+  const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
+  for (const char* key : {"cluster.gpu.profile.linear.t0", "cluster.gpu.peer_link.read", "cluster.host.link.read"}) {
+    EXPECT_NE(resolved.find_path(key), nullptr) << key;
+  }
+}
+
+TEST(Defaults, AsDocumentedAreThoseUsed) {
+  // Each key left out and each given its documented default come to the same.
+  int checked = 0;
+  for (const ScenarioKey& key : scenario_keys()) {
+    if (key.of_an_entry || key.default_text.empty() || key.path.find("[]") != std::string::npos) continue;
+    for (const KeyRow& row : key_rows()) {
+      if (row.key != key.path || row.effect != Effect::measured) continue;
+      Sets sets = {"workload.requests=20"};
+      sets.insert(sets.end(), row.base.begin(), row.base.end());
+      schema::ConfigNode document = schema::read_yaml(kSmallScenario, "small.yaml");
+      for (const std::string& set : sets) schema::apply_set(document, set);
+      if (document.find_path(key.path) || key.path.starts_with("workload.trace")) continue;
+      std::string left_out;
+      try {
+        left_out = measured(small_scenario(sets));
+      } catch (const schema::InputError&) {
+        continue;  // needed in this scenario
+      }
+      sets.push_back(key.path + "=" + key.default_text);
+      EXPECT_EQ(measured(small_scenario(sets)), left_out) << sets.back();
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 25);
+}
+
+TEST(Defaults, OfTheSentencesAreThoseUsed) {
+  const auto same = [](const Sets& a, const Sets& b) {
+    EXPECT_EQ(summary(measure_with(a)), summary(measure_with(b))) << b.back();
+  };
+  const std::string slow = "cluster.host.link.read=5 GB/s";
+  same({slow}, {slow, "decode.draft_limit=40"});  // twice the draft length
+  same({}, {"schedule.arrival_slack=0"});
+  same({"schedule.arrival=whole"}, {"schedule.arrival=whole", "schedule.arrival_slack=1"});
+  same({}, {"decode.offloaded=all"});
+  same({}, {"cluster.gpu.profile=h100-vllm"});   // the GPU's own
+  same({"cluster.host={memory: 512 GiB}"}, {});  // pcie5-x16 is the GPU's own
+  same({"cluster.gpu.tensor_parallel=16"}, {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=nvlink4"});
+}
+
+}  // namespace
+}  // namespace kvsim::testing

@@ -1,0 +1,54 @@
+#include "tests/scenario/summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kvsim::testing {
+namespace {
+
+std::string sample(const char* name, const engine::Sample& s) {
+  double weighted = 0;  // the order of the values counts too
+  std::size_t position = 0;
+  for (const double v : s.values()) weighted += v * static_cast<double>(++position);
+  return fmt::format("{}: {} values, mean {}, min {}, max {}, median {}, weighted {}\n", name, s.count(), s.mean(),
+                     s.min(), s.max(), s.quantile(0.5), weighted);
+}
+
+}  // namespace
+
+std::string summary(const serving::Measurements& m) {
+  std::string text = fmt::format("requests {} {} {} {}, preemptions {}\n", m.arrived, m.completed, m.refused, m.running,
+                                 m.preemptions);
+  text += fmt::format("measured {} s, completed {}, output {}, prompt {}, within SLO {}\n", m.measured_s,
+                      m.completed_measured, m.output_tokens, m.prompt_tokens, m.within_slo);
+  text += sample("ttft", m.ttft_s) + sample("tpot", m.tpot_s) + sample("e2e", m.e2e_s) + sample("itl", m.itl_s) +
+          sample("round gap", m.round_gap_s) + sample("iteration", m.iteration_s);
+  text +=
+      fmt::format("rounds {}, drafted {}, accepted {}, rejected {}, corrections {}, direct {}, late {}, stalled {}\n",
+                  m.rounds, m.drafted_tokens, m.accepted_tokens, m.rejected_tokens, m.corrections, m.direct_tokens,
+                  m.late_reloads, m.stalled_request_iterations);
+  text += fmt::format("kl {}, quality {}\n", m.kl_nats, m.quality);
+  text += fmt::format("busy {}, hbm {}, compute {}, link {}, idle {}, capacity {}\n", m.busy_s, m.hbm_bound_s,
+                      m.compute_bound_s, m.link_bound_s, m.idle_s, m.capacity_s);
+  text += fmt::format("memory {} {} {}\n", m.hbm_peak_bytes, m.hbm_reserved_peak_bytes, m.hbm_mean_bytes);
+  for (const auto& [name, l] : m.links) {
+    text += fmt::format("{}: busy {} of {}, {} B, wait {}, {} transfers\n", name, l.busy_s, l.capacity_s, l.bytes,
+                        l.wait_s, l.transfers);
+  }
+  for (const auto& [name, t] : m.tiers) {
+    text += fmt::format("{}: {} {} {} {}\n", name, t.hits, t.misses, t.evictions, t.bytes_peak);
+  }
+  return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice, " "));
+}
+
+std::string summary(const planner::ExperimentResult& result) {
+  std::string text = summary(result.measured);
+  for (const auto& [name, interval] : result.confidence) {
+    text += fmt::format("{}: {} +- {} of {}\n", name, interval.mean, interval.half_width_95, interval.observations);
+  }
+  text += fmt::format("{} replications, {} KV bytes, {} blocks of {}, interrupted {}\n", result.replications,
+                      result.capacity.bytes, result.capacity.blocks, result.capacity.block_tokens, result.interrupted);
+  return text + fmt::format("{}\n{}\n", fmt::join(result.fallbacks, "\n"), fmt::join(result.refusals, "\n"));
+}
+
+}  // namespace kvsim::testing

@@ -1,0 +1,89 @@
+// The same scenario under another policy, for comparisons.
+#include <gtest/gtest.h>
+
+#include "models/schema/error.h"
+#include "tests/scenario/summary.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using planner::with_policy;
+using Sets = std::vector<std::string>;
+
+std::string policies(const scenario::Scenario& s) {
+  return s.serving.decode.policy + ":" + s.serving.schedule.policy;
+}
+
+std::string complaint(const scenario::Scenario& s, const std::string& policy) {
+  try {
+    with_policy(s, policy);
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(WithPolicy, KeepsAScheduleOfVerifications) {
+  EXPECT_EQ(policies(with_policy(small_scenario(), "draft_verify")), "draft_verify:staggered");
+  EXPECT_EQ(policies(with_policy(small_scenario({"schedule.policy=lock_step"}), "draft_verify")),
+            "draft_verify:lock_step");
+}
+
+TEST(WithPolicy, GivesVerificationsAScheduleWhereTheScenarioHasNone) {
+  const auto s = small_scenario({"decode.policy=full_kv", "schedule.policy=fcfs"});
+  EXPECT_EQ(policies(with_policy(s, "draft_verify")), "draft_verify:staggered");
+}
+
+TEST(WithPolicy, TakesTheScheduleOfVerificationsAwayWhereThereAreNone) {
+  EXPECT_EQ(policies(with_policy(small_scenario(), "full_kv")), "full_kv:fcfs");
+  EXPECT_EQ(policies(with_policy(small_scenario(), "lossy")), "lossy:fcfs");
+}
+
+TEST(WithPolicy, NamesASchedule) {
+  for (const char* schedule : {"fcfs", "lock_step", "sequential_verify", "staggered"}) {
+    const std::string policy = std::string("draft_verify:") + schedule;
+    EXPECT_EQ(policies(with_policy(small_scenario(), policy)), policy);
+  }
+}
+
+TEST(WithPolicy, ChangesNothingElse) {
+  scenario::Scenario changed = with_policy(small_scenario({"run.seed=7", "decode.draft_length=9"}), "full_kv");
+  changed.serving.decode.policy = "draft_verify";
+  changed.serving.schedule.policy = "staggered";
+  EXPECT_EQ(resolved_yaml(changed), resolved_yaml(small_scenario({"run.seed=7", "decode.draft_length=9"})));
+}
+
+TEST(WithPolicy, OfTheScenariosOwnPoliciesIsTheScenario) {
+  const auto s = small_scenario();
+  EXPECT_EQ(summary(measure(with_policy(s, "draft_verify"))), summary(measure(s)));
+}
+
+TEST(WithPolicy, RunsLikeAScenarioWrittenThatWay) {
+  EXPECT_EQ(summary(measure(with_policy(small_scenario(), "full_kv"))),
+            summary(measure_with({"decode.policy=full_kv", "schedule.policy=fcfs"})));
+}
+
+TEST(WithPolicy, RefusesUnknownNamesWithTheNearest) {
+  EXPECT_EQ(complaint(small_scenario(), "draft_verfy"),
+            "--policies: unknown decode policy \"draft_verfy\", expected draft_verify or another of full_kv, lossy, "
+            "draft_verify");
+  EXPECT_EQ(complaint(small_scenario(), "xyz"),
+            "--policies: unknown decode policy \"xyz\", expected one of full_kv, lossy, draft_verify");
+  EXPECT_EQ(complaint(small_scenario(), "draft_verify:stagered"),
+            "--policies: unknown schedule policy \"stagered\", expected staggered or another of fcfs, lock_step, "
+            "sequential_verify, staggered");
+  EXPECT_NE(complaint(small_scenario(), ""), "nothing");
+  EXPECT_NE(complaint(small_scenario(), "draft_verify:"), "nothing");
+}
+
+TEST(WithPolicy, RefusesCombinationsWithoutMeaning) {
+  EXPECT_EQ(complaint(small_scenario(), "full_kv:staggered"),
+            "--policies full_kv:staggered: schedule staggered orders verifications and decode policy full_kv has none: "
+            "use fcfs");
+  EXPECT_EQ(complaint(small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs"}), "lossy"),
+            "--policies lossy: decode policy lossy needs a compressor");
+}
+
+}  // namespace
+}  // namespace kvsim::testing
