@@ -44,9 +44,10 @@ std::map<std::string, double> headline_figures(const Measurements& m) {
 
 /// Output tokens per second in equal batches of the measured time. The last slice is shorter and left out.
 engine::ConfidenceInterval throughput_batches(const Measurements& m) {
-  std::vector<double> rates = m.tokens_by_slice;
-  rates.resize(static_cast<std::size_t>(m.measured_s / serving::kSliceSeconds), 0.0);
-  for (double& tokens : rates) tokens /= serving::kSliceSeconds;
+  std::vector<double> rates = m.tokens_by_slice.tokens;
+  rates.resize(
+      std::min(static_cast<std::size_t>(m.measured_s / m.tokens_by_slice.length_s), serving::TokenSlices::kMost));
+  for (double& tokens : rates) tokens /= m.tokens_by_slice.length_s;
   return engine::batch_means_95(rates, kBatches);
 }
 
@@ -203,8 +204,8 @@ scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::st
     }
   } else if (!decode->verifies) {
     schedule = "fcfs";
-  } else if (!serving::find_schedule_policy(schedule)->needs_verification) {
-    schedule = "staggered";
+  } else if (!serving::find_decode_policy(scenario.serving.decode.policy)->verifies) {
+    schedule = "staggered";  // the scenario's own schedule was not chosen for verifying
   }
   try {
     serving::check_configuration(changed.serving);

@@ -109,6 +109,7 @@ std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const Config
                      fmt::format("expected a map with the keys of {}, found {}", info.name, node.describe()));
   }
   if (short_form) nodes[index_of(info.shorthand)] = &node;
+  const ConfigNode* replaceable = nullptr;
   for (const auto& entry : node.entries()) {
     const std::size_t index = index_of(entry.key, entry.key_origin.line() == 0);
     if (index == info.fields.size()) {
@@ -120,6 +121,13 @@ std::vector<const ConfigNode*> match_fields(const ObjectInfo& info, const Config
       throw InputError(entry.key_origin, context.join(entry.key),
                        fmt::format("has no value, expected {}", info.fields[index].expected()));
     }
+    // The short form that --set of another key turned into a map gives way to a --set of the key that it stands for.
+    const bool was_short_form = entry.key == "base" && info.find("base") == nullptr;
+    if (nodes[index] != nullptr && (was_short_form || nodes[index] == replaceable)) {
+      if (!was_short_form) nodes[index] = &entry.value;
+      continue;
+    }
+    if (was_short_form) replaceable = &entry.value;
     if (nodes[index] != nullptr) {
       throw InputError(entry.key_origin, context.join(info.fields[index].name), "is given twice");
     }

@@ -58,7 +58,7 @@ class FileOutput final : public TraceOutput {
 
   void close() override {
     const bool compressed = gzip_.empty() || gzip_.good();  // a stream without filters is never good
-    if (!gzip_.empty()) gzip_.reset();  // writes the rest and the checksum to file_
+    if (!gzip_.empty()) gzip_.reset();                      // writes the rest and the checksum to file_
     file_.close();
     if (!compressed || !file_) throw TraceWriteError("cannot write " + path_ + " (is the disk full?)");
   }

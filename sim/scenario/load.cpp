@@ -99,8 +99,10 @@ Scenario load(ConfigNode document, const fs::path& folder, const std::string& fi
     models::TraceOptions options;
     options.max_requests = static_cast<std::uint64_t>(trace.max_requests);
     options.time_scale = trace.time_scale;
+    const std::string path = beside(folder, trace.path);
+    scenario.workload.trace->path = path;
     scenario.trace = std::make_shared<const std::vector<models::RequestSpec>>(
-        models::read_trace(models::find_trace_format(trace.format), beside(folder, trace.path), options));
+        models::read_trace(models::find_trace_format(trace.format), path, options));
   }
   return scenario;
 }
@@ -120,6 +122,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   shown.profile = scenario.serving.cluster.profile;
   shown.host_link = scenario.serving.cluster.host_link;
   shown.peer_link = scenario.serving.cluster.peer_link;
+  shown.include.clear();  // what the files said is written out
   return schema::to_yaml(scenario_schema().dump(shown));
 }
 

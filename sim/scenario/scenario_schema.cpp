@@ -36,6 +36,8 @@ using schema::time;
 using schema::tokens;
 using schema::Word;
 
+constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the clock ends after 292 years
+
 /// The words of a registry whose entries have a name and a description.
 template <class Registry>
 std::vector<Word> words_of(const Registry& registry) {
@@ -83,6 +85,7 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   s.required("rate", &ArrivalSpec::rate_per_s, rate().positive(), "requests per time, over all replicas");
   s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
   s.check([](const ArrivalSpec& spec, const Reporter& report) {
+    if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("rate", problem);
     if (spec.cv != ArrivalSpec{}.cv && spec.kind != ArrivalKind::gamma) {
       report.fail("cv", "cv belongs to process: gamma, and would have no effect here");
     }
@@ -306,9 +309,9 @@ ObjectSchema<serving::SloConfig> slo_schema() {
 
 ObjectSchema<Scenario> run_schema() {
   ObjectSchema<Scenario> s("run", "How long, how often, with which random numbers.");
-  s.optional("duration", KVSIM_MEMBER(serving.run.duration_s), time().positive(),
+  s.optional("duration", KVSIM_MEMBER(serving.run.duration_s), time().positive().at_most(kLongestRun_s),
              "simulated time; without it the run ends with its last request");
-  s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative(),
+  s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative().at_most(kLongestRun_s),
              "simulated time that is not measured");
   s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative(), "of every random stream");
   s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),

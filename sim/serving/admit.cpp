@@ -22,7 +22,7 @@ AdmissionRings::AdmissionRings(std::int64_t windows, std::int64_t slack)
 std::optional<AdmittedReload> AdmissionRings::place(std::int64_t verify, const ReloadDemand& demand, double iteration_s,
                                                     double memory_bytes) const {
   const std::int64_t span = span_windows(demand.transfer_s, iteration_s);
-  const std::int64_t last = verify - slack_;
+  const std::int64_t last = verify - (span == 1 ? std::max<std::int64_t>(slack_, 1) : slack_);
   const AdmittedReload r{last - span + 1, last, verify, demand.transfer_s / static_cast<double>(span), demand.bytes};
   if (r.first < demand.earliest) return std::nullopt;
   if (!link_.fits(index(r.first), index(r.last), r.link_s, iteration_s)) return std::nullopt;

@@ -30,6 +30,7 @@ class AdmissionRings {
  public:
   /// `slack`: windows between the last link window and the verification. The published span [d - S + 1, d] is slack 0:
   /// the last byte lands while iteration d is already running, in time for the last layer. With 1 it lands before d.
+  /// A reload that fits into one window always has slack 1: it must be under way when its verification begins.
   AdmissionRings(std::int64_t windows, std::int64_t slack);
 
   /// Reserves the first place in the order anchor, anchor + 1, anchor - 1, anchor + 2, ... at which link time per
@@ -44,6 +45,8 @@ class AdmissionRings {
   void withdraw(const AdmittedReload& reload, std::int64_t elapsed);
 
   void advance(std::int64_t windows);
+
+  [[nodiscard]] std::int64_t windows() const { return windows_; }
 
   /// Most bytes promised in any window: what must stay free beside the KV that is resident throughout.
   [[nodiscard]] double memory_peak() const;

@@ -31,6 +31,11 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
                     "compressor whose mode is online",
                     c.name));
   }
+  if (c.kind != models::CompressionKind::token_dropping && config.model.kv_bytes_per_element != 2.0) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("compressor {} quantises 16-bit KV, and {} has {:g} bytes per KV element",
+                                         c.name, config.model.name, config.model.kv_bytes_per_element));
+  }
   const double ratio = effective_ratio(c, config.decode.keep_ratio);
   if (decode.verifies && config.decode.acceptance.kind == models::AcceptanceKind::compressor &&
       !(c.agreement_at(ratio) > 0)) {
@@ -55,6 +60,11 @@ void check_configuration(const ServingConfig& config) {
     throw ConfigurationError("schedule.policy",
                              fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
                                          schedule->name, decode->name));
+  }
+  if (config.model.heads % config.cluster.tensor_parallel != 0) {
+    throw ConfigurationError("cluster.gpu.tensor_parallel",
+                             fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
+                                         config.model.heads, config.model.name, config.cluster.tensor_parallel));
   }
   check_compressor(config, *decode);
   if ((decode->verifies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {

@@ -12,8 +12,15 @@
 
 namespace kvsim::serving {
 
-/// Length of the slices over which output tokens are counted for batch means.
-inline constexpr double kSliceSeconds = 0.1;
+/// Output tokens over time in slices of equal length, at most `kMost` of them: when the last is full, neighbours merge
+/// and the length doubles.
+struct TokenSlices {
+  static constexpr std::size_t kMost = 4096;  // even
+  double length_s = 0.1;
+  std::vector<double> tokens;
+
+  void add(double at_s, double count);
+};
 
 struct LinkMeasurement {
   double busy_s = 0;
@@ -62,7 +69,7 @@ struct Measurements {
   std::map<std::string, LinkMeasurement> links;
   std::map<std::string, TierMeasurement> tiers;
   std::uint64_t events = 0;
-  std::vector<double> tokens_by_slice;  ///< output tokens in slices of kSliceSeconds
+  TokenSlices tokens_by_slice;  ///< of a single run, for batch means; not merged
 };
 
 }  // namespace kvsim::serving

@@ -118,6 +118,7 @@ class Replica {
 
   // Progress of requests (replica_requests.cpp).
   void emit(Request& r, std::int64_t tokens);
+  void emit_directly(Request& r);  // one token, by an ordinary step or a prompt's last chunk
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
   void record_completion(const Request& r);

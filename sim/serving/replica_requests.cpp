@@ -16,6 +16,7 @@ void Replica::begin_round(Request& r) {
   r.late = false;
   std::int64_t x = config_.decode.draft_length;
   const AdaptiveDraft& a = config_.decode.adaptive;
+  if (a.enabled && r.rounds == 0) x = std::clamp(x, a.minimum, a.maximum);
   if (a.enabled && r.rounds > 0) {
     const double agreement = std::clamp(r.agreement_estimate, 0.01, 0.9999);
     x = std::clamp(static_cast<std::int64_t>(std::log(a.survival) / std::log(agreement)), a.minimum, a.maximum);
@@ -64,6 +65,12 @@ void Replica::apply_verification(Request& r) {
   begin_round(r);
 }
 
+void Replica::emit_directly(Request& r) {
+  r.direct_tokens += 1;
+  if (measuring()) env_.measured.direct_tokens += 1;
+  emit(r, 1);
+}
+
 void Replica::emit(Request& r, std::int64_t tokens) {
   const SimTime now = env_.simulator.now();
   const bool first = r.generated == 0;
@@ -83,9 +90,7 @@ void Replica::emit(Request& r, std::int64_t tokens) {
     m.itl_s.add(gap);
   }
   if (tokens > 1) m.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
-  const auto slice = static_cast<std::size_t>((now - measure_begin_).seconds() / kSliceSeconds);
-  if (m.tokens_by_slice.size() <= slice) m.tokens_by_slice.resize(slice + 1, 0.0);
-  m.tokens_by_slice[slice] += static_cast<double>(tokens);
+  m.tokens_by_slice.add((now - measure_begin_).seconds(), static_cast<double>(tokens));
 }
 
 void Replica::finish(Request& r) {
@@ -116,7 +121,6 @@ void Replica::record_completion(const Request& r) {
   m.completed += 1;
   if (!measuring()) return;
   m.completed_measured += 1;
-  m.direct_tokens += r.direct_tokens;
   const double e2e = (r.last_token - r.arrival).seconds();
   const double ttft = (r.first_token - r.arrival).seconds();
   m.e2e_s.add(e2e);

@@ -176,8 +176,7 @@ void Replica::apply_draft_results() {
     Request& r = *e.request;
     if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
     if (!decode_.verifies) {
-      r.direct_tokens += 1;
-      emit(r, 1);
+      emit_directly(r);
       if (r.remaining() == 0) finish(r);
     } else if (e.action == Action::draft) {
       r.drafted += 1;
@@ -206,9 +205,8 @@ void Replica::apply_prefill_results() {
     if (r.prefill_done < r.prefill_target) continue;
     std::erase(prefilling_, &r);
     // The last prompt position's logits give the next token, by the full KV.
-    r.direct_tokens += 1;
     become_ready(r);
-    emit(r, 1);
+    emit_directly(r);
     if (r.remaining() == 0) {
       finish(r);
       continue;

@@ -50,7 +50,7 @@ struct Request {
   // The current round of drafting and verifying.
   std::int64_t drafted = 0;
   std::int64_t draft_target = 0;
-  bool late = false;  ///< this round's reload missed its iteration
+  bool late = false;  ///< this round's verification had to wait for its reload
   Reload reload = Reload::none;
   bool arriving = false;          ///< in flight, and each layer's KV in time for a verification that starts now
   engine::TransferId transfer;    ///< under way: first load or reload

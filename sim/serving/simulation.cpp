@@ -179,8 +179,10 @@ class Cluster {
   // Progress is asked for between events, never by one: watching a run does not change it.
 
   void run_until(SimTime end) {
+    constexpr std::int64_t kLooks = 10000;
+    const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
-      simulator_.run_until(std::min(end, simulator_.now() + engine::from_seconds(1.0)));
+      simulator_.run_until(std::min(end, simulator_.now() + between));
       watch();
     }
   }

@@ -1,6 +1,7 @@
 // What users get wrong, and what kvsim says to it.
 #pragma once
 
+#include <ostream>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,11 @@ struct BadInput {
   std::vector<std::string> arguments{"run", "s.yaml"};
   std::vector<std::pair<std::string, std::string>> files{};  ///< {name, text} beside it
 };
+
+/// How test runners show a case.
+inline void PrintTo(const BadInput& bad, std::ostream* out) {
+  *out << bad.name;
+}
 
 /// Scenarios that are not what their format says.
 std::vector<BadInput> malformed_scenarios();

@@ -37,6 +37,13 @@ class WorkingDirectory {
   std::filesystem::path before_;
 };
 
+TEST(Set, OfTheKeyThatAShortFormStandsForReplacesIt) {
+  const auto s =
+      small_scenario({"workload.context.mean=8k tokens", "prefill.policy=recompute", "decode.compressor=fast-kvzip"});
+  EXPECT_EQ(s.workload.context->mean, 8000);
+  EXPECT_EQ(s.serving.prefill, serving::PrefillKind::recompute);
+}
+
 TEST(Set, ChangesOneFigureOfACatalogueEntryAndNoOther) {
   const auto plain = small_scenario().serving;
   const auto changed = small_scenario({"cluster.gpu.type.memory=60 GB", "model.weights=20 GB",

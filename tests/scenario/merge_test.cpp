@@ -15,7 +15,7 @@ TEST(Merge, IntoNothingIsTheRunItself) {
   Measurements m = serving::simulate(s.serving, *make_feed(s, s.serving.run.seed)).measured;
   Measurements sum;
   merge(sum, m);
-  m.tokens_by_slice.clear();  // of one run alone: its batch means are taken before runs are added up
+  m.tokens_by_slice = {};  // of one run alone: its batch means are taken before runs are added up
   EXPECT_EQ(summary(sum), summary(m));
 }
 

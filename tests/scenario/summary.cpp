@@ -38,7 +38,7 @@ std::string summary(const serving::Measurements& m) {
   for (const auto& [name, t] : m.tiers) {
     text += fmt::format("{}: {} {} {} {}\n", name, t.hits, t.misses, t.evictions, t.bytes_peak);
   }
-  return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice, " "));
+  return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice.tokens, " "));
 }
 
 std::string summary(const planner::ExperimentResult& result) {

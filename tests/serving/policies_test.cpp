@@ -159,10 +159,61 @@ TEST(Policies, AdaptiveDraftsFollowTheRequestsOwnAgreement) {
   EXPECT_LT(mean_draft("0.95"), mean_draft("0.99"));
 }
 
+TEST(Policies, AdaptiveDraftsKeepTheirBoundsFromTheFirstRoundOn) {
+  const Measurements m = run_policy(
+      "draft_verify:fcfs", {"decode.adaptive={enabled: true, minimum: 2, maximum: 10}", "decode.draft_length=100",
+                            "workload.output=10 tokens", "cluster.host.link.read=1000 GB/s", "decode.draft_limit=100"});
+  EXPECT_LE(m.drafted_tokens, 11 * static_cast<std::int64_t>(m.rounds));
+}
+
 TEST(Policies, ATinyWindowStillServesEveryone) {
   // Reloads longer than the whole ring are never admitted and must be asked for on demand.
   const Measurements m = run_policy("draft_verify:staggered", {"schedule.window=2", "cluster.host.link.read=5 GB/s"});
   EXPECT_EQ(m.completed, 60U);
+}
+
+TEST(Policies, AWindowShorterThanThePrefillDoesNotHoldAnybodyUp) {
+  // 16k tokens in chunks of 64 take 250 iterations, the window looks 32 ahead.
+  const std::vector<std::string> sets = {"prefill=recompute", "decode.compressor=fast-kvzip", "schedule.window=32",
+                                         "schedule.max_batched_tokens=64", "decode.draft_limit=20"};
+  const double staggered = tokens_per_s(run_policy("draft_verify:staggered", sets));
+  EXPECT_GT(staggered, 0.9 * tokens_per_s(run_policy("draft_verify:fcfs", sets)));
+}
+
+TEST(Policies, AReloadWithinOneIterationIsNotLate) {
+  const Measurements m = run_policy("draft_verify:staggered", {"cluster.host.link.read=2000 GB/s"});
+  EXPECT_LT(static_cast<double>(m.late_reloads), 0.05 * static_cast<double>(m.rounds));
+}
+
+TEST(Policies, OnDemandReloadsAreAllLate) {
+  // They are asked for when they are needed.
+  const Measurements m = run_policy("draft_verify:lock_step");
+  EXPECT_EQ(m.late_reloads, m.rounds);
+}
+
+TEST(Policies, HeadsThatDoNotShardEvenlyAreRefused) {
+  EXPECT_THROW(small_scenario({"cluster.gpu.tensor_parallel=3"}), schema::InputError);
+}
+
+TEST(Policies, AQuantiserOfSixteenBitsIsRefusedForEightBitKv) {
+  EXPECT_THROW(small_scenario({"model={base: llama-3.1-8b, kv_bytes_per_element: 1}",
+                               "decode={policy: draft_verify, compressor: kivi-4bit, acceptance: {model: constant, "
+                               "agreement: 0.9}}"}),
+               schema::InputError);
+}
+
+TEST(Policies, AYearOfQuietIsCheapAndMeasuredInBoundedSlices) {
+  const Measurements m =
+      run_policy("full_kv", {"workload={arrivals: {rate: 1/h}, requests: 5, context: 1k tokens, output: "
+                             "10 tokens}",
+                             "run.duration=8760 h"});
+  EXPECT_EQ(m.completed, 5U);
+  serving::TokenSlices slices;
+  slices.add(1.0, 3);
+  slices.add(1e7, 4);
+  EXPECT_LE(slices.tokens.size(), serving::TokenSlices::kMost);
+  EXPECT_DOUBLE_EQ(slices.tokens.front(), 3);
+  EXPECT_DOUBLE_EQ(slices.tokens.back(), 4);
 }
 
 TEST(Policies, SeveralReplicasShareTheTraffic) {

@@ -21,6 +21,10 @@ void CommonRound::plan(const ReplicaView& view, std::int64_t, IterationPlan& pla
     all_drafted = all_drafted && draft_complete(r);
   }
   if (all_drafted) {
+    for (const std::size_t i : pending_) {
+      Request& r = *view.decoding[i];
+      if (!verifiable(r)) r.late = true;
+    }
     plan_verification(view, pending_, plan);
     return;
   }

@@ -16,7 +16,10 @@ class Fcfs final : public SchedulePolicy {
         plan.actions[i] = Action::verify;
         continue;
       }
-      if (draft_complete(r) && r.reload == Reload::none) plan.reloads.push_back({&r, false});
+      if (draft_complete(r)) {
+        r.late = true;
+        if (r.reload == Reload::none) plan.reloads.push_back({&r, false});
+      }
       plan.actions[i] = draft_or_stall(r, view);
     }
   }

@@ -18,19 +18,19 @@ namespace {
 class Staggered final : public SchedulePolicy {
  public:
   explicit Staggered(const ScheduleConfig& config)
-      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)),
-        max_batched_tokens_(config.max_batched_tokens) {}
+      : rings_(config.window, config.arrival_slack.value_or(config.arrival == ReloadArrival::whole ? 1 : 0)) {}
 
   bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) override {
     // Its resident KV must not take the room that reloads already placed count on.
     if (rings_.memory_peak() > static_cast<double>(view.kv_capacity - view.held_bytes)) return false;
     const double load_s = static_cast<double>(first_load_bytes) / view.link_bytes_per_s;
     const auto load = rings_.admit_load(load_s, view.iteration_s);
-    if (!load) return false;
-    const std::int64_t to_prefill = request.context() - (first_load_bytes > 0 ? request.in_host_tokens : 0);
-    const std::int64_t ready =
-        load->last + 1 + std::max<std::int64_t>(0, (to_prefill + max_batched_tokens_ - 1) / max_batched_tokens_);
-    if (request.resident || reserve(request, ready, true, view)) return true;
+    // What no ring of this size could ever hold is not worth waiting for: it is asked for on demand.
+    if (!load) return load_s > view.iteration_s * static_cast<double>(rings_.windows());
+    // A prompt that is prefilled here is placed when it is ready: how many iterations that takes nobody knows yet.
+    if (request.resident || request.in_host_tokens < request.prompt) return true;
+    const std::int64_t ready = load->last + 1;
+    if (reserve(request, ready, true, view) || load->last + 1 >= rings_.windows() / 2) return true;
     rings_.withdraw(*load, 0);
     return false;
   }
@@ -137,7 +137,6 @@ class Staggered final : public SchedulePolicy {
   }
 
   AdmissionRings rings_;
-  std::int64_t max_batched_tokens_;
   std::int64_t now_ = 0;  // iterations since the start
   std::unordered_map<std::uint64_t, Reservation> reservations_;
 };
