@@ -144,6 +144,7 @@ void merge(Measurements& a, const Measurements& b) {
   a.stalled_request_iterations += b.stalled_request_iterations;
   a.kl_nats += b.kl_nats;
   a.quality += b.quality;
+  a.same_output += b.same_output;
   append(a.iteration_s, b.iteration_s);
   a.busy_s += b.busy_s;
   a.hbm_bound_s += b.hbm_bound_s;

@@ -29,7 +29,8 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     : model_(model), profile_(profile), gpus_(static_cast<double>(tensor_parallel)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
   const bool fp8 = model.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
-  flops_per_s_ = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  linear_flops_per_s_ = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
   kv_share_ = model.kv_copies(tensor_parallel) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
@@ -76,8 +77,8 @@ void StepTimer::add_attention(const AttentionWork& work, StepTime& time) const {
   const double attended = work.pairs / work.query_tokens;
   const double bytes_s =
       work.kv_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
-  const double flops_s =
-      work.pairs * attention_flops_ / gpus_ / (profile_.attention_compute_efficiency.at(attended) * flops_per_s_);
+  const double flops_s = work.pairs * attention_flops_ / gpus_ /
+                         (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
   const Roofline r = roofline(bytes_s, flops_s);
   time.attention_s += profile_.attention_t0_s.value * static_cast<double>(model_.layers) + r.seconds;
   (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
@@ -91,7 +92,7 @@ StepTime StepTimer::time(const StepWork& work) const {
     const double weights = model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
     const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
     const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
-    const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * flops_per_s_);
+    const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
     const Roofline linear = roofline(bytes_s, flops_s);
     t.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
     (linear.memory_bound ? t.hbm_bound_s : t.compute_bound_s) += linear.seconds;

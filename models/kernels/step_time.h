@@ -70,7 +70,8 @@ class StepTimer {
   bool has_table_ = false;
   double gpus_ = 1;
   double memory_bytes_per_s_ = 0;
-  double flops_per_s_ = 0;
+  double linear_flops_per_s_ = 0;
+  double attention_flops_per_s_ = 0;
   double peer_bytes_per_s_ = 0;
   double peer_latency_s_ = 0;
   double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads

@@ -73,10 +73,9 @@ void check_configuration(const ServingConfig& config) {
                              "there; give cluster.host.memory");
   }
   if (decode->verifies && config.schedule.max_batched_tokens < draft_limit(config.decode) + 1) {
-    throw ConfigurationError(
-        "schedule.max_batched_tokens",
-        fmt::format("schedule.max_batched_tokens ({}) is smaller than one verification of up to {} drafted tokens",
-                    config.schedule.max_batched_tokens, draft_limit(config.decode)));
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("{} tokens are less than one verification of up to {} drafted tokens",
+                                         config.schedule.max_batched_tokens, draft_limit(config.decode)));
   }
   kv_capacity(config);
 }

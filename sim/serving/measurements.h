@@ -57,8 +57,9 @@ struct Measurements {
   std::int64_t direct_tokens = 0;  ///< tokens of ordinary decoding or prefill
   std::uint64_t late_reloads = 0;
   std::uint64_t stalled_request_iterations = 0;
-  double kl_nats = 0;  ///< sum over completed requests
-  double quality = 0;  ///< sum over completed requests
+  double kl_nats = 0;      ///< sum over completed requests
+  double quality = 0;      ///< sum over completed requests
+  double same_output = 0;  ///< sum over completed requests of the probability exp(-KL) of the full-KV output
 
   engine::Sample iteration_s;
   double busy_s = 0, hbm_bound_s = 0, compute_bound_s = 0, link_bound_s = 0, idle_s = 0;

@@ -134,9 +134,13 @@ void Replica::record_completion(const Request& r) {
   const bool met = (!slo.ttft_s || ttft <= *slo.ttft_s) && (!slo.tpot_s || tpot <= *slo.tpot_s) &&
                    (!slo.itl_s || r.largest_gap_s <= *slo.itl_s) && (!slo.e2e_s || e2e <= *slo.e2e_s);
   m.within_slo += met ? 1 : 0;
-  if (!decode_.lossless()) {
+  if (decode_.lossless()) {
+    m.same_output += 1;
+  } else {
     const double ratio = geometry_.ratio();
-    m.kl_nats += config_.decode.compressor.step_kl(ratio) * static_cast<double>(r.direct_tokens);
+    const double nats = config_.decode.compressor.step_kl(ratio) * static_cast<double>(r.direct_tokens);
+    m.kl_nats += nats;
+    m.same_output += std::exp(-nats);
     m.quality += config_.decode.compressor.quality_at(ratio);
   }
 }

@@ -30,6 +30,15 @@ TEST_F(OutputTest, TheResolvedScenarioGivesTheSameResult) {
   EXPECT_EQ(first.out, again.out);
 }
 
+TEST_F(OutputTest, ARunThatRefusesEverythingSaysSo) {
+  const CommandResult r =
+      run({"run", "s.yaml", "--set", "workload={arrivals: {rate: 5/s}, context: 200k tokens, output: 64 tokens}"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.err.find("kvsim: warning: s.yaml: every request was refused, so every figure is empty; request 0"),
+            std::string::npos)
+      << r.err;
+}
+
 TEST_F(OutputTest, ASecondRunReplacesTheFirst) {
   EXPECT_EQ(run({"run", "s.yaml", "--out", "results"}).status, 0);
   const std::string first = read("results/result.json");

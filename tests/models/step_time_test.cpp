@@ -184,6 +184,16 @@ TEST(StepTime, NarrowWeightsComputeAtTheFp8RateWhereTheGpuHasOne) {
   EXPECT_DOUBLE_EQ(StepTimer(old, tiny_link(), ideal_profile(), m, 1).time(w).linear_s, 100 * 1360 / 1000.0);
 }
 
+TEST(StepTime, NarrowWeightsLeaveAttentionAtTheBf16Rate) {
+  LlmSpec narrow = tiny_model();
+  narrow.weight_bytes_per_parameter = 1;
+  StepWork w;
+  w.prefill.query_tokens = 100;
+  w.prefill.pairs = 100 * 1000.0;
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), narrow).time(w).attention_s,
+                   tiny_timer(ideal_profile(), tiny_model()).time(w).attention_s);
+}
+
 TEST(StepTime, ThePublishedExampleTakesThirtyFiveMilliseconds) {
   // 50 GB of weights and ten compressed contexts of 1 GB at 0.96 x 1792 GB/s: 60 / 1720.32 = 34.9 ms.
   const Catalogue catalogue = Catalogue::built_in();

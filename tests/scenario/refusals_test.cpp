@@ -69,8 +69,9 @@ INSTANTIATE_TEST_SUITE_P(
             "explicitly"},
         Refusal{"ATokenBudgetBelowOneVerification",
                 {{"policy: staggered", "policy: staggered, max_batched_tokens: 40"}},
-                "small.yaml:14:51: schedule.max_batched_tokens: schedule.max_batched_tokens (40) is smaller than one "
-                "verification of up to 40 drafted tokens"},
+                "small.yaml:14:51: schedule.max_batched_tokens: 40 tokens are less than one verification of up to 40 "
+                "drafted "
+                "tokens"},
         Refusal{
             "AModelThatDoesNotFit",
             {{"llama-3.1-8b", "llama-3.1-70b"}},

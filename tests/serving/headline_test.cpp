@@ -1,6 +1,8 @@
 // The headline scenario against the published figures: 102 tokens/s full KV, 256 tokens/s draft/verify, 2.51 times.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -44,6 +46,7 @@ TEST(Quality, LosslessPoliciesDivergeByNothingAndLossyOnesByTheirStepKl) {
   // tokens.
   const serving::Measurements lossy = measure(planner::with_policy(small_scenario({"decode.keep_ratio=0.2"}), "lossy"));
   EXPECT_NEAR(lossy.kl_nats, 60 * 200 * 0.023 * 4 / 3, 1e-6);
+  EXPECT_NEAR(lossy.same_output, 60 * std::exp(-200 * 0.023 * 4 / 3), 1e-9);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "tools/cli/console.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 
@@ -90,6 +91,12 @@ std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int 
   std::vector<planner::ExperimentResult> all = Experiments(planned).run(jobs);
   std::vector<results::Outcome> outcomes;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    const serving::Measurements& m = all[i].measured;
+    if (m.arrived > 0 && m.refused == m.arrived) {
+      Console::complain(fmt::format("warning: {}: every request was refused, so every figure is empty{}{}",
+                                    planned[i].scenario.file, all[i].refusals.empty() ? "" : "; ",
+                                    all[i].refusals.empty() ? "" : all[i].refusals.front()));
+    }
     outcomes.push_back({std::move(planned[i].scenario), std::move(all[i]), std::move(planned[i].policy)});
   }
   return outcomes;

@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kDefinitions{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests is of the measured time, which begins after the warm-up; "
@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kDefinit
      "task score relative to full KV, mean over finished requests; 1 where the output is that of full KV"},
     {"expected_kl_nats",
      "KL divergence from full-KV decoding summed over a request's steps, mean over finished requests"},
+    {"full_kv_output_probability",
+     "exp(-KL) of a request: the chance that it emits the full-KV output, mean over requests"},
     {"hbm_bytes", "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved)"},
     {"bound_by",
      "shares of the replicas' time; an iteration counts whole for what decided most of its kernels' time, "

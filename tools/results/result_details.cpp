@@ -1,5 +1,7 @@
 #include "tools/results/result_details.h"
 
+#include <cmath>
+
 #include "sim/serving/decode_policy.h"
 #include "tools/results/definitions.h"
 #include "tools/results/provenance.h"
@@ -85,6 +87,8 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.count("hbm_reserved_peak_bytes", m.hbm_reserved_peak_bytes).count("preemptions", m.preemptions);
   s.count("completed_measured", m.completed_measured).count("within_slo", m.within_slo);
   s.count("output_tokens", m.output_tokens).count("prompt_tokens", m.prompt_tokens);
+  s.ratio("full_kv_output_probability", m.same_output, static_cast<double>(m.completed_measured),
+          std::isnan(m.same_output) ? "the compressor has no KL figures" : "no request finished in the measured time");
   s.count("rejected_tokens", m.rejected_tokens).count("corrections", m.corrections);
   s.count("direct_tokens", m.direct_tokens);
   s.count("stalled_request_iterations", m.stalled_request_iterations);

@@ -83,6 +83,9 @@ Table speculation(const Measurements& m) {
   const auto accepted = static_cast<double>(m.accepted_tokens);
   Table t = key_figures("Speculation");
   t.rows.push_back({"rounds", whole(m.rounds)});
+  const auto drafted = static_cast<double>(m.drafted_tokens);
+  t.rows.push_back({"drafted per round", figure(share(drafted, static_cast<double>(m.rounds))), "",
+                    "the draft length, and more while a verification waits"});
   t.rows.push_back({"accepted per round", figure(share(accepted, static_cast<double>(m.rounds))), "",
                     "drafted tokens, without the verifier's own"});
   t.rows.push_back({"acceptance rate", percent(share(accepted, static_cast<double>(m.drafted_tokens))), "",
@@ -103,6 +106,7 @@ Table quality(const Scenario& scenario, const Measurements& m) {
   t.rows.push_back({"task score", figure(share(m.quality, finished)), "", "relative to full KV"});
   t.rows.push_back(
       {"KL divergence", figure(share(m.kl_nats, finished)), "", "nats per request, from full-KV decoding"});
+  t.rows.push_back({"same output", percent(share(m.same_output, finished)), "", "chance of the full-KV output"});
   return t;
 }
 
