@@ -17,6 +17,9 @@ struct GpuSpec {
   Sourced<double> memory_bytes_per_s;  ///< peak memory bandwidth
   Sourced<double> bf16_flops_per_s;    ///< peak dense tensor-core rate, bf16 with fp32 accumulation
   Sourced<double> fp8_flops_per_s;     ///< peak dense rate in fp8; 0 where the GPU has no fp8 units
+  Sourced<double> multiprocessors;     ///< streaming multiprocessors (SMs); 0: not given
+  Sourced<std::int64_t> l2_bytes;      ///< L2 cache; 0: not given
+  std::string architecture;            ///< for example hopper; kernels carry over best within one
   Sourced<double> price_per_hour;      ///< USD per GPU-hour; 0: not given
   std::string host_link;               ///< default link to host memory, a name in the link catalogue
   std::string peer_link;               ///< default link between GPUs of one replica, a name in the link catalogue

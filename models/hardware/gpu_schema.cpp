@@ -14,6 +14,11 @@ schema::ObjectSchema<GpuSpec> make_schema() {
              "peak dense tensor-core rate in bf16, fp32 accumulation");
   s.optional("fp8_peak", &GpuSpec::fp8_flops_per_s, compute_rate().non_negative(),
              "peak dense rate in fp8; 0 where the GPU has no fp8 units");
+  s.optional("multiprocessors", &GpuSpec::multiprocessors, number().non_negative(),
+             "streaming multiprocessors (SMs); 0: not given, kernel times then come from the profile's rooflines");
+  s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
+  s.optional("architecture", &GpuSpec::architecture, text(),
+             "for example hopper; a profile measured on another one is marked as carried over");
   s.optional("price_per_hour", &GpuSpec::price_per_hour, price().non_negative(),
              "rent of one GPU; 0: not given, reports leave its cost out");
   s.required("host_link", &GpuSpec::host_link, text().non_empty(), "link to host memory, a name in the link catalogue");

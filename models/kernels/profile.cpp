@@ -1,5 +1,6 @@
 #include "models/kernels/profile.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kvsim::models {
@@ -25,6 +26,34 @@ double AllReduceTable::at(double bytes) const {
   const AllReducePoint& a = points[i - 1];
   const AllReducePoint& b = points[i];
   return a.seconds + (bytes - a.bytes) * (b.seconds - a.seconds) / (b.bytes - a.bytes);
+}
+
+double LinearTable::at(double tokens) const {
+  const auto above = std::lower_bound(points.begin(), points.end(), tokens,
+                                      [](const TimePoint& p, double size) { return p.size < size; });
+  if (above == points.begin()) return points.front().seconds;
+  if (above == points.end()) return points.back().seconds;
+  const TimePoint& a = *(above - 1);
+  const double share = (tokens - a.size) / (above->size - a.size);
+  return a.seconds + share * (above->seconds - a.seconds);
+}
+
+bool DecodeTable::covers(double requests, double kv_length) const {
+  return requests >= rows.front().requests && requests <= rows.back().requests && kv_length >= kv_lengths.front() &&
+         kv_length <= kv_lengths.back();
+}
+
+double DecodeTable::at(double requests, double kv_length) const {
+  std::size_t r = 1;
+  while (r + 1 < rows.size() && requests > rows[r].requests) ++r;
+  std::size_t l = 1;
+  while (l + 1 < kv_lengths.size() && kv_length > kv_lengths[l]) ++l;
+  const double x = std::log(kv_length / kv_lengths[l - 1]) / std::log(kv_lengths[l] / kv_lengths[l - 1]);
+  const double y = std::log(requests / rows[r - 1].requests) / std::log(rows[r].requests / rows[r - 1].requests);
+  const auto along = [&](const DecodeRow& row) {
+    return (1 - x) * std::log(row.seconds[l - 1]) + x * std::log(row.seconds[l]);
+  };
+  return std::exp((1 - y) * along(rows[r - 1]) + y * along(rows[r]));
 }
 
 }  // namespace kvsim::models

@@ -1,9 +1,16 @@
-// What real kernels reach of a GPU's peaks: one profile per machine and kernel stack (calibration spec, "Model").
+// What real kernels reach of a GPU's peaks: one profile per machine and kernel stack (calibration spec, "Model"). An
+// operator's time comes from the first of these that covers it: a measured table, a fitted form, and the roofline with
+// its efficiencies, which every profile has.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/kernels/forms/decode_form.h"
+#include "models/kernels/forms/elementwise_form.h"
+#include "models/kernels/forms/linear_form.h"
+#include "models/kernels/forms/tiled_form.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -37,7 +44,73 @@ struct AllReduceTable {
   [[nodiscard]] double at(double bytes) const;
 };
 
-/// t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per operator.
+/// Seconds by a size: linear in between, refused outside.
+struct TimePoint {
+  double size = 0;
+  double seconds = 0;
+};
+
+/// Measured times of one linear layer by tokens.
+struct LinearTable {
+  NumberFormat weights = NumberFormat::bf16;
+  double n = 0;
+  double k = 0;
+  std::vector<TimePoint> points;  ///< ascending in tokens, not falling in time
+  schema::Source source;
+
+  [[nodiscard]] bool covers(double tokens) const {
+    return !points.empty() && tokens >= points.front().size && tokens <= points.back().size;
+  }
+  /// Seconds for a number of tokens that the table covers.
+  [[nodiscard]] double at(double tokens) const;
+};
+
+/// Measured times of decode attention by KV length for one number of requests.
+struct DecodeRow {
+  double requests = 0;
+  std::vector<double> seconds;  ///< one per KV length of the table
+};
+
+/// Measured decode attention of one layer and one shape: a full grid, interpolated linearly in the logarithms of
+/// requests, KV length and time.
+struct DecodeTable {
+  NumberFormat kv = NumberFormat::bf16;
+  double heads = 0;
+  double kv_heads = 0;
+  double head_dim = 128;
+  std::vector<double> kv_lengths;  ///< ascending, at least two
+  std::vector<DecodeRow> rows;     ///< ascending in requests, at least two
+  schema::Source source;
+
+  [[nodiscard]] bool covers(double requests, double kv_length) const;
+  [[nodiscard]] double at(double requests, double kv_length) const;
+};
+
+struct MeasuredTables {
+  std::vector<LinearTable> linear;
+  std::vector<DecodeTable> decode_attention;
+  std::vector<TimePoint> sampler;  ///< by sequences; held at its ends beyond, and grown in proportion past the last
+  schema::Source sampler_source;
+};
+
+/// Forms fitted to measurements, one per number format.
+struct FittedForms {
+  std::vector<LinearForm> linear;
+  std::vector<DecodeForm> decode_attention;
+  std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
+  std::vector<TiledForm> mixed_attention;  ///< one launch for chunks, verifications and decoding; none: launched apart
+  std::optional<ElementwiseForm> elementwise;
+};
+
+/// The datasheet of the GPU that was measured, for scaling to others and for checking figures against physics.
+struct MeasuredMachine {
+  Sourced<double> memory_bytes_per_s;
+  Sourced<double> bf16_flops_per_s;
+  Sourced<double> fp8_flops_per_s;  ///< 0: no such units
+};
+
+/// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
+/// operator.
 struct KernelProfile {
   std::string name;
   std::string description;
@@ -49,7 +122,10 @@ struct KernelProfile {
   Sourced<double> attention_bandwidth_efficiency;  ///< reading KV in decode and verify
   EfficiencyCurve attention_compute_efficiency;    ///< by length of the KV attended to
   std::vector<AllReduceTable> all_reduce;          ///< by group size
-  Sourced<double> iteration_overhead_s;            ///< launch, scheduling and sampling, once per iteration
+  std::optional<MeasuredMachine> machine;          ///< needed with fitted forms and tables
+  FittedForms fitted;
+  MeasuredTables tables;
+  Sourced<double> iteration_overhead_s;  ///< launch, scheduling and sampling, once per iteration
 };
 
 }  // namespace kvsim::models
