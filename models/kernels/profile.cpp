@@ -28,6 +28,16 @@ double AllReduceTable::at(double bytes) const {
   return a.seconds + (bytes - a.bytes) * (b.seconds - a.seconds) / (b.bytes - a.bytes);
 }
 
+Machine MeasuredMachine::peaks() const {
+  Machine m;
+  m.memory_bytes_per_s = memory_bytes_per_s.value;
+  m.bf16_flops_per_s = bf16_flops_per_s.value;
+  m.fp8_flops_per_s = fp8_flops_per_s.value;
+  m.multiprocessors = multiprocessors;
+  m.l2_bytes = static_cast<double>(l2_bytes);
+  return m;
+}
+
 double LinearTable::at(double tokens) const {
   const auto above = std::lower_bound(points.begin(), points.end(), tokens,
                                       [](const TimePoint& p, double size) { return p.size < size; });

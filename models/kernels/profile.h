@@ -3,6 +3,7 @@
 // its efficiencies, which every profile has.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,6 +81,7 @@ struct DecodeTable {
   double head_dim = 128;
   std::vector<double> kv_lengths;  ///< ascending, at least two
   std::vector<DecodeRow> rows;     ///< ascending in requests, at least two
+  bool warm = false;               ///< measured with the KV in L2 where it fits
   schema::Source source;
 
   [[nodiscard]] bool covers(double requests, double kv_length) const;
@@ -107,6 +109,11 @@ struct MeasuredMachine {
   Sourced<double> memory_bytes_per_s;
   Sourced<double> bf16_flops_per_s;
   Sourced<double> fp8_flops_per_s;  ///< 0: no such units
+  double multiprocessors = 0;
+  std::int64_t l2_bytes = 0;
+  std::string architecture;
+
+  [[nodiscard]] Machine peaks() const;
 };
 
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per

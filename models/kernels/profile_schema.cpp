@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "models/kernels/fitted_schema.h"
+
 namespace kvsim::models {
 namespace {
 
@@ -95,9 +97,14 @@ ObjectSchema<KernelProfile> make_schema() {
   };
   s.object("linear", whole, linear_schema(), Presence::required, "linear layers");
   s.object("attention", whole, attention_schema(), Presence::required, "attention");
+  s.object("machine", &P::machine, measured_machine_schema(), Presence::optional,
+           "datasheet of measured_on; needed with fitted forms and tables");
+  s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");
+  s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
   s.list("all_reduce", &P::all_reduce, all_reduce_schema(), Presence::optional, "one table per group size");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");
+  s.check(check_against_physics);
   s.check([](const P& profile, const Reporter& report) {
     std::set<int> groups;
     for (std::size_t i = 0; i < profile.all_reduce.size(); ++i) {

@@ -1,0 +1,166 @@
+// The keys of fitted forms, each with the bounds that physics gives it.
+#include "models/kernels/fitted_schema.h"
+
+namespace kvsim::models {
+namespace {
+
+using namespace schema;
+
+ScalarSpec efficiency() {
+  return number().above(0).at_most(1.05).because("a kernel reaches some of its GPU's peak, and not more");
+}
+
+ScalarSpec fixed_time() {
+  return time().non_negative().because("no part of a kernel takes less than no time");
+}
+
+ScalarSpec share() {
+  return number().at_least(0).at_most(1);
+}
+
+ObjectSchema<CachedStream> stream_schema() {
+  ObjectSchema<CachedStream> s("stream", "Bytes read from HBM, and from L2 while they fit there.");
+  s.required("bandwidth_efficiency", &CachedStream::bandwidth_efficiency, efficiency(),
+             "fraction of the peak memory bandwidth of reads from HBM");
+  s.optional("l2_efficiency", &CachedStream::l2_efficiency, number().non_negative().at_most(50),
+             "rate of reads that hit L2, as a multiple of the peak memory bandwidth; 0: none do");
+  s.optional("l2_share", &CachedStream::l2_share, number().positive(),
+             "working set at which half of the reads hit, as a share of the L2 size");
+  s.optional("l2_width", &CachedStream::l2_width, number().positive(), "width of that transition in ln(bytes)");
+  s.check([](const CachedStream& c, const Reporter& report) {
+    if (c.l2_efficiency > 0 && c.l2_efficiency < c.bandwidth_efficiency) {
+      report.fail("l2_efficiency", "below bandwidth_efficiency: a hit in L2 is not slower than a read from HBM");
+    }
+  });
+  return s;
+}
+
+ObjectSchema<LinearForm> linear_schema() {
+  using F = LinearForm;
+  ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
+  tile.required("rows", &GemmTile::rows, number().at_least(1), "tokens");
+  tile.required("columns", &GemmTile::columns, number().at_least(1), "outputs");
+  tile.required("efficiency", &GemmTile::efficiency, efficiency(),
+                "of one multiprocessor's share of the peak arithmetic rate");
+
+  ObjectSchema<F> s("fitted linear", "Linear layers: weights streamed against tiles in waves.");
+  s.required("weights", &F::weights, number_format(), "format of the weights");
+  s.required("t0", &F::t0_s, fixed_time(), "fixed time of a call");
+  s.required("bandwidth_efficiency", &F::bandwidth_efficiency, efficiency(), "of the peak memory bandwidth");
+  s.optional("extra_input_bytes", &F::extra_input_bytes, number().non_negative(),
+             "further traffic per input element, for example quantising activations");
+  s.optional("tile_overhead_k", &F::tile_overhead_k, number().non_negative(),
+             "filling and draining a tile, as a length of k");
+  s.optional("wave_quantisation", &F::wave_quantisation, share(),
+             "0: tiles spread evenly over the multiprocessors, 1: in whole waves");
+  s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
+             "how sharply the slower of streaming and arithmetic decides");
+  s.list("tiles", &F::tiles, tile, Presence::required, "tiles that the library chooses among", {.at_least = 1});
+  s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
+  add_source_fields(s, &F::source, Presence::optional);
+  return s;
+}
+
+ObjectSchema<DecodeForm> decode_schema() {
+  using F = DecodeForm;
+  ObjectSchema<F> s("fitted decode_attention", "Attention of one query token a request, split over the GPU.");
+  s.required("kv", &F::kv, number_format(), "format of the KV cache");
+  s.required("t0", &F::t0_s, fixed_time(), "fixed time of a layer's call");
+  s.optional("per_doubling", &F::per_doubling_s, fixed_time(), "more per doubling of 1 + KV length / 1024");
+  s.optional("per_head", &F::per_head_s, fixed_time(), "more per request and query head");
+  s.optional("cold", &F::cold_s, fixed_time(), "more where the KV comes from HBM");
+  s.optional("uneven_share", &F::uneven_share, share(),
+             "of the time by which all requests being as long as the longest would take longer");
+  s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the KV");
+  s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
+  add_source_fields(s, &F::source, Presence::optional);
+  return s;
+}
+
+ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description) {
+  using F = TiledForm;
+  ObjectSchema<F> s(name, description);
+  s.required("kv", &F::kv, number_format(), "format of the KV cache");
+  s.required("tile_rows", &F::tile_rows, number().at_least(1), "query tokens of a tile");
+  s.required("t0", &F::t0_s, fixed_time(), "fixed time of a layer's call");
+  s.required("efficiency", &F::efficiency, efficiency(), "of the peak arithmetic rate in bf16");
+  s.optional("overhead_tokens", &F::overhead_tokens, number().non_negative(),
+             "starting and ending a tile, as KV tokens walked through");
+  s.optional("longest_factor", &F::longest_factor, number().positive(), "how much longer the longest tile takes");
+  s.optional("wave_quantisation", &F::wave_quantisation, share(), "0: work is balanced, 1: whole waves of tiles");
+  s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
+             "how sharply the slowest of what overlaps decides");
+  s.optional(
+      "io_efficiency", &F::io_efficiency, number().positive(),
+      "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
+  s.optional("empty_tile", &F::empty_tile_s, fixed_time(), "an empty tile of a decoding request beside a long chunk");
+  s.optional("decode_overhead_tokens", &F::decode_overhead_tokens, number(),
+             "added to overhead_tokens for a decoding request's tile; may be negative");
+  s.object("stream", &F::stream, stream_schema(), Presence::optional, "KV of decoding requests in the launch");
+  s.optional("valid_to", &F::valid_to, number().non_negative(), "longest KV that was fitted, tokens");
+  add_source_fields(s, &F::source, Presence::optional);
+  s.check([](const F& f, const Reporter& report) {
+    if (f.overhead_tokens + f.decode_overhead_tokens < 0) {
+      report.fail("decode_overhead_tokens", "takes more away than overhead_tokens: a tile would end before it began");
+    }
+  });
+  return s;
+}
+
+template <class Form>
+void once_per_format(const std::vector<Form>& forms, NumberFormat Form::*format, const char* key,
+                     const Reporter& report) {
+  for (std::size_t i = 1; i < forms.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (forms[i].*format == forms[j].*format) report.fail(key, "two forms for the same number format");
+    }
+  }
+}
+
+}  // namespace
+
+ScalarSpec number_format() {
+  return choice<NumberFormat>(
+      {{"bf16", NumberFormat::bf16, "16-bit floating point"}, {"fp8", NumberFormat::fp8, "8-bit floating point"}});
+}
+
+ObjectSchema<FittedForms> fitted_forms_schema() {
+  using F = FittedForms;
+  ObjectSchema<ElementwiseForm> elementwise("fitted elementwise", "Kernels that pass over data once.");
+  elementwise.required("t0", &ElementwiseForm::t0_s, fixed_time(), "fixed time of a call");
+  elementwise.object("stream", &ElementwiseForm::stream, stream_schema(), Presence::required, "reading and writing");
+  add_source_fields(elementwise, &ElementwiseForm::source, Presence::optional);
+
+  ObjectSchema<F> s("fitted", "Forms fitted to measured kernels; an operator they cover does not use its roofline.");
+  s.list("linear", &F::linear, linear_schema(), Presence::optional, "dense linear layers, one per weight format");
+  s.list("decode_attention", &F::decode_attention, decode_schema(), Presence::optional, "one per KV format");
+  s.list("prefill_attention", &F::prefill_attention,
+         tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own."),
+         Presence::optional, "one per KV format");
+  s.list("mixed_attention", &F::mixed_attention,
+         tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests."),
+         Presence::optional, "one per KV format; none: kinds of attention are launched apart");
+  s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
+  s.check([](const F& f, const Reporter& report) {
+    once_per_format(f.linear, &LinearForm::weights, "linear", report);
+    once_per_format(f.decode_attention, &DecodeForm::kv, "decode_attention", report);
+    once_per_format(f.prefill_attention, &TiledForm::kv, "prefill_attention", report);
+    once_per_format(f.mixed_attention, &TiledForm::kv, "mixed_attention", report);
+  });
+  return s;
+}
+
+ObjectSchema<MeasuredMachine> measured_machine_schema() {
+  using M = MeasuredMachine;
+  ObjectSchema<M> s("measured machine", "Datasheet of the GPU that was measured: fits scale from it.");
+  s.required("memory_bandwidth", &M::memory_bytes_per_s, bandwidth().positive(), "peak memory bandwidth");
+  s.required("bf16_peak", &M::bf16_flops_per_s, compute_rate().positive(), "peak dense rate in bf16");
+  s.optional("fp8_peak", &M::fp8_flops_per_s, compute_rate().non_negative(),
+             "peak dense rate in fp8; 0: no such units");
+  s.required("multiprocessors", &M::multiprocessors, number().positive(), "streaming multiprocessors");
+  s.required("l2_cache", &M::l2_bytes, bytes().positive(), "L2 cache");
+  s.optional("architecture", &M::architecture, text(), "for example hopper");
+  return s;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "models/kernels/profile.h"
+#include "models/schema/object_schema.h"
+
+namespace kvsim::models {
+
+/// The keys of a profile's `fitted` and `machine`.
+schema::ObjectSchema<FittedForms> fitted_forms_schema();
+schema::ObjectSchema<MeasuredMachine> measured_machine_schema();
+/// The keys of a profile's `tables`; times are checked against the peaks where the profile is read.
+schema::ObjectSchema<MeasuredTables> measured_tables_schema();
+
+/// A word for the number format of weights or KV.
+schema::ScalarSpec number_format();
+
+/// Fails the report where a table beats the machine it was measured on by more than 5 %, or needs a form that is not
+/// there.
+void check_against_physics(const KernelProfile& profile, const schema::Reporter& report);
+
+}  // namespace kvsim::models

@@ -1,0 +1,182 @@
+// The keys of measured tables, and what physics says of their times.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/kernels/fitted_schema.h"
+
+namespace kvsim::models {
+namespace {
+
+using namespace schema;
+
+constexpr double kAbovePeak = 1.05;  // clocks and rounding of datasheets explain this much
+
+ObjectSchema<TimePoint> point_schema(const char* size) {
+  ObjectSchema<TimePoint> s("time point", "One size.");
+  s.required("size", &TimePoint::size, number().positive(), size);
+  s.required("seconds", &TimePoint::seconds, time().positive(), "time of one call");
+  return s;
+}
+
+void check_points(const std::vector<TimePoint>& points, const std::string& key, const Reporter& report) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const TimePoint& a = points[i - 1];
+    const TimePoint& b = points[i];
+    if (b.size <= a.size) report.fail(fmt::format("{}.{}.size", key, i), "the points must ascend in size");
+    if (b.seconds < a.seconds) {
+      report.fail(fmt::format("{}.{}.seconds", key, i),
+                  fmt::format("{} for size {}, but {} for the smaller {}: more work cannot take less time",
+                              format_time(b.seconds), b.size, format_time(a.seconds), a.size));
+    }
+  }
+}
+
+ObjectSchema<LinearTable> linear_schema() {
+  using T = LinearTable;
+  ObjectSchema<T> s("linear table", "Measured times of one linear layer.");
+  s.required("weights", &T::weights, number_format(), "format of the weights");
+  s.required("n", &T::n, number().positive(), "outputs");
+  s.required("k", &T::k, number().positive(), "inputs");
+  s.list("points", &T::points, point_schema("tokens"), Presence::required, "ascending in tokens", {.at_least = 2});
+  add_source_fields(s, &T::source, Presence::optional);
+  s.check([](const T& t, const Reporter& report) { check_points(t.points, "points", report); });
+  return s;
+}
+
+void check_grid(const DecodeTable& t, const Reporter& report) {
+  for (std::size_t i = 1; i < t.kv_lengths.size(); ++i) {
+    if (t.kv_lengths[i] <= t.kv_lengths[i - 1]) {
+      report.fail(fmt::format("kv_lengths.{}", i), "the lengths must ascend");
+    }
+  }
+  for (std::size_t r = 0; r < t.rows.size(); ++r) {
+    const DecodeRow& row = t.rows[r];
+    if (row.seconds.size() != t.kv_lengths.size()) {
+      report.fail(fmt::format("rows.{}.seconds", r),
+                  fmt::format("{} times for {} lengths in kv_lengths", row.seconds.size(), t.kv_lengths.size()));
+      return;
+    }
+    if (r > 0 && row.requests <= t.rows[r - 1].requests) {
+      report.fail(fmt::format("rows.{}.requests", r), "the rows must ascend in requests");
+    }
+    for (std::size_t i = 0; i < row.seconds.size(); ++i) {
+      const bool falls =
+          (i > 0 && row.seconds[i] < row.seconds[i - 1]) || (r > 0 && row.seconds[i] < t.rows[r - 1].seconds[i]);
+      if (falls) {
+        report.fail(fmt::format("rows.{}.seconds.{}", r, i),
+                    "less than for fewer requests or a shorter KV: more work cannot take less time");
+      }
+    }
+  }
+}
+
+ObjectSchema<DecodeTable> decode_schema() {
+  using T = DecodeTable;
+  ObjectSchema<DecodeRow> row("decode table row", "Times for one number of requests.");
+  row.required("requests", &DecodeRow::requests, number().positive(), "decoding requests");
+  row.list("seconds", &DecodeRow::seconds, time().positive(), Presence::required, "one time per KV length",
+           {.at_least = 2});
+  ObjectSchema<T> s("decode_attention table", "Measured decode attention of one layer and one shape of heads.");
+  s.required("kv", &T::kv, number_format(), "format of the KV cache");
+  s.required("heads", &T::heads, number().at_least(1), "query heads on the GPU");
+  s.required("kv_heads", &T::kv_heads, number().at_least(1), "KV heads on the GPU");
+  s.optional("head_dim", &T::head_dim, number().at_least(1), "width of a head");
+  s.list("kv_lengths", &T::kv_lengths, number().positive(), Presence::required, "ascending, tokens a request",
+         {.at_least = 2});
+  s.list("rows", &T::rows, row, Presence::required, "ascending in requests", {.at_least = 2});
+  s.optional("warm", &T::warm, boolean(), "measured with the KV in L2 where it fits");
+  add_source_fields(s, &T::source, Presence::optional);
+  s.check(check_grid);
+  return s;
+}
+
+template <class Form>
+bool any_of_format(const std::vector<Form>& forms, NumberFormat Form::*format, NumberFormat wanted) {
+  return std::any_of(forms.begin(), forms.end(), [&](const Form& f) { return f.*format == wanted; });
+}
+
+void check_linear(const LinearTable& t, const std::string& key, const Machine& peak, const Reporter& report) {
+  const double weights = t.n * t.k * bytes_per_element(t.weights);
+  for (std::size_t i = 0; i < t.points.size(); ++i) {
+    const TimePoint& p = t.points[i];
+    const double bandwidth = weights / p.seconds;
+    const double rate = 2 * p.size * t.n * t.k / p.seconds;
+    // Weights smaller than L2 may have stayed there from one repetition to the next.
+    const bool from_hbm = peak.l2_bytes > 0 && weights > peak.l2_bytes;
+    if (from_hbm && bandwidth > kAbovePeak * peak.memory_bytes_per_s) {
+      report.fail(fmt::format("{}.points.{}.seconds", key, i),
+                  fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / 1e9,
+                              peak.memory_bytes_per_s / 1e9));
+    }
+    if (rate > kAbovePeak * peak.flops_per_s(t.weights)) {
+      report.fail(fmt::format("{}.points.{}.seconds", key, i),
+                  fmt::format("implies {:.0f} TFLOP/s, the machine's peak is {:.0f} TFLOP/s", rate / 1e12,
+                              peak.flops_per_s(t.weights) / 1e12));
+    }
+  }
+}
+
+void check_decode(const DecodeTable& t, const std::string& key, const Machine& peak, const Reporter& report) {
+  for (std::size_t r = 0; r < t.rows.size(); ++r) {
+    for (std::size_t i = 0; i < std::min(t.kv_lengths.size(), t.rows[r].seconds.size()); ++i) {
+      const double kv = 2 * t.kv_heads * t.head_dim * bytes_per_element(t.kv) * t.rows[r].requests * t.kv_lengths[i];
+      const double bandwidth = kv / t.rows[r].seconds[i];
+      if (kv > peak.l2_bytes && bandwidth > kAbovePeak * peak.memory_bytes_per_s) {
+        report.fail(fmt::format("{}.rows.{}.seconds.{}", key, r, i),
+                    fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / 1e9,
+                                peak.memory_bytes_per_s / 1e9));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ObjectSchema<MeasuredTables> measured_tables_schema() {
+  using T = MeasuredTables;
+  ObjectSchema<T> s("tables", "Measured times, interpolated; beyond their range the fitted form carries them on.");
+  s.list("linear", &T::linear, linear_schema(), Presence::optional, "one per shape");
+  s.list("decode_attention", &T::decode_attention, decode_schema(), Presence::optional, "one per shape of heads");
+  s.list("sampler", &T::sampler, point_schema("sequences"), Presence::optional, "sampling, ascending in sequences");
+  const auto kind = [](auto& t) -> auto& {
+    return t.sampler_source.kind;
+  };
+  const auto reference = [](auto& t) -> auto& {
+    return t.sampler_source.reference;
+  };
+  s.optional("sampler_source", kind, schema::detail::source_kind_spec(), "where the sampler's times come from");
+  s.optional("sampler_reference", reference, text().non_empty(), "document, or how it was measured");
+  s.check([](const T& t, const Reporter& report) { check_points(t.sampler, "sampler", report); });
+  return s;
+}
+
+void check_against_physics(const KernelProfile& p, const Reporter& report) {
+  const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
+                      !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() || p.fitted.elementwise;
+  const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();
+  if ((fitted || tables) && !p.machine) {
+    report.fail("machine", "missing; fitted forms and tables are scaled and checked by the datasheet of measured_on");
+    return;
+  }
+  if (!p.machine) return;
+  const Machine peak = p.machine->peaks();
+  for (std::size_t i = 0; i < p.tables.linear.size(); ++i) {
+    const LinearTable& t = p.tables.linear[i];
+    const std::string key = fmt::format("tables.linear.{}", i);
+    if (!any_of_format(p.fitted.linear, &LinearForm::weights, t.weights)) {
+      report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
+    }
+    check_linear(t, key, peak, report);
+  }
+  for (std::size_t i = 0; i < p.tables.decode_attention.size(); ++i) {
+    const DecodeTable& t = p.tables.decode_attention[i];
+    const std::string key = fmt::format("tables.decode_attention.{}", i);
+    if (!any_of_format(p.fitted.decode_attention, &DecodeForm::kv, t.kv)) {
+      report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
+    }
+    check_decode(t, key, peak, report);
+  }
+}
+
+}  // namespace kvsim::models
