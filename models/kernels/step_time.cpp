@@ -53,13 +53,37 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
                       profile_.name, tensor_parallel, peer.name));
     }
   }
-  if (profile.measured_on.empty() || profile.measured_on == "none") {
+  machine_ = Machine::of(gpu, profile.machine ? profile.machine->memory_bytes_per_s.value : 0);
+  note_origin(gpu);
+  std::string why;
+  linear_fitted_ = LinearTimes::covers(profile_, model_, machine_, why);
+  if (linear_fitted_) {
+    linear_times_ = LinearTimes(profile_, model_, machine_, gpus_);
+  } else if (profile_.machine) {
+    fallbacks_.push_back(fmt::format("linear layers: {}; roofline with the profile's efficiencies", why));
+  }
+  attention_fitted_ = AttentionTimes::covers(profile_, model_, machine_, why);
+  if (attention_fitted_) {
+    attention_times_ = AttentionTimes(profile_, model_, machine_, gpus_);
+  } else if (profile_.machine) {
+    fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
+  }
+  if (profile_.fitted.elementwise) elementwise_ = elementwise_kernels(model_, gpus_);
+}
+
+void StepTimer::note_origin(const GpuSpec& gpu) {
+  const std::string& from = profile_.measured_on;
+  if (from.empty() || from == "none") {
     fallbacks_.push_back(
-        fmt::format("profile {} was measured on no machine: its efficiencies are generic or assumed", profile.name));
-  } else if (profile.measured_on != gpu.name) {
+        fmt::format("profile {} was measured on no machine: its efficiencies are generic or assumed", profile_.name));
+  } else if (from != gpu.name) {
+    const bool known = profile_.machine && !profile_.machine->architecture.empty() && !gpu.architecture.empty();
+    const char* kin = !known                                               ? ""
+                      : profile_.machine->architecture == gpu.architecture ? " (same architecture)"
+                                                                           : " (another architecture)";
     fallbacks_.push_back(
-        fmt::format("profile {} was measured on {}, used on {}: efficiencies carried over, peaks from the datasheet",
-                    profile.name, profile.measured_on, gpu.name));
+        fmt::format("profile {} was measured on {}, used on {}{}: efficiencies carried over, peaks from the datasheet",
+                    profile_.name, from, gpu.name, kin));
   }
 }
 
@@ -72,16 +96,64 @@ double StepTimer::all_reduce_s(double bytes) const {
   return 2.0 * (gpus_ - 1.0) * peer_latency_s_ + 2.0 * (gpus_ - 1.0) / gpus_ * bytes / peer_bytes_per_s_;
 }
 
+double StepTimer::attention_flops_s(const AttentionWork& work) const {
+  if (work.query_tokens <= 0) return 0;
+  const double attended = work.pairs / work.query_tokens;
+  return work.pairs * attention_flops_ / gpus_ /
+         (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
+}
+
 void StepTimer::add_attention(const AttentionWork& work, StepTime& time) const {
   if (work.query_tokens <= 0) return;
-  const double attended = work.pairs / work.query_tokens;
   const double bytes_s =
       work.kv_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
-  const double flops_s = work.pairs * attention_flops_ / gpus_ /
-                         (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
-  const Roofline r = roofline(bytes_s, flops_s);
+  const Roofline r = roofline(bytes_s, attention_flops_s(work));
   time.attention_s += profile_.attention_t0_s.value * static_cast<double>(model_.layers) + r.seconds;
   (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+}
+
+void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
+  const double tokens = work.tokens();
+  if (linear_fitted_) {
+    SplitTime t = linear_times_.body(tokens);
+    if (work.logit_tokens > 0) {
+      const SplitTime head = linear_times_.head(work.logit_tokens);
+      t.seconds += head.seconds;
+      t.memory_bound_s += head.memory_bound_s;
+    }
+    time.linear_s = t.seconds;
+    time.hbm_bound_s += t.memory_bound_s;
+    time.compute_bound_s += t.seconds - t.memory_bound_s;
+    if (linear_times_.valid_to() > 0 && tokens > linear_times_.valid_to()) time.within_domain = false;
+    return;
+  }
+  const double weights = model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
+  const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
+  const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
+  const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
+  const Roofline linear = roofline(bytes_s, flops_s);
+  time.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
+  (linear.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += linear.seconds;
+}
+
+double StepTimer::elementwise_s(double tokens) const {
+  double sum = 0;
+  for (const ElementwiseKernel& kernel : elementwise_) {
+    sum += kernel.calls * profile_.fitted.elementwise->seconds(kernel.bytes_per_token * tokens, machine_);
+  }
+  return sum;
+}
+
+double StepTimer::sampler_s(double sequences) const {
+  const std::vector<TimePoint>& points = profile_.tables.sampler;
+  if (points.empty() || sequences <= 0) return 0;
+  if (sequences <= points.front().size) return points.front().seconds;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (sequences > points[i].size) continue;
+    const double share = (sequences - points[i - 1].size) / (points[i].size - points[i - 1].size);
+    return points[i - 1].seconds + share * (points[i].seconds - points[i - 1].seconds);
+  }
+  return points.back().seconds * sequences / points.back().size;
 }
 
 StepTime StepTimer::time(const StepWork& work) const {
@@ -89,21 +161,24 @@ StepTime StepTimer::time(const StepWork& work) const {
   t.overhead_s = work.extra_gpu_s;
   const double tokens = work.tokens();
   if (tokens > 0) {
-    const double weights = model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
-    const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
-    const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
-    const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
-    const Roofline linear = roofline(bytes_s, flops_s);
-    t.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
-    (linear.memory_bound ? t.hbm_bound_s : t.compute_bound_s) += linear.seconds;
-    add_attention(work.decode, t);
-    add_attention(work.verify, t);
-    add_attention(work.prefill, t);
+    add_linear(work, t);
+    if (attention_fitted_) {
+      const SplitTime attention = attention_times_.time(work, attention_flops_s(work.verify));
+      t.attention_s = attention.seconds;
+      t.hbm_bound_s += attention.memory_bound_s;
+      t.compute_bound_s += attention.seconds - attention.memory_bound_s;
+      t.within_domain = t.within_domain && attention_times_.within_domain(work);
+    } else {
+      add_attention(work.decode, t);
+      add_attention(work.verify, t);
+      add_attention(work.prefill, t);
+    }
     if (gpus_ > 1) {
       const double bytes = tokens * static_cast<double>(model_.hidden) * kActivationBytes;
       t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
     }
-    t.overhead_s += profile_.iteration_overhead_s.value;
+    t.overhead_s += profile_.iteration_overhead_s.value + elementwise_s(tokens) +
+                    sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
   }
   t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;
   return t;

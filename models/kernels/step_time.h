@@ -7,29 +7,14 @@
 
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
+#include "models/kernels/attention_times.h"
+#include "models/kernels/elementwise_kernels.h"
+#include "models/kernels/linear_times.h"
 #include "models/kernels/profile.h"
+#include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
 
 namespace kvsim::models {
-
-/// Attention of one kind within a step, summed over its requests. Bytes are the model's (one copy, all layers);
-/// sharding is the timer's business.
-struct AttentionWork {
-  double query_tokens = 0;
-  double kv_bytes = 0;  ///< KV read, in bytes as stored (times the kernel-time factor where it is compressed)
-  double pairs = 0;     ///< sum over query tokens of the KV tokens each attends to
-};
-
-/// One forward pass of the batch.
-struct StepWork {
-  AttentionWork decode;     ///< one query token a request: decoding and drafting
-  AttentionWork verify;     ///< x + 1 query tokens over a full KV
-  AttentionWork prefill;    ///< chunks of prompts
-  double logit_tokens = 0;  ///< positions whose logits are computed (LM head)
-  double extra_gpu_s = 0;   ///< further kernels of this step, for example compression
-
-  [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
-};
 
 /// A step's time and what it was spent on; the parts add up to total_s.
 struct StepTime {
@@ -37,9 +22,10 @@ struct StepTime {
   double linear_s = 0;
   double attention_s = 0;
   double all_reduce_s = 0;
-  double overhead_s = 0;       ///< launch, scheduling, sampling, extra kernels
+  double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
   double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
   double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
+  bool within_domain = true;   ///< false: some size lies beyond what was fitted or measured
 };
 
 class StepTimer {
@@ -48,8 +34,9 @@ class StepTimer {
   StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
             std::int64_t tensor_parallel);
 
-  /// t = t0 + max(bytes / (eta BW), flops / (eta FLOPS)) per operator, summed. All GPUs of the group work alike, so
-  /// this is the time of each. A step without tokens takes extra_gpu_s.
+  /// Operator by operator: measured table, fitted form, or roofline t0 + max(bytes / (eta BW), flops / (eta FLOPS)),
+  /// and their sum. All GPUs of the group work alike, so this is the time of each. A step without tokens takes
+  /// extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const;
 
   /// Which figures were replaced by a fall-back, in words, for reports. Empty when none was.
@@ -61,7 +48,12 @@ class StepTimer {
     bool memory_bound;
   };
   [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
+  void note_origin(const GpuSpec& gpu);
+  void add_linear(const StepWork& work, StepTime& time) const;
   void add_attention(const AttentionWork& work, StepTime& time) const;
+  [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
+  [[nodiscard]] double elementwise_s(double tokens) const;
+  [[nodiscard]] double sampler_s(double sequences) const;
   [[nodiscard]] double all_reduce_s(double bytes) const;
 
   LlmSpec model_;
@@ -80,6 +72,12 @@ class StepTimer {
   double body_flops_ = 0;          // all other linear layers, per token
   double dense_weight_bytes_ = 0;  // read by every pass of a dense model
   double attention_flops_ = 0;
+  Machine machine_;
+  bool linear_fitted_ = false;
+  bool attention_fitted_ = false;
+  LinearTimes linear_times_;
+  AttentionTimes attention_times_;
+  std::vector<ElementwiseKernel> elementwise_;  // empty: the profile has no form for them
   std::vector<std::string> fallbacks_;
 };
 

@@ -149,6 +149,7 @@ class Replica {
 
   std::vector<StepEntry> step_;
   IterationPlan plan_;
+  models::StepWork work_;  ///< of the current iteration; kept for its memory
   models::StepTime step_time_;
   double step_wait_s_ = 0;  // of the step's length, waiting for a reload's last layers
   engine::SimTime step_begin_;

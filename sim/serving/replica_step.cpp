@@ -21,7 +21,8 @@ void Replica::begin_iteration() {
   if (idle_) account_idle();
   plan_iteration();
   admit_waiting();
-  models::StepWork work;
+  models::StepWork& work = work_;
+  work.clear();
   step_.clear();
   batch_decoding(work);
   batch_prefill(work);
@@ -112,6 +113,8 @@ void Replica::add_decode(Request& r, Action action, models::StepWork& work) {
   if (action == Action::verify) {
     const double queries = drafted + 1;
     work.verify.query_tokens += queries;
+    work.verify.requests += 1;
+    work.verify.longest_kv = std::max(work.verify.longest_kv, context + drafted);
     work.verify.kv_bytes += geometry_.full_read(r.context() + r.drafted);
     work.verify.pairs += queries * context + queries * (queries + 1) / 2;
     work.logit_tokens += queries;
@@ -122,12 +125,15 @@ void Replica::add_decode(Request& r, Action action, models::StepWork& work) {
   if (!decode_.reads_compressed) {
     work.decode.kv_bytes += geometry_.full_read(r.context());
     work.decode.pairs += context;
+    work.decode.longest_kv = std::max(work.decode.longest_kv, context);
     return;
   }
   work.decode.kv_bytes +=
       geometry_.compressed_read(r.prompt, r.generated) * config_.decode.compressor.attention_time_factor.value +
       geometry_.full_read(r.drafted);
-  work.decode.pairs += geometry_.attended_compressed(r.prompt, r.generated) + drafted;
+  const double attended = geometry_.attended_compressed(r.prompt, r.generated) + drafted;
+  work.decode.pairs += attended;
+  work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
 }
 
 void Replica::batch_prefill(models::StepWork& work) {
@@ -139,6 +145,8 @@ void Replica::batch_prefill(models::StepWork& work) {
     const auto n = static_cast<double>(tokens);
     const auto before = static_cast<double>(r->prefill_done);
     work.prefill.query_tokens += n;
+    work.prefill.requests += 1;
+    work.chunks.push_back({n, before});
     work.prefill.pairs += n * before + n * (n + 1) / 2;
     work.prefill.kv_bytes += geometry_.full_read(r->prefill_done + tokens);
     if (r->prefill_done + tokens == r->prefill_target) {

@@ -1,0 +1,176 @@
+#include "models/kernels/attention_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace kvsim::models {
+namespace {
+
+template <class Form>
+const Form* of_format(const std::vector<Form>& forms, NumberFormat kv) {
+  for (const Form& form : forms) {
+    if (form.kv == kv) return &form;
+  }
+  return nullptr;
+}
+
+NumberFormat kv_format(const LlmSpec& model) {
+  return model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+}
+
+/// Index i of the interval [axis[i], axis[i + 1]] that holds x, at an end the outermost.
+std::size_t interval(const std::vector<double>& axis, double x) {
+  std::size_t i = 0;
+  while (i + 2 < axis.size() && x > axis[i + 1]) ++i;
+  return i;
+}
+
+}  // namespace
+
+bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
+                            std::string& why) {
+  const NumberFormat kv = kv_format(model);
+  if (profile.fitted.decode_attention.empty() || profile.fitted.prefill_attention.empty()) {
+    why = "the profile has no fitted forms";
+  } else if (model.attention == AttentionKind::mla) {
+    why = "forms cover grouped-query attention";
+  } else if (model.kv_bytes_per_element != 1.0 && model.kv_bytes_per_element != 2.0) {
+    why = "the KV cache is neither bf16 nor fp8";
+  } else if (of_format(profile.fitted.decode_attention, kv) == nullptr ||
+             of_format(profile.fitted.prefill_attention, kv) == nullptr) {
+    why = fmt::format("the profile has no fitted forms for a {} KV cache", kv == NumberFormat::fp8 ? "fp8" : "bf16");
+  } else if (machine.multiprocessors <= 0) {
+    why = "the GPU's multiprocessors are not given";
+  } else {
+    return true;
+  }
+  return false;
+}
+
+AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus)
+    : machine_(machine),
+      measured_(profile.machine->peaks()),
+      layers_(static_cast<double>(model.layers)),
+      kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
+      kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_) {
+  const NumberFormat kv = kv_format(model);
+  shape_ = {static_cast<double>(model.heads) / gpus, static_cast<double>(model.kv_heads) * kv_share_,
+            static_cast<double>(model.head_dim)};
+  decode_ = *of_format(profile.fitted.decode_attention, kv);
+  prefill_ = *of_format(profile.fitted.prefill_attention, kv);
+  if (const TiledForm* mixed = of_format(profile.fitted.mixed_attention, kv)) {
+    mixed_ = *mixed;
+    has_mixed_ = true;
+  }
+  for (const DecodeTable& table : profile.tables.decode_attention) {
+    if (table.kv != kv || table.heads != shape_.heads || table.kv_heads != shape_.kv_heads ||
+        table.head_dim != shape_.head_dim) {
+      continue;
+    }
+    has_grid_ = true;
+    grid_warm_ = table.warm;
+    grid_ = {};
+    for (const double length : table.kv_lengths) grid_.log_kv.push_back(std::log(length));
+    for (const DecodeRow& row : table.rows) {
+      grid_.log_requests.push_back(std::log(row.requests));
+      for (const double s : row.seconds) grid_.log_s.push_back(std::log(s));
+    }
+    grid_.kv_from = table.kv_lengths.front();
+    grid_.kv_to = table.kv_lengths.back();
+    grid_.requests_from = table.rows.front().requests;
+    grid_.requests_to = table.rows.back().requests;
+  }
+}
+
+double AttentionTimes::Grid::at(double requests, double kv) const {
+  const double x = std::log(kv);
+  const double y = std::log(requests);
+  const std::size_t i = interval(log_kv, x);
+  const std::size_t j = interval(log_requests, y);
+  const double along = (x - log_kv[i]) / (log_kv[i + 1] - log_kv[i]);
+  const double across = (y - log_requests[j]) / (log_requests[j + 1] - log_requests[j]);
+  const double* low = &log_s[j * log_kv.size() + i];
+  const double* high = low + log_kv.size();
+  return std::exp((1 - across) * (low[0] + along * (low[1] - low[0])) +
+                  across * (high[0] + along * (high[1] - high[0])));
+}
+
+FormTime AttentionTimes::decode(const AttentionWork& work) const {
+  const double requests = requests_of(work);
+  const double kv_bytes = kv_per_layer(work.kv_bytes);
+  DecodeCall call{requests, shape_.heads, kv_bytes, work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
+                  work.longest_kv};
+  FormTime t = decode_.time(call, machine_, false);
+  if (!has_grid_ || kv_bytes <= 0) return t;
+  // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
+  const double tokens = kv_bytes / requests / kv_bytes_per_token_;
+  const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
+  const double n = std::clamp(requests, grid_.requests_from, grid_.requests_to);
+  const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0};
+  t.seconds *= grid_.at(n, kv) / decode_.time(at, measured_, grid_warm_).seconds;
+  return t;
+}
+
+template <class Each>
+void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
+  if (!work.chunks.empty()) {
+    for (const PrefillChunk& c : work.chunks) each(c);
+  } else if (work.prefill.query_tokens > 0) {
+    const double n = work.prefill.query_tokens;
+    each(PrefillChunk{n, std::max(work.prefill.pairs / n - (n + 1) / 2, 0.0)});
+  }
+}
+
+FormTime AttentionTimes::prefill(const StepWork& work) const {
+  TiledCall call;
+  each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_); });
+  return prefill_.time(call, shape_, machine_);
+}
+
+FormTime AttentionTimes::mixed(const StepWork& work) const {
+  TiledCall call;
+  each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_); });
+  for (const AttentionWork* w : {&work.verify, &work.decode}) {
+    if (w->query_tokens <= 0) continue;
+    const double requests = requests_of(*w);
+    mixed_.add_decodes(call, requests, w->query_tokens / requests, w->pairs / w->query_tokens, w->longest_kv,
+                       kv_per_layer(w->kv_bytes), shape_);
+  }
+  return mixed_.time(call, shape_, machine_);
+}
+
+SplitTime AttentionTimes::time(const StepWork& work, double verify_flops_s) const {
+  SplitTime sum;
+  const auto add = [&](const FormTime& t) {
+    sum.seconds += t.seconds;
+    if (t.memory_bound) sum.memory_bound_s += t.seconds;
+  };
+  if (has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0) {
+    add(mixed(work));
+  } else {
+    if (work.decode.query_tokens > 0) add(decode(work.decode));
+    if (work.verify.query_tokens > 0) {
+      FormTime t = decode(work.verify);
+      const double arithmetic_s = decode_.t0_s * machine_.latency_scale + verify_flops_s / layers_;
+      if (arithmetic_s > t.seconds) t = {arithmetic_s, false};
+      add(t);
+    }
+    if (work.prefill.query_tokens > 0) add(prefill(work));
+  }
+  return {sum.seconds * layers_, sum.memory_bound_s * layers_};
+}
+
+bool AttentionTimes::within_domain(const StepWork& work) const {
+  const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
+  const double streamed = kv_per_layer(work.decode.kv_bytes + work.verify.kv_bytes);
+  if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
+  double longest = 0;
+  each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
+  if (shared) longest = std::max({longest, work.decode.longest_kv, work.verify.longest_kv});
+  const double valid_to = shared ? mixed_.valid_to : prefill_.valid_to;
+  return valid_to <= 0 || longest <= valid_to;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,45 @@
+// What one forward pass of a batch has to do, as a scheduler knows it.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+namespace kvsim::models {
+
+/// Attention of one kind within a step, summed over its requests. Bytes are the model's (one copy, all layers);
+/// sharding is the timer's business.
+struct AttentionWork {
+  double query_tokens = 0;
+  double kv_bytes = 0;    ///< KV read, in bytes as stored (times the kernel-time factor where it is compressed)
+  double pairs = 0;       ///< sum over query tokens of the KV tokens each attends to
+  double requests = 0;    ///< 0: one query token each
+  double longest_kv = 0;  ///< KV tokens of the longest request; 0: all alike
+};
+
+/// A part of a prompt: `tokens` new ones over `before` whose KV is there.
+struct PrefillChunk {
+  double tokens = 0;
+  double before = 0;
+};
+
+/// One forward pass of the batch.
+struct StepWork {
+  AttentionWork decode;              ///< one query token a request: decoding and drafting
+  AttentionWork verify;              ///< x + 1 query tokens over a full KV
+  AttentionWork prefill;             ///< chunks of prompts
+  double logit_tokens = 0;           ///< positions whose logits are computed (LM head)
+  double sampled = 0;                ///< sequences that sample a token; 0: as many as logit_tokens
+  double extra_gpu_s = 0;            ///< further kernels of this step, for example compression
+  std::vector<PrefillChunk> chunks;  ///< the prefill's parts; none: all of it is one chunk
+
+  [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
+  /// Nothing to do; keeps the memory of `chunks`.
+  void clear() {
+    std::vector<PrefillChunk> kept = std::move(chunks);
+    kept.clear();
+    *this = {};
+    chunks = std::move(kept);
+  }
+};
+
+}  // namespace kvsim::models
