@@ -146,6 +146,7 @@ void merge(Measurements& a, const Measurements& b) {
   a.quality += b.quality;
   a.same_output += b.same_output;
   append(a.iteration_s, b.iteration_s);
+  a.extrapolated_iterations += b.extrapolated_iterations;
   a.busy_s += b.busy_s;
   a.hbm_bound_s += b.hbm_bound_s;
   a.compute_bound_s += b.compute_bound_s;
@@ -184,6 +185,12 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
     result.interrupted = result.interrupted || run.interrupted;
   }
   result.fallbacks = runs.front().fallbacks;
+  if (result.measured.extrapolated_iterations > 0) {
+    result.fallbacks.push_back(
+        fmt::format("{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",
+                    result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
+                    scenario.serving.cluster.profile.name));
+  }
   result.refusals = runs.front().refusals;
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;

@@ -77,7 +77,8 @@ ObjectSchema<DecodeForm> decode_schema() {
   return s;
 }
 
-ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description) {
+/// `joined`: decoding requests share the launch, so the keys that concern them are there.
+ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, bool joined) {
   using F = TiledForm;
   ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
@@ -93,10 +94,12 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description) 
   s.optional(
       "io_efficiency", &F::io_efficiency, number().positive(),
       "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
-  s.optional("empty_tile", &F::empty_tile_s, fixed_time(), "an empty tile of a decoding request beside a long chunk");
-  s.optional("decode_overhead_tokens", &F::decode_overhead_tokens, number(),
-             "added to overhead_tokens for a decoding request's tile; may be negative");
-  s.object("stream", &F::stream, stream_schema(), Presence::optional, "KV of decoding requests in the launch");
+  if (joined) {
+    s.optional("empty_tile", &F::empty_tile_s, fixed_time(), "an empty tile of a decoding request beside a long chunk");
+    s.optional("decode_overhead_tokens", &F::decode_overhead_tokens, number(),
+               "added to overhead_tokens for a decoding request's tile; may be negative");
+    s.object("stream", &F::stream, stream_schema(), Presence::optional, "KV of decoding requests in the launch");
+  }
   s.optional("valid_to", &F::valid_to, number().non_negative(), "longest KV that was fitted, tokens");
   add_source_fields(s, &F::source, Presence::optional);
   s.check([](const F& f, const Reporter& report) {
@@ -135,10 +138,10 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
   s.list("linear", &F::linear, linear_schema(), Presence::optional, "dense linear layers, one per weight format");
   s.list("decode_attention", &F::decode_attention, decode_schema(), Presence::optional, "one per KV format");
   s.list("prefill_attention", &F::prefill_attention,
-         tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own."),
+         tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own.", false),
          Presence::optional, "one per KV format");
   s.list("mixed_attention", &F::mixed_attention,
-         tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests."),
+         tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.", true),
          Presence::optional, "one per KV format; none: kinds of attention are launched apart");
   s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
   s.check([](const F& f, const Reporter& report) {

@@ -62,6 +62,8 @@ struct Measurements {
   double same_output = 0;  ///< sum over completed requests of the probability exp(-KL) of the full-KV output
 
   engine::Sample iteration_s;
+  std::int64_t extrapolated_iterations =
+      0;  ///< of these, with a size beyond what the profile's kernels were measured at
   double busy_s = 0, hbm_bound_s = 0, compute_bound_s = 0, link_bound_s = 0, idle_s = 0;
   double capacity_s = 0;                     ///< measured time, times the number of replicas
   std::int64_t hbm_peak_bytes = 0;           ///< of one replica: weights and KV that is there

@@ -168,7 +168,10 @@ void Replica::end_iteration() {
   note_memory();
   account_step(step_begin_, now);
   trace_step(step_begin_, now);
-  if (measuring()) env_.measured.iteration_s.add(length);
+  if (measuring()) {
+    env_.measured.iteration_s.add(length);
+    env_.measured.extrapolated_iterations += step_time_.within_domain ? 0 : 1;
+  }
   if (step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;

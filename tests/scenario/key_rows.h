@@ -30,9 +30,13 @@ struct KeyRow {
 std::vector<KeyRow> model_rows();     ///< model
 std::vector<KeyRow> cluster_rows();   ///< cluster, without the profile
 std::vector<KeyRow> profile_rows();   ///< cluster.gpu.profile
+std::vector<KeyRow> kernel_rows();    ///< cluster.gpu.profile: fitted forms and tables
 std::vector<KeyRow> workload_rows();  ///< workload, prefill and what a scenario says of itself
 std::vector<KeyRow> decode_rows();    ///< decode
 std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
+
+/// The assignment of a profile with fitted forms, as measured on an H100.
+std::string fitted_profile();
 
 std::vector<KeyRow> key_rows();  ///< all of them
 

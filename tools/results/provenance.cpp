@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/kernels/used_figures.h"
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
 
@@ -56,17 +57,6 @@ const models::AllReduceTable* table_for(const models::KernelProfile& p, std::int
   return gpus > 1 && it != p.all_reduce.end() ? &*it : nullptr;
 }
 
-void add_profile(Collector& out, const models::KernelProfile& p, std::int64_t tensor_parallel) {
-  out.add("profile.linear.t0", Dimension::time, p.linear_t0_s);
-  out.add("profile.linear.bandwidth_efficiency", Dimension::number, p.linear_bandwidth_efficiency);
-  out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
-  out.add("profile.attention.t0", Dimension::time, p.attention_t0_s);
-  out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
-  out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
-  if (const auto* table = table_for(p, tensor_parallel)) out.add("profile.all_reduce", "table", table->source);
-  out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
-}
-
 void add_compressor(Collector& out, const models::CompressorSpec& c, bool verifies) {
   out.add("compressor.attention_time_factor", Dimension::number, c.attention_time_factor);
   out.add("compressor.compress", Dimension::bandwidth, c.compress_bytes_per_s);
@@ -89,7 +79,8 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   Collector out;
   out.add("model", c.model.name, c.model.source);
   add_gpu(out, c);
-  add_profile(out, c.cluster.profile, c.cluster.tensor_parallel);
+  const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.tensor_parallel);
+  for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
   if (c.prefill == serving::PrefillKind::stored || decode.verifies) add_link(out, "host_link", c.cluster.host_link);
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);

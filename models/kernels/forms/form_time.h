@@ -26,6 +26,8 @@ struct CachedStream {
 
   /// Share of the reads of a working set of `bytes` that go to HBM, 0 to 1; 1 when nothing is known of the cache.
   [[nodiscard]] double miss_share(double bytes, const Machine& machine) const;
+  /// Seconds to read a working set of `bytes` again, a part of it from L2.
+  [[nodiscard]] double reread(double bytes, const Machine& machine) const { return seconds(bytes, machine, false); }
   /// Seconds to read `bytes` that were read shortly before; cold: as if they never had been.
   [[nodiscard]] double seconds(double bytes, const Machine& machine, bool cold) const;
 };

@@ -62,9 +62,9 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
   if (call.stream_bytes > 0) {
     const double group = shape.heads / shape.kv_heads;
     const double passes = std::ceil(std::max(group * call.decodes / machine.multiprocessors, 1.0));
-    const double per_head = call.stream_bytes / shape.kv_heads;
-    const double reads = 1 + stream.miss_share(per_head, machine) * (std::min(passes, group) - 1);
-    stream_s = reads * stream.seconds(call.stream_bytes, machine, true);
+    // Read once from HBM, and again by the heads of later waves, from L2 where one KV head of all requests fits.
+    const double again = (std::min(passes, group) - 1) * stream.reread(call.stream_bytes / shape.kv_heads, machine);
+    stream_s = stream.seconds(call.stream_bytes, machine, true) + again * shape.kv_heads;
   }
   const double io_s = call.chunk_bytes / (io_efficiency * machine.memory_bytes_per_s);
   const double empty_s = call.decodes * shape.heads * (call.widest_tiles - 1) * empty_tile_s;

@@ -1,0 +1,94 @@
+#include "models/kernels/used_figures.h"
+
+#include <fmt/format.h>
+
+#include "models/kernels/attention_times.h"
+#include "models/kernels/linear_times.h"
+#include "models/schema/units.h"
+
+namespace kvsim::models {
+namespace {
+
+using schema::Dimension;
+
+class Figures {
+ public:
+  void add(std::string name, std::string value, const schema::Source& source) {
+    list_.push_back({std::move(name), std::move(value), source});
+  }
+  void add(std::string name, Dimension dimension, const Sourced<double>& figure) {
+    add(std::move(name), schema::format_real(dimension, figure.value), figure.source);
+  }
+  [[nodiscard]] std::vector<UsedFigure> take() { return std::move(list_); }
+
+ private:
+  std::vector<UsedFigure> list_;
+};
+
+void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model, double gpus) {
+  std::string why;
+  const Machine machine = Machine::of(gpu);
+  if (!LinearTimes::covers(p, model, machine, why)) {
+    out.add("profile.linear.t0", Dimension::time, p.linear_t0_s);
+    out.add("profile.linear.bandwidth_efficiency", Dimension::number, p.linear_bandwidth_efficiency);
+    out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
+    return;
+  }
+  const NumberFormat format = model.weight_bytes_per_parameter <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+  for (const LinearForm& f : p.fitted.linear) {
+    if (f.weights == format) out.add("profile.fitted.linear", "form", f.source);
+  }
+  std::vector<LinearShape> shapes = body_shapes(model, gpus);
+  shapes.push_back(head_shape(model, gpus));
+  for (const LinearTable& t : p.tables.linear) {
+    for (const LinearShape& s : shapes) {
+      if (t.weights != format || t.n != s.n || t.k != s.k) continue;
+      out.add(fmt::format("profile.tables.linear {:.0f} x {:.0f}", t.n, t.k), "table", t.source);
+      break;
+    }
+  }
+}
+
+void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model, double gpus) {
+  std::string why;
+  const bool fitted = AttentionTimes::covers(p, model, Machine::of(gpu), why);
+  if (!fitted) {
+    out.add("profile.attention.t0", Dimension::time, p.attention_t0_s);
+    out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
+  }
+  out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
+  if (!fitted) return;
+  const NumberFormat kv = model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+  for (const DecodeForm& f : p.fitted.decode_attention) {
+    if (f.kv == kv) out.add("profile.fitted.decode_attention", "form", f.source);
+  }
+  for (const TiledForm& f : p.fitted.prefill_attention) {
+    if (f.kv == kv) out.add("profile.fitted.prefill_attention", "form", f.source);
+  }
+  for (const TiledForm& f : p.fitted.mixed_attention) {
+    if (f.kv == kv) out.add("profile.fitted.mixed_attention", "form", f.source);
+  }
+  const auto heads = static_cast<double>(model.heads) / gpus;
+  for (const DecodeTable& t : p.tables.decode_attention) {
+    if (t.kv == kv && t.heads == heads) out.add("profile.tables.decode_attention", "table", t.source);
+  }
+}
+
+}  // namespace
+
+std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model,
+                                     std::int64_t tensor_parallel) {
+  Figures out;
+  const auto gpus = static_cast<double>(tensor_parallel);
+  add_linear(out, gpu, p, model, gpus);
+  add_attention(out, gpu, p, model, gpus);
+  if (p.fitted.elementwise) out.add("profile.fitted.elementwise", "form", p.fitted.elementwise->source);
+  if (!p.tables.sampler.empty()) out.add("profile.tables.sampler", "table", p.tables.sampler_source);
+  for (const AllReduceTable& t : p.all_reduce) {
+    if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add("profile.all_reduce", "table", t.source);
+  }
+  out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
+  return out.take();
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,248 @@
+// Keys of fitted kernel forms and measured tables. Every row gives a whole profile, in which one value differs.
+#include <fmt/format.h>
+
+#include "tests/scenario/key_rows.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+const std::string kProfile = "cluster.gpu.profile";
+
+/// Key paths below the profile (lists without brackets) and the value that stands there unless a row changes it.
+struct Leaf {
+  const char* key;
+  const char* value;
+};
+
+constexpr Leaf kMachine[] = {
+    {"memory_bandwidth", "3350 GB/s"}, {"bf16_peak", "989 TFLOP/s"}, {"fp8_peak", "1979 TFLOP/s"},
+    {"multiprocessors", "132"},        {"l2_cache", "50 MiB"},       {"architecture", "hopper"}};
+constexpr Leaf kStream[] = {
+    {"bandwidth_efficiency", "0.9"}, {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}};
+constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
+constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
+                            {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
+                            {"blend_power", "4"},       {"valid_to", "4096"},     {"source", "measurement"},
+                            {"reference", "one"}};
+constexpr Leaf kDecode[] = {{"kv", "bf16"},       {"t0", "13 us"},           {"per_doubling", "1 us"},
+                            {"per_head", "2 ns"}, {"cold", "1 us"},          {"uneven_share", "0.05"},
+                            {"valid_to", "4e9"},  {"source", "measurement"}, {"reference", "one"}};
+constexpr Leaf kPrefill[] = {{"kv", "bf16"},
+                             {"tile_rows", "128"},
+                             {"t0", "10 us"},
+                             {"efficiency", "0.6"},
+                             {"overhead_tokens", "100"},
+                             {"longest_factor", "1"},
+                             {"wave_quantisation", "0.5"},
+                             {"blend_power", "4"},
+                             {"io_efficiency", "0.8"},
+                             {"valid_to", "16384"},
+                             {"source", "measurement"},
+                             {"reference", "one"}};
+constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
+constexpr Leaf kElementwise[] = {{"t0", "2 us"}, {"source", "measurement"}, {"reference", "one"}};
+constexpr Leaf kLinearTable[] = {
+    {"weights", "bf16"}, {"n", "6144"}, {"k", "4096"}, {"source", "measurement"}, {"reference", "one"}};
+constexpr Leaf kDecodeTable[] = {{"kv", "bf16"},    {"heads", "32"},           {"kv_heads", "8"},   {"head_dim", "128"},
+                                 {"warm", "false"}, {"source", "measurement"}, {"reference", "one"}};
+
+/// Writes profiles in which the value at `key` is `value`.
+class Writer {
+ public:
+  Writer(std::string key, std::string value) : key_(std::move(key)), value_(std::move(value)) {}
+
+  [[nodiscard]] std::string fitted(bool mixed) const {
+    std::string forms = "linear: [" + linear() + "], decode_attention: [" +
+                        with_stream("fitted.decode_attention", kDecode) + "], prefill_attention: [{" +
+                        leaves("fitted.prefill_attention", kPrefill) +
+                        "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
+    if (mixed) {
+      const std::string at = "fitted.mixed_attention";
+      forms += ", mixed_attention: [{" + leaves(at, kPrefill) + ", " + leaves(at, kJoined) + ", stream: {" +
+               leaves(at + ".stream", kStream) + "}}]";
+    }
+    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}";
+  }
+
+  [[nodiscard]] std::string tables() const {
+    const std::string point = "tables.linear.points";
+    const std::string rows = "tables.decode_attention.rows";
+    const std::string lengths = "tables.decode_attention.kv_lengths";
+    return "tables: {linear: [{" + leaves("tables.linear", kLinearTable) +
+           ", points: [{size: 1, seconds: 30 us}, {size: " + leaf(point + ".size", "512") +
+           ", seconds: " + leaf(point + ".seconds", "80 us") + "}]}], decode_attention: [{" +
+           leaves("tables.decode_attention", kDecodeTable) + ", kv_lengths: [1000, " + leaf(lengths, "32000") +
+           "], rows: [{requests: 1, seconds: [30 us, 60 us]}, {requests: " + leaf(rows + ".requests", "32") +
+           ", seconds: [60 us, " + leaf(rows + ".seconds", "1.5 ms") +
+           "]}]}], sampler: [{size: 1, seconds: 20 us}, {size: " + leaf("tables.sampler.size", "64") +
+           ", seconds: " + leaf("tables.sampler.seconds", "60 us") +
+           "}], sampler_source: " + leaf("tables.sampler_source", "measurement") +
+           ", sampler_reference: " + leaf("tables.sampler_reference", "one") + "}";
+  }
+
+ private:
+  [[nodiscard]] std::string leaf(const std::string& key, const std::string& value) const {
+    return key == key_ ? value_ : value;
+  }
+  template <std::size_t N>
+  [[nodiscard]] std::string leaves(const std::string& at, const Leaf (&table)[N]) const {
+    std::string out;
+    for (const Leaf& l : table) {
+      if (!out.empty()) out += ", ";
+      out += std::string(l.key) + ": " + leaf(at + "." + l.key, l.value);
+    }
+    return out;
+  }
+  template <std::size_t N>
+  [[nodiscard]] std::string with_stream(const std::string& at, const Leaf (&table)[N]) const {
+    return "{" + leaves(at, table) + ", stream: {" + leaves(at + ".stream", kStream) + "}}";
+  }
+  [[nodiscard]] std::string linear() const {
+    return "{" + leaves("fitted.linear", kLinear) + ", tiles: [{" + leaves("fitted.linear.tiles", kTile) + "}]}";
+  }
+
+  std::string key_;
+  std::string value_;
+};
+
+struct Fixture {
+  bool mixed = false;   ///< one launch for chunks and decoding requests
+  bool tables = false;  ///< measured tables beside the forms
+  Sets base = {};
+};
+
+/// A row for the key at `path` (as the schema writes it, below the profile).
+KeyRow row(const std::string& path, const std::string& a, const std::string& b, const Fixture& fixture = {},
+           Effect effect = Effect::measured) {
+  std::string plain = path;
+  for (auto at = plain.find("[]"); at != std::string::npos; at = plain.find("[]")) plain.erase(at, 2);
+  const auto assignment = [&](const std::string& value) {
+    const Writer w(plain, value);
+    return kProfile + "={base: datasheet-generic, name: fitted, measured_on: h100-sxm, " + w.fitted(fixture.mixed) +
+           (fixture.tables ? ", " + w.tables() : "") + "}";
+  };
+  return {kProfile + "." + path, fixture.base, assignment(a), assignment(b), effect};
+}
+
+void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
+  rows.push_back(row(at + "kv", "bf16", "fp8", f));
+  rows.push_back(row(at + "tile_rows", "128", "64", f));
+  rows.push_back(row(at + "t0", "10 us", "30 us", f));
+  rows.push_back(row(at + "efficiency", "0.6", "0.3", f));
+  rows.push_back(row(at + "overhead_tokens", "100", "400", f));
+  rows.push_back(row(at + "longest_factor", "1", "40", f));
+  rows.push_back(row(at + "wave_quantisation", "0", "1", f));
+  rows.push_back(row(at + "blend_power", "1", "4", f));
+  rows.push_back(row(at + "io_efficiency", "0.8", "0.1", f));
+  rows.push_back(row(at + "valid_to", "64", "1000000", f, Effect::reported));
+  rows.push_back(row(at + "source", "measurement", "publication", f, Effect::reported));
+  rows.push_back(row(at + "reference", "one", "two", f, Effect::reported));
+}
+
+void add_stream(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
+  rows.push_back(row(at + "stream.bandwidth_efficiency", "0.9", "0.5", f));
+  rows.push_back(row(at + "stream.l2_efficiency", "2", "4", f));
+  rows.push_back(row(at + "stream.l2_share", "0.8", "0.01", f));
+  rows.push_back(row(at + "stream.l2_width", "0.4", "2", f));
+}
+
+}  // namespace
+
+std::string fitted_profile() {
+  return row("fitted.linear[].t0", "4 us", "4 us").a;
+}
+
+std::vector<KeyRow> kernel_rows() {
+  const Fixture prefilling{.base = recomputed()};
+  const Fixture mixed{.mixed = true,
+                      .base = recomputed({"workload.closed={concurrency: 40}", "cluster.gpu.type.multiprocessors=20"})};
+  const Fixture tables{.tables = true};
+  // Tables measured on another machine are scaled by what the forms say of both.
+  const Fixture other{.tables = true, .base = {"cluster.gpu.type=h200"}};
+  std::vector<KeyRow> rows = {
+      row("machine.memory_bandwidth", "3350 GB/s", "4000 GB/s", other),
+      row("machine.bf16_peak", "989 TFLOP/s", "700 TFLOP/s",
+          {.tables = true, .base = recomputed({"cluster.gpu.type=h200"})}),
+      row("machine.multiprocessors", "132", "64", other),
+      row("machine.architecture", "hopper", "ampere", other, Effect::reported),
+      row("fitted.linear[].weights", "bf16", "fp8"),
+      row("fitted.linear[].t0", "4 us", "9 us"),
+      row("fitted.linear[].bandwidth_efficiency", "0.9", "0.6"),
+      row("fitted.linear[].extra_input_bytes", "0", "20"),
+      row("fitted.linear[].tile_overhead_k", "0", "9000", prefilling),
+      row("fitted.linear[].wave_quantisation", "0", "1", prefilling),
+      row("fitted.linear[].blend_power", "1", "4"),
+      row("fitted.linear[].tiles[].rows", "128", "256", prefilling),
+      row("fitted.linear[].tiles[].columns", "128", "512", prefilling),
+      row("fitted.linear[].tiles[].efficiency", "0.7", "0.3", prefilling),
+      row("fitted.linear[].valid_to", "8", "4096", {}, Effect::reported),
+      row("fitted.linear[].source", "measurement", "publication", {}, Effect::reported),
+      row("fitted.linear[].reference", "one", "two", {}, Effect::reported),
+      row("fitted.decode_attention[].kv", "bf16", "fp8"),
+      row("fitted.decode_attention[].t0", "13 us", "40 us"),
+      row("fitted.decode_attention[].per_doubling", "1 us", "9 us"),
+      row("fitted.decode_attention[].per_head", "2 ns", "90 ns"),
+      row("fitted.decode_attention[].cold", "1 us", "20 us"),
+      row("fitted.decode_attention[].uneven_share", "0", "1",
+          {.base = {"workload.output={distribution: exponential, mean: 2000 tokens}"}}),
+      row("fitted.decode_attention[].valid_to", "1e6", "4e9", {}, Effect::reported),
+      row("fitted.decode_attention[].source", "measurement", "publication", {}, Effect::reported),
+      row("fitted.decode_attention[].reference", "one", "two", {}, Effect::reported),
+      row("fitted.elementwise.t0", "2 us", "9 us"),
+      row("fitted.elementwise.source", "measurement", "publication", {}, Effect::reported),
+      row("fitted.elementwise.reference", "one", "two", {}, Effect::reported),
+      row("fitted.mixed_attention[].empty_tile", "2 ns", "90 ns", mixed),
+      row("fitted.mixed_attention[].decode_overhead_tokens", "-90", "300", mixed),
+      row("tables.linear[].weights", "bf16", "fp8", tables, Effect::refused),
+      row("tables.linear[].n", "6144", "6145", tables),
+      row("tables.linear[].k", "4096", "4097", tables),
+      row("tables.linear[].points[].size", "512", "64", tables),
+      row("tables.linear[].points[].seconds", "80 us", "400 us", tables),
+      row("tables.linear[].source", "measurement", "publication", tables, Effect::reported),
+      row("tables.linear[].reference", "one", "two", tables, Effect::reported),
+      row("tables.decode_attention[].kv", "bf16", "fp8", tables, Effect::refused),
+      row("tables.decode_attention[].heads", "32", "16", tables),
+      row("tables.decode_attention[].kv_heads", "8", "4", tables),
+      row("tables.decode_attention[].head_dim", "128", "64", tables),
+      row("tables.decode_attention[].warm", "false", "true", tables),
+      row("tables.decode_attention[].kv_lengths[]", "32000", "20000", tables),
+      row("tables.decode_attention[].rows[].requests", "32", "16", tables),
+      row("tables.decode_attention[].rows[].seconds[]", "1.5 ms", "3 ms", tables),
+      row("tables.decode_attention[].source", "measurement", "publication", tables, Effect::reported),
+      row("tables.decode_attention[].reference", "one", "two", tables, Effect::reported),
+      row("tables.sampler[].size", "64", "16", tables),
+      row("tables.sampler[].seconds", "60 us", "600 us", tables),
+      row("tables.sampler_source", "measurement", "publication", tables, Effect::reported),
+      row("tables.sampler_reference", "one", "two", tables, Effect::reported),
+  };
+  // What L2 does to KV counts where a table was measured warm; its machine's L2 decides there too.
+  Fixture warm = tables;
+  const auto warm_row = [&](const std::string& path, const std::string& a, const std::string& b) {
+    KeyRow r = row(path, a, b, warm);
+    for (std::string* value : {&r.a, &r.b}) value->replace(value->find("warm: false"), 11, "warm: true");
+    rows.push_back(r);
+  };
+  warm_row("machine.l2_cache", "50 MiB", "500 MiB");
+  warm_row("fitted.decode_attention[].stream.l2_efficiency", "2", "4");
+  warm_row("fitted.decode_attention[].stream.l2_share", "0.8", "40");
+  warm_row("fitted.decode_attention[].stream.l2_width", "0.4", "2");
+  rows.push_back(row("fitted.decode_attention[].stream.bandwidth_efficiency", "0.9", "0.5"));
+  KeyRow fp8 = row("machine.fp8_peak", "1979 TFLOP/s", "1 TFLOP/s",
+                   {.tables = true, .base = {"cluster.gpu.type=h200", "model.weight_bytes_per_parameter=1"}});
+  for (std::string* value : {&fp8.a, &fp8.b}) {
+    for (auto at = value->find("weights: bf16"); at != std::string::npos; at = value->find("weights: bf16")) {
+      value->replace(at, 13, "weights: fp8");
+    }
+  }
+  fp8.effect = Effect::refused;  // the table's times beat so slow a machine
+  rows.push_back(fp8);
+  add_stream(rows, "fitted.elementwise.", prefilling);
+  add_stream(rows, "fitted.mixed_attention[].", mixed);
+  add_tiled(rows, "fitted.prefill_attention[].", prefilling);
+  add_tiled(rows, "fitted.mixed_attention[].", mixed);
+  return rows;
+}
+
+}  // namespace kvsim::testing
