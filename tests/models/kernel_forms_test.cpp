@@ -1,0 +1,208 @@
+// Fitted forms by hand, on a machine of 100 B/s, 1000 FLOP/s and 10 multiprocessors.
+#include <gtest/gtest.h>
+
+#include "models/kernels/forms/decode_form.h"
+#include "models/kernels/forms/linear_form.h"
+#include "models/kernels/forms/tiled_form.h"
+
+namespace kvsim::models {
+namespace {
+
+constexpr double kSharp = 64;  // a blend that is a maximum for all but equal times
+
+Machine small_machine() {
+  Machine m;
+  m.memory_bytes_per_s = 100;
+  m.bf16_flops_per_s = 1000;
+  m.fp8_flops_per_s = 2000;
+  m.l2_bytes = 1000;
+  m.multiprocessors = 10;
+  return m;
+}
+
+LinearForm one_tile(double rows, double columns) {
+  LinearForm f;
+  f.blend_power = kSharp;
+  f.tiles = {{rows, columns, 1}};
+  return f;
+}
+
+TEST(Blend, IsTheSumForOneAndTheMaximumForLargePowers) {
+  EXPECT_DOUBLE_EQ(blend(3, 4, 1), 7);
+  EXPECT_DOUBLE_EQ(blend(3, 4, 2), 5);
+  EXPECT_NEAR(blend(3, 4, kSharp), 4, 1e-6);
+  EXPECT_DOUBLE_EQ(blend(0, 4, 2), 4);
+  EXPECT_DOUBLE_EQ(blend(0, 0, 2), 0);
+}
+
+TEST(LinearForm, FewTokensStreamWeightsInputsAndOutputs) {
+  // (8 x 4 weights + 1 x 4 inputs) of 2 B and 1 x 8 outputs of 2 B: 88 B; arithmetic is 64 FLOPs.
+  const FormTime t = one_tile(1, 8).time(1, 8, 4, small_machine());
+  EXPECT_NEAR(t.seconds, 0.88, 1e-9);
+  EXPECT_TRUE(t.memory_bound);
+}
+
+TEST(LinearForm, OneTileMoreThanMultiprocessorsTakesASecondWave) {
+  // A tile of 1 x 1 over k = 1000 is 2000 FLOPs on a tenth of 1000 FLOP/s: 20 s; bytes take far less with m = 1.
+  LinearForm f = one_tile(1, 1);
+  f.bandwidth_efficiency = 1000;  // out of the way
+  f.wave_quantisation = 1;
+  Machine machine = small_machine();
+  EXPECT_NEAR(f.time(10, 1, 1000, machine).seconds, 20, 1);  // ten tiles, ten multiprocessors; no gain from splitting k
+  const double two_waves = f.time(11, 1, 1000, machine).seconds;
+  EXPECT_GT(two_waves, 22);  // 11 tiles: a second wave, shortened by splitting k
+  f.wave_quantisation = 0;
+  EXPECT_NEAR(f.time(11, 1, 1000, machine).seconds, 22, 0.1);
+}
+
+TEST(LinearForm, TakesTheBestOfItsTiles) {
+  LinearForm f = one_tile(100, 100);
+  const double large = f.time(1, 10, 1000, small_machine()).seconds;
+  f.tiles.push_back({1, 1, 1});
+  EXPECT_LT(f.time(1, 10, 1000, small_machine()).seconds, large);
+}
+
+TEST(LinearForm, Fp8HalvesTheBytesAndDoublesTheRate) {
+  LinearForm f = one_tile(1, 1);
+  f.weights = NumberFormat::fp8;
+  // (100 x 100 + 100) of 1 B and 100 x 2 B.
+  EXPECT_NEAR(f.time(1, 100, 100, small_machine()).seconds, 103, 0.1);
+  f.extra_input_bytes = 3;
+  EXPECT_NEAR(f.time(1, 100, 100, small_machine()).seconds, 106, 0.1);
+}
+
+TEST(LinearForm, FixedTimesScaleByTheRatioOfBandwidths) {
+  GpuSpec gpu;
+  gpu.memory_bytes_per_s.value = 200;
+  EXPECT_DOUBLE_EQ(Machine::of(gpu, 100).latency_scale, 0.5);
+  EXPECT_DOUBLE_EQ(Machine::of(gpu).latency_scale, 1);
+  LinearForm f = one_tile(1, 8);
+  f.t0_s = 10;
+  Machine machine = small_machine();
+  const double before = f.time(1, 8, 4, machine).seconds;
+  machine.latency_scale = 0.5;
+  EXPECT_NEAR(before - f.time(1, 8, 4, machine).seconds, 5, 1e-9);
+}
+
+TEST(CachedStream, HalfOfTheReadsHitAtTheGivenShareOfL2) {
+  CachedStream s{.bandwidth_efficiency = 0.5, .l2_efficiency = 2, .l2_share = 0.8, .l2_width = 0.1};
+  const Machine m = small_machine();
+  EXPECT_NEAR(s.miss_share(800, m), 0.5, 1e-12);
+  EXPECT_LT(s.miss_share(400, m), 0.01);
+  EXPECT_GT(s.miss_share(1600, m), 0.99);
+  EXPECT_NEAR(s.seconds(800, m, false), 0.5 * 800 / 50 + 0.5 * 800 / 200, 1e-9);
+  EXPECT_NEAR(s.seconds(800, m, true), 16, 1e-12);
+  s.l2_efficiency = 0;
+  EXPECT_NEAR(s.seconds(100, m, false), 2, 1e-12);
+}
+
+TEST(DecodeForm, AddsItsTermsAndKeepsServingStepsCold) {
+  DecodeForm f;
+  f.t0_s = 1;
+  f.per_doubling_s = 2;
+  f.per_head_s = 0.5;
+  f.cold_s = 3;
+  f.stream = {.bandwidth_efficiency = 1, .l2_efficiency = 4, .l2_share = 1, .l2_width = 0.05};
+  const DecodeCall call{2, 3, 100, 1024, 0};
+  // 1 + 2 log2(2) + 0.5 x 6; cold: 3 + 100/100; warm: 100/400.
+  EXPECT_NEAR(f.time(call, small_machine(), false).seconds, 6 + 4, 1e-9);
+  EXPECT_NEAR(f.time(call, small_machine(), true).seconds, 6 + 0.25, 1e-6);
+}
+
+TEST(DecodeForm, UnevenLengthsCostAShareOfTheLongest) {
+  DecodeForm f;
+  f.uneven_share = 0.1;
+  const DecodeCall even{4, 1, 400, 100, 100};
+  DecodeCall uneven = even;
+  uneven.longest_kv = 300;  // all as long as that: 8 s more
+  EXPECT_NEAR(f.time(even, small_machine(), false).seconds, 4, 1e-12);
+  EXPECT_NEAR(f.time(uneven, small_machine(), false).seconds, 4.8, 1e-12);
+}
+
+TiledForm plain_tiles(double rows) {
+  TiledForm f;
+  f.tile_rows = rows;
+  f.blend_power = kSharp;
+  f.io_efficiency = 1e9;
+  f.stream.bandwidth_efficiency = 1;
+  return f;
+}
+
+// One head of width 1: a tile of 5 rows is 20 FLOPs per KV token, 0.2 s on one of ten multiprocessors.
+constexpr HeadShape kOneHead{1, 1, 1};
+
+TEST(TiledForm, AChunkWalksThroughWhatIsThereAndHalfOfItself) {
+  const TiledForm f = plain_tiles(5);
+  TiledCall call;
+  f.add_chunk(call, 100, 1000, kOneHead);
+  EXPECT_DOUBLE_EQ(call.chunks.tiles, 20);
+  EXPECT_DOUBLE_EQ(call.chunks.tokens, 20 * (1000 + 52.5));
+  // Balanced: 20 tiles over ten multiprocessors, 1052.5 tokens each; the longest tile alone takes 1100 x 0.2 = 220 s.
+  EXPECT_NEAR(f.time(call, kOneHead, small_machine()).seconds, 0.2 * 2 * 1052.5, 0.1);
+  EXPECT_FALSE(f.time(call, kOneHead, small_machine()).memory_bound);
+}
+
+TEST(TiledForm, WholeWavesLeaveMultiprocessorsIdle) {
+  TiledForm f = plain_tiles(5);
+  TiledCall call;
+  f.add_chunk(call, 55, 100'000, kOneHead);  // 11 tiles
+  const double balanced = f.time(call, kOneHead, small_machine()).seconds;
+  f.wave_quantisation = 1;
+  const double waves = f.time(call, kOneHead, small_machine()).seconds;
+  EXPECT_NEAR(waves / balanced, 2 / 1.1, 0.01);
+}
+
+TEST(TiledForm, ShortRequestsFillIdleMultiprocessors) {
+  TiledForm f = plain_tiles(5);
+  f.wave_quantisation = 1;
+  TiledCall alone;
+  f.add_chunk(alone, 5, 10'000, kOneHead);
+  TiledCall both = alone;
+  f.add_decodes(both, 9, 1, 100, 100, 0, kOneHead);
+  EXPECT_NEAR(f.time(alone, kOneHead, small_machine()).seconds, f.time(both, kOneHead, small_machine()).seconds, 1e-6);
+}
+
+TEST(TiledForm, MoreOfAnythingNeverTakesLess) {
+  TiledForm f = plain_tiles(64);
+  f.wave_quantisation = 1;
+  f.empty_tile_s = 1e-3;
+  f.stream = {.bandwidth_efficiency = 0.8, .l2_efficiency = 3, .l2_share = 0.8, .l2_width = 0.3};
+  const HeadShape shape{32, 8, 128};
+  const auto seconds = [&](double chunk, double before, double requests, double kv) {
+    TiledCall call;
+    if (chunk > 0) f.add_chunk(call, chunk, before, shape);
+    f.add_decodes(call, requests, 1, kv, kv, requests * kv * 4096, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  for (const double chunk : {0.0, 1.0, 64.0, 200.0, 2000.0}) {
+    for (const double requests : {0.0, 1.0, 7.0, 64.0, 300.0}) {
+      for (const double kv : {16.0, 500.0, 9000.0}) {
+        if (chunk + requests == 0) continue;
+        const double t = seconds(chunk, 100, requests, kv);
+        EXPECT_GE(seconds(chunk + 64, 100, requests, kv), t);
+        EXPECT_GE(seconds(chunk, 200, requests, kv), t);
+        EXPECT_GE(seconds(chunk, 100, requests + 1, kv), t) << chunk << " " << requests << " " << kv;
+        EXPECT_GE(seconds(chunk, 100, requests, kv * 1.1), t);
+      }
+    }
+  }
+}
+
+TEST(TiledForm, HeadsOfAGroupThatRunApartReadTheKvAgain) {
+  TiledForm f = plain_tiles(64);
+  f.efficiency = 1e12;  // only memory counts
+  f.stream = {.bandwidth_efficiency = 1, .l2_efficiency = 10, .l2_share = 1, .l2_width = 0.01};
+  const HeadShape shape{4, 1, 1};
+  const auto seconds = [&](double requests, double kv_bytes) {
+    TiledCall call;
+    f.add_decodes(call, requests, 1, 10, 10, kv_bytes, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  EXPECT_NEAR(seconds(2, 500), 5, 1e-6);           // eight tiles run at once and share one read
+  EXPECT_NEAR(seconds(5, 500), 5 + 0.5, 1e-6);     // two waves; 500 B are still in an L2 of 1000 B
+  EXPECT_NEAR(seconds(5, 5000), 50 + 50, 1e-6);    // they are not
+  EXPECT_NEAR(seconds(99, 5000), 4 * 50.0, 1e-6);  // at most once a head
+}
+
+}  // namespace
+}  // namespace kvsim::models

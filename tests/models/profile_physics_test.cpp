@@ -1,0 +1,104 @@
+// Profiles that no machine could have produced are refused, with the place and the reason.
+#include <gtest/gtest.h>
+
+#include "models/kernels/profile_schema.h"
+#include "models/schema/error.h"
+#include "models/schema/yaml_reader.h"
+
+namespace kvsim::models {
+namespace {
+
+/// A profile with one form of each kind and one table of each kind; every line is one thing to get wrong.
+const std::string kGood = R"(description: hostile
+measured_on: card
+linear: {t0: 4 us, bandwidth_efficiency: 0.9, compute_efficiency: {points: [{size: 1, efficiency: 0.7}]}}
+attention: {t0: 9 us, bandwidth_efficiency: 0.9, compute_efficiency: {points: [{size: 1, efficiency: 0.6}]}}
+machine: {memory_bandwidth: 1000 GB/s, bf16_peak: 100 TFLOP/s, multiprocessors: 100, l2_cache: 10 MB}
+fitted:
+  linear:
+    - {weights: bf16, t0: 4 us, bandwidth_efficiency: 0.9, tiles: [{rows: 64, columns: 64, efficiency: 0.5}]}
+  decode_attention:
+    - {kv: bf16, t0: 9 us, per_doubling: 1 us, stream: {bandwidth_efficiency: 0.9}}
+  prefill_attention:
+    - {kv: bf16, tile_rows: 128, t0: 9 us, efficiency: 0.6}
+tables:
+  linear:
+    - {weights: bf16, n: 4096, k: 4096, points: [{size: 1, seconds: 40 us}, {size: 512, seconds: 300 us}]}
+  decode_attention:
+    - kv: bf16
+      heads: 32
+      kv_heads: 8
+      kv_lengths: [1024, 8192]
+      rows:
+        - {requests: 1, seconds: [20 us, 60 us]}
+        - {requests: 8, seconds: [60 us, 400 us]}
+)";
+
+std::string refusal(const std::string& find, const std::string& replace) {
+  std::string text = kGood;
+  const auto at = text.find(find);
+  if (at == std::string::npos) return "the test's text lacks " + find;
+  text.replace(at, find.size(), replace);
+  try {
+    static_cast<void>(profile_schema().parse(schema::read_yaml(text, "profile.yaml")));
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(HostileProfile, TheUnchangedOneIsAccepted) {
+  EXPECT_EQ(refusal("hostile", "friendly"), "accepted");
+}
+
+struct Hostile {
+  const char* name;
+  const char* find;
+  const char* replace;
+  const char* message;  ///< a part of it
+};
+
+class HostileProfile : public ::testing::TestWithParam<Hostile> {};
+
+TEST_P(HostileProfile, IsRefusedWithLineAndReason) {
+  const std::string message = refusal(GetParam().find, GetParam().replace);
+  EXPECT_TRUE(message.starts_with("profile.yaml:")) << message;
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, HostileProfile,
+    ::testing::Values(
+        Hostile{"NotANumber", "efficiency: 0.5}]", "efficiency: .nan}]", "profile.yaml:8:"},
+        Hostile{"Infinite", "efficiency: 0.5}]", "efficiency: .inf}]", "profile.yaml:8:"},
+        Hostile{"NegativeTime", "t0: 9 us, per_doubling", "t0: -9 us, per_doubling", "profile.yaml:10:"},
+        Hostile{"TimeWithoutUnit", "per_doubling: 1 us", "per_doubling: 1", "profile.yaml:10:"},
+        Hostile{"TenTimesThePeak", "stream: {bandwidth_efficiency: 0.9}", "stream: {bandwidth_efficiency: 10}",
+                "a kernel reaches some of its GPU's peak, and not more"},
+        Hostile{"NoTiles", "tiles: [{rows: 64, columns: 64, efficiency: 0.5}]", "tiles: []", "profile.yaml:8:"},
+        Hostile{"EmptyTable", "points: [{size: 1, seconds: 40 us}, {size: 512, seconds: 300 us}]", "points: []",
+                "profile.yaml:15:"},
+        Hostile{"WeightsFasterThanMemory", "seconds: 40 us", "seconds: 4 us",
+                "implies 8389 GB/s, the machine's peak is 1000 GB/s"},
+        Hostile{"ArithmeticFasterThanThePeak", "seconds: 300 us", "seconds: 45 us",
+                "implies 382 TFLOP/s, the machine's peak is 100 TFLOP/s"},
+        Hostile{"KvFasterThanMemory", "400 us]", "80 us]", "implies 3355 GB/s, the machine's peak is 1000 GB/s"},
+        Hostile{"FallingTable", "seconds: 300 us", "seconds: 30 us", "more work cannot take less time"},
+        Hostile{"FallingGrid", "[60 us, 400 us]", "[15 us, 400 us]", "more work cannot take less time"},
+        Hostile{"ShortRow", "[60 us, 400 us]", "[60 us, 300 us, 400 us]", "3 times for 2 lengths in kv_lengths"},
+        Hostile{"LengthsDescend", "[1024, 8192]", "[8192, 1024]", "the lengths must ascend"},
+        Hostile{"NoMachine", "machine: {", "# machine: {", "missing; fitted forms and tables are scaled"},
+        Hostile{"TableWithoutForm", "- {weights: bf16, t0", "- {weights: fp8, t0", "no fitted form of this format"},
+        Hostile{"TwoFormsForAFormat",
+                "    - {kv: bf16, t0: 9 us, per_doubling: 1 us, stream: {bandwidth_efficiency: 0.9}}",
+                "    - {kv: bf16, t0: 9 us, stream: {bandwidth_efficiency: 0.9}}\n"
+                "    - {kv: bf16, t0: 8 us, stream: {bandwidth_efficiency: 0.9}}",
+                "two forms for the same number format"},
+        Hostile{"SlowL2", "stream: {bandwidth_efficiency: 0.9}",
+                "stream: {bandwidth_efficiency: 0.9, l2_efficiency: 0.5}",
+                "a hit in L2 is not slower than a read from HBM"},
+        Hostile{"MisspeltKey", "per_doubling", "per_doublng", "did you mean"}),
+    [](const auto& hostile) { return std::string(hostile.param.name); });
+
+}  // namespace
+}  // namespace kvsim::models
