@@ -86,10 +86,34 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   }
 }
 
+/// The node at a path of keys; null where there is none.
+const ConfigNode* at(const ConfigNode& document, std::initializer_list<const char*> path) {
+  const ConfigNode* node = &document;
+  for (const char* key : path) {
+    node = node->is_map() ? node->find(key) : nullptr;
+    if (!node) return nullptr;
+  }
+  return node;
+}
+
+/// A part of a catalogue entry (`--set cluster.gpu.profile.linear.t0=9us`) changes the GPU's own entry where the
+/// scenario names none. A whole entry has a description.
+void give_base(ConfigNode& document, const models::Catalogue& catalogue, const std::string& key,
+               const ConfigNode* written, const char* of_gpu) {
+  const ConfigNode* type = at(document, {"cluster", "gpu", "type"});
+  if (!written || !written->is_map() || written->find("base") || written->find("description") || !type) return;
+  const ConfigNode gpu = catalogue.resolve("gpu", *type, "cluster.gpu.type");
+  const ConfigNode* name = gpu.find(of_gpu);
+  if (name && name->is_scalar()) schema::apply_set(document, fmt::format("{}.base={}", key, name->text()));
+}
+
 Scenario load(ConfigNode document, const fs::path& folder, const std::string& file,
               const std::vector<std::string>& overrides) {
   for (const std::string& assignment : overrides) schema::apply_set(document, assignment);
   const models::Catalogue catalogue = catalogue_for(document, folder);
+  give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
+  give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
+  give_base(document, catalogue, "cluster.host.link", at(document, {"cluster", "host", "link"}), "host_link");
   const ParseContext context{"", &catalogue};
   Scenario scenario = scenario_schema().parse(document, context);
   scenario.file = file;

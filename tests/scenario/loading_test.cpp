@@ -61,6 +61,19 @@ TEST(Set, ChangesOneFigureOfACatalogueEntryAndNoOther) {
   EXPECT_EQ(changed.decode.compressor.agreement.size(), plain.decode.compressor.agreement.size());
 }
 
+TEST(Set, OfAPartChangesTheGpusOwnEntryWhereNoneIsNamed) {
+  const auto plain = small_scenario();
+  const auto changed = small_scenario({"cluster.gpu.profile.iteration_overhead=7 ms",
+                                       "cluster.gpu.peer_link.latency=9 us", "cluster.host.link.read=33 GB/s"});
+  const auto& before = plain.serving.cluster;
+  const auto& after = changed.serving.cluster;
+  EXPECT_DOUBLE_EQ(after.profile.iteration_overhead_s.value, 7e-3);
+  EXPECT_DOUBLE_EQ(after.profile.linear_t0_s.value, before.profile.linear_t0_s.value);
+  EXPECT_DOUBLE_EQ(after.peer_link.latency_s.value, 9e-6);
+  EXPECT_DOUBLE_EQ(after.peer_link.read_bytes_per_s.value, before.peer_link.read_bytes_per_s.value);
+  EXPECT_DOUBLE_EQ(after.host_link.read_bytes_per_s.value, 33e9);
+}
+
 TEST(Set, AFigureSetInPlaceLosesItsSource) {
   const auto gpu = small_scenario({"cluster.gpu.type.memory=60 GB"}).serving.cluster.gpu;
   EXPECT_EQ(gpu.memory_bytes.source.kind, schema::SourceKind::scenario);
