@@ -1,7 +1,7 @@
 // kvsim validate, as a user runs it.
 #include <nlohmann/json.hpp>
 
-#include <sstream>
+#include <cstdlib>
 
 #include "tests/cli/workspace.h"
 
@@ -10,7 +10,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-class ValidateTest : public Workspace {};
+class ValidateTest : public Workspace {
+ protected:
+  ValidateTest() { unsetenv("KVSIM_MEASURED"); }  // kvsim inherits the environment
+};
 
 TEST_F(ValidateTest, PublishedFiguresAreMet) {
   const CommandResult r = run({"validate", "--group", "draft-verify"});
