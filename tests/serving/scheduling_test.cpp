@@ -57,6 +57,11 @@ TEST(Iterations, DecodeEverybodyAndFillUpWithPrompts) {
             (Names{"prefill", "decode+prefill", "decode"}));
 }
 
+TEST(Iterations, TakeInAllThatArriveAtOneInstant) {
+  EXPECT_EQ(iterations({request(0, kMs, 100, 2), request(1, kMs, 100, 2), request(2, kMs, 100, 2)}),
+            (Names{"prefill", "decode"}));
+}
+
 TEST(Iterations, ARequestRunsFromItsFirstChunkOn) {
   // The first prompt takes the whole first iteration, so the second request waits until there are tokens left for it.
   const Served r = run({request(0, 0, 3000, 2), request(1, 0, 100, 2)}, {"run.sample_every=1 ms"});

@@ -118,10 +118,11 @@ std::string summary_line(const Tally& t) {
   return fmt::format("{} passed, {} outside, {} skipped", t.passed, t.outside, t.skipped);
 }
 
-results::Page figures_page(const std::vector<Figure>& figures) {
+results::Page figures_page(const std::vector<Figure>& figures, const std::string& measured) {
   results::Page page;
   page.title = summary_line(tally(figures));
   page.subtitle = {"Published and measured figures, and what kvsim makes of them"};
+  if (!measured.empty()) page.subtitle.push_back("measured data from " + measured);
   Notes notes;
   for (const Figure& f : figures) {
     if (!has_row(f)) continue;

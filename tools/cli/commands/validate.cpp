@@ -37,7 +37,7 @@ void print(Console& console, const Options& options, const std::vector<validatio
            const std::string& measured) {
   constexpr int indent = 2;
   if (options.json) return console.print(validation::figures_document(figures, measured).dump(indent) + "\n");
-  const results::Page page = validation::figures_page(figures);
+  const results::Page page = validation::figures_page(figures, measured);
   if (options.markdown) return console.print(results::to_markdown(page));
   console.print(page);
 }
