@@ -177,7 +177,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);
-  const std::vector<SimulationOutcome> runs = run_all(scenario, options);
+  std::vector<SimulationOutcome> runs = run_all(scenario, options);
   result.replications = runs.size();
   result.confidence = intervals(runs);
   for (const SimulationOutcome& run : runs) {
@@ -192,6 +192,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
                     scenario.serving.cluster.profile.name));
   }
   result.refusals = runs.front().refusals;
+  result.timeline = std::move(runs.front().timeline);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -31,6 +31,7 @@ struct ExperimentResult {
   /// is only one.
   std::map<std::string, engine::ConfidenceInterval> confidence;
   serving::KvCapacity capacity;
+  serving::Timeline timeline;  ///< of the first replication
   std::vector<std::string> fallbacks;
   std::vector<std::string> refusals;
   bool interrupted = false;

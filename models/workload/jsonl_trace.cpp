@@ -13,9 +13,6 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-constexpr std::array<std::string_view, 4> keys{"timestamp", "input_length", "output_length", "hash_ids"};
-constexpr std::string_view shape = "timestamp, input_length, output_length and hash_ids";
-
 /// As it stands in a message: short values in full, containers by their kind.
 std::string shown(std::string_view token) {
   while (!token.empty() && (token.back() == ' ' || token.back() == '\t')) token.remove_suffix(1);
@@ -27,7 +24,8 @@ std::string shown(std::string_view token) {
 /// One line being parsed.
 class LineParser {
  public:
-  LineParser(const LineReader& lines, JsonlRequest& request) : lines_(lines), request_(request) {}
+  LineParser(const LineReader& lines, const JsonlNames& names, JsonlRequest& request)
+      : lines_(lines), names_(names), request_(request) {}
 
   void parse(json::parser& parser) {
     const std::string_view text = lines_.line();
@@ -47,8 +45,10 @@ class LineParser {
     if (document_.current_location().get(rest) == simdjson::SUCCESS) {  // an error where nothing more comes
       lines_.fail(byte_of(rest), "there is more after the JSON object, expected one request a line");
     }
-    for (std::size_t k = 0; k < keys.size(); ++k) {
-      if (!seen_[k]) lines_.fail(0, fmt::format("{} is missing, expected {}", keys[k], shape));
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+      if (!seen_[k] && !keys_[k].empty()) {
+        lines_.fail(0, fmt::format("{} is missing, expected {}", keys_[k], names_.shape));
+      }
     }
   }
 
@@ -56,26 +56,26 @@ class LineParser {
   void read_member(json::field& field) {
     std::string_view key;
     if (field.unescaped_key().get(key) != simdjson::SUCCESS) malformed_here();
-    const std::size_t which = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
-    if (which == keys.size()) return;  // of no interest here
+    const std::size_t which = static_cast<std::size_t>(std::find(keys_.begin(), keys_.end(), key) - keys_.begin());
+    if (which == keys_.size() || key.empty()) return;  // of no interest here
     json::value value = field.value();
     const std::string_view token = value.raw_json_token();
     const std::size_t byte = byte_of(token.data());
-    if (seen_[which]) lines_.fail(byte, fmt::format("{} is there twice, expected it once", keys[which]));
+    if (seen_[which]) lines_.fail(byte, fmt::format("{} is there twice, expected it once", keys_[which]));
     seen_[which] = true;
     switch (which) {
       case 0:
         request_.timestamp_byte = byte;
         if (value.get_double().get(request_.timestamp) == simdjson::SUCCESS) return;
-        return wrong_type(keys[which], token, "a number, the time since the start");
+        return wrong_type(keys_[which], token, fmt::format("a number, {}", names_.time));
       case 1:
         request_.input_byte = byte;
         if (value.get_int64().get(request_.input_length) == simdjson::SUCCESS) return;
-        return wrong_type(keys[which], token, "a whole number of tokens");
+        return wrong_type(keys_[which], token, "a whole number of tokens");
       case 2:
         request_.output_byte = byte;
         if (value.get_int64().get(request_.output_length) == simdjson::SUCCESS) return;
-        return wrong_type(keys[which], token, "a whole number of tokens");
+        return wrong_type(keys_[which], token, "a whole number of tokens");
       default:
         request_.hash_ids_byte = byte;
         read_hash_ids(value, token);
@@ -107,7 +107,8 @@ class LineParser {
   }
 
   [[noreturn]] void malformed(std::size_t byte) const {
-    lines_.fail(byte, fmt::format("the line is not a complete JSON object, expected one request with {}", shape));
+    lines_.fail(byte,
+                fmt::format("the line is not a complete JSON object, expected one request with {}", names_.shape));
   }
 
   /// Where the parser stopped, or the end of the line.
@@ -117,9 +118,11 @@ class LineParser {
   }
 
   const LineReader& lines_;
+  const JsonlNames& names_;
   JsonlRequest& request_;
   json::document document_;
-  std::array<bool, keys.size()> seen_{};
+  std::array<std::string_view, 4> keys_{names_.timestamp, names_.input, names_.output, names_.hash_ids};
+  std::array<bool, 4> seen_{};
 };
 
 }  // namespace
@@ -128,12 +131,13 @@ struct JsonlParser::Parser {
   json::parser json;
 };
 
-JsonlParser::JsonlParser(LineReader& lines) : lines_(lines), parser_(std::make_unique<Parser>()) {}
+JsonlParser::JsonlParser(LineReader& lines, const JsonlNames& names)
+    : lines_(lines), names_(names), parser_(std::make_unique<Parser>()) {}
 JsonlParser::~JsonlParser() = default;
 
 JsonlRequest* JsonlParser::next() {
   if (!lines_.next()) return nullptr;
-  LineParser(lines_, request_).parse(parser_->json);
+  LineParser(lines_, names_, request_).parse(parser_->json);
   return &request_;
 }
 

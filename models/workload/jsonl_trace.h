@@ -1,14 +1,26 @@
-// Traces of one JSON object a line with timestamp, input_length, output_length and hash_ids. Internal to the readers.
+// Traces of one JSON object a line: an arrival time, two lengths and, in some formats, the prompt's block hashes.
+// Internal to the readers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "models/workload/line_reader.h"
 
 namespace kvsim::models {
+
+/// What a format calls the members of a request; all of them must be there.
+struct JsonlNames {
+  std::string_view timestamp = "timestamp";
+  std::string_view input = "input_length";
+  std::string_view output = "output_length";
+  std::string_view hash_ids = "hash_ids";                                          ///< empty: the format has none
+  std::string_view shape = "timestamp, input_length, output_length and hash_ids";  ///< for messages
+  std::string_view time = "the time since the start";                              ///< for messages
+};
 
 struct JsonlRequest {
   double timestamp = 0;  ///< in the format's unit
@@ -24,7 +36,7 @@ struct JsonlRequest {
 /// Parses lines into requests; other keys of an object are skipped.
 class JsonlParser {
  public:
-  explicit JsonlParser(LineReader& lines);
+  explicit JsonlParser(LineReader& lines, const JsonlNames& names = {});
   ~JsonlParser();
   JsonlParser(const JsonlParser&) = delete;
   JsonlParser& operator=(const JsonlParser&) = delete;
@@ -36,6 +48,7 @@ class JsonlParser {
  private:
   struct Parser;
   LineReader& lines_;
+  JsonlNames names_;
   std::unique_ptr<Parser> parser_;
   JsonlRequest request_;
 };

@@ -47,5 +47,6 @@ void read_mooncake_trace(LineReader& lines, TraceBuilder& trace);
 void read_bailian_trace(LineReader& lines, TraceBuilder& trace);
 void read_azure_trace(LineReader& lines, TraceBuilder& trace);
 void read_csv_trace(LineReader& lines, TraceBuilder& trace);
+void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace);
 
 }  // namespace kvsim::models

@@ -18,6 +18,8 @@ constexpr std::array formats{
     TraceFormat{"bailian", "JSON lines: timestamp (s), input_length, output_length, hash_ids of 16-token blocks", 16,
                 read_bailian_trace},
     TraceFormat{"csv", "CSV: arrival_s, prompt_tokens, output_tokens", 0, read_csv_trace},
+    TraceFormat{"vllm_bench", "JSON lines: arrival_time (s, any clock), input_toks, output_toks; others are ignored", 0,
+                read_vllm_bench_trace},
 };
 
 std::string expected_file(const TraceFormat& format) {

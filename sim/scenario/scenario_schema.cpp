@@ -292,6 +292,10 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
              "tokens of one iteration, decoding and prefill chunks together");
   s.optional("block_size", &ScheduleConfig::block_tokens, tokens().at_least(1).at_most(65536),
              "KV is allocated in blocks of this many tokens");
+  s.optional(
+      "asynchronous", &ScheduleConfig::asynchronous, boolean(),
+      "an iteration is decided while the one before it runs: arrivals and places that fall free in that time are "
+      "seen one iteration later");
   return s;
 }
 
@@ -314,6 +318,9 @@ ObjectSchema<Scenario> run_schema() {
   s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative().at_most(kLongestRun_s),
              "simulated time that is not measured");
   s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative(), "of every random stream");
+  s.optional("sample_every", KVSIM_MEMBER(serving.run.sample_every_s), time().at_least(1e-6).at_most(kLongestRun_s),
+             "requests running and waiting and KV memory in use are sampled at this period, warm-up included, for the "
+             "result's timeline; without it there is none");
   s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),
              "independent runs, with seeds seed, seed + 1, ...");
   return s;

@@ -74,6 +74,7 @@ struct ScheduleConfig {
   std::int64_t max_requests = 256;            ///< running at once on a replica
   std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
   std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
+  bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
 };
 
 /// Latency objectives, per request; infinite where none is set.
@@ -88,6 +89,7 @@ struct RunConfig {
   std::optional<double> duration_s;  ///< none: until every request has finished
   double warmup_s = 0;               ///< not measured
   std::uint64_t seed = 1;
+  std::optional<double> sample_every_s;  ///< period of the timeline; none: no timeline
 };
 
 struct ServingConfig {

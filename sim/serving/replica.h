@@ -60,6 +60,14 @@ class Replica {
 
   /// Bytes of GPU memory for KV in the whole group.
   [[nodiscard]] std::int64_t kv_capacity() const { return hbm_.capacity(); }
+  /// Of it, reserved now.
+  [[nodiscard]] std::int64_t kv_reserved() const { return hbm_.reserved(); }
+
+  /// Requests admitted and not finished.
+  [[nodiscard]] std::int64_t running() const {
+    return static_cast<std::int64_t>(decoding_.size() + prefilling_.size() + loading_.size());
+  }
+  [[nodiscard]] std::int64_t waiting() const { return static_cast<std::int64_t>(queue_.size()); }
 
  private:
   struct StepEntry {
@@ -79,6 +87,8 @@ class Replica {
   [[nodiscard]] engine::Duration reload_tail() const;
   void batch_decoding(models::StepWork& work);
   void batch_prefill(models::StepWork& work);
+  /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
+  std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
   void add_decode(Request& r, Action action, models::StepWork& work);
   void apply_draft_results();
   void apply_prefill_results();
@@ -90,7 +100,9 @@ class Replica {
   [[nodiscard]] ReplicaView view() const;
 
   // Admission, memory and transfers (replica_memory.cpp).
-  void admit_waiting();
+  void admit_waiting(std::int64_t budget, models::StepWork& work);
+  /// Was it there when the coming iteration was decided?
+  [[nodiscard]] bool seen(const Request& r) const;
   bool try_admit(Request& r);
   void start_reloads();
   bool start_reload(Request& r, bool replaces_compressed);
@@ -155,6 +167,9 @@ class Replica {
   engine::SimTime step_begin_;
   bool iterating_ = false;
   bool wake_pending_ = false;
+  bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
+  std::int64_t finished_since_decided_ = 0;  // in the last iteration
+  std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
   double iteration_estimate_s_ = 0;
 
   bool idle_ = true;

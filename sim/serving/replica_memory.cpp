@@ -32,14 +32,21 @@ std::int64_t Replica::largest_reload() const {
   return largest;
 }
 
-void Replica::admit_waiting() {
-  while (!queue_.empty()) {
-    const auto running = static_cast<std::int64_t>(decoding_.size() + prefilling_.size() + loading_.size());
-    if (running >= config_.schedule.max_requests) return;
+/// In order of arrival, with what decoding and unfinished prompts left of the iteration's tokens: a request whose
+/// prompt is computed here enters with its first chunk.
+void Replica::admit_waiting(std::int64_t budget, models::StepWork& work) {
+  const std::int64_t still_taken = decided_ahead_ ? finished_since_decided_ : 0;
+  while (!queue_.empty() && running() + still_taken < config_.schedule.max_requests) {
     Request& r = *queue_.front();
-    if (!try_admit(r)) return;
+    const bool computed = r.in_host_tokens < r.prompt;
+    if (!seen(r) || (computed && budget <= 0) || !try_admit(r)) return;
     queue_.pop_front();
+    if (r.phase == Phase::prefilling) budget -= batch_chunk(r, budget, work);
   }
+}
+
+bool Replica::seen(const Request& r) const {
+  return !decided_ahead_ || r.id < known_requests_;
 }
 
 bool Replica::try_admit(Request& r) {

@@ -107,6 +107,7 @@ void Replica::finish(Request& r) {
   host_.release(r.host_held);
   r.host_held = 0;
   r.phase = Phase::finished;
+  finished_since_decided_ += 1;
   notify(env_.on_finished, r);
   if (r.writebacks == 0) notify(env_.on_released, r);
 }

@@ -20,12 +20,18 @@ void Replica::begin_iteration() {
   wake_pending_ = false;
   if (idle_) account_idle();
   plan_iteration();
-  admit_waiting();
   models::StepWork& work = work_;
   work.clear();
   step_.clear();
   batch_decoding(work);
   batch_prefill(work);
+  if (work.tokens() <= 0 && decided_ahead_) {  // there was nothing to decide ahead: decide now
+    decided_ahead_ = false;
+    batch_prefill(work);
+  }
+  decided_ahead_ = false;
+  finished_since_decided_ = 0;
+  known_requests_ = env_.requests.size();
   if (work.tokens() <= 0) {
     go_idle();
     return;
@@ -140,25 +146,30 @@ void Replica::batch_prefill(models::StepWork& work) {
   auto budget = config_.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
   for (Request* r : prefilling_) {
     if (budget <= 0) break;
-    const std::int64_t tokens = std::min(budget, r->prefill_target - r->prefill_done);
-    budget -= tokens;
-    const auto n = static_cast<double>(tokens);
-    const auto before = static_cast<double>(r->prefill_done);
-    work.prefill.query_tokens += n;
-    work.prefill.requests += 1;
-    work.chunks.push_back({n, before});
-    work.prefill.pairs += n * before + n * (n + 1) / 2;
-    work.prefill.kv_bytes += geometry_.full_read(r->prefill_done + tokens);
-    if (r->prefill_done + tokens == r->prefill_target) {
-      work.logit_tokens += 1;
-      const double rate = config_.decode.compressor.compress_bytes_per_s.value;
-      if (holds_compressed(*r) && rate > 0) {
-        const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
-        work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r->context())) / gpus / rate;
-      }
-    }
-    step_.push_back({r, r->admission, Action::stall, tokens});
+    budget -= batch_chunk(*r, budget, work);
   }
+  admit_waiting(budget, work);
+}
+
+std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
+  const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
+  const auto n = static_cast<double>(tokens);
+  const auto before = static_cast<double>(r.prefill_done);
+  work.prefill.query_tokens += n;
+  work.prefill.requests += 1;
+  work.chunks.push_back({n, before});
+  work.prefill.pairs += n * before + n * (n + 1) / 2;
+  work.prefill.kv_bytes += geometry_.full_read(r.prefill_done + tokens);
+  if (r.prefill_done + tokens == r.prefill_target) {
+    work.logit_tokens += 1;
+    const double rate = config_.decode.compressor.compress_bytes_per_s.value;
+    if (holds_compressed(r) && rate > 0) {
+      const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
+      work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r.context())) / gpus / rate;
+    }
+  }
+  step_.push_back({&r, r.admission, Action::stall, tokens});
+  return tokens;
 }
 
 void Replica::end_iteration() {
@@ -178,6 +189,7 @@ void Replica::end_iteration() {
   }
   apply_draft_results();
   apply_prefill_results();
+  decided_ahead_ = config_.schedule.asynchronous;
   begin_iteration();
 }
 

@@ -65,6 +65,7 @@ class Cluster {
       warming_up_ = true;
       simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Cluster::end_warmup>(this));
     }
+    if (config_.run.sample_every_s) start_sampling(*config_.run.sample_every_s);
     start_arrivals();
     if (config_.run.duration_s) {
       run_until(SimTime{} + engine::from_seconds(*config_.run.duration_s));
@@ -86,13 +87,18 @@ class Cluster {
   /// Open workloads: one arrival is pending at a time.
   void fetch_next() {
     next_ = feed_.next();
+    schedule_arrival();
+  }
+
+  void schedule_arrival() {
     if (next_) simulator_.schedule_at({next_->arrival_ns}, Callback::to<&Cluster::on_arrival>(this));
   }
 
   void on_arrival() {
-    const models::RequestSpec spec = *next_;
-    accept(spec);
-    fetch_next();
+    // All that arrive now before any replica begins an iteration.
+    const std::int64_t now = next_->arrival_ns;
+    for (; next_ && next_->arrival_ns == now; next_ = feed_.next()) accept(*next_);
+    schedule_arrival();
     if (!next_ && idle()) stop_if_done();
   }
 
@@ -163,6 +169,26 @@ class Cluster {
     if (!config_.run.duration_s) simulator_.stop();
   }
 
+  void start_sampling(double period_s) {
+    outcome_.timeline.period_s = period_s;
+    for (const auto& replica : replicas_) outcome_.timeline.kv_capacity_bytes += replica->kv_capacity();
+    simulator_.schedule_in(engine::from_seconds(period_s), Callback::to<&Cluster::take_sample>(this));
+  }
+
+  void take_sample() {
+    ++samples_taken_;
+    LoadSample sample;
+    for (const auto& replica : replicas_) {
+      sample.running += replica->running();
+      sample.waiting += replica->waiting();
+      sample.kv_bytes += replica->kv_reserved();
+    }
+    outcome_.timeline.add(sample);
+    // Without a duration the run ends with its last event; sampling alone does not keep it going.
+    if (!config_.run.duration_s && simulator_.pending() == 0) return;
+    simulator_.schedule_in(engine::from_seconds(outcome_.timeline.period_s), Callback::to<&Cluster::take_sample>(this));
+  }
+
   void end_warmup() {
     Measurements fresh;
     const Measurements& old = outcome_.measured;
@@ -212,7 +238,7 @@ class Cluster {
       replica->finish_measuring();
       replica->check_conservation();
     }
-    m.events = simulator_.events_executed();
+    m.events = simulator_.events_executed() - samples_taken_;  // watching a run does not change it
     m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
       return r && r->phase != Phase::finished && r->phase != Phase::refused;
     }));
@@ -237,6 +263,7 @@ class Cluster {
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
+  std::uint64_t samples_taken_ = 0;
   bool warming_up_ = false;
   SimTime measure_begin_;
 };

@@ -11,6 +11,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request_feed.h"
+#include "sim/serving/timeline.h"
 
 namespace kvsim::serving {
 
@@ -49,6 +50,7 @@ struct SimulationOptions {
 
 struct SimulationOutcome {
   Measurements measured;
+  Timeline timeline;
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
   std::vector<std::string> refusals;   ///< the first few reasons why requests were refused
   bool interrupted = false;

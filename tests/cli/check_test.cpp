@@ -28,6 +28,7 @@ std::string small_trace(const std::string& format) {
            "\"type\": \"text\", \"turn\": 1, \"hash_ids\": [1, 2]}\n";
   }
   if (format == "azure") return "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n";
+  if (format == "vllm_bench") return "{\"arrival_time\": 1000, \"input_toks\": 100, \"output_toks\": 10}\n";
   return "arrival_s,prompt_tokens,output_tokens\n0,100,10\n";
 }
 
@@ -38,7 +39,7 @@ TEST_F(CheckTest, AcceptsEveryScenarioThatShips) {
   for (const std::string& file : shipped_scenarios()) {
     std::vector<std::string> words{"check", file};
     const std::string text = read_file(file);
-    for (const char* format : {"mooncake", "bailian", "azure", "csv"}) {
+    for (const char* format : {"mooncake", "bailian", "azure", "csv", "vllm_bench"}) {
       if (text.find("format: " + std::string(format)) == std::string::npos) continue;
       write("trace", small_trace(format));
       words.insert(words.end(), {"--set", "workload.trace.path=" + folder() + "/trace"});

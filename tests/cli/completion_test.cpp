@@ -19,6 +19,7 @@ TEST_F(CompletionTest, CompletesCommandsOptionsKindsAndNames) {
   EXPECT_EQ(offered("compare x.yaml --pol", 3), "--policies\n");
   EXPECT_EQ(offered("list comp", 2), "compressors\n");
   EXPECT_EQ(offered("workload in", 2), "info\n");
+  EXPECT_EQ(offered("validate --group draft", 3), "draft-verify\n");
   EXPECT_EQ(offered("show llama-3.1-7", 2), "llama-3.1-70b\n");
 }
 

@@ -76,7 +76,8 @@ TEST_F(ListShowTest, ATraceIsDescribed) {
 }
 
 TEST_F(ListShowTest, EveryCommandHasHelpWithAnExample) {
-  for (const char* command : {"run", "compare", "check", "list", "show", "schema", "workload", "completion"}) {
+  for (const char* command :
+       {"run", "compare", "check", "list", "show", "schema", "workload", "validate", "completion"}) {
     EXPECT_NE(output({command, "--help"}).find("Example:\n  "), std::string::npos) << command;
   }
   EXPECT_TRUE(output({"--version"}).starts_with("kvsim "));

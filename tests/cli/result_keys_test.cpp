@@ -122,6 +122,26 @@ TEST_F(ResultKeysTest, TimingFillsTheFiguresOfTheWallClock) {
   EXPECT_GT(r["engine"]["events_per_s"], 0);
 }
 
+TEST_F(ResultKeysTest, ATimelineIsThereWhereItIsAskedFor) {
+  EXPECT_FALSE(result({}).contains("timeline"));
+  // 4 s at 0.5 s are 8 samples, warm-up included; a closed loop of requests always has some running or waiting.
+  const Json t = result({"--set", "run.sample_every=500 ms"})["timeline"];
+  EXPECT_EQ(keys(t), (Keys{"period_s", "seed", "kv_capacity_bytes", "time_s", "running", "waiting", "kv_bytes"}));
+  ASSERT_EQ(t["time_s"].size(), 8U);
+  EXPECT_EQ(t["time_s"][7], 4.0);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_GT(t["running"][i].get<int>() + t["waiting"][i].get<int>(), 0);
+    EXPECT_GE(t["kv_bytes"][i], 0);
+    EXPECT_LE(t["kv_bytes"][i], t["kv_capacity_bytes"]);
+  }
+}
+
+TEST_F(ResultKeysTest, ATimelineChangesNoOtherFigure) {
+  Json with = result({"--set", "run.sample_every=10 ms"});
+  with.erase("timeline");
+  EXPECT_EQ(with.dump(), result({}).dump());
+}
+
 TEST_F(ResultKeysTest, SharesOfTimeAddUpToOne) {
   const Json r = result({});
   double sum = 0;

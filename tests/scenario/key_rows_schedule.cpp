@@ -11,6 +11,7 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.max_requests", {}, "256", "3"},
       {"schedule.max_batched_tokens", recomputed(), "2048", "4096"},
       {"schedule.block_size", {}, "16 tokens", "256 tokens"},
+      {"schedule.asynchronous", recomputed(), "false", "true"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},
       {"slo.tpot_p99", {}, "1 ms", "1000 s"},
       {"slo.itl_p99", {}, "1 ms", "1000 s"},
@@ -19,6 +20,7 @@ std::vector<KeyRow> schedule_rows() {
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},
       {"run.replications", {}, "1", "2"},
+      {"run.sample_every", {}, "1 s", "2 s", Effect::listed},
   };
 }
 

@@ -1,16 +1,15 @@
-// The headline scenario against the published figures: 102 tokens/s full KV, 256 tokens/s draft/verify, 2.51 times.
+// The headline scenario against the published figures: 102 tokens/s full KV, 256 tokens/s draft/verify, 2.51 times. The
+// figures are those of `kvsim validate --group draft-verify`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/small_scenario.h"
+#include "tools/validation/groups/published_scenarios.h"
 
 namespace kvsim::testing {
 namespace {
-
-double tokens_per_s(const serving::Measurements& m) {
-  return static_cast<double>(m.output_tokens) / m.measured_s;
-}
 
 serving::Measurements headline(const std::string& policy, std::uint64_t seed) {
   auto s = scenario::load_scenario(source_path("scenarios/long_context/headline.yaml"));
@@ -18,23 +17,35 @@ serving::Measurements headline(const std::string& policy, std::uint64_t seed) {
   return measure(planner::with_policy(s, policy));
 }
 
-class Headline : public ::testing::TestWithParam<std::uint64_t> {};
+class Headline : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  /// The figure is met, within no more than `tolerance`.
+  static void expect(const std::string& name, double tolerance) {
+    const auto all = validation::headline_figures(GetParam());
+    const auto f = std::find_if(all.begin(), all.end(), [&](const validation::Figure& each) {
+      return each.id == "draft-verify/headline." + name;
+    });
+    ASSERT_NE(f, all.end()) << name;
+    EXPECT_LE(f->tolerance, tolerance);
+    EXPECT_EQ(f->verdict(), validation::Verdict::pass) << f->simulated << " " << f->unit;
+  }
+};
 
 TEST_P(Headline, StaggeredDraftVerifyGainsTwoAndAHalfTimesWithin15Percent) {
-  const double gain =
-      tokens_per_s(headline("draft_verify:staggered", GetParam())) / tokens_per_s(headline("full_kv", GetParam()));
-  EXPECT_GT(gain, 2.5 * 0.85);
-  EXPECT_LT(gain, 2.5 * 1.15);
+  expect("gain", 0.14);  // of 256 / 102: within 15 % of 2.5
 }
 
 TEST_P(Headline, FullKvReachesThePublished102TokensPerSecondWithin15Percent) {
-  EXPECT_NEAR(tokens_per_s(headline("full_kv", GetParam())), 102, 0.15 * 102);
+  expect("full_kv", 0.15);
+}
+
+TEST_P(Headline, StaggeredReachesThePublished256TokensPerSecondWithin15Percent) {
+  expect("draft_verify", 0.15);
 }
 
 TEST_P(Headline, StaggeredBeatsLockStepAndSequentialVerify) {
-  const double staggered = tokens_per_s(headline("draft_verify:staggered", GetParam()));
-  EXPECT_GT(staggered, tokens_per_s(headline("draft_verify:lock_step", GetParam())));
-  EXPECT_GT(staggered, tokens_per_s(headline("draft_verify:sequential_verify", GetParam())));
+  expect("lock_step", 0);
+  expect("sequential", 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Headline, ::testing::Values(1, 2, 3));

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "sim/serving/simulation.h"
-#include "tests/support/recording_trace.h"
 #include "tests/support/small_scenario.h"
+#include "tools/validation/recording_trace.h"
 
 namespace kvsim::testing {
 namespace {
@@ -117,12 +117,12 @@ TEST(Policies, ResidentRequestsNeedNoReload) {
 }
 
 TEST(Policies, OffloadedLimitsTheRequestsThatShareTheGpu) {
-  RecordingTrace trace;
+  validation::RecordingTrace trace;
   planner::ExperimentOptions options;
   options.trace = &trace;
   planner::run_experiment(small_scenario({"decode.offloaded=3"}), options);
   double most = 0;
-  for (const RecordedSlice& s : trace.track("GPU")) most = std::max(most, s.value);
+  for (const validation::RecordedSlice& s : trace.track("GPU")) most = std::max(most, s.value);
   EXPECT_EQ(most, 3);
 }
 

@@ -103,6 +103,18 @@ TEST(TraceErrors, MissingAndDoubleKeys) {
             "t:1:31: timestamp is there twice, expected it once");
 }
 
+TEST(TraceErrors, OfVllmBenchNameItsOwnKeys) {
+  const std::string first = "{\"arrival_time\": 10, \"input_toks\": 1, \"output_toks\": 1}\n";
+  EXPECT_EQ(error_of("vllm_bench", "{\"arrival_time\": 10, \"input_toks\": 1}\n"),
+            "t:1:1: output_toks is missing, expected arrival_time, input_toks and output_toks");
+  EXPECT_EQ(error_of("vllm_bench", "{\"arrival_time\": \"now\", \"input_toks\": 1, \"output_toks\": 1}\n"),
+            "t:1:18: arrival_time is \"now\", expected a number, seconds on any clock");
+  EXPECT_EQ(error_of("vllm_bench", "{\"arrival_time\": 10, \"input_toks\": 0, \"output_toks\": 1}\n"),
+            "t:1:36: input_toks is 0, expected 1 to 10000000 tokens");
+  EXPECT_EQ(error_of("vllm_bench", first + "{\"arrival_time\": 9, \"input_toks\": 1, \"output_toks\": 1}\n"),
+            "t:2:18: the request arrives before the first one, expected requests in order of arrival");
+}
+
 TEST(TraceErrors, LengthsThatMakeNoSense) {
   EXPECT_EQ(error_of("mooncake", mooncake("0", "0", "1", "[]")),
             "t:1:34: input_length is 0, expected 1 to 10000000 tokens");

@@ -69,6 +69,20 @@ TEST(TraceReader, BailianIdsBecomeChained) {
   EXPECT_NE(r[0].prefix_blocks[1], r[2].prefix_blocks[1]);
 }
 
+TEST(TraceReader, VllmBenchTimesCountFromTheFirstArrival) {
+  const auto r = read("vllm_bench",
+                      "{\"request_id\": \"a\", \"input_toks\": 12, \"output_toks\": 3, \"arrival_time\": "
+                      "1777142838.25, \"queued_ts\": 1.5}\n"
+                      "{\"arrival_time\": 1777142840, \"output_toks\": 7, \"input_toks\": 500}\n");
+  ASSERT_EQ(r.size(), 2U);
+  EXPECT_EQ(r[0].arrival_ns, 0);
+  EXPECT_EQ(r[0].prompt_tokens, 12);
+  EXPECT_EQ(r[0].output_tokens, 3);
+  EXPECT_EQ(r[1].arrival_ns, 1'750'000'000);
+  EXPECT_EQ(r[1].prompt_tokens, 500);
+  EXPECT_TRUE(r[1].prefix_blocks.empty());
+}
+
 TEST(TraceReader, StopsAfterTheRequestedNumber) {
   const std::string_view text = "arrival_s,prompt_tokens,output_tokens\n0,1,1\n1,1,1\nbroken\n";
   EXPECT_EQ(read("csv", text, {.max_requests = 2}).size(), 2U);

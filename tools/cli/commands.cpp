@@ -11,6 +11,7 @@
   X(show)                 \
   X(schema)               \
   X(workload)             \
+  X(validate)             \
   X(completion)
 
 namespace kvsim::cli {

@@ -4,6 +4,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::cli {
 namespace {
@@ -21,6 +22,9 @@ std::string words_after(const CLI::App& app) {
   }
   if (app.get_name() == "list") {
     for (const ThingKind& kind : thing_kinds()) words += std::string(kind.plural) + " ";
+  }
+  if (app.get_name() == "validate") {
+    for (const validation::Group& group : validation::groups()) words += std::string(group.name) + " ";
   }
   if (!words.empty()) words.pop_back();
   return words;

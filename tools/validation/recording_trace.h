@@ -1,14 +1,13 @@
-// A timeline kept in memory, for tests that look at single iterations and transfers.
+// A timeline kept in memory, for figures about single iterations and transfers.
 #pragma once
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/trace.h"
 
-namespace kvsim::testing {
+namespace kvsim::validation {
 
 struct RecordedSlice {
   std::string name;
@@ -49,4 +48,4 @@ class RecordingTrace final : public engine::TraceSink {
   int counters_ = 0;
 };
 
-}  // namespace kvsim::testing
+}  // namespace kvsim::validation

@@ -1,0 +1,132 @@
+// Which requests an iteration takes in, told by the kinds of iterations on the GPU's timeline. Llama-3.1-8B on one H100
+// computes a thousand prompt tokens in more than ten milliseconds.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "sim/serving/simulation.h"
+#include "tests/support/small_scenario.h"
+#include "tools/validation/recording_trace.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class ListFeed final : public serving::RequestFeed {
+ public:
+  explicit ListFeed(std::vector<models::RequestSpec> requests) : requests_(std::move(requests)) {}
+  std::optional<models::RequestSpec> next() override {
+    return at_ < requests_.size() ? std::optional(requests_[at_++]) : std::nullopt;
+  }
+
+ private:
+  std::vector<models::RequestSpec> requests_;
+  std::size_t at_ = 0;
+};
+
+models::RequestSpec request(std::uint64_t id, std::int64_t arrival_ns, std::int64_t prompt, std::int64_t output) {
+  return {id, arrival_ns, prompt, output, {}};
+}
+
+constexpr std::int64_t kMs = 1'000'000;
+
+struct Served {
+  Names iterations;
+  serving::SimulationOutcome outcome;
+};
+
+Served run(std::vector<models::RequestSpec> requests, const std::vector<std::string>& overrides) {
+  std::vector<std::string> all{"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  ListFeed feed(std::move(requests));
+  validation::RecordingTrace trace;
+  Served result;
+  result.outcome = serving::simulate(small_scenario(all).serving, feed, {&trace, {}});
+  for (const validation::RecordedSlice& s : trace.track("GPU")) result.iterations.push_back(s.name);
+  return result;
+}
+
+Names iterations(std::vector<models::RequestSpec> requests, const std::vector<std::string>& overrides = {}) {
+  return run(std::move(requests), overrides).iterations;
+}
+
+TEST(Iterations, DecodeEverybodyAndFillUpWithPrompts) {
+  // 2,048 tokens: 1,000 of the first prompt and 1,048 of the second, whose other 452 go with the first's second token.
+  EXPECT_EQ(iterations({request(0, 0, 1000, 3), request(1, 0, 1500, 2)}),
+            (Names{"prefill", "decode+prefill", "decode"}));
+}
+
+TEST(Iterations, TakeInAllThatArriveAtOneInstant) {
+  EXPECT_EQ(iterations({request(0, kMs, 100, 2), request(1, kMs, 100, 2), request(2, kMs, 100, 2)}),
+            (Names{"prefill", "decode"}));
+}
+
+TEST(Iterations, ARequestRunsFromItsFirstChunkOn) {
+  // The first prompt takes the whole first iteration, so the second request waits until there are tokens left for it.
+  const Served r = run({request(0, 0, 3000, 2), request(1, 0, 100, 2)}, {"run.sample_every=1 ms"});
+  const serving::LoadSample& first = r.outcome.timeline.samples.front();
+  EXPECT_EQ(first.running, 1);
+  EXPECT_EQ(first.waiting, 1);
+}
+
+TEST(Iterations, TakeInWhatArrivedBeforeTheyBegin) {
+  EXPECT_EQ(iterations({request(0, 0, 1000, 3), request(1, kMs, 100, 1)}),
+            (Names{"prefill", "decode+prefill", "decode"}));
+}
+
+TEST(AsynchronousIterations, TakeInWhatArrivedBeforeTheOneAheadOfThemBegan) {
+  EXPECT_EQ(iterations({request(0, 0, 1000, 4), request(1, kMs, 100, 1)}, {"schedule.asynchronous=true"}),
+            (Names{"prefill", "decode", "decode+prefill", "decode"}));
+}
+
+TEST(AsynchronousIterations, SeeAPlaceThatFallsFreeOneIterationLater) {
+  // Two places; the second request is done after the first iteration, the third waits for its place.
+  const std::vector<models::RequestSpec> requests{request(0, 0, 500, 4), request(1, 0, 500, 1), request(2, 0, 500, 1)};
+  EXPECT_EQ(iterations(requests, {"schedule.max_requests=2"}),
+            (Names{"prefill", "decode+prefill", "decode", "decode"}));
+  EXPECT_EQ(iterations(requests, {"schedule.max_requests=2", "schedule.asynchronous=true"}),
+            (Names{"prefill", "decode", "decode+prefill", "decode"}));
+}
+
+TEST(AsynchronousIterations, DoNotLeaveTheGpuIdleWhileSomebodyWaits) {
+  // One place: after each request there is nothing that could have been decided ahead.
+  EXPECT_EQ(iterations({request(0, 0, 500, 1), request(1, 0, 500, 1), request(2, kMs, 500, 1)},
+                       {"schedule.max_requests=1", "schedule.asynchronous=true"}),
+            (Names{"prefill", "prefill", "prefill"}));
+}
+
+TEST(AsynchronousIterations, AreNoOtherForARequestAlone) {
+  const std::vector<models::RequestSpec> requests{request(0, 0, 3000, 20)};
+  EXPECT_EQ(run(requests, {}).outcome.measured.e2e_s.mean(),
+            run(requests, {"schedule.asynchronous=true"}).outcome.measured.e2e_s.mean());
+}
+
+TEST(Timeline, IsOfTheWholeRunAndEmptyWhereNotAskedFor) {
+  const Served none = run({request(0, 0, 1000, 5)}, {});
+  EXPECT_EQ(none.outcome.timeline.period_s, 0);
+  EXPECT_TRUE(none.outcome.timeline.samples.empty());
+  const Served some = run({request(0, 0, 1000, 5)}, {"run.sample_every=1 ms"});
+  const serving::Timeline& t = some.outcome.timeline;
+  // A sample a millisecond until the only request is done.
+  EXPECT_EQ(t.samples.size(), static_cast<std::size_t>(some.outcome.measured.measured_s * 1e3));
+  for (const serving::LoadSample& s : t.samples) {
+    EXPECT_EQ(s.running, 1);
+    // 1,000 to 1,005 tokens and the next one: 63 blocks of 16 x 131,072 B.
+    EXPECT_EQ(s.kv_bytes, 63 * 16 * 131'072);
+  }
+}
+
+TEST(Timeline, HalvesItselfWhenItIsFull) {
+  serving::Timeline t;
+  t.period_s = 1;
+  for (std::size_t i = 1; i <= serving::Timeline::kMost; ++i) t.add({static_cast<std::int64_t>(i), 0, 0});
+  EXPECT_EQ(t.period_s, 2);
+  ASSERT_EQ(t.samples.size(), serving::Timeline::kMost / 2);
+  for (std::size_t i = 0; i < t.samples.size(); ++i) {
+    ASSERT_EQ(t.samples[i].running, static_cast<std::int64_t>(2 * (i + 1)));  // still of the time (i + 1) period
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::testing

@@ -1,0 +1,86 @@
+// What figures look like as text and as JSON.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "tools/validation/figures_document.h"
+#include "tools/validation/figures_page.h"
+#include "tools/validation/group.h"
+
+namespace kvsim::validation {
+namespace {
+
+/// One that passes, one that is deliberately wrong, one without data.
+std::vector<Figure> three() {
+  const auto figure = [](const char* id, const char* what, const char* unit, double expected, double simulated) {
+    Figure f;
+    f.id = id;
+    f.what = what;
+    f.unit = unit;
+    f.expected = expected;
+    f.simulated = simulated;
+    f.tolerance = 0.05;
+    f.source = "a book";
+    return f;
+  };
+  std::vector<Figure> figures{figure("one/right", "what is right", "ms", 100, 101),
+                              figure("one/wrong", "what is wrong", "GB", 100, 200),
+                              figure("two/nothing", "what is not there", "", 1, NAN)};
+  figures[0].assumptions = {"the moon is full"};
+  figures[2].source = "another book";
+  figures[2].skipped = "no data";
+  return figures;
+}
+
+TEST(FiguresPage, GivesEveryJudgedFigureItsRowAndItsNotes) {
+  const std::string text = results::to_text(figures_page(three()));
+  EXPECT_EQ(text,
+            "1 passed, 1 outside, 1 skipped\n"
+            "  Published and measured figures, and what kvsim makes of them\n"
+            "\n"
+            "one\n"
+            "  figure                 expected  simulated         error  tolerance  verdict  notes\n"
+            "  right   what is right     100.0      101.0  ms    +1.0 %       ±5 %  pass     1-2\n"
+            "  wrong   what is wrong     100.0      200.0  GB  +100.0 %       ±5 %  OUTSIDE  1\n"
+            "\n"
+            "Skipped without being simulated\n"
+            "  - no data (1: two/nothing)\n"
+            "\n"
+            "Notes\n"
+            "  - [1] a book\n"
+            "  - [2] the moon is full\n");
+}
+
+TEST(FiguresDocument, HasEveryFigureAndTheSum) {
+  const results::Json doc = figures_document(three(), "");
+  EXPECT_EQ(doc["schema_version"], 1);
+  EXPECT_TRUE(doc["measured"].is_null());
+  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 1}, {"skipped", 1}}));
+  ASSERT_EQ(doc["figures"].size(), 3U);
+  const results::Json& wrong = doc["figures"][1];
+  EXPECT_EQ(wrong["id"], "one/wrong");
+  EXPECT_EQ(wrong["group"], "one");
+  EXPECT_EQ(wrong["expected"], 100.0);
+  EXPECT_EQ(wrong["simulated"], 200.0);
+  EXPECT_EQ(wrong["error"], 1.0);
+  EXPECT_EQ(wrong["measure"], "relative");
+  EXPECT_EQ(wrong["tolerance"], 0.05);
+  EXPECT_EQ(wrong["verdict"], "outside");
+  EXPECT_TRUE(wrong["reason"].is_null());
+  EXPECT_EQ(doc["figures"][0]["assumptions"], results::Json::array({"the moon is full"}));
+  EXPECT_TRUE(doc["figures"][2]["simulated"].is_null());
+  EXPECT_EQ(doc["figures"][2]["reason"], "no data");
+}
+
+TEST(FiguresPage, OfEveryGroupFits120Columns) {
+  std::vector<Figure> all;
+  for (const Group& group : groups()) {
+    for (Figure& f : group.figures({})) all.push_back(std::move(f));
+  }
+  std::istringstream lines(results::to_text(figures_page(all)));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(results::display_width(line), 120U) << line;
+}
+
+}  // namespace
+}  // namespace kvsim::validation

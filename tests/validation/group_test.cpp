@@ -1,0 +1,67 @@
+// The groups as a whole: names, sources, and what happens without measured data.
+#include "tools/validation/group.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "models/schema/error.h"
+#include "tools/validation/measured_folder.h"
+
+namespace kvsim::validation {
+namespace {
+
+class EveryGroup : public ::testing::TestWithParam<Group> {};
+
+TEST_P(EveryGroup, HasFiguresWithOwnIdsAndSources) {
+  std::set<std::string> ids;
+  const std::vector<Figure> figures = GetParam().figures({});
+  EXPECT_FALSE(figures.empty());
+  for (const Figure& f : figures) {
+    EXPECT_EQ(f.group(), GetParam().name);
+    EXPECT_TRUE(ids.insert(f.id).second) << f.id << " is there twice";
+    EXPECT_FALSE(f.what.empty()) << f.id;
+    EXPECT_TRUE(!f.source.empty() || f.skipped == kNoMeasuredData) << f.id;
+  }
+}
+
+TEST_P(EveryGroup, IsFoundByItsName) {
+  EXPECT_EQ(&find_group(GetParam().name), &find_group(std::string(GetParam().name)));
+  EXPECT_FALSE(GetParam().description.empty());
+}
+
+TEST_P(EveryGroup, GivesTheSameFiguresAgain) {
+  const std::vector<Figure> a = GetParam().figures({}), b = GetParam().figures({});
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].id, b[i].id);
+    EXPECT_TRUE(a[i].simulated == b[i].simulated || !a[i].skipped.empty()) << a[i].id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryGroup, ::testing::ValuesIn(groups().begin(), groups().end()), [](const auto& test) {
+  std::string name(test.param.name);
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
+
+TEST(Groups, ThoseOfMeasuredDataAreSkippedWithoutIt) {
+  for (const char* name : {"transfers", "serving"}) {
+    for (const Figure& f : find_group(name).figures({})) {
+      EXPECT_EQ(f.verdict(), Verdict::skipped) << f.id;
+      EXPECT_EQ(f.skipped, kNoMeasuredData) << f.id;
+    }
+  }
+}
+
+TEST(Groups, AMisspeltNameGetsTheNearest) {
+  try {
+    find_group("servign");
+    FAIL();
+  } catch (const schema::InputError& e) {
+    EXPECT_STREQ(e.what(), "--group: unknown group \"servign\"; did you mean \"serving\"?");
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::validation

@@ -1,0 +1,66 @@
+#include "tools/validation/figure.h"
+
+#include <cmath>
+#include <limits>
+
+namespace kvsim::validation {
+
+double Figure::error() const {
+  const double difference = simulated - expected;
+  if (measure == Measure::absolute || std::isnan(difference)) return difference;
+  if (expected == 0) {
+    return difference == 0 ? 0 : std::copysign(std::numeric_limits<double>::infinity(), difference);
+  }
+  return difference / std::abs(expected);
+}
+
+Verdict Figure::verdict() const {
+  if (!skipped.empty()) return Verdict::skipped;
+  // Comparisons with NaN are false.
+  const bool within = tolerance >= 0 && (claim == Claim::at_most ? error() : std::abs(error())) <= tolerance;
+  return within ? Verdict::pass : Verdict::outside;
+}
+
+std::string_view Figure::group() const {
+  return std::string_view(id).substr(0, id.find('/'));
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return "pass";
+    case Verdict::outside:
+      return "outside";
+    case Verdict::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+Tally tally(const std::vector<Figure>& figures) {
+  Tally t;
+  for (const Figure& f : figures) {
+    switch (f.verdict()) {
+      case Verdict::pass:
+        ++t.passed;
+        break;
+      case Verdict::outside:
+        ++t.outside;
+        break;
+      case Verdict::skipped:
+        ++t.skipped;
+        break;
+    }
+  }
+  return t;
+}
+
+std::vector<Figure> all_skipped(std::vector<Figure> figures, const std::string& reason) {
+  for (Figure& f : figures) {
+    f.simulated = std::numeric_limits<double>::quiet_NaN();
+    f.skipped = reason;
+  }
+  return figures;
+}
+
+}  // namespace kvsim::validation

@@ -1,0 +1,144 @@
+#include "tools/validation/figures_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/results/numbers.h"
+#include "tools/validation/group.h"
+
+namespace kvsim::validation {
+namespace {
+
+using results::Align;
+using results::Table;
+
+/// Numbers for texts that rows refer to; equal texts have one number.
+class Notes {
+ public:
+  std::size_t number(const std::string& text) {
+    const auto found = std::find(texts_.begin(), texts_.end(), text);
+    if (found != texts_.end()) return static_cast<std::size_t>(found - texts_.begin()) + 1;
+    texts_.push_back(text);
+    return texts_.size();
+  }
+  [[nodiscard]] std::vector<std::string> numbered() const {
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < texts_.size(); ++i) lines.push_back(fmt::format("[{}] {}", i + 1, texts_[i]));
+    return lines;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+/// "1-4,7" for 1 2 3 4 7.
+std::string ranges(std::vector<std::size_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
+    if (last > i) text += fmt::format("-{}", numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+/// "+1.2 %"; of absolute errors the difference itself.
+std::string error_text(const Figure& f) {
+  const double error = f.error();
+  if (!std::isfinite(error)) return "-";
+  if (f.measure == Measure::absolute) return error == 0 ? "0" : fmt::format("{:+.3g}", error);
+  std::string text = fmt::format("{:+.1f} %", error * 100);
+  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
+}
+
+std::string tolerance_text(const Figure& f) {
+  const char* sign = f.claim == Claim::at_most ? "<=" : "±";
+  if (f.measure == Measure::absolute) return fmt::format("{}{:g}", sign, f.tolerance);
+  return fmt::format("{}{:g} %", sign, f.tolerance * 100);
+}
+
+/// The group's name with what it is about, where it is in the table of groups.
+std::string title_of(std::string_view group) {
+  for (const Group& g : groups()) {
+    if (g.name == group) return fmt::format("{}: {}", g.name, g.description);
+  }
+  return std::string(group);
+}
+
+bool has_row(const Figure& f) {
+  return f.skipped.empty() || std::isfinite(f.simulated);
+}
+
+std::vector<std::string> row_of(const Figure& f, Notes& notes) {
+  std::vector<std::size_t> numbers{notes.number(f.source)};
+  for (const std::string& a : f.assumptions) numbers.push_back(notes.number(a));
+  if (!f.skipped.empty()) numbers.push_back(notes.number("Not judged: " + f.skipped));
+  const std::string name = f.id.substr(std::min(f.id.size(), f.group().size() + 1));
+  return {name,
+          f.what,
+          results::figure(f.expected),
+          results::figure(f.simulated),
+          f.unit,
+          error_text(f),
+          tolerance_text(f),
+          std::string(f.verdict() == Verdict::outside ? "OUTSIDE" : to_string(f.verdict())),
+          ranges(std::move(numbers))};
+}
+
+/// "reason: a, b, c", a line for each reason, of figures without a row.
+std::vector<std::string> without_rows(const std::vector<Figure>& figures) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const Figure& f : figures) {
+    if (has_row(f)) continue;
+    const auto found =
+        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& r) { return r.first == f.skipped; });
+    if (found == by_reason.end()) {
+      by_reason.push_back({f.skipped, {f.id}});
+    } else {
+      found->second.push_back(f.id);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, ids] : by_reason) {
+    lines.push_back(fmt::format("{} ({}: {})", reason, ids.size(), fmt::join(ids, ", ")));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string summary_line(const Tally& t) {
+  return fmt::format("{} passed, {} outside, {} skipped", t.passed, t.outside, t.skipped);
+}
+
+results::Page figures_page(const std::vector<Figure>& figures, const std::string& measured) {
+  results::Page page;
+  page.title = summary_line(tally(figures));
+  page.subtitle = {"Published and measured figures, and what kvsim makes of them"};
+  if (!measured.empty()) page.subtitle.push_back("measured data from " + measured);
+  Notes notes;
+  for (const Figure& f : figures) {
+    if (!has_row(f)) continue;
+    const std::string title = title_of(f.group());
+    if (page.tables.empty() || page.tables.back().title != title) {
+      Table t;
+      t.title = title;
+      t.header = {"figure", "", "expected", "simulated", "", "error", "tolerance", "verdict", "notes"};
+      t.align = {Align::left,  Align::left,  Align::right, Align::right, Align::left,
+                 Align::right, Align::right, Align::left,  Align::left};
+      page.tables.push_back(std::move(t));
+    }
+    page.tables.back().rows.push_back(row_of(f, notes));
+  }
+  page.lists = {{"Skipped without being simulated", without_rows(figures)}, {"Notes", notes.numbered()}};
+  return page;
+}
+
+}  // namespace kvsim::validation

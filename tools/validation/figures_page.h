@@ -1,0 +1,20 @@
+// Figures as people read them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/results/table.h"
+#include "tools/validation/figure.h"
+
+namespace kvsim::validation {
+
+/// A table a group, in the order in which groups first occur, then numbered notes: sources, assumptions and reasons.
+/// Skipped figures that were not simulated are counted under their reasons instead of having rows. `measured`: the
+/// folder of measured data, empty where there was none.
+results::Page figures_page(const std::vector<Figure>& figures, const std::string& measured = {});
+
+/// "41 passed, 2 outside, 17 skipped".
+std::string summary_line(const Tally& tally);
+
+}  // namespace kvsim::validation

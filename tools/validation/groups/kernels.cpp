@@ -1,0 +1,83 @@
+// What operators of a simulated step reach of the datasheet peaks, against medians of published kernel tables.
+#include <fmt/format.h>
+
+#include "models/catalogue/catalogue.h"
+#include "models/kernels/step_time.h"
+#include "tools/validation/groups/groups.h"
+
+namespace kvsim::validation {
+namespace {
+
+struct Machine {
+  const char* gpu;
+  double decode_attention;             ///< share of bandwidth at 2 GB of KV per layer
+  double linear_512, linear_2048;      ///< share of bf16 FLOP/s at so many tokens
+  double attention_4k, attention_16k;  ///< share of bf16 FLOP/s, causal prefill
+};
+
+constexpr Machine kMachines[] = {{"a100", 0.79, 0.79, 0.89, 0.52, 0.57}, {"h100-sxm", 0.90, 0.83, 0.81, 0.56, 0.62}};
+
+class Reached {
+ public:
+  explicit Reached(const char* gpu)
+      : catalogue_(models::Catalogue::built_in()),
+        gpu_(catalogue_.gpu(gpu)),
+        model_(catalogue_.model("llama-3.1-70b")),
+        timer_(gpu_, catalogue_.link(gpu_.peer_link), catalogue_.profile(gpu_.profile), model_, 1) {}
+
+  [[nodiscard]] double decode_attention(double bytes_per_layer) const {
+    models::StepWork work;
+    work.decode.query_tokens = 1;
+    work.decode.kv_bytes = bytes_per_layer * static_cast<double>(model_.layers);
+    return work.decode.kv_bytes / timer_.time(work).attention_s / gpu_.memory_bytes_per_s.value;
+  }
+
+  [[nodiscard]] double linear(double tokens) const {
+    models::StepWork work;
+    work.prefill.query_tokens = tokens;
+    const double head = 2.0 * static_cast<double>(model_.vocabulary * model_.hidden);
+    return (model_.linear_flops_per_token() - head) * tokens / timer_.time(work).linear_s / gpu_.bf16_flops_per_s.value;
+  }
+
+  [[nodiscard]] double prefill_attention(double tokens) const {
+    models::StepWork work;
+    work.prefill.query_tokens = tokens;
+    work.prefill.pairs = tokens * (tokens + 1) / 2;
+    const double flops = work.prefill.pairs * model_.attention_flops_per_pair();
+    return flops / timer_.time(work).attention_s / gpu_.bf16_flops_per_s.value;
+  }
+
+ private:
+  models::Catalogue catalogue_;
+  models::GpuSpec gpu_;
+  models::LlmSpec model_;
+  models::StepTimer timer_;
+};
+
+}  // namespace
+
+std::vector<Figure> kernel_figures(const Inputs&) {
+  std::vector<Figure> figures;
+  for (const Machine& m : kMachines) {
+    const Reached reached(m.gpu);
+    const auto add = [&](const char* name, const char* what, double expected, double simulated) {
+      Figure& f = figures.emplace_back();
+      f.id = fmt::format("kernels/{}.{}", m.gpu, name);
+      f.what = what;
+      f.unit = "of peak";
+      f.expected = expected;
+      f.simulated = simulated;
+      f.tolerance = 0.08;
+      f.source = "medians over kernel tables of aiconfigurator (Apache-2.0), vLLM, bf16";
+      f.assumptions = {"operators of a Llama-3.1-70B step on one GPU; memory is not asked whether it fits"};
+    };
+    add("decode_attention", "decode attention, 2 GB of KV", m.decode_attention, reached.decode_attention(2e9));
+    add("linear.512", "linear layers, 512 tokens", m.linear_512, reached.linear(512));
+    add("linear.2048", "linear layers, 2048 tokens", m.linear_2048, reached.linear(2048));
+    add("prefill.4k", "causal attention, 4k tokens", m.attention_4k, reached.prefill_attention(4096));
+    add("prefill.16k", "causal attention, 16k tokens", m.attention_16k, reached.prefill_attention(16384));
+  }
+  return figures;
+}
+
+}  // namespace kvsim::validation
