@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "sim/serving/simulation.h"
+#include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 #include "tools/validation/recording_trace.h"
 
@@ -170,6 +173,27 @@ TEST(Policies, ATinyWindowStillServesEveryone) {
   // Reloads longer than the whole ring are never admitted and must be asked for on demand.
   const Measurements m = run_policy("draft_verify:staggered", {"schedule.window=2", "cluster.host.link.read=5 GB/s"});
   EXPECT_EQ(m.completed, 60U);
+}
+
+TEST(Policies, AReloadThatNoWindowHoldsIsNotPutOffWhileOthersMove) {
+  // One context whose reload takes longer than the whole window, among short ones that keep arriving for 30 s: waiting
+  // until nobody else could move took 56 s for its 60 tokens.
+  TemporaryFolder folder;
+  std::string csv = "arrival_s,prompt_tokens,output_tokens\n0,60000,60\n";
+  for (int i = 0; i < 150; ++i) csv += fmt::format("{:.1f},4000,100\n", i * 0.2);
+  folder.write("long_among_short.csv", csv);
+  const Measurements m = measure(scenario::load_scenario_text(R"(
+name: one long context among short ones
+model: llama-3.1-8b
+cluster: {gpu: {type: h100-sxm}, host: {memory: 512 GiB, link: {base: pcie5-x16, read: 5 GB/s}}}
+workload: {trace: {format: csv, path: )" + folder.path() + R"(/long_among_short.csv}}
+prefill: stored
+decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}
+schedule: {policy: staggered, window: 30}
+)",
+                                                              "long_among_short.yaml"));
+  EXPECT_EQ(m.completed, 151U);
+  EXPECT_LT(m.e2e_s.max(), 40);
 }
 
 TEST(Policies, AWindowShorterThanThePrefillDoesNotHoldAnybodyUp) {

@@ -78,7 +78,13 @@ class Staggered final : public SchedulePolicy {
     }
     if (it == reservations_.end()) {
       if (r.reload == Reload::none && !reserve(r, 0, false, view)) {
-        return draft_or_stall(r, view);
+        const Action draft = draft_or_stall(r, view);
+        // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
+        if (draft == Action::stall && never_fits(r, view)) {
+          plan.reloads.push_back({&r, false});
+          r.late = true;
+        }
+        return draft;
       }
       it = reservations_.find(r.id);
     }
@@ -96,6 +102,11 @@ class Staggered final : public SchedulePolicy {
   [[nodiscard]] bool misjudged(const Reservation& reservation, const Request& r) const {
     const std::int64_t ahead = reservation.verify() - now_;
     return ahead < r.draft_target / 2 || ahead > 2 * r.draft_target;
+  }
+
+  [[nodiscard]] bool never_fits(const Request& r, const ReplicaView& view) const {
+    const auto bytes = static_cast<double>(view.geometry->reload_transfer(r.prompt, r.generated));
+    return bytes / view.link_bytes_per_s > view.iteration_s * static_cast<double>(rings_.windows());
   }
 
   /// `ready`: windows from now until the request drafts.
