@@ -20,7 +20,7 @@ schema::ObjectSchema<LinkSpec> make_schema() {
              "away from the GPU (device to host, storage write), as large transfers reach it");
   s.optional("latency", &LinkSpec::latency_s, time().non_negative(), "from the last byte sent to its arrival");
   s.optional("setup", &LinkSpec::setup_s, time().non_negative(),
-             "occupies the link before each transfer (descriptor, request)");
+             "of each transfer (descriptor, request), while the one before it moves");
   return s;
 }
 

@@ -18,7 +18,7 @@ struct LinkSpec {
   Sourced<double> read_bytes_per_s;   ///< towards the GPU (host to device, storage read), large transfers, effective
   Sourced<double> write_bytes_per_s;  ///< away from the GPU (device to host, storage write), effective
   Sourced<double> latency_s;          ///< from the last byte sent to its arrival
-  Sourced<double> setup_s;            ///< occupies the link before each transfer (descriptor, request)
+  Sourced<double> setup_s;            ///< of each transfer (descriptor, request), while the one before it moves
 };
 
 }  // namespace kvsim::models

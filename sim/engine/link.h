@@ -19,7 +19,8 @@ struct LinkConfig {
   std::string name{};
   double bytes_per_s = 0;  ///< > 0; may be set to 0 during the run (link down)
   Duration latency{};      ///< from the last byte leaving to its arrival; not occupying
-  Duration setup{};        ///< occupies the link before each transfer's first byte
+  Duration setup{};  ///< from submission to the first byte; on queued links one transfer is set up at a time, while
+                     ///< the one before it moves
   LinkDiscipline discipline = LinkDiscipline::serialised;
 };
 

@@ -33,9 +33,11 @@ void QueuedLink::start_next() {
   ++statistics_.transfers_started;
   statistics_.total_wait_s += (simulator_.now() - job.since).seconds();
   job.state = State::moving;
+  // It was set up while the one before it moved, once that one was.
+  const SimTime set_up = std::max(job.since, moving_since_) + config_.setup;
   job.since = simulator_.now();
   remaining_ = static_cast<double>(job.transfer.bytes);
-  moving_since_ = simulator_.now() + config_.setup;
+  moving_since_ = std::max(simulator_.now(), set_up);
   schedule_end_of_service();
 }
 

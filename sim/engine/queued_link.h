@@ -65,7 +65,7 @@ class QueuedLink : public Link {
 
   std::uint64_t moving_ = 0;  // the job on the link; 0: none
   double remaining_ = 0;      // its bytes not moved by moving_since_
-  SimTime moving_since_;      // its bytes flow from here (later than now during setup)
+  SimTime moving_since_;      // its bytes flow from here (later than now during setup); kept for the next one's setup
   EventHandle end_of_service_;
 
   LinkStatistics statistics_;

@@ -51,8 +51,8 @@ TEST_F(SerialLink, transfersGoOneAfterTheOther) {
   EXPECT_EQ(done.log(), (Log{{1, 100}, {2, 150}}));
 }
 
-TEST_F(SerialLink, setupOccupiesTheLinkAndLatencyDoesNot) {
-  // Each occupies 10 + 100; each arrives 30 after its last byte left.
+TEST_F(SerialLink, setupOverlapsTheTransferBeforeAndLatencyDoesNotOccupy) {
+  // The first occupies 10 + 100, the second 100, set up meanwhile; each arrives 30 after its last byte left.
   LinkConfig c = config();
   c.setup = {10};
   c.latency = {30};
@@ -60,8 +60,28 @@ TEST_F(SerialLink, setupOccupiesTheLinkAndLatencyDoesNot) {
   submit(1, 100);
   submit(2, 100);
   run();
-  EXPECT_EQ(done.log(), (Log{{1, 140}, {2, 250}}));
-  EXPECT_DOUBLE_EQ(link->statistics().busy_s, 220e-9);
+  EXPECT_EQ(done.log(), (Log{{1, 140}, {2, 240}}));
+  EXPECT_DOUBLE_EQ(link->statistics().busy_s, 210e-9);
+}
+
+TEST_F(SerialLink, smallTransfersFollowEachOtherAtTheRateOfSettingUp) {
+  LinkConfig c = config();
+  c.setup = {50};
+  make(c);
+  for (std::uint64_t i = 1; i <= 4; ++i) submit(i, 10);
+  run();
+  EXPECT_EQ(done.log(), (Log{{1, 60}, {2, 110}, {3, 160}, {4, 210}}));
+}
+
+TEST_F(SerialLink, aTransferSubmittedLaterIsSetUpFromThenOn) {
+  LinkConfig c = config();
+  c.setup = {50};
+  make(c);
+  submit(1, 100);  // moves from 50 to 150
+  simulator.run_until({140});
+  submit(2, 10);  // set up until 190
+  run();
+  EXPECT_EQ(done.log(), (Log{{1, 150}, {2, 200}}));
 }
 
 TEST_F(SerialLink, completionsAreRoundedUpToWholeNanoseconds) {
