@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +16,7 @@
 #include "tools/calibrate/host/arguments.h"
 #include "tools/calibrate/host/benchmarks.h"
 #include "tools/calibrate/host/csv_file.h"
+#include "tools/calibrate/host/interrupt.h"
 #include "tools/calibrate/host/machine_record.h"
 #include "tools/calibrate/host/output_folder.h"
 #include "tools/calibrate/host/statistics.h"
@@ -162,6 +165,14 @@ TEST(MachineRecord, DateIsUtcAndNamesAreColumns) {
   EXPECT_EQ(20U, utc_now().size());
   EXPECT_EQ('Z', utc_now().back());
   EXPECT_EQ("nvidia_h100_80gb_hbm3", column_name("NVIDIA H100 80GB HBM3 "));
+}
+
+TEST(Interrupt, TheFirstIsNotedAndStopsTheNextStep) {
+  note_interrupts();
+  EXPECT_NO_THROW(stop_if_interrupted());
+  ASSERT_EQ(0, std::raise(SIGINT));
+  EXPECT_TRUE(interrupt_noted());
+  EXPECT_THROW(stop_if_interrupted(), Interrupted);
 }
 
 }  // namespace

@@ -7,9 +7,12 @@
 #include <set>
 #include <stdexcept>
 
+#include <yaml-cpp/yaml.h>
+
 #include "models/schema/error.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/replay_schedule.h"
+#include "tools/calibrate/host/replay_size.h"
 #include "tools/calibrate/host/shapes.h"
 
 namespace kvsim::calibrate {
@@ -152,6 +155,45 @@ TEST(Replay, RefusesWhatMakesNoSense) {
   p = {};
   p.requests = 0;
   EXPECT_THROW(replay_schedule(p), std::invalid_argument);
+}
+
+TEST(ReplaySize, OfLlama31_8bAgreesWithTheCatalogue) {
+  const auto models = catalogue_models(std::vector<std::string>{"mistral-7b", "llama-3.1-8b"});
+  const ReplaySize size = replay_size(models, false);
+  EXPECT_EQ("llama-3.1-8b", size.model);
+  EXPECT_EQ(models[1].kv_bytes_per_token() * 8192, size.full_kv_bytes());
+  // Two of sixteen bits, and 32 bits of scale and offset for every 64 elements: (2 + 0.5) / 16.
+  EXPECT_EQ(size.full_kv_bytes() * 25 / 160, size.compressed_kv_bytes());
+  // All but the embedding table and the norms' vectors.
+  const std::int64_t weights = 2 * (size.layers * size.layer_weights() + size.lm_head.n * size.lm_head.k);
+  EXPECT_NEAR(models[1].weight_bytes_read(1), static_cast<double>(weights), 1e-3 * static_cast<double>(weights));
+}
+
+TEST(ReplaySize, RunsTheLayersThatFit) {
+  const auto models = catalogue_models(std::vector<std::string>{"llama-3.1-8b"});
+  ReplaySize size = replay_size(models, false);
+  const std::int64_t plenty = std::int64_t{1} << 40;
+  EXPECT_EQ(32, layers_that_fit(size, 12, 12, plenty, plenty));
+  EXPECT_EQ(32, layers_that_fit(size, 12, 12, size.device_bytes(12, 12), plenty));
+  EXPECT_EQ(31, layers_that_fit(size, 12, 12, size.device_bytes(12, 12) - 1, plenty));
+  EXPECT_EQ(16, layers_that_fit(size, 12, 12, plenty, size.full_kv_bytes() / 2)) << "pinned memory for half a KV";
+  EXPECT_EQ(0, layers_that_fit(size, 12, 12, 1, plenty));
+}
+
+TEST(ReplaySize, NeedsADenseModelWithHeadsOf128) {
+  EXPECT_THROW(
+      replay_size(catalogue_models(std::vector<std::string>{"deepseek-v3", "llama-3.2-1b", "qwen3-30b-a3b"}), false),
+      schema::InputError);
+}
+
+TEST(ReplaySize, WritesWhatASimulatorNeeds) {
+  const auto models = catalogue_models(std::vector<std::string>{"llama-3.1-8b"});
+  const YAML::Node yaml = YAML::Load(replay_yaml(replay_size(models, true), {}, 12, 6));
+  EXPECT_EQ("llama-3.1-8b", yaml["model"].as<std::string>());
+  EXPECT_EQ(8, yaml["layers"].as<int>());
+  EXPECT_EQ(5, yaml["draft_length"].as<int>());
+  EXPECT_EQ(4096, yaml["context_tokens"].as<int>());
+  EXPECT_EQ(6, yaml["slots"]["staggered"].as<int>());
 }
 
 }  // namespace

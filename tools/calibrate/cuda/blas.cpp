@@ -24,7 +24,7 @@ struct CloseLibrary {
 
 std::unique_ptr<void, CloseLibrary> open_library() {
   const std::string current = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-  std::unique_ptr<void, CloseLibrary> library(dlopen(current.c_str(), RTLD_NOW | RTLD_LOCAL));
+  std::unique_ptr<void, CloseLibrary> library(dlopen(current.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (library == nullptr) {
     const char* reason = dlerror();
     throw std::runtime_error(

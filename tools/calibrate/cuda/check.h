@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -20,17 +19,18 @@ class WrongResult : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws CudaError with the file and line of the caller.
-inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
+/// Throws CudaError with the file and line of the caller (by compilers' built-ins: clang 14 has no
+/// std::source_location).
+inline void check(cudaError_t status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (status == cudaSuccess) return;
-  const std::string file = where.file_name();
+  const std::string path = file;
   throw CudaError(std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ", " +
-                  file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(where.line()) + ")");
+                  path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line) + ")");
 }
 
 /// After a launch: its configuration was accepted. What goes wrong while it runs shows at the next synchronisation.
-inline void check_launch(std::source_location where = std::source_location::current()) {
-  check(cudaGetLastError(), where);
+inline void check_launch(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  check(cudaGetLastError(), file, line);
 }
 
 }  // namespace kvsim::calibrate

@@ -82,7 +82,8 @@ std::string replay_yaml(const ReplaySize& size, const ReplayParameters& p, int l
       "and\n"
       "# a verification is draft_length + 1 query tokens against the full KV in a slot that a reload filled.\n"
       "model: \"{}\"\nmodel_layers: {}\nlayers: {}\ntensor_parallel: 1\nrequests: {}\ndraft_length: {}\n"
-      "reload_iterations: {}\nrounds: {}\ncontext_tokens: {}\nkv_bits: {}\nkv_group: {}\nlayer_weight_bytes: {}\n"
+      "reload_iterations: {}\nrounds: {}\ncontext_tokens: {}\nkv_bits: {}\nkv_group: {}\narrival: "
+      "whole\nlayer_weight_bytes: {}\n"
       "lm_head_bytes: {}\nfull_kv_bytes_per_request: {}\ncompressed_kv_bytes_per_request: {}\n"
       "slots: {{lock_step: {}, staggered: {}}}\n",
       size.model, size.model_layers, size.layers, p.requests, p.draft_length, p.reload_iterations, p.rounds,

@@ -77,7 +77,7 @@ KVSIM_DEVICE void load_queries(const AttentionArgs& args, int sequence, int kv_h
   }
 }
 
-/// One page: scores, softmax, values. `next_key` is loaded between the two products.
+/// One page: scores, softmax, values. `load_next` fetches the next page's keys between the two products.
 template <class Format, class LoadNext>
 KVSIM_DEVICE void attend_page(WarpState& state, const std::uint32_t (&queries)[kKeyPairs / 2][4],
                               typename Format::Raw (&keys)[2], const KvPools& pools, std::int64_t vector0, int lane,
@@ -92,9 +92,9 @@ KVSIM_DEVICE void attend_page(WarpState& state, const std::uint32_t (&queries)[k
   }
   float scores[2][4] = {};
   KVSIM_UNROLL
-  for (int n = 0; n < 2; ++n) {
+  for (int step = 0; step < kKeyPairs / 2; ++step) {
     KVSIM_UNROLL
-    for (int step = 0; step < kKeyPairs / 2; ++step) {
+    for (int n = 0; n < 2; ++n) {  // two chains that do not wait for each other
       mma_16x8x16(scores[n], queries[step], Format::key_pair(keys[n], 2 * step),
                   Format::key_pair(keys[n], 2 * step + 1));
     }
@@ -170,7 +170,8 @@ __launch_bounds__(kAttentionThreads)
   KVSIM_SHARED float sums[kAttentionWarps][kWarpRows];
 
   const int sequence = block_x() / args.tiles;
-  const int tile_row0 = block_x() % args.tiles * kRowWarps * kWarpRows;
+  // Later rows see more: the longest blocks start first.
+  const int tile_row0 = (args.tiles - 1 - block_x() % args.tiles) * kRowWarps * kWarpRows;
   const int kv_head = block_y();
   const int chunk = block_z();
   const int length = args.lengths[sequence];
