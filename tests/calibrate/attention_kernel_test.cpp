@@ -151,8 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"DecodeMultiHeadPartPage", 2, 2, 1, {100}, 1, 16},
                       Case{"DecodeSplitUneven", 4, 1, 1, {530, 17, 256}, 6, 16},
                       Case{"VerifyTwoRowWarpsSplit", 4, 1, 7, {523}, 2, 16},
-                      // Chunks of 272 tokens: of the second sequence's queries the first three see nothing of chunk 1.
-                      Case{"VerifyChunkBeyondSomeRows", 4, 1, 7, {544, 275}, 4, 16},
+                      // Chunks of 272 tokens: of the second sequence's queries the first two see nothing of chunk 1.
+                      Case{"VerifyChunkBeyondSomeRows", 4, 1, 7, {544, 277}, 4, 16},
                       Case{"VerifyFourRowWarps", 4, 1, 13, {70}, 1, 16},
                       Case{"VerifyTilesSplitUneven", 8, 1, 9, {515, 9}, 6, 16},
                       Case{"PrefillTwoTiles", 2, 1, 40, {40}, 1, 16}, Case{"DecodeFourBit", 4, 1, 1, {50}, 1, 4},
