@@ -1,0 +1,148 @@
+// The other kernels, the emulator they run on, and the data they are checked with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "tests/calibrate/emulator.h"
+#include "tools/calibrate/host/reference.h"
+#include "tools/calibrate/kernels/kv_format.h"
+#include "tools/calibrate/kernels/quantise.h"
+#include "tools/calibrate/kernels/random_data.h"
+#include "tools/calibrate/kernels/topk.h"
+
+namespace kvsim::calibrate {
+namespace {
+
+TEST(Emulator, ShufflesAndBarriersMeetTheRightThreads) {
+  std::vector<std::uint32_t> got(64);
+  int before = 0;
+  test::run_kernel({1, 1, 1, 64}, [&] {
+    atomic_add(&before, 1);
+    sync_block();
+    EXPECT_EQ(64, before);
+    got[static_cast<std::size_t>(thread_index())] = shuffle_xor(static_cast<std::uint32_t>(thread_index()), 5);
+  });
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(i ^ 5U, got[i]);
+}
+
+TEST(Emulator, ABarrierThatHalfTheBlockSkipsIsAnError) {
+  EXPECT_THROW(test::run_kernel({1, 1, 1, 32},
+                                [] {
+                                  if (thread_index() < 16) sync_block();
+                                }),
+               std::logic_error);
+}
+
+template <class Format>
+void expect_each_element_once() {
+  std::set<int> keys, values;
+  for (int quad = 0; quad < 4; ++quad) {
+    for (int pair = 0; pair < kKeyPairs; ++pair) keys.insert(Format::key_element(quad, pair));
+  }
+  for (int group = 0; group < 8; ++group) {
+    for (int pair = 0; pair < kValuePairs; ++pair) values.insert(Format::value_element(group, pair));
+  }
+  EXPECT_EQ(64U, keys.size()) << "64 pairs of neighbours are a head";
+  EXPECT_EQ(64U, values.size());
+  EXPECT_EQ(126, *keys.rbegin());
+  EXPECT_EQ(126, *values.rbegin());
+}
+
+TEST(KvFormat, LanesShareOutEveryElementOnce) {
+  expect_each_element_once<Bf16Format>();
+  expect_each_element_once<QuantisedFormat<4>>();
+  expect_each_element_once<QuantisedFormat<2>>();
+  expect_each_element_once<QuantisedFormat<1>>();
+}
+
+template <int kBits>
+void expect_quantise_reaches_the_nearest_level() {
+  constexpr std::size_t vectors = 32;
+  struct alignas(16) Vector {
+    Bf16 element[kHeadDim];
+  };
+  std::vector<Vector> values(vectors), back(vectors);
+  for (std::size_t i = 0; i < vectors * kHeadDim; ++i) {
+    values[i / kHeadDim].element[i % kHeadDim] = to_bf16(random_value(3, i));
+  }
+  std::vector<std::uint32_t> words(vectors * Packing<kBits>::kWords, 0xdeadbeef), scales(vectors * kGroups);
+  const test::Grid grid{static_cast<int>(vectors) * kLanesPerVector / kQuantiseThreads, 1, 1, kQuantiseThreads};
+  test::run_kernel(grid, [&] { quantise<kBits>(values[0].element, words.data(), scales.data(), vectors); });
+  test::run_kernel(grid, [&] { dequantise<kBits>(words.data(), scales.data(), back[0].element, vectors); });
+  for (std::size_t i = 0; i < vectors * kHeadDim; ++i) {
+    const float scale = from_bf16(static_cast<Bf16>(scales[i / kGroup] & 0xffffU));
+    const float original = from_bf16(values[i / kHeadDim].element[i % kHeadDim]);
+    const float restored = from_bf16(back[i / kHeadDim].element[i % kHeadDim]);
+    EXPECT_LE(std::abs(original - restored), scale / 2 + 0.05F) << kBits << " bits, element " << i;
+  }
+}
+
+TEST(Quantise, GivesBackEachElementWithinHalfAStep) {
+  expect_quantise_reaches_the_nearest_level<4>();
+  expect_quantise_reaches_the_nearest_level<2>();
+  expect_quantise_reaches_the_nearest_level<1>();
+}
+
+void expect_topk(const std::vector<float>& scores, int k) {
+  std::vector<int> indices(static_cast<std::size_t>(k), -1);
+  test::run_kernel({1, 1, 1, 64}, [&] { topk(scores.data(), indices.data(), static_cast<int>(scores.size()), k); });
+  EXPECT_EQ("", check_topk(scores, indices));
+}
+
+TEST(Topk, FindsTheLargestAmongTiesNegativesAndAll) {
+  std::vector<float> scores(1000);
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = random_value(9, i);  // 256 distinct values: many ties
+  for (const int k : {1, 17, 500, 1000}) expect_topk(scores, k);
+  expect_topk({-1.0F, -3.0F, -2.0F}, 2);
+  expect_topk(std::vector<float>(50, 0.25F), 7);
+}
+
+TEST(CheckTopk, RefusesDoublesAndSmallerOnes) {
+  const std::vector<float> scores{3, 1, 2};
+  EXPECT_EQ("", check_topk(scores, std::vector<int>{2, 0}));
+  EXPECT_NE("", check_topk(scores, std::vector<int>{0, 0}));
+  EXPECT_NE("", check_topk(scores, std::vector<int>{0, 1}));
+  EXPECT_NE("", check_topk(scores, std::vector<int>{0, 3}));
+}
+
+TEST(RandomData, CoarseValuesAreTheirE4m3Bits) {
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::uint8_t bits = random_e4m3(5, i);
+    const int exponent = (bits >> 3) & 15;
+    const double magnitude =
+        exponent == 0 ? (bits & 7) / 8.0 * std::exp2(-6) : (1 + (bits & 7) / 8.0) * std::exp2(exponent - 7);
+    EXPECT_EQ(static_cast<double>(random_coarse(5, i)), (bits & 0x80) != 0 ? -magnitude : magnitude);
+  }
+}
+
+TEST(RandomData, ValuesAreExactInBf16AndNotAllAlike) {
+  std::set<float> seen;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const float value = random_value(1, i);
+    EXPECT_EQ(value, from_bf16(to_bf16(value)));
+    seen.insert(value);
+  }
+  EXPECT_GT(seen.size(), 200U);
+}
+
+TEST(CompareRow, RefusesWhatIsFarOffAndNaN) {
+  const std::vector<double> reference{1, -1, 1, -1};
+  EXPECT_EQ("", compare_row(std::vector<float>{1, -1, 1.01F, -1}, reference, 0.02));
+  EXPECT_NE("", compare_row(std::vector<float>{1, -1, 1.1F, -1}, reference, 0.02));
+  EXPECT_NE("", compare_row(std::vector<float>{1, -1, NAN, -1}, reference, 0.02));
+}
+
+TEST(ReferenceAttention, AveragesByTheSoftmaxOfScaledScores) {
+  // Two tokens; q k / sqrt(4) = 1 and 0: weights e / (e + 1) and 1 / (e + 1); values 1 and 3.
+  const std::vector<float> query{2, 0, 0, 0};
+  const auto key = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 0.0F); };
+  const auto value = [](std::int64_t t, std::span<float> v) { std::fill(v.begin(), v.end(), t == 0 ? 1.0F : 3.0F); };
+  const double e = std::exp(1.0);
+  EXPECT_NEAR((e + 3) / (e + 1), reference_attention(query, 2, key, value)[0], 1e-12);
+}
+
+}  // namespace
+}  // namespace kvsim::calibrate

@@ -1,0 +1,88 @@
+// The benchmarks of attention: one file each, the same kernels.
+#include "tools/calibrate/cuda/attention_runner.h"
+#include "tools/calibrate/cuda/benches.h"
+
+namespace kvsim::calibrate {
+namespace {
+
+using Columns = std::vector<std::string>;
+
+/// The columns that published tables have, and those of a benchmark behind them. `length` is the name of the last one.
+Columns columns_with(const char* length, const Columns& more) {
+  Columns columns = with_spread(
+      {"gpu", "framework", "version", "kernel", "num_heads", "num_kv_heads", "head_dim", "kv_dtype", "batch", length});
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+const char* dtype_of(int bits) {
+  switch (bits) {
+    case 4:
+      return "int4";
+    case 2:
+      return "int2";
+    case 1:
+      return "int1";
+    default:
+      return "bfloat16";
+  }
+}
+
+CsvFile run(Session& session, const std::string& name, const std::vector<AttentionCase>& cases, const char* length,
+            const Columns& more, const std::function<void(CsvRow&, const AttentionCase&)>& add_more) {
+  CsvFile file(columns_with(length, more));
+  AttentionRunner runner(session);
+  session.run_cases(name, cases, [&](const AttentionCase& c) {
+    Spread spread;
+    if (!runner.measure(c, spread)) return false;
+    const std::vector<int> lengths = lengths_of(c);
+    const int longest = *std::max_element(lengths.begin(), lengths.end());
+    const AttentionCut cut = cut_for(session.device, c.query_tokens * (c.shape.heads / c.shape.kv_heads),
+                                     c.shape.kv_heads, c.batch, longest);
+    CsvRow row(session.gpu, "kvsim", session.version, kernel_name(c, cut), c.shape.heads, c.shape.kv_heads, kHeadDim,
+               dtype_of(c.kv_bits), c.batch, c.kv_len, spread);
+    add_more(row, c);
+    file.add(row);
+    return true;
+  });
+  return file;
+}
+
+void nothing_more(CsvRow& /*row*/, const AttentionCase& /*c*/) {}
+
+}  // namespace
+
+CsvFile bench_decode_attention(Session& session) {
+  return run(session, "decode_attention", decode_cases(session.models, session.arguments.quick), "kv_len", {},
+             nothing_more);
+}
+
+CsvFile bench_uneven_attention(Session& session) {
+  return run(session, "uneven_attention", uneven_cases(session.models, session.arguments.quick), "kv_len",
+             {"lengths", "longest_kv_len"}, [](CsvRow& row, const AttentionCase& c) {
+               const std::vector<int> lengths = lengths_of(c);
+               row.add(name_of(c.lengths));
+               row.add(*std::max_element(lengths.begin(), lengths.end()));
+             });
+}
+
+CsvFile bench_verify_attention(Session& session) {
+  return run(session, "verify_attention", verify_cases(session.models, session.arguments.quick), "kv_len",
+             {"query_tokens"}, [](CsvRow& row, const AttentionCase& c) { row.add(c.query_tokens); });
+}
+
+CsvFile bench_quantised_attention(Session& session) {
+  return run(session, "quantised_attention", quantised_cases(session.models, session.arguments.quick), "kv_len",
+             {"kv_bits", "group", "kv_bytes_read"}, [](CsvRow& row, const AttentionCase& c) {
+               row.add(c.kv_bits);
+               row.add(c.kv_bits == 16 ? 0 : kGroup);
+               row.add(kv_bytes_read(c));
+             });
+}
+
+CsvFile bench_prefill_attention(Session& session) {
+  return run(session, "prefill_attention", prefill_cases(session.models, session.arguments.quick), "seq_len", {},
+             nothing_more);
+}
+
+}  // namespace kvsim::calibrate

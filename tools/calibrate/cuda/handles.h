@@ -1,0 +1,146 @@
+// Owners of CUDA's things. Errors while releasing are ignored: there is nobody left to tell.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "tools/calibrate/cuda/check.h"
+
+namespace kvsim::calibrate {
+
+/// Uninitialised memory of the device.
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t count) : count_(count) {
+    void* memory = nullptr;
+    if (count > 0) check(cudaMalloc(&memory, count * sizeof(T)));
+    memory_.reset(static_cast<T*>(memory));
+  }
+  explicit DeviceBuffer(std::span<const T> values) : DeviceBuffer(values.size()) { upload(values); }
+  [[nodiscard]] T* get() const { return memory_.get(); }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  /// Overwrites the beginning; it is there when this returns, for every stream.
+  void upload(std::span<const T> values) const {
+    if (values.empty()) return;
+    check(cudaMemcpy(get(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
+    check(cudaDeviceSynchronize());  // small copies may still be on their way
+  }
+  /// Waits for the device, then copies `count` elements from `first`.
+  [[nodiscard]] std::vector<T> download(std::size_t first, std::size_t count) const {
+    std::vector<T> values(count);
+    check(cudaDeviceSynchronize());
+    if (count > 0) check(cudaMemcpy(values.data(), get() + first, count * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+
+ private:
+  struct Release {
+    void operator()(T* memory) const { static_cast<void>(cudaFree(memory)); }
+  };
+  std::unique_ptr<T, Release> memory_;
+  std::size_t count_ = 0;
+};
+
+/// Page-locked memory of the host, which kernels may read too.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t bytes) : bytes_(bytes) {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
+    memory_.reset(static_cast<std::byte*>(memory));
+  }
+  [[nodiscard]] std::byte* get() const { return memory_.get(); }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+  /// The same memory as kernels address it.
+  [[nodiscard]] std::byte* on_device() const {
+    void* address = nullptr;
+    check(cudaHostGetDevicePointer(&address, memory_.get(), 0));
+    return static_cast<std::byte*>(address);
+  }
+
+ private:
+  struct Release {
+    void operator()(std::byte* memory) const { static_cast<void>(cudaFreeHost(memory)); }
+  };
+  std::unique_ptr<std::byte, Release> memory_;
+  std::size_t bytes_ = 0;
+};
+
+/// A stream that does not wait for the default one.
+class Stream {
+ public:
+  Stream() {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    stream_.reset(stream);
+  }
+  [[nodiscard]] cudaStream_t get() const { return stream_.get(); }
+  void wait_for(cudaEvent_t event) const { check(cudaStreamWaitEvent(get(), event, 0)); }
+  void synchronise() const { check(cudaStreamSynchronize(get())); }
+
+ private:
+  struct Release {
+    void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Release> stream_;
+};
+
+class Event {
+ public:
+  Event() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event));
+    event_.reset(event);
+  }
+  [[nodiscard]] cudaEvent_t get() const { return event_.get(); }
+  void record(const Stream& stream) const { check(cudaEventRecord(get(), stream.get())); }
+  void synchronise() const { check(cudaEventSynchronize(get())); }
+  /// Milliseconds from `begin` to this one; both have happened.
+  [[nodiscard]] double ms_since(const Event& begin) const {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin.get(), get()));
+    return static_cast<double>(ms);
+  }
+
+ private:
+  struct Release {
+    void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Release> event_;
+};
+
+/// What `work` puts onto a stream, ready to be launched at once.
+class Graph {
+ public:
+  template <class Work>
+  Graph(const Stream& stream, const Work& work) {
+    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+    work(stream);
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream.get(), &graph));
+    const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, ReleaseGraph> owner(graph);
+    cudaGraphExec_t executable = nullptr;
+    check(cudaGraphInstantiate(&executable, graph, 0));
+    executable_.reset(executable);
+  }
+  void launch(const Stream& stream) const { check(cudaGraphLaunch(executable_.get(), stream.get())); }
+
+ private:
+  struct ReleaseGraph {
+    void operator()(cudaGraph_t graph) const { static_cast<void>(cudaGraphDestroy(graph)); }
+  };
+  struct Release {
+    void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Release> executable_;
+};
+
+}  // namespace kvsim::calibrate

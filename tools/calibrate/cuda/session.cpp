@@ -1,0 +1,112 @@
+#include "tools/calibrate/cuda/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tools/calibrate/cuda/basic_kernels.h"
+#include "tools/calibrate/host/machine_record.h"
+
+namespace kvsim::calibrate {
+namespace {
+
+constexpr double kTargetSeconds = 0.1;
+constexpr std::size_t kLeastRepeats = 5;
+constexpr std::size_t kMostRepeats = 50;
+constexpr std::uint64_t kFlushSeed = 0xf1;
+
+std::size_t flush_words(const cudaDeviceProp& device) {
+  constexpr std::size_t least = std::size_t{64} << 20;
+  return std::max<std::size_t>(least, 2 * static_cast<std::size_t>(device.l2CacheSize)) / sizeof(std::uint32_t);
+}
+
+}  // namespace
+
+Timer::Timer(const cudaDeviceProp& device)
+    : blocks_(read_blocks(device.multiProcessorCount)),
+      flushed_(flush_words(device)),
+      sums_(static_cast<std::size_t>(blocks_)) {
+  fill_words(flushed_.get(), flushed_.size(), kFlushSeed, stream_);
+  stream_.synchronise();
+}
+
+void Timer::flush_cache() const {
+  read_memory(flushed_.get(), flushed_.size() * sizeof(std::uint32_t), sums_.get(), blocks_, stream_);
+}
+
+Spread Timer::time(const Work& work, Caches caches) const {
+  const auto once = [&] {
+    stop_if_interrupted();
+    if (caches == Caches::cold) flush_cache();
+    hold(stream_);
+    begin_.record(stream_);
+    work(stream_);
+    end_.record(stream_);
+    end_.synchronise();
+    return end_.ms_since(begin_);
+  };
+  once();
+  std::vector<double> samples{once()};
+  const std::size_t repeats = repeats_for(samples.front() / 1e3, kTargetSeconds, kLeastRepeats, kMostRepeats);
+  while (samples.size() < repeats) samples.push_back(once());
+  return spread_of(std::move(samples));
+}
+
+std::pair<Spread, Spread> Timer::time_both(const Work& first, const Work& second) const {
+  std::vector<double> firsts, seconds;
+  const auto once = [&] {
+    stop_if_interrupted();
+    hold(stream_);
+    begin_.record(stream_);
+    other_.wait_for(begin_.get());
+    second(other_);
+    other_end_.record(other_);
+    first(stream_);
+    end_.record(stream_);
+    end_.synchronise();
+    other_end_.synchronise();
+    firsts.push_back(end_.ms_since(begin_));
+    seconds.push_back(other_end_.ms_since(begin_));
+  };
+  once();
+  firsts.clear();
+  seconds.clear();
+  once();
+  const double longest = std::max(firsts.front(), seconds.front());
+  const std::size_t repeats = repeats_for(longest / 1e3, kTargetSeconds, kLeastRepeats, kMostRepeats);
+  while (firsts.size() < repeats) once();
+  return {spread_of(firsts), spread_of(seconds)};
+}
+
+Session::Session(const Arguments& args, const cudaDeviceProp& properties, std::vector<models::LlmSpec> specs)
+    : arguments(args),
+      device(properties),
+      models(std::move(specs)),
+      timer(properties),
+      gpu(column_name(properties.name)),
+      version(program_version()) {}
+
+std::size_t Session::usable_bytes() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  return free / 10 * 9;
+}
+
+std::size_t Session::usable_host_bytes() {
+  const long pages = sysconf(_SC_AVPHYS_PAGES);
+  const long bytes = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && bytes > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(bytes) / 4 : 0;
+}
+
+int Session::blocks() const {
+  return read_blocks(device.multiProcessorCount);
+}
+
+void Session::note(const std::string& benchmark, const std::string& text) {
+  std::string& note = notes_[benchmark];
+  note += (note.empty() ? "" : "; ") + text;
+  fmt::print(stderr, "{}: {}\n", benchmark, text);
+}
+
+}  // namespace kvsim::calibrate

@@ -1,0 +1,29 @@
+// The command line of kvsim-calibrate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kvsim::calibrate {
+
+struct Arguments {
+  std::vector<std::string> benchmarks;  ///< in the order in which they run
+  std::vector<std::string> models;      ///< whose shapes are measured; all of the catalogue where empty
+  std::string out = "calibration";      ///< folder of the results
+  bool force = false;                   ///< write into a folder that is not empty
+  bool quick = false;
+  double budget_s = 0;  ///< of each benchmark, in seconds
+  std::uint64_t seed = 1;
+  int device = 0;
+  std::string command_line;  ///< as typed, for the record
+  std::string answer;        ///< what --help, --list or --version print; nothing else is to be done then
+};
+
+/// Throws schema::InputError for what cannot be understood.
+Arguments parse_arguments(int argc, const char* const* argv);
+
+/// The version of the program, "0.1.0".
+std::string program_version();
+
+}  // namespace kvsim::calibrate

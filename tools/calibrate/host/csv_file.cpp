@@ -1,0 +1,64 @@
+#include "tools/calibrate/host/csv_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+
+namespace kvsim::calibrate {
+namespace {
+
+/// Cells with a comma, a quotation mark or a line break stand in quotation marks (RFC 4180).
+std::string quoted(const std::string& cell) {
+  if (cell.find_first_of(",\"\n\r") == std::string::npos) return cell;
+  std::string result = "\"";
+  for (const char c : cell) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string line(const std::vector<std::string>& cells) {
+  std::string text;
+  for (const std::string& cell : cells) text += (text.empty() ? "" : ",") + quoted(cell);
+  return text + "\n";
+}
+
+std::optional<double> number(const std::string& cell) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error != std::errc{} || end != cell.data() + cell.size()) return std::nullopt;
+  return value;
+}
+
+bool cell_before(const std::string& a, const std::string& b) {
+  const auto x = number(a);
+  const auto y = number(b);
+  if (x && y) return *x < *y;
+  if (x || y) return x.has_value();  // numbers before words
+  return a < b;
+}
+
+}  // namespace
+
+void CsvFile::add(const CsvRow& row) {
+  if (row.cells().size() != columns_.size()) {
+    throw std::logic_error(fmt::format("a row of {} cells for {} columns", row.cells().size(), columns_.size()));
+  }
+  rows_.push_back(row.cells());
+}
+
+std::string CsvFile::text(bool sorted) const {
+  std::vector<std::vector<std::string>> rows = rows_;
+  if (sorted) {
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+      return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), cell_before);
+    });
+  }
+  std::string result = line(columns_);
+  for (const auto& row : rows) result += line(row);
+  return result;
+}
+
+}  // namespace kvsim::calibrate

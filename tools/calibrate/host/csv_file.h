@@ -1,0 +1,53 @@
+// A table on its way into a CSV file.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/calibrate/host/statistics.h"
+
+namespace kvsim::calibrate {
+
+/// Text as it stands; whole numbers; others with seven significant digits; a Spread as four cells (median, p10, p90,
+/// repeats).
+class CsvRow {
+ public:
+  template <class... Cells>
+  explicit CsvRow(const Cells&... cells) {
+    (add(cells), ...);
+  }
+  template <class Cell>
+  void add(const Cell& cell) {
+    if constexpr (std::is_same_v<Cell, Spread>) {
+      for (const double value : {cell.median, cell.p10, cell.p90}) add(value);
+      add(cell.repeats);
+    } else if constexpr (std::is_floating_point_v<Cell>) {
+      cells_.push_back(fmt::format("{:.7g}", cell));
+    } else {
+      cells_.push_back(fmt::format("{}", cell));
+    }
+  }
+  [[nodiscard]] const std::vector<std::string>& cells() const { return cells_; }
+
+ private:
+  std::vector<std::string> cells_;
+};
+
+class CsvFile {
+ public:
+  explicit CsvFile(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+  /// Throws std::logic_error where the row has another number of cells than there are columns.
+  void add(const CsvRow& row);
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// Header and rows; `sorted` puts the rows in the order of their cells, numbers by value.
+  [[nodiscard]] std::string text(bool sorted) const;
+
+ private:
+  std::vector<std::string> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace kvsim::calibrate

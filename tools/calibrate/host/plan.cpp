@@ -1,0 +1,176 @@
+#include "tools/calibrate/host/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tools/calibrate/kernels/kv_format.h"
+
+namespace kvsim::calibrate {
+namespace {
+
+/// With --quick the shape nearest to a model of 8 B parameters on one GPU stands for all.
+template <class Shape>
+std::vector<Shape> some(std::vector<Shape> shapes, bool quick, const Shape& typical) {
+  if (!quick || shapes.empty()) return shapes;
+  const bool there = std::find(shapes.begin(), shapes.end(), typical) != shapes.end();
+  return {there ? typical : shapes[shapes.size() / 2]};
+}
+
+std::vector<HeadShape> heads(std::span<const models::LlmSpec> models, bool quick) {
+  return some(head_shapes(models), quick, HeadShape{32, 8});
+}
+
+/// Every combination of a head shape, a batch and a length.
+std::vector<AttentionCase> grid(std::span<const HeadShape> shapes, const std::vector<std::int64_t>& batches,
+                                const std::vector<std::int64_t>& lengths, const AttentionCase& pattern) {
+  std::vector<AttentionCase> cases;
+  for (const HeadShape& shape : shapes) {
+    for (const std::int64_t batch : batches) {
+      for (const std::int64_t length : lengths) {
+        AttentionCase c = pattern;
+        c.shape = shape;
+        c.batch = static_cast<int>(batch);
+        c.kv_len = static_cast<int>(length);
+        cases.push_back(c);
+      }
+    }
+  }
+  return cases;
+}
+
+void append(std::vector<AttentionCase>& to, std::vector<AttentionCase> more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+constexpr std::int64_t kKilo = 1024;
+
+}  // namespace
+
+std::string_view name_of(Lengths lengths) {
+  switch (lengths) {
+    case Lengths::equal:
+      return "equal";
+    case Lengths::spread:
+      return "spread";
+    case Lengths::one_long:
+      return "one_long";
+  }
+  return "";
+}
+
+std::vector<std::int64_t> sizes_between(std::int64_t low, std::int64_t high, bool coarse) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = low; size < high; size *= coarse ? 4 : 2) sizes.push_back(size);
+  sizes.push_back(high);
+  return sizes;
+}
+
+std::vector<LinearCase> linear_cases(std::span<const models::LlmSpec> models, bool fp8, bool quick) {
+  const auto shapes = some(linear_shapes(models), quick, LinearShape{28672, 4096});
+  std::vector<LinearCase> cases;
+  for (const LinearShape& shape : shapes) {
+    for (const std::int64_t tokens : sizes_between(1, 4096, quick)) {
+      cases.push_back({shape, tokens, false});
+      // cuBLASLt multiplies fp8 matrices whose rows are multiples of 16 bytes.
+      if (fp8 && shape.n % 16 == 0 && shape.k % 16 == 0) cases.push_back({shape, tokens, true});
+    }
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> decode_cases(std::span<const models::LlmSpec> models, bool quick) {
+  return grid(heads(models, quick), sizes_between(1, 256, quick), sizes_between(kKilo, 128 * kKilo, quick), {});
+}
+
+std::vector<AttentionCase> uneven_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const Lengths lengths : {Lengths::equal, Lengths::spread, Lengths::one_long}) {
+    AttentionCase pattern;
+    pattern.lengths = lengths;
+    append(cases,
+           grid(heads(models, quick), sizes_between(4, 64, true), sizes_between(2 * kKilo, 32 * kKilo, true), pattern));
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t queries : sizes_between(2, 64, quick)) {
+    AttentionCase pattern;
+    pattern.query_tokens = static_cast<int>(queries);
+    append(cases, grid(heads(models, quick), sizes_between(1, 16, true), sizes_between(2 * kKilo, 128 * kKilo, true),
+                       pattern));
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const int bits : {16, 4, 2, 1}) {  // 16 in the same run, to compare with
+    AttentionCase pattern;
+    pattern.kv_bits = bits;
+    append(cases, grid(heads(models, quick), sizes_between(1, 256, true), sizes_between(2 * kKilo, 128 * kKilo, true),
+                       pattern));
+  }
+  return cases;
+}
+
+std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t length : sizes_between(256, quick ? 4 * kKilo : 32 * kKilo, quick)) {
+    AttentionCase pattern;
+    pattern.query_tokens = static_cast<int>(length);
+    append(cases,
+           grid(heads(models, quick), length <= 2 * kKilo ? sizes_between(1, 4, true) : std::vector<std::int64_t>{1},
+                {length}, pattern));
+  }
+  return cases;
+}
+
+std::vector<int> lengths_of(const AttentionCase& c) {
+  std::vector<int> lengths(static_cast<std::size_t>(c.batch), c.kv_len);
+  if (c.batch > 1 && c.lengths == Lengths::spread) {
+    for (int i = 0; i < c.batch; ++i) {
+      lengths[static_cast<std::size_t>(i)] =
+          static_cast<int>(static_cast<std::int64_t>(c.kv_len) * (2 * i + 1) / c.batch);  // odd numbers: mean kv_len
+    }
+  }
+  if (c.batch > 1 && c.lengths == Lengths::one_long) {
+    const std::int64_t all = static_cast<std::int64_t>(c.kv_len) * c.batch;
+    for (int& length : lengths) length = static_cast<int>((all - all / 2) / (c.batch - 1));
+    lengths.front() = static_cast<int>(all / 2);
+  }
+  for (int& length : lengths) length = std::max(length, c.query_tokens);
+  return lengths;
+}
+
+std::int64_t pages_of(const AttentionCase& c) {
+  std::int64_t pages = 0;
+  for (const int length : lengths_of(c)) pages += (length + kPageTokens - 1) / kPageTokens;
+  return pages;
+}
+
+std::int64_t pool_bytes(const AttentionCase& c) {
+  return pages_of(c) * kPageTokens * c.shape.kv_heads * kHeadDim * c.kv_bits / 8;
+}
+
+std::int64_t scale_bytes(const AttentionCase& c) {
+  constexpr std::int64_t word = 4;
+  return c.kv_bits == 16 ? 0 : pages_of(c) * kPageTokens * c.shape.kv_heads * kGroups * word;
+}
+
+std::int64_t kv_bytes_read(const AttentionCase& c) {
+  const auto lengths = lengths_of(c);
+  const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  const std::int64_t scales = c.kv_bits == 16 ? 0 : kGroups * 4;
+  return 2 * tokens * c.shape.kv_heads * (kHeadDim * c.kv_bits / 8 + scales);
+}
+
+std::vector<int> random_page_table(std::int64_t pages, std::uint64_t seed) {
+  std::vector<int> table(static_cast<std::size_t>(pages));
+  std::iota(table.begin(), table.end(), 0);
+  shuffle(table, seed);
+  return table;
+}
+
+}  // namespace kvsim::calibrate

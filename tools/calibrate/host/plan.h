@@ -1,0 +1,87 @@
+// What is measured: lists of shapes. The lists are run in a random order drawn from the seed, so that a benchmark that
+// runs out of its budget has measured a fair part of everything, and the files are sorted afterwards.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/calibrate/host/shapes.h"
+#include "tools/calibrate/kernels/random_data.h"
+
+namespace kvsim::calibrate {
+
+struct LinearCase {
+  LinearShape shape;
+  std::int64_t tokens = 1;
+  bool fp8 = false;
+};
+
+/// How lengths within a batch differ around their mean.
+enum class Lengths {
+  equal,
+  spread,   ///< evenly from near nothing to twice the mean
+  one_long  ///< one sequence has half of all tokens
+};
+
+std::string_view name_of(Lengths lengths);
+
+struct AttentionCase {
+  HeadShape shape;
+  int batch = 1;
+  int kv_len = 1024;  ///< tokens of KV, query tokens included; their mean where lengths differ
+  int query_tokens = 1;
+  int kv_bits = 16;
+  Lengths lengths = Lengths::equal;
+};
+
+std::vector<LinearCase> linear_cases(std::span<const models::LlmSpec> models, bool fp8, bool quick);
+std::vector<AttentionCase> decode_cases(std::span<const models::LlmSpec> models, bool quick);
+std::vector<AttentionCase> uneven_cases(std::span<const models::LlmSpec> models, bool quick);
+std::vector<AttentionCase> verify_cases(std::span<const models::LlmSpec> models, bool quick);
+std::vector<AttentionCase> quantised_cases(std::span<const models::LlmSpec> models, bool quick);
+std::vector<AttentionCase> prefill_cases(std::span<const models::LlmSpec> models, bool quick);
+
+/// Tokens of each sequence; they add up to batch * kv_len, give or take one each, and none is under query_tokens.
+std::vector<int> lengths_of(const AttentionCase& c);
+
+/// Pages of 16 tokens for all sequences, of each KV head.
+std::int64_t pages_of(const AttentionCase& c);
+
+/// Bytes that one pool (keys or values) needs, without scales, and those of its scales.
+std::int64_t pool_bytes(const AttentionCase& c);
+std::int64_t scale_bytes(const AttentionCase& c);
+
+/// Bytes of KV that the kernel has to read: whole vectors of both pools, and scales.
+std::int64_t kv_bytes_read(const AttentionCase& c);
+
+/// Powers of two from `low` to `high`, or of four with `coarse`, and always `high`.
+std::vector<std::int64_t> sizes_between(std::int64_t low, std::int64_t high, bool coarse);
+
+/// Fisher-Yates with random_data's generator: the same on every platform.
+template <class Case>
+void shuffle(std::vector<Case>& cases, std::uint64_t seed) {
+  for (std::size_t i = cases.size(); i > 1; --i) {
+    std::swap(cases[i - 1], cases[random_bits(seed, i) % i]);
+  }
+}
+
+/// A page table: which page of the pool holds each page of each sequence, every page used once.
+std::vector<int> random_page_table(std::int64_t pages, std::uint64_t seed);
+
+/// How long a benchmark may go on.
+class Budget {
+ public:
+  explicit Budget(double seconds)
+      : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  [[nodiscard]] bool spent() const { return Clock::now() >= end_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end_;
+};
+
+}  // namespace kvsim::calibrate

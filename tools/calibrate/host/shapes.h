@@ -1,0 +1,51 @@
+// Matrix and head shapes of the catalogue's models, as tensor parallelism cuts them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/llm/llm_spec.h"
+
+namespace kvsim::calibrate {
+
+/// A linear layer from k features to n.
+struct LinearShape {
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  auto operator<=>(const LinearShape&) const = default;
+};
+
+/// Heads of one GPU; several query heads share a KV head.
+struct HeadShape {
+  int heads = 0;
+  int kv_heads = 0;
+  auto operator<=>(const HeadShape&) const = default;
+};
+
+/// The linear layers of one transformer layer of a dense or GQA model on one GPU, in the order in which they run: QKV,
+/// output, gate and up together, down.
+struct LayerShapes {
+  LinearShape qkv;
+  LinearShape output;
+  LinearShape gate_up;
+  LinearShape down;
+};
+
+/// Throws schema::InputError for models without grouped-query attention.
+LayerShapes layer_shapes(const models::LlmSpec& model, std::int64_t tensor_parallel);
+
+/// Every distinct shape of these models at tensor parallelism 1, 2, 4 and 8 where it divides the heads, by size.
+/// Experts are not cut: expert parallelism is what servers use.
+std::vector<LinearShape> linear_shapes(std::span<const models::LlmSpec> models);
+
+/// Likewise heads, of models with grouped-query attention over heads of 128.
+std::vector<HeadShape> head_shapes(std::span<const models::LlmSpec> models);
+
+/// The named models of the built-in catalogue, all where there are no names. Throws schema::InputError for unknown
+/// ones.
+std::vector<models::LlmSpec> catalogue_models(std::span<const std::string> names);
+
+}  // namespace kvsim::calibrate
