@@ -55,6 +55,8 @@ ObjectSchema<LinearForm> linear_schema() {
              "0: tiles spread evenly over the multiprocessors, 1: in whole waves");
   s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
              "how sharply the slower of streaming and arithmetic decides");
+  s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1),
+             "further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall under load");
   s.list("tiles", &F::tiles, tile, Presence::required, "tiles that the library chooses among", {.at_least = 1});
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
   add_source_fields(s, &F::source, Presence::optional);

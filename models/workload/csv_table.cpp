@@ -81,4 +81,14 @@ std::int64_t CsvTable::whole_number(const Field& field) const {
   return value;
 }
 
+double CsvTable::number(const Field& field) const {
+  double value = 0;
+  const char* const end = field.text.data() + field.text.size();
+  const auto [rest, error] = std::from_chars(field.text.data(), end, value);
+  if (error != std::errc() || rest != end) {
+    lines_.fail(field.byte, fmt::format("{} is \"{}\", expected a number", field.name, field.text.substr(0, 40)));
+  }
+  return value;
+}
+
 }  // namespace kvsim::models

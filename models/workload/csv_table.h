@@ -1,4 +1,5 @@
-// Comma-separated values with a header line: the plain kind, without quotes. Internal to the trace readers.
+// Comma-separated values with a header line: the plain kind, without quotes. Internal to readers of
+// recorded data (traces, measured kernel times).
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,8 @@ class CsvTable {
   [[nodiscard]] Field field(std::size_t n) const;
   /// A field as a whole number; fails at it where it is none.
   [[nodiscard]] std::int64_t whole_number(const Field& field) const;
+  /// A field as a number, "nan" and "inf" included; fails at it where it is none.
+  [[nodiscard]] double number(const Field& field) const;
 
  private:
   void split();

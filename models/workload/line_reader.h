@@ -35,6 +35,8 @@ class LineReader {
   /// Whether the current line ends with a line end; a file that was cut off seldom does.
   [[nodiscard]] bool terminated() const { return terminated_; }
   [[nodiscard]] const schema::Origin& source() const { return source_; }
+  /// Of the current line, from 1.
+  [[nodiscard]] int line_number() const { return line_number_; }
 
   /// Throws schema::InputError at a byte of the current line. Where the file's last line has no end, says that the file
   /// looks cut off.

@@ -24,8 +24,8 @@ constexpr Leaf kStream[] = {
 constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
 constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
                             {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
-                            {"blend_power", "4"},       {"valid_to", "4096"},     {"source", "measurement"},
-                            {"reference", "one"}};
+                            {"blend_power", "4"},       {"power_droop", "0"},     {"valid_to", "4096"},
+                            {"source", "measurement"},  {"reference", "one"}};
 constexpr Leaf kDecode[] = {{"kv", "bf16"},       {"t0", "13 us"},           {"per_doubling", "1 us"},
                             {"per_head", "2 ns"}, {"cold", "1 us"},          {"uneven_share", "0.05"},
                             {"valid_to", "4e9"},  {"source", "measurement"}, {"reference", "one"}};
@@ -174,6 +174,7 @@ std::vector<KeyRow> kernel_rows() {
       row("fitted.linear[].tile_overhead_k", "0", "9000", prefilling),
       row("fitted.linear[].wave_quantisation", "0", "1", prefilling),
       row("fitted.linear[].blend_power", "1", "4"),
+      row("fitted.linear[].power_droop", "0", "0.5", prefilling),
       row("fitted.linear[].tiles[].rows", "128", "256", prefilling),
       row("fitted.linear[].tiles[].columns", "128", "512", prefilling),
       row("fitted.linear[].tiles[].efficiency", "0.7", "0.3", prefilling),

@@ -12,6 +12,7 @@
   X(schema)               \
   X(workload)             \
   X(validate)             \
+  X(calibrate)            \
   X(completion)
 
 namespace kvsim::cli {

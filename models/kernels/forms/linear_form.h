@@ -30,6 +30,7 @@ struct LinearForm {
   double tile_overhead_k = 0;    ///< k0: filling and draining a tile, as a length of k
   double wave_quantisation = 1;  ///< 0: tiles are spread evenly, 1: whole waves
   double blend_power = 4;
+  double power_droop = 0;  ///< further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall
   std::vector<GemmTile> tiles;
   double valid_to = 0;  ///< largest size that was fitted, tokens; 0: not stated
   schema::Source source;

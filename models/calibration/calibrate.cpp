@@ -1,0 +1,351 @@
+#include "models/calibration/calibrate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/calibration/operator_fits.h"
+#include "models/calibration/physics.h"
+#include "models/calibration/roofline_fit.h"
+#include "models/calibration/selection.h"
+#include "models/calibration/shapes.h"
+#include "models/schema/error.h"
+
+namespace kvsim::models {
+namespace {
+
+constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8};
+
+const char* name_of(NumberFormat format) {
+  return format == NumberFormat::fp8 ? "fp8" : "bf16";
+}
+
+/// Another GPU with rows of the same framework.
+struct OtherMachine {
+  GpuSpec gpu;
+  Samples samples;
+};
+
+struct ModelShapes {
+  std::vector<ShapeSet> linear;
+  std::vector<ShapeSet> attention;
+};
+
+ModelShapes shapes_of(const std::vector<LlmSpec>& models) {
+  ModelShapes result;
+  for (const LlmSpec& model : models) {
+    ShapeSet linear;
+    ShapeSet attention;
+    for (const int tensor_parallel : {1, 2, 4, 8}) {
+      for (const LayerShape& shape : linear_shapes(model, tensor_parallel)) linear.insert({shape.n, shape.k});
+      attention.insert(head_counts(model, tensor_parallel));
+    }
+    result.linear.push_back(std::move(linear));
+    result.attention.push_back(std::move(attention));
+  }
+  return result;
+}
+
+class Calibrator {
+ public:
+  Calibrator(const GpuSpec& gpu, Samples samples, std::vector<OtherMachine> others, const std::vector<LlmSpec>& models,
+             const CalibrationOptions& options)
+      : gpu_(gpu),
+        machine_(Machine::of(gpu)),
+        samples_(std::move(samples)),
+        others_(std::move(others)),
+        models_(shapes_of(models)),
+        options_(options) {}
+
+  void run(Calibration& result) {
+    result_ = &result;
+    describe_machine();
+    fit_roofline(samples_, machine_, reference("roofline", {}), result.profile);
+    for (const NumberFormat format : kFormats) {
+      fit_linear(format);
+      fit_decode(format);
+      fit_tiled(format, false);
+      fit_tiled(format, true);
+    }
+    fit_elementwise();
+    add_tables();
+    if (options_.iteration_overhead_s) {
+      result.profile.iteration_overhead_s = {
+          *options_.iteration_overhead_s,
+          {schema::SourceKind::assumption,
+           "not measured: launch and scheduling of the serving engine, as given to kvsim calibrate"}};
+    }
+  }
+
+ private:
+  template <class Sample>
+  void note_versions(const std::vector<Sample>& rows) {
+    for (const Sample& row : rows) {
+      if (!row.from.version.empty() && !row.from.framework.empty()) {
+        versions_.insert(row.from.framework + " " + row.from.version);
+      }
+    }
+  }
+
+  void describe_machine() {
+    KernelProfile& p = result_->profile;
+    p.name = options_.profile;
+    p.description =
+        fmt::format("{}, fitted to {}", gpu_.description.substr(0, gpu_.description.find(';')), options_.data);
+    p.measured_on = gpu_.name;
+    MeasuredMachine m;
+    m.memory_bytes_per_s = gpu_.memory_bytes_per_s;
+    m.bf16_flops_per_s = gpu_.bf16_flops_per_s;
+    m.fp8_flops_per_s = gpu_.fp8_flops_per_s;
+    m.multiprocessors = gpu_.multiprocessors.value;
+    m.l2_bytes = gpu_.l2_bytes.value;
+    m.architecture = gpu_.architecture;
+    p.machine = m;
+    note_versions(samples_.linear);
+    note_versions(samples_.decode);
+    note_versions(samples_.prefill);
+  }
+
+  /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
+  [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
+    std::string text = fmt::format("fit to {}", options_.data);
+    if (!versions_.empty()) text += fmt::format(", {}", fmt::join(versions_, ", "));
+    text += fmt::format(", {}", operation);
+    const bool held_out = report.shapes.count > 0;
+    const ErrorSummary& e = held_out ? report.shapes : report.in_sample;
+    if (e.count > 0) {
+      text += fmt::format("; {} median {:.1f} %, p90 {:.1f} %", held_out ? "cross-validated" : "in sample",
+                          100 * e.median, 100 * e.p90);
+    }
+    return text;
+  }
+
+  /// Fits one problem and reports on it; null where there are too few rows.
+  std::optional<Solution> fit_operator(const std::string& name, const std::string& format, const FitProblem& problem,
+                                       const std::vector<ShapeSet>& models, OperatorReport& report) {
+    if (problem.measured.empty()) return std::nullopt;
+    if (problem.measured.size() < problem.parameters.size()) {
+      result_->warnings.push_back(fmt::format("{} {}: {} rows are too few to fit {} parameters; left out", name, format,
+                                              problem.measured.size(), problem.parameters.size()));
+      return std::nullopt;
+    }
+    report.name = name;
+    report.format = format;
+    const std::vector<std::size_t> rows = all_rows(problem);
+    Solution found = fit(problem, rows);
+    const std::vector<double> in_sample = errors(problem, found.values, rows);
+    report.in_sample = summarise(in_sample);
+    std::vector<double> held_out;
+    if (options_.leave_out_shapes) held_out = leave_out_shapes(problem);
+    report.shapes = summarise(held_out);
+    if (options_.leave_out_models) report.models = summarise(leave_out_models(problem, models));
+    add_values(problem, found, report);
+    add_regions(problem, in_sample, held_out, report);
+    return found;
+  }
+
+  void add_values(const FitProblem& problem, const Solution& found, OperatorReport& report) {
+    constexpr double kNear = 1e-3;
+    for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
+      const Parameter& p = problem.parameters[i];
+      if (p.low >= p.high) continue;  // not fitted here
+      const double range = p.high - p.low;
+      // At zero, or at a whole: nothing of the effect, or all of it.
+      const bool at_low = found.values[i] - p.low < kNear * range && p.low != 0;
+      const bool at_high = p.high - found.values[i] < kNear * range;
+      report.values.push_back({p.name, found.values[i], at_low || at_high});
+      if (at_low || at_high) {
+        result_->warnings.push_back(
+            fmt::format("{} {}: {} is at its bound, {:.4g}", report.name, report.format, p.name, found.values[i]));
+      }
+    }
+  }
+
+  static void add_regions(const FitProblem& problem, const std::vector<double>& in_sample,
+                          const std::vector<double>& held_out, OperatorReport& report) {
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> regions;
+    for (std::size_t i = 0; i < in_sample.size(); ++i) {
+      auto& [in, out] = regions[problem.labels[i].region];
+      in.push_back(in_sample[i]);
+      if (!held_out.empty()) out.push_back(held_out[i]);
+    }
+    for (const auto& [name, e] : regions) report.regions.push_back({name, summarise(e.first), summarise(e.second)});
+  }
+
+  /// `make` builds the problem of an operator from samples on a machine.
+  template <class Make>
+  void add_transfers(const Make& make, OperatorReport& report) {
+    if (!options_.other_machines) return;
+    for (const OtherMachine& other : others_) {
+      const FitProblem there = make(other.samples, Machine::of(other.gpu));
+      if (there.measured.size() < 2 * there.parameters.size()) continue;
+      const FitProblem here = make(samples_, Machine::of(gpu_, other.gpu.memory_bytes_per_s.value));
+      const Solution found = fit(there, all_rows(there));
+      report.machines.push_back({other.gpu.name, summarise(errors(here, found.values, all_rows(here)))});
+    }
+  }
+
+  void fit_linear(NumberFormat format) {
+    const auto make = [format](const Samples& s, const Machine& machine) {
+      return linear_problem(of_format(s.linear, format), format, machine);
+    };
+    OperatorReport report;
+    const auto found = fit_operator("linear", name_of(format), make(samples_, machine_), models_.linear, report);
+    if (!found) return;
+    add_transfers(make, report);
+    LinearForm form = linear_form(format, found->values);
+    for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
+    form.source = {schema::SourceKind::measurement, reference("linear layers", report)};
+    result_->profile.fitted.linear.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  void fit_decode(NumberFormat format) {
+    const auto make = [format](const Samples& s, const Machine& machine) {
+      return decode_problem(of_format(s.decode, format), machine);
+    };
+    OperatorReport report;
+    const auto found =
+        fit_operator("decode attention", name_of(format), make(samples_, machine_), models_.attention, report);
+    if (!found) return;
+    add_transfers(make, report);
+    DecodeForm form = decode_form(format, found->values);
+    form.uneven_share = rounded(uneven_share(samples_.skew));
+    for (const DecodeSample& row : of_format(samples_.decode, format)) {
+      form.valid_to = std::max(form.valid_to, row.kv_bytes());
+    }
+    form.source = {schema::SourceKind::measurement, reference("decode attention", report)};
+    result_->profile.fitted.decode_attention.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  /// The tile that fits better.
+  TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed) const {
+    TiledKind best;
+    double cost = std::numeric_limits<double>::infinity();
+    for (const double tile_rows : {128.0, 64.0}) {
+      const TiledKind kind{format, tile_rows, mixed};
+      const FitProblem problem = tiled_problem(rows, kind, machine_);
+      if (problem.measured.size() < problem.parameters.size()) return kind;
+      const double c = fit(problem, all_rows(problem)).cost;
+      if (c >= cost) continue;
+      cost = c;
+      best = kind;
+    }
+    return best;
+  }
+
+  void fit_tiled(NumberFormat format, bool mixed) {
+    const auto rows_of = [mixed](const Samples& s) -> const std::vector<TiledSample>& {
+      return mixed ? s.mixed : s.prefill;
+    };
+    const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
+    if (rows.empty()) return;
+    const TiledKind kind = best_tile(rows, format, mixed);
+    const auto make = [&](const Samples& s, const Machine& machine) {
+      return tiled_problem(of_format(rows_of(s), format), kind, machine);
+    };
+    OperatorReport report;
+    const std::string name = mixed ? "mixed attention" : "prefill attention";
+    const auto found = fit_operator(name, name_of(format), make(samples_, machine_), models_.attention, report);
+    if (!found) return;
+    add_transfers(make, report);
+    report.values.push_back({"tile_rows", kind.tile_rows, false});
+    TiledForm form = tiled_form(kind, found->values);
+    for (const TiledSample& row : rows) {
+      form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
+    }
+    form.source = {schema::SourceKind::measurement, reference(name, report)};
+    auto& forms = mixed ? result_->profile.fitted.mixed_attention : result_->profile.fitted.prefill_attention;
+    forms.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  void fit_elementwise() {
+    const auto make = [](const Samples& s, const Machine& machine) {
+      return elementwise_problem(s.elementwise, machine);
+    };
+    OperatorReport report;
+    const auto found = fit_operator("elementwise", "bf16", make(samples_, machine_), {}, report);
+    if (!found) return;
+    ElementwiseForm form = elementwise_form(found->values);
+    form.source = {schema::SourceKind::measurement, reference("norms, rotary embedding, activation", report)};
+    result_->profile.fitted.elementwise = form;
+    result_->operators.push_back(std::move(report));
+  }
+
+  void add_tables() {
+    const TableTolerances tolerance;
+    const std::string from = fmt::format("least-squares curves through {}", options_.data);
+    const schema::Source source{schema::SourceKind::measurement, from};
+    std::vector<AllReduceTable> all_reduce = all_reduce_tables(samples_.all_reduce, tolerance, result_->tables);
+    std::set<std::string> versions;
+    for (const AllReduceSample& row : samples_.all_reduce) versions.insert(row.from.gpu + ", NCCL " + row.from.version);
+    for (AllReduceTable& t : all_reduce) {
+      t.source = {schema::SourceKind::measurement,
+                  fmt::format("{}, all-reduce of half precision: {}", from, fmt::join(versions, ", "))};
+    }
+    result_->profile.all_reduce = std::move(all_reduce);
+    if (!options_.tables) return;
+    MeasuredTables& tables = result_->profile.tables;
+    tables.linear = linear_tables(samples_.linear, tolerance, result_->tables);
+    tables.decode_attention = decode_tables(samples_.decode, result_->tables);
+    tables.sampler = sampler_table(samples_.sampler, tolerance, result_->tables);
+    for (LinearTable& t : tables.linear) t.source = source;
+    for (DecodeTable& t : tables.decode_attention) t.source = source;
+    tables.sampler_source = source;
+  }
+
+  const GpuSpec& gpu_;
+  Machine machine_;
+  Samples samples_;
+  std::vector<OtherMachine> others_;
+  ModelShapes models_;
+  const CalibrationOptions& options_;
+  std::set<std::string> versions_;
+  Calibration* result_ = nullptr;
+};
+
+std::size_t count(const Samples& s) {
+  return s.linear.size() + s.decode.size() + std::max(s.prefill.size(), std::size_t{0}) + s.mixed.size() +
+         s.elementwise.size() + s.sampler.size() + s.all_reduce.size();
+}
+
+}  // namespace
+
+Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
+                      const std::vector<LlmSpec>& models, const CalibrationOptions& options) {
+  Calibration result;
+  Samples samples = select(readings.samples, gpu.name, options.framework, true);
+  if (count(samples) == 0) {
+    throw schema::InputError(fmt::format("no row is of {} with the framework {}", gpu.name, options.framework));
+  }
+  const Machine machine = Machine::of(gpu);
+  if (machine.multiprocessors <= 0 || machine.l2_bytes <= 0) {
+    throw schema::InputError(
+        fmt::format("gpus.{}: multiprocessors and l2_cache are not given, expected both to fit "
+                    "kernels to it",
+                    gpu.name));
+  }
+  result.refused = readings.refused;
+  for (RefusedRow& row : refuse_impossible(samples, machine)) result.refused.push_back(std::move(row));
+  result.rows = count(samples);
+  std::vector<OtherMachine> other_machines;
+  for (const GpuSpec& other : others) {
+    const Machine peaks = Machine::of(other);
+    if (other.name == gpu.name || peaks.multiprocessors <= 0 || !options.other_machines) continue;
+    Samples theirs = select(readings.samples, other.name, options.framework, false);
+    (void)refuse_impossible(theirs, peaks);
+    if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
+  }
+  Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
+  return result;
+}
+
+}  // namespace kvsim::models

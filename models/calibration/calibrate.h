@@ -1,0 +1,73 @@
+// From measured rows to a profile: which rows count, what is fitted to them, and how far it can be trusted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/calibration/cross_validation.h"
+#include "models/calibration/sample_reader.h"
+#include "models/calibration/tables.h"
+#include "models/hardware/gpu.h"
+#include "models/kernels/profile.h"
+
+namespace kvsim::models {
+
+struct CalibrationOptions {
+  std::string profile = "calibrated";  ///< its name
+  std::string framework = "vllm";      ///< rows of others are left out; rows that name none are taken
+  std::string data = "kernel tables";  ///< what the rows are, for references
+  bool tables = false;                 ///< of single shapes, beside the forms
+  bool leave_out_shapes = true;
+  bool leave_out_models = true;
+  bool other_machines = true;
+  std::optional<double> iteration_overhead_s;
+};
+
+struct FittedValue {
+  std::string name;
+  double value = 0;
+  bool at_bound = false;  ///< the search would have gone on
+};
+
+/// One operator in one number format.
+struct OperatorReport {
+  std::string name;    ///< decode attention
+  std::string format;  ///< bf16
+  std::vector<FittedValue> values;
+  ErrorSummary in_sample;
+  ErrorSummary shapes;  ///< cross-validated; count 0: not done
+  ErrorSummary models;
+  struct Region {
+    std::string name;
+    ErrorSummary in_sample;
+    ErrorSummary shapes;
+  };
+  std::vector<Region> regions;
+  /// The same form fitted to another GPU's rows, its fixed times scaled by the ratio of the memory bandwidths, against
+  /// this GPU's rows.
+  struct Transfer {
+    std::string from;
+    ErrorSummary errors;
+  };
+  std::vector<Transfer> machines;
+};
+
+struct Calibration {
+  KernelProfile profile;
+  std::vector<OperatorReport> operators;
+  std::vector<TableReport> tables;
+  std::vector<RefusedRow> refused;  ///< of this GPU
+  std::size_t rows = 0;             ///< used
+  std::vector<std::string> warnings;
+};
+
+/// Whether a name in a file ("h100_sxm", "NVIDIA H100 80GB HBM3") means a GPU of the catalogue.
+[[nodiscard]] bool names_gpu(const std::string& text, const std::string& gpu);
+
+/// Fits a profile for `gpu`. Rows that name no GPU are taken as its own. `others` are the catalogue's GPUs, `models`
+/// its models, for cross-validation. Throws schema::InputError where no row is of this GPU and framework.
+[[nodiscard]] Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
+                                    const std::vector<LlmSpec>& models, const CalibrationOptions& options);
+
+}  // namespace kvsim::models

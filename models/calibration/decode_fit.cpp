@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/calibration/operator_fits.h"
+
+namespace kvsim::models {
+namespace {
+
+constexpr double kMicrosecond = 1e-6;
+constexpr double kNanosecond = 1e-9;
+
+enum Value : std::size_t { kT0, kDoubling, kHead, kCold, kBandwidth, kL2, kL2Share, kL2Width };
+
+}  // namespace
+
+DecodeForm decode_form(NumberFormat kv, std::span<const double> values) {
+  DecodeForm form;
+  form.kv = kv;
+  form.t0_s = values[kT0] * kMicrosecond;
+  form.per_doubling_s = values[kDoubling] * kMicrosecond;
+  form.per_head_s = values[kHead] * kNanosecond;
+  form.cold_s = values[kCold] * kMicrosecond;
+  form.stream = {values[kBandwidth], rounded(values[kBandwidth] * values[kL2]), values[kL2Share], values[kL2Width]};
+  form.stream.l2_efficiency = std::max(form.stream.l2_efficiency, values[kL2] > 0 ? values[kBandwidth] : 0);
+  return form;
+}
+
+FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine) {
+  FitProblem problem;
+  const bool warm = std::any_of(rows.begin(), rows.end(), [](const DecodeSample& r) { return r.warm; });
+  const double some = warm ? 1 : 0;  // cold rows know nothing of the cache
+  problem.parameters = {{"t0 (us)", 13, 0, 60},
+                        {"per_doubling (us)", 1, 0, 20},
+                        {"per_head (ns)", 1, 0, 100},
+                        {"cold (us)", 5 * some, 0, 60 * some},
+                        {"bandwidth_efficiency", 0.9, 0.3, 1.0},
+                        {"l2_rate (of HBM's)", 2 * some, some, 30 * some},
+                        {"l2_share", warm ? 0.9 : 1.0, warm ? 0.3 : 1.0, warm ? 3.0 : 1.0},
+                        {"l2_width", 0.1, warm ? 0.05 : 0.1, warm ? 3.0 : 0.1}};
+  if (warm) {
+    std::vector<double> start;
+    for (const Parameter& p : problem.parameters) start.push_back(p.start);
+    for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}}) {
+      start[kL2Share] = share;
+      start[kCold] = cold;
+      problem.starts.push_back(start);
+    }
+  }
+  for (const DecodeSample& row : rows) {
+    problem.measured.push_back(row.seconds);
+    const bool fits = machine.l2_bytes > 0 && row.kv_bytes() < machine.l2_bytes;
+    problem.labels.push_back({{row.shape.heads, row.shape.kv_heads}, fits ? "KV below L2" : "KV above L2"});
+  }
+  problem.predict = [rows = std::move(rows), machine](std::span<const double> values,
+                                                      std::span<const std::size_t> which, std::span<double> seconds) {
+    const DecodeForm form = decode_form(NumberFormat::bf16, values);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const DecodeSample& row = rows[which[i]];
+      const DecodeCall call{row.requests, row.shape.heads, row.kv_bytes(), row.kv_length, 0};
+      seconds[i] = form.time(call, machine, row.warm).seconds;
+    }
+  };
+  return problem;
+}
+
+double uneven_share(const std::vector<SkewSample>& rows) {
+  // Each row by its own share, as heavy as uneven lengths can matter in it; the weighted median takes no outliers.
+  std::vector<std::pair<double, double>> shares;
+  double total = 0;
+  for (const SkewSample& row : rows) {
+    const double range = row.longest_s - row.mean_s;
+    if (range <= 0) continue;
+    const double weight = range / row.mean_s;
+    shares.emplace_back((row.uneven_s - row.mean_s) / range, weight);
+    total += weight;
+  }
+  std::sort(shares.begin(), shares.end());
+  double below = 0;
+  for (const auto& [share, weight] : shares) {
+    below += weight;
+    if (below >= total / 2) return std::clamp(share, 0.0, 1.0);
+  }
+  return 0;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,32 @@
+// The fitted forms as fit problems, and back from values to forms. Times are fitted in microseconds (nanoseconds where
+// they are that small), so that values are of order one.
+#pragma once
+
+#include "models/calibration/fit_problem.h"
+#include "models/calibration/samples.h"
+#include "models/kernels/profile.h"
+
+namespace kvsim::models {
+
+[[nodiscard]] FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine);
+[[nodiscard]] LinearForm linear_form(NumberFormat weights, std::span<const double> values);
+
+/// Rows of benchmarks that reuse one buffer (`warm`) fit the L2 terms too; cold rows leave them out.
+[[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine);
+[[nodiscard]] DecodeForm decode_form(NumberFormat kv, std::span<const double> values);
+/// Least squares of uneven_s - mean_s = share (longest_s - mean_s); 0 without rows.
+[[nodiscard]] double uneven_share(const std::vector<SkewSample>& rows);
+
+/// Which tile a launch cuts its queries into, and whether decoding requests share the launch.
+struct TiledKind {
+  NumberFormat kv = NumberFormat::bf16;
+  double tile_rows = 128;
+  bool mixed = false;
+};
+[[nodiscard]] FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine);
+[[nodiscard]] TiledForm tiled_form(const TiledKind& kind, std::span<const double> values);
+
+[[nodiscard]] FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machine& machine);
+[[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);
+
+}  // namespace kvsim::models

@@ -1,0 +1,13 @@
+// The roofline that every profile has, for operators and sizes that no form or table covers.
+#pragma once
+
+#include "models/calibration/samples.h"
+#include "models/kernels/profile.h"
+
+namespace kvsim::models {
+
+/// Fills linear_* and attention_* of a profile: t0 and bandwidth from rows that stream, by robust least squares;
+/// efficiencies of arithmetic as medians by size. Where there are no such rows, a figure is an assumption and says so.
+void fit_roofline(const Samples& samples, const Machine& machine, const std::string& reference, KernelProfile& profile);
+
+}  // namespace kvsim::models

@@ -1,0 +1,78 @@
+// The accuracy that the fitted forms are held to, on published kernel tables. Skips where they are not there.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "models/calibration/calibrate.h"
+#include "models/catalogue/catalogue.h"
+
+namespace kvsim::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path kernels() {
+  const char* const variable = std::getenv("KVSIM_MEASURED");
+  return fs::path(variable != nullptr && *variable != '\0' ? variable : KVSIM_MEASURED_DEFAULT) / "kernels";
+}
+
+Readings read(const std::string& folder, const LlmSpec* model) {
+  Readings readings;
+  for (const std::string& file : csv_files(folder)) read_samples(file, model, false, readings);
+  return readings;
+}
+
+std::vector<GpuSpec> gpus(const Catalogue& catalogue) {
+  return {catalogue.gpu("a100"), catalogue.gpu("h100-sxm")};
+}
+
+class MeasuredTimes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(kernels())) {
+      GTEST_SKIP() << "no measured kernel tables in " << kernels() << "; $KVSIM_MEASURED names their folder";
+    }
+  }
+  const Catalogue catalogue_ = Catalogue::built_in();
+};
+
+class MeasuredKernels : public MeasuredTimes, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(MeasuredKernels, HeldOutShapesArePredictedWithin5PercentAndHeldOutMachinesWithin15) {
+  CalibrationOptions options;
+  options.leave_out_models = false;
+  const Calibration c =
+      calibrate(read(kernels().string(), nullptr), catalogue_.gpu(GetParam()), gpus(catalogue_), {}, options);
+  EXPECT_GE(c.operators.size(), 3U);
+  for (const OperatorReport& op : c.operators) {
+    ASSERT_GT(op.shapes.count, 0U) << op.name;
+    EXPECT_LE(op.shapes.median, 0.05) << op.name << " " << op.format;
+    EXPECT_LE(op.shapes.p90, 0.15) << op.name << " " << op.format;
+    for (const auto& transfer : op.machines) {
+      EXPECT_LE(transfer.errors.median, 0.15) << op.name << " " << op.format << " from " << transfer.from;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, MeasuredKernels, ::testing::Values("a100", "h100-sxm"),
+                         [](const auto& p) { return std::string(p.param).substr(0, 4); });
+
+TEST_F(MeasuredTimes, TablesOfAServingGpuFollowTheirRows) {
+  const LlmSpec model = catalogue_.model("llama-3.1-8b");
+  CalibrationOptions options;
+  options.tables = true;
+  options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
+  const Calibration c = calibrate(read((kernels() / "rtx-pro-6000_llama-3.1-8b").string(), &model),
+                                  catalogue_.gpu("rtx-pro-6000"), {}, {}, options);
+  ASSERT_EQ(c.tables.size(), 7U);
+  for (const TableReport& t : c.tables) EXPECT_LE(t.errors.median, 0.01) << t.name;
+  for (const OperatorReport& op : c.operators) {
+    if (op.name != "mixed attention") continue;
+    EXPECT_LE(op.in_sample.median, 0.06);
+    EXPECT_LE(op.in_sample.p90, 0.2);
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::models

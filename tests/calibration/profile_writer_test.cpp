@@ -1,0 +1,45 @@
+// A written profile loads, and predicts what the fit did.
+#include "models/calibration/profile_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "models/calibration/calibrate.h"
+#include "models/catalogue/catalogue.h"
+#include "models/schema/yaml_reader.h"
+#include "tests/calibration/synthetic.h"
+
+namespace kvsim::models {
+namespace {
+
+TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu("h100-sxm");
+  Readings readings;
+  readings.samples.decode = testing::decode_rows(testing::decode_truth(), true);
+  CalibrationOptions options;
+  options.profile = "written";
+  options.tables = true;
+  options.leave_out_models = false;
+  const Calibration fitted = calibrate(readings, gpu, {}, {}, options);
+
+  Catalogue again;
+  const schema::ConfigNode document = schema::read_yaml(profile_yaml(fitted.profile), "written.yaml");
+  again.add({&document, 1});
+  const KernelProfile profile = again.profile("written");
+  ASSERT_EQ(profile.fitted.decode_attention.size(), 1U);
+  const Machine machine = Machine::of(gpu);
+  for (const double kv : {1000.0, 30000.0, 200000.0}) {
+    const DecodeCall call{8, 32, 2 * 2 * 8 * 128 * 8 * kv, kv, 2 * kv};
+    for (const bool warm : {false, true}) {
+      const double before = fitted.profile.fitted.decode_attention[0].time(call, machine, warm).seconds;
+      EXPECT_NEAR(profile.fitted.decode_attention[0].time(call, machine, warm).seconds / before, 1, 1e-3);
+    }
+  }
+  ASSERT_EQ(profile.tables.decode_attention.size(), 4U);  // four shapes of heads
+  EXPECT_NEAR(profile.tables.decode_attention[0].at(8, 5000) / fitted.profile.tables.decode_attention[0].at(8, 5000), 1,
+              1e-3);
+  EXPECT_NE(profile.fitted.decode_attention[0].source.reference.find("cross-validated median"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvsim::models

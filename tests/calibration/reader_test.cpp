@@ -1,0 +1,131 @@
+// What the readers take, what they refuse, and where they say it is.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "models/calibration/calibrate.h"
+#include "models/calibration/physics.h"
+#include "models/schema/error.h"
+
+namespace kvsim::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Reader : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("kvsim-reader-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string file(const std::string& text) const {
+    const std::string path = (folder_ / "linear.csv").string();
+    std::ofstream(path) << text;
+    return path;
+  }
+  static std::string error_of(const std::string& path) {
+    Readings readings;
+    try {
+      read_samples(path, nullptr, true, readings);
+    } catch (const schema::InputError& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+  fs::path folder_;
+};
+
+const std::string kHeader = "gpu,framework,version,dtype,m_tokens,n,k,measured_ms";
+
+TEST_F(Reader, FindsColumnsByNameAndIgnoresOthers) {
+  Readings readings;
+  read_samples(
+      file("note,measured_ms,k,n,m_tokens,dtype,version,framework,gpu\nx,0.5,4096,8192,16,fp8,1,vllm,h100_sxm\n"),
+      nullptr, true, readings);
+  ASSERT_EQ(readings.samples.linear.size(), 1U);
+  const LinearSample& row = readings.samples.linear[0];
+  EXPECT_EQ(row.weights, NumberFormat::fp8);
+  EXPECT_EQ(row.m, 16);
+  EXPECT_EQ(row.n, 8192);
+  EXPECT_EQ(row.k, 4096);
+  EXPECT_DOUBLE_EQ(row.seconds, 0.5e-3);
+  EXPECT_EQ(row.from.origin.line(), 2);
+}
+
+TEST_F(Reader, SaysWhereANumberIsNone) {
+  const std::string path = file(kHeader + "\nh100_sxm,vllm,1,fp8,16,8192,lots,0.5\n");
+  EXPECT_EQ(error_of(path), path + ":2:29: k is \"lots\", expected a number");
+}
+
+TEST_F(Reader, AHeaderOfNoKnownTableNamesThoseThatAre) {
+  const std::string path = file("a,b\n1,2\n");
+  EXPECT_NE(error_of(path).find(path + ":1:1: the header is of no known table"), std::string::npos);
+  EXPECT_NE(error_of(path).find("m_tokens"), std::string::npos);
+}
+
+TEST_F(Reader, AFormatThatNoProfileHasIsRefusedByLine) {
+  Readings readings;
+  read_samples(file(kHeader + "\nh100_sxm,vllm,1,int4,16,8192,4096,0.5\n"), nullptr, true, readings);
+  ASSERT_EQ(readings.refused.size(), 1U);
+  EXPECT_EQ(readings.refused[0].origin.line(), 2);
+}
+
+TEST_F(Reader, AFolderWithoutTablesIsAnError) {
+  EXPECT_THROW((void)csv_files(folder_.string()), schema::InputError);
+}
+
+TEST(Physics, ImpossibleRowsAreRefusedEachForItsReason) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  m.bf16_flops_per_s = 100e12;
+  m.l2_bytes = 10e6;
+  const auto row = [](double tokens, double seconds) {
+    return LinearSample{{}, NumberFormat::bf16, tokens, 10000, 10000, seconds};
+  };
+  Samples s;
+  s.linear = {row(1, 0.21e-3),    // 200 MB at 952 GB/s
+              row(2, 0.1e-3),     // 2000 GB/s
+              row(1000, 1.5e-3),  // 2e11 FLOPs at 133 TFLOP/s
+              row(3, -1),        row(4, std::numeric_limits<double>::quiet_NaN()), row(5, 1e-9), row(6, 0.3e-3),
+              row(6, 0.9e-3)};  // contradict each other
+  const std::vector<RefusedRow> refused = refuse_impossible(s, m);
+  ASSERT_EQ(s.linear.size(), 1U);
+  EXPECT_EQ(s.linear[0].m, 1);
+  ASSERT_EQ(refused.size(), 7U);
+  EXPECT_NE(refused[0].reason.find("2000 GB/s"), std::string::npos);
+  EXPECT_NE(refused[1].reason.find("133 TFLOP/s"), std::string::npos);
+}
+
+TEST(Physics, WarmKvMayBeatTheMemoryByWhatL2Holds) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  m.l2_bytes = 50e6;
+  // 41.9 MB in 20 us: 2100 GB/s.
+  DecodeSample row{{}, NumberFormat::bf16, {8, 1, 128}, 20, 4096, true, 20e-6};
+  Samples warm;
+  warm.decode = {row};
+  EXPECT_TRUE(refuse_impossible(warm, m).empty());
+  row.warm = false;
+  Samples cold;
+  cold.decode = {row};
+  EXPECT_EQ(refuse_impossible(cold, m).size(), 1U);
+}
+
+TEST(GpuNames, FilesSpellThemInManyWays) {
+  EXPECT_TRUE(names_gpu("a100_sxm", "a100"));
+  EXPECT_TRUE(names_gpu("h100_sxm", "h100-sxm"));
+  EXPECT_TRUE(names_gpu("NVIDIA H100 80GB HBM3", "h100-sxm"));
+  EXPECT_TRUE(names_gpu("NVIDIA A100-SXM4-80GB", "a100"));
+  EXPECT_TRUE(names_gpu("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000"));
+  EXPECT_FALSE(names_gpu("NVIDIA A100-SXM4-40GB", "a100"));
+  EXPECT_FALSE(names_gpu("NVIDIA H100 NVL", "h100-sxm"));
+  EXPECT_FALSE(names_gpu("h100_sxm", "h100-nvl"));
+  EXPECT_FALSE(names_gpu("NVIDIA RTX A6000", "rtx-pro-6000"));
+}
+
+}  // namespace
+}  // namespace kvsim::models

@@ -1,0 +1,186 @@
+// kvsim calibrate fit: from measured kernel times to a profile.
+#include <filesystem>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/calibration/profile_writer.h"
+#include "models/kernels/profile_schema.h"
+#include "models/schema/error.h"
+#include "models/schema/units.h"
+#include "models/schema/yaml_reader.h"
+#include "tools/cli/command.h"
+#include "tools/cli/named_things.h"
+#include "tools/cli/output_files.h"
+#include "tools/results/calibration_page.h"
+
+namespace kvsim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> paths;
+  std::vector<std::string> include;
+  std::string gpu;
+  std::string model;
+  std::string cross_validate = "shapes,models,machines";
+  std::string overhead;
+  std::string out;
+  std::string report;
+  bool no_tables = false;
+  bool force = false;
+  bool json = false;
+  models::CalibrationOptions fit;
+};
+
+void read_cross_validation(const std::string& list, models::CalibrationOptions& fit) {
+  fit.leave_out_shapes = fit.leave_out_models = fit.other_machines = false;
+  if (list == "none") return;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = list.substr(begin, end - begin);
+    if (word == "shapes") {
+      fit.leave_out_shapes = true;
+    } else if (word == "models") {
+      fit.leave_out_models = true;
+    } else if (word == "machines") {
+      fit.other_machines = true;
+    } else {
+      throw schema::InputError(
+          fmt::format("--cross-validate: \"{}\" is unknown, expected some of shapes, models, "
+                      "machines with commas between, or none",
+                      word));
+    }
+    begin = end + 1;
+  }
+}
+
+/// The model that a folder of layer profiles is of: what follows the last "_" of its name.
+std::string model_of_folder(const std::string& file) {
+  std::error_code error;
+  const std::string folder = fs::absolute(file, error).lexically_normal().parent_path().filename().string();
+  const std::size_t mark = folder.rfind('_');
+  return mark == std::string::npos ? folder : folder.substr(mark + 1);
+}
+
+models::Readings read_all(const Options& options, const models::Catalogue& catalogue) {
+  models::Readings readings;
+  for (const std::string& path : options.paths) {
+    std::error_code error;
+    const bool folder = fs::is_directory(path, error);
+    for (const std::string& file : models::csv_files(path)) {
+      std::optional<models::LlmSpec> model;
+      if (models::needs_model(file)) {
+        const std::string name = options.model.empty() ? model_of_folder(file) : options.model;
+        if (options.model.empty() && !catalogue.contains(models::EntryKind::model, name)) {
+          throw schema::InputError(
+              fmt::format("{}: is a layer profile of a model, expected its name as --model or after the last \"_\" of "
+                          "the folder's name",
+                          file));
+        }
+        model = catalogue.model(name, schema::Origin("--model"));
+      }
+      models::read_samples(file, model ? &*model : nullptr, !folder, readings);
+    }
+  }
+  return readings;
+}
+
+template <class Spec, class Get>
+std::vector<Spec> all_of(const models::Catalogue& catalogue, models::EntryKind kind, const Get& get) {
+  std::vector<Spec> specs;
+  for (const auto& line : catalogue.list(kind)) specs.push_back((catalogue.*get)(line.name, {}));
+  return specs;
+}
+
+void refuse_to_overwrite(const std::string& path, bool force) {
+  std::error_code error;
+  if (!path.empty() && !force && fs::exists(path, error)) {
+    throw schema::InputError(fmt::format("{} exists already; --force replaces it", path));
+  }
+}
+
+void fit(Console& console, Options options) {
+  const models::Catalogue catalogue = catalogue_with(options.include);
+  const models::GpuSpec gpu = catalogue.gpu(options.gpu, schema::Origin("--gpu"));
+  read_cross_validation(options.cross_validate, options.fit);
+  if (!options.overhead.empty()) {
+    try {
+      options.fit.iteration_overhead_s = schema::parse_time(options.overhead);
+    } catch (const schema::UnitError& e) {
+      throw schema::InputError(fmt::format("--iteration-overhead: {}", e.what()));
+    }
+  }
+  if (options.no_tables) options.fit.tables = false;
+  for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
+  std::vector<PendingFile> files;
+  if (!options.out.empty()) files.emplace_back(options.out);
+  if (!options.report.empty()) files.emplace_back(options.report);
+
+  const models::Readings readings = read_all(options, catalogue);
+  const models::Calibration result = models::calibrate(
+      readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
+      all_of<models::LlmSpec>(catalogue, models::EntryKind::model, &models::Catalogue::model), options.fit);
+  const std::string yaml = models::profile_yaml(result.profile);
+  models::Catalogue check;  // what is written must load
+  const schema::ConfigNode document = schema::read_yaml(yaml, options.out.empty() ? "fitted profile" : options.out);
+  check.add({&document, 1});
+
+  const results::Page page = results::calibration_page(result);
+  if (!options.out.empty()) files.front().write(yaml);
+  if (!options.report.empty()) files.back().write(results::to_markdown(page));
+  for (PendingFile& file : files) file.commit();
+  constexpr int indent = 2;
+  if (options.json) {
+    console.print(results::calibration_json(result).dump(indent) + "\n");
+  } else {
+    console.print(page);
+    if (options.out.empty()) console.print("\n" + yaml);
+  }
+}
+
+void declare_fit(CLI::App& sub, Options& o) {
+  sub.add_option("PATH", o.paths, "CSV files of measured kernel times, or folders of them")->required();
+  sub.add_option("--gpu", o.gpu, "The GPU to fit, one of `kvsim list gpus`")->required()->type_name("NAME");
+  sub.add_option("--framework", o.fit.framework, "Whose rows to fit; rows that name none count always")
+      ->type_name("NAME")
+      ->capture_default_str();
+  sub.add_option("--model", o.model, "The model that layer profiles are of; otherwise their folder's name says it")
+      ->type_name("NAME");
+  sub.add_option("--name", o.fit.profile, "Name of the profile")->type_name("PROFILE")->capture_default_str();
+  sub.add_option("--data", o.fit.data, "What the rows are, for the profile's references")
+      ->type_name("TEXT")
+      ->capture_default_str();
+  sub.add_option("--out", o.out, "Write the profile to FILE instead of stdout")->type_name("FILE");
+  sub.add_option("--report", o.report, "Write the report to FILE as Markdown too")->type_name("FILE");
+  sub.add_flag("--json", o.json, "Print the report as one JSON document");
+  sub.add_flag("--force", o.force, "Replace files that exist");
+  sub.add_option("--cross-validate", o.cross_validate, "What to hold out: shapes, models, machines, or none")
+      ->type_name("LIST")
+      ->capture_default_str();
+  CLI::Option* tables = sub.add_flag("--tables", o.fit.tables, "Tables of the shapes measured, beside the forms");
+  sub.add_flag("--no-tables", o.no_tables, "Forms only (the default)")->excludes(tables);
+  sub.add_option("--iteration-overhead", o.overhead, "Time of an iteration that no kernel takes")->type_name("T");
+  sub.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.require_subcommand(1);
+  CLI::App* sub = app.add_subcommand("fit", "Fit a kernel profile to measured kernel times");
+  sub->footer("Example:\n  kvsim calibrate fit measured/kernels --gpu h100-sxm --name my-h100 --out my-h100.yaml");
+  declare_fit(*sub, *options);
+  return [options](Console& console) { fit(console, *options); };
+}
+
+}  // namespace
+
+extern const Command calibrate_command;
+const Command calibrate_command{"calibrate", "Make kernel profiles from measurements",
+                                "kvsim calibrate fit measured/kernels --gpu h100-sxm --out my-h100.yaml", declare};
+
+}  // namespace kvsim::cli
