@@ -220,6 +220,8 @@ class Calibrator {
     for (const DecodeSample& row : of_format(samples_.decode, format)) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
     }
+    const auto warm = [](const DecodeSample& row) { return row.warm; };
+    form.hits_in_serving = std::none_of(samples_.decode.begin(), samples_.decode.end(), warm);
     form.source = {schema::SourceKind::measurement, reference("decode attention", report)};
     result_->profile.fitted.decode_attention.push_back(std::move(form));
     result_->operators.push_back(std::move(report));

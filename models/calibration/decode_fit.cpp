@@ -27,24 +27,20 @@ DecodeForm decode_form(NumberFormat kv, std::span<const double> values) {
 
 FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine) {
   FitProblem problem;
-  const bool warm = std::any_of(rows.begin(), rows.end(), [](const DecodeSample& r) { return r.warm; });
-  const double some = warm ? 1 : 0;  // cold rows know nothing of the cache
   problem.parameters = {{"t0 (us)", 13, 0, 60},
                         {"per_doubling (us)", 1, 0, 20},
                         {"per_head (ns)", 1, 0, 100},
-                        {"cold (us)", 5 * some, 0, 60 * some},
+                        {"cold (us)", 5, 0, 60},
                         {"bandwidth_efficiency", 0.9, 0.3, 1.0},
-                        {"l2_rate (of HBM's)", 2 * some, some, 30 * some},
-                        {"l2_share", warm ? 0.9 : 1.0, warm ? 0.3 : 1.0, warm ? 3.0 : 1.0},
-                        {"l2_width", 0.1, warm ? 0.05 : 0.1, warm ? 3.0 : 0.1}};
-  if (warm) {
-    std::vector<double> start;
-    for (const Parameter& p : problem.parameters) start.push_back(p.start);
-    for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}}) {
-      start[kL2Share] = share;
-      start[kCold] = cold;
-      problem.starts.push_back(start);
-    }
+                        {"l2_rate (of HBM's)", 2, 1, 30},
+                        {"l2_share", 0.9, 0.3, 3},
+                        {"l2_width", 0.1, 0.05, 3}};
+  std::vector<double> start;
+  for (const Parameter& p : problem.parameters) start.push_back(p.start);
+  for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}, {1.7, 15.0}}) {
+    start[kL2Share] = share;
+    start[kCold] = cold;
+    problem.starts.push_back(start);
   }
   for (const DecodeSample& row : rows) {
     problem.measured.push_back(row.seconds);
@@ -57,7 +53,7 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine
     for (std::size_t i = 0; i < which.size(); ++i) {
       const DecodeSample& row = rows[which[i]];
       const DecodeCall call{row.requests, row.shape.heads, row.kv_bytes(), row.kv_length, 0};
-      seconds[i] = form.time(call, machine, row.warm).seconds;
+      seconds[i] = form.time(call, machine, true).seconds;
     }
   };
   return problem;

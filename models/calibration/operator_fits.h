@@ -11,7 +11,7 @@ namespace kvsim::models {
 [[nodiscard]] FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine);
 [[nodiscard]] LinearForm linear_form(NumberFormat weights, std::span<const double> values);
 
-/// Rows of benchmarks that reuse one buffer (`warm`) fit the L2 terms too; cold rows leave them out.
+/// Rows as they were measured: of benchmarks that reuse one buffer (`warm`), or with other kernels in between.
 [[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine);
 [[nodiscard]] DecodeForm decode_form(NumberFormat kv, std::span<const double> values);
 /// Least squares of uneven_s - mean_s = share (longest_s - mean_s); 0 without rows.

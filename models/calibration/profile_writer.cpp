@@ -142,6 +142,7 @@ void write_decode(Writer& w, const std::vector<DecodeForm>& forms) {
     w.line(5, "per_head: {}", time(f.per_head_s));
     w.line(5, "cold: {}", time(f.cold_s));
     w.line(5, "uneven_share: {}", number(f.uneven_share));
+    if (f.hits_in_serving) w.line(5, "hits_in_serving: true");
     w.stream(5, f.stream);
     w.line(5, "valid_to: {:.0f}", f.valid_to);
     w.source(5, f.source);

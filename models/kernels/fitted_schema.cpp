@@ -74,6 +74,8 @@ ObjectSchema<DecodeForm> decode_schema() {
   s.optional("uneven_share", &F::uneven_share, share(),
              "of the time by which all requests being as long as the longest would take longer");
   s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the KV");
+  s.optional("hits_in_serving", &F::hits_in_serving, boolean(),
+             "measured with other layers' kernels in between: L2 helps as much in serving steps");
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
   add_source_fields(s, &F::source, Presence::optional);
   return s;

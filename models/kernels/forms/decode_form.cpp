@@ -4,7 +4,8 @@
 
 namespace kvsim::models {
 
-FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool warm) const {
+FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool read_before) const {
+  const bool warm = read_before || hits_in_serving;
   constexpr double kShortKv = 1024;
   const double fixed_s =
       t0_s + per_doubling_s * std::log2(1 + call.mean_kv / kShortKv) + per_head_s * call.requests * call.heads;

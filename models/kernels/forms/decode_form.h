@@ -26,11 +26,12 @@ struct DecodeForm {
   double cold_s = 0;
   double uneven_share = 0;
   CachedStream stream;
-  double valid_to = 0;  ///< largest size that was fitted, bytes of KV in a call; 0: not stated
+  bool hits_in_serving = false;  ///< measured with other layers' kernels in between: L2 helps as much in serving steps
+  double valid_to = 0;           ///< largest size that was fitted, bytes of KV in a call; 0: not stated
   schema::Source source;
 
   /// `warm`: the KV was read just before (benchmarks that replay one buffer); a serving step streams its weights
-  /// between two layers' KV, so there it is cold.
+  /// between two layers' KV, so there it is cold, unless hits_in_serving.
   [[nodiscard]] FormTime time(const DecodeCall& call, const Machine& machine, bool warm) const;
 };
 
