@@ -66,4 +66,8 @@ double DecodeTable::at(double requests, double kv_length) const {
   return std::exp((1 - y) * along(rows[r - 1]) + y * along(rows[r]));
 }
 
+bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu) {
+  return profile.measured_on == gpu.name;
+}
+
 }  // namespace kvsim::models

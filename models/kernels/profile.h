@@ -135,4 +135,7 @@ struct KernelProfile {
   Sourced<double> iteration_overhead_s;  ///< launch, scheduling and sampling, once per iteration
 };
 
+/// Whether the profile was measured on this GPU; one that a scenario changed in place ("x (changed)") is another one.
+[[nodiscard]] bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu);
+
 }  // namespace kvsim::models

@@ -13,8 +13,15 @@ using schema::Dimension;
 
 class Figures {
  public:
-  void add(std::string name, std::string value, const schema::Source& source) {
-    list_.push_back({std::move(name), std::move(value), source});
+  /// `scaled_from`: the machine that was measured, where that is another one; empty otherwise.
+  explicit Figures(std::string scaled_from) : scaled_from_(std::move(scaled_from)) {}
+
+  void add(std::string name, std::string value, schema::Source source) {
+    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
+      source = {schema::SourceKind::derived,
+                fmt::format("scaled by datasheet from {}: {}", scaled_from_, source.reference)};
+    }
+    list_.push_back({std::move(name), std::move(value), std::move(source)});
   }
   void add(std::string name, Dimension dimension, const Sourced<double>& figure) {
     add(std::move(name), schema::format_real(dimension, figure.value), figure.source);
@@ -22,6 +29,7 @@ class Figures {
   [[nodiscard]] std::vector<UsedFigure> take() { return std::move(list_); }
 
  private:
+  std::string scaled_from_;
   std::vector<UsedFigure> list_;
 };
 
@@ -78,7 +86,7 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
 
 std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model,
                                      std::int64_t tensor_parallel) {
-  Figures out;
+  Figures out(is_measured_machine(p, gpu) || p.measured_on == "none" ? "" : p.measured_on);
   const auto gpus = static_cast<double>(tensor_parallel);
   add_linear(out, gpu, p, model, gpus);
   add_attention(out, gpu, p, model, gpus);

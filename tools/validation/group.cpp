@@ -17,6 +17,8 @@ constexpr std::array kGroups{
     Group{"links", "What links and storage devices reach", link_figures},
     Group{"collectives", "NCCL all-reduce of half precision", collective_figures},
     Group{"kernels", "What kernels reach of a GPU's datasheet peaks", kernel_figures},
+    Group{"measured-kernels", "Measured kernel times, row by row, against the shipped profiles",
+          measured_kernel_figures},
     Group{"transfers", "Measured transfers, row by row of kv_transfer.csv", transfer_figures},
     Group{"serving", "A real vLLM 0.19 run: Llama-3.1-8B on RTX PRO 6000, 300 requests", serving_figures},
 };

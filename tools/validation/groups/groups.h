@@ -12,6 +12,7 @@ std::vector<Figure> draft_verify_figures(const Inputs& inputs);
 std::vector<Figure> link_figures(const Inputs& inputs);
 std::vector<Figure> collective_figures(const Inputs& inputs);
 std::vector<Figure> kernel_figures(const Inputs& inputs);
+std::vector<Figure> measured_kernel_figures(const Inputs& inputs);
 std::vector<Figure> transfer_figures(const Inputs& inputs);
 std::vector<Figure> serving_figures(const Inputs& inputs);
 
