@@ -71,6 +71,7 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
     }
     has_grid_ = true;
     grid_warm_ = table.warm;
+    as_measured_ = machine_ == measured_ && (!table.warm || decode_.hits_in_serving);
     grid_ = {};
     for (const double length : table.kv_lengths) grid_.log_kv.push_back(std::log(length));
     for (const DecodeRow& row : table.rows) {
@@ -102,14 +103,18 @@ FormTime AttentionTimes::decode(const AttentionWork& work) const {
   const double kv_bytes = kv_per_layer(work.kv_bytes);
   DecodeCall call{requests, shape_.heads, kv_bytes, work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
                   work.longest_kv};
-  FormTime t = decode_.time(call, machine_, false);
-  if (!has_grid_ || kv_bytes <= 0) return t;
+  if (!has_grid_ || kv_bytes <= 0) return decode_.time(call, machine_, false);
   // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
   const double tokens = kv_bytes / requests / kv_bytes_per_token_;
   const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
   const double n = std::clamp(requests, grid_.requests_from, grid_.requests_to);
+  const double uneven_s = decode_.uneven_s(call, machine_);
+  FormTime t{grid_.at(n, kv) + uneven_s, true};
+  if (as_measured_ && kv == tokens && n == requests) return t;
+  call.longest_kv = 0;
   const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0};
-  t.seconds *= grid_.at(n, kv) / decode_.time(at, measured_, grid_warm_).seconds;
+  const double carried = decode_.time(call, machine_, false).seconds / decode_.time(at, measured_, grid_warm_).seconds;
+  t.seconds = grid_.at(n, kv) * carried + uneven_s;
   return t;
 }
 

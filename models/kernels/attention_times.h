@@ -59,6 +59,7 @@ class AttentionTimes {
   bool has_mixed_ = false;
   bool has_grid_ = false;
   bool grid_warm_ = false;
+  bool as_measured_ = false;  ///< the table's times are this machine's, as they stand
   Grid grid_;
 };
 

@@ -65,46 +65,21 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
   return t;
 }
 
-double LinearTimes::size_of(std::size_t index) {
-  const auto i = static_cast<int>(index) + 1;
-  return i <= kDense ? i : kDense + (i - kDense) * kStride;
-}
-
-SplitTime LinearTimes::Curve::at(double tokens) const {
-  double position = tokens <= kDense ? tokens - 1 : kDense - 1 + (tokens - kDense) / kStride;
-  position = std::max(position, 0.0);
-  const auto below = std::min(static_cast<std::size_t>(position), points.size() - 2);
-  const double share = position - static_cast<double>(below);  // above 1 beyond the last point: its slope goes on
-  const SplitTime& a = points[below];
-  const SplitTime& b = points[below + 1];
-  return {a.seconds + share * (b.seconds - a.seconds),
-          a.memory_bound_s + std::min(share, 1.0) * (b.memory_bound_s - a.memory_bound_s)};
-}
-
-LinearTimes::Curve LinearTimes::tabulate(const KernelProfile& profile, const LinearForm& form,
-                                         const std::vector<LinearShape>& shapes, const Machine& machine) {
-  Curve curve;
-  const std::size_t size = kDense + (kLargest - kDense) / kStride;
-  curve.points.resize(size);
-  double previous = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    SplitTime& sum = curve.points[i];
-    for (const LinearShape& shape : shapes) {
-      const FormTime t = linear_time(profile, form, shape, size_of(i), machine);
-      sum.seconds += shape.calls * t.seconds;
-      if (t.memory_bound) sum.memory_bound_s += shape.calls * t.seconds;
-    }
-    // A table's last step can leave a ratio that falls a little beyond it; more tokens never take less.
-    sum.seconds = previous = std::max(sum.seconds, previous);
-    sum.memory_bound_s = std::min(sum.memory_bound_s, sum.seconds);
-  }
-  return curve;
-}
-
 LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
   const LinearForm& form = *form_of(profile, format_of(model));
-  body_ = tabulate(profile, form, body_shapes(model, gpus), machine);
-  head_ = tabulate(profile, form, {head_shape(model, gpus)}, machine);
+  const auto tabulate = [&](const std::vector<LinearShape>& shapes) {
+    return TokenCurve([&](double tokens) {
+      SplitTime sum;
+      for (const LinearShape& shape : shapes) {
+        const FormTime t = linear_time(profile, form, shape, tokens, machine);
+        sum.seconds += shape.calls * t.seconds;
+        if (t.memory_bound) sum.memory_bound_s += shape.calls * t.seconds;
+      }
+      return sum;
+    });
+  };
+  body_ = tabulate(body_shapes(model, gpus));
+  head_ = tabulate({head_shape(model, gpus)});
   valid_to_ = form.valid_to;
 }
 

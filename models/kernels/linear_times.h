@@ -5,15 +5,10 @@
 #include <vector>
 
 #include "models/kernels/profile.h"
+#include "models/kernels/token_curve.h"
 #include "models/llm/llm_spec.h"
 
 namespace kvsim::models {
-
-/// Seconds of a group of kernels, and how much of them memory bandwidth decides.
-struct SplitTime {
-  double seconds = 0;
-  double memory_bound_s = 0;
-};
 
 /// One linear layer of a model on one GPU: `calls` times n x k per forward pass.
 struct LinearShape {
@@ -43,20 +38,8 @@ class LinearTimes {
   [[nodiscard]] double valid_to() const { return valid_to_; }
 
  private:
-  /// Every token up to kDense, then every kStride, linear in between and beyond.
-  struct Curve {
-    std::vector<SplitTime> points;
-    [[nodiscard]] SplitTime at(double tokens) const;
-  };
-  static constexpr int kDense = 512;
-  static constexpr int kStride = 16;
-  static constexpr int kLargest = 16384;
-  static double size_of(std::size_t index);
-  [[nodiscard]] static Curve tabulate(const KernelProfile& profile, const LinearForm& form,
-                                      const std::vector<LinearShape>& shapes, const Machine& machine);
-
-  Curve body_;
-  Curve head_;
+  TokenCurve body_;
+  TokenCurve head_;
   double valid_to_ = 0;
 };
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "models/kernels/elementwise_kernels.h"
+
 namespace kvsim::models {
 namespace {
 
@@ -68,7 +70,17 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   } else if (profile_.machine) {
     fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
   }
-  if (profile_.fitted.elementwise) elementwise_ = elementwise_kernels(model_, gpus_);
+  if (profile_.fitted.elementwise) {
+    const ElementwiseForm& form = *profile_.fitted.elementwise;
+    const std::vector<ElementwiseKernel> kernels = elementwise_kernels(model_, gpus_);
+    elementwise_ = TokenCurve([&](double tokens) {
+      SplitTime sum;
+      for (const ElementwiseKernel& k : kernels) {
+        sum.seconds += k.calls * form.seconds(k.bytes_per_token * tokens, machine_);
+      }
+      return sum;
+    });
+  }
 }
 
 void StepTimer::note_origin(const GpuSpec& gpu) {
@@ -136,14 +148,6 @@ void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
   (linear.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += linear.seconds;
 }
 
-double StepTimer::elementwise_s(double tokens) const {
-  double sum = 0;
-  for (const ElementwiseKernel& kernel : elementwise_) {
-    sum += kernel.calls * profile_.fitted.elementwise->seconds(kernel.bytes_per_token * tokens, machine_);
-  }
-  return sum;
-}
-
 double StepTimer::sampler_s(double sequences) const {
   const std::vector<TimePoint>& points = profile_.tables.sampler;
   if (points.empty() || sequences <= 0) return 0;
@@ -177,7 +181,7 @@ StepTime StepTimer::time(const StepWork& work) const {
       const double bytes = tokens * static_cast<double>(model_.hidden) * kActivationBytes;
       t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
     }
-    t.overhead_s += profile_.iteration_overhead_s.value + elementwise_s(tokens) +
+    t.overhead_s += profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +
                     sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
   }
   t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;

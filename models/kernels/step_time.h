@@ -8,10 +8,10 @@
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/attention_times.h"
-#include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/linear_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
+#include "models/kernels/token_curve.h"
 #include "models/llm/llm_spec.h"
 
 namespace kvsim::models {
@@ -52,7 +52,6 @@ class StepTimer {
   void add_linear(const StepWork& work, StepTime& time) const;
   void add_attention(const AttentionWork& work, StepTime& time) const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
-  [[nodiscard]] double elementwise_s(double tokens) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   [[nodiscard]] double all_reduce_s(double bytes) const;
 
@@ -77,7 +76,7 @@ class StepTimer {
   bool attention_fitted_ = false;
   LinearTimes linear_times_;
   AttentionTimes attention_times_;
-  std::vector<ElementwiseKernel> elementwise_;  // empty: the profile has no form for them
+  TokenCurve elementwise_;  // empty: the profile has no form for them
   std::vector<std::string> fallbacks_;
 };
 

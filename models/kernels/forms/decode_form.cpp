@@ -11,11 +11,14 @@ FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool r
       t0_s + per_doubling_s * std::log2(1 + call.mean_kv / kShortKv) + per_head_s * call.requests * call.heads;
   const double miss = warm ? stream.miss_share(call.kv_bytes, machine) : 1;
   double stream_s = stream.seconds(call.kv_bytes, machine, !warm) + miss * cold_s * machine.latency_scale;
-  if (call.longest_kv > call.mean_kv && call.mean_kv > 0) {
-    const double longer = call.kv_bytes * (call.longest_kv / call.mean_kv - 1);
-    stream_s += uneven_share * longer / (stream.bandwidth_efficiency * machine.memory_bytes_per_s);
-  }
+  stream_s += uneven_s(call, machine);
   return {fixed_s * machine.latency_scale + stream_s, true};
+}
+
+double DecodeForm::uneven_s(const DecodeCall& call, const Machine& machine) const {
+  if (call.longest_kv <= call.mean_kv || call.mean_kv <= 0) return 0;
+  const double longer = call.kv_bytes * (call.longest_kv / call.mean_kv - 1);
+  return uneven_share * longer / (stream.bandwidth_efficiency * machine.memory_bytes_per_s);
 }
 
 }  // namespace kvsim::models

@@ -33,6 +33,8 @@ struct DecodeForm {
   /// `warm`: the KV was read just before (benchmarks that replay one buffer); a serving step streams its weights
   /// between two layers' KV, so there it is cold, unless hits_in_serving.
   [[nodiscard]] FormTime time(const DecodeCall& call, const Machine& machine, bool warm) const;
+  /// What of that is due to uneven lengths.
+  [[nodiscard]] double uneven_s(const DecodeCall& call, const Machine& machine) const;
 };
 
 }  // namespace kvsim::models

@@ -10,8 +10,9 @@ double blend(double a, double b, double p) {
   const double low = std::min(a, b);
   if (high <= 0) return 0;
   const double ratio = low / high;
-  if (ratio < 0.05 && p > 3) return high;  // what is left out is below 2e-5 of the result
-  return high * std::pow(1 + std::pow(ratio, p), 1 / p);
+  if (low <= 0 || (ratio < 0.05 && p > 3)) return high;  // what is left out is below 5e-5 of the result
+  // Logarithms cost half of std::pow, and this is most of a query's time.
+  return high * std::exp2(std::log2(1 + std::exp2(p * std::log2(ratio))) / p);
 }
 
 double CachedStream::miss_share(double bytes, const Machine& machine) const {

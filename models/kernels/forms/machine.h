@@ -25,6 +25,8 @@ struct Machine {
     return f == NumberFormat::fp8 && fp8_flops_per_s > 0 ? fp8_flops_per_s : bf16_flops_per_s;
   }
 
+  bool operator==(const Machine&) const = default;
+
   /// The datasheet of `gpu`. A form fitted on a machine with `measured_bytes_per_s` of memory bandwidth has its fixed
   /// times scaled by the ratio of the two bandwidths: between A100 and H100, in both directions, that predicts short
   /// kernels better than the ratio of clocks does (docs/kernel_timing.md). 0: fitted on this machine, nothing scaled.
