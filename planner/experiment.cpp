@@ -186,7 +186,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   }
   result.fallbacks = runs.front().fallbacks;
   if (result.measured.extrapolated_iterations > 0) {
-    result.fallbacks.push_back(
+    result.own_fallbacks.push_back(
         fmt::format("{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",
                     result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
                     scenario.serving.cluster.profile.name));

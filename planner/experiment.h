@@ -33,6 +33,7 @@ struct ExperimentResult {
   serving::KvCapacity capacity;
   serving::Timeline timeline;  ///< of the first replication
   std::vector<std::string> fallbacks;
+  std::vector<std::string> own_fallbacks;  ///< that came up in its course, where another policy may do without
   std::vector<std::string> refusals;
   bool interrupted = false;
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs

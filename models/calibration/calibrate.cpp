@@ -79,7 +79,7 @@ class Calibrator {
       result.profile.iteration_overhead_s = {
           *options_.iteration_overhead_s,
           {schema::SourceKind::assumption,
-           "not measured: launch and scheduling of the serving engine, as given to kvsim calibrate"}};
+           "not measured: what an iteration takes beside its kernels, as given to kvsim calibrate"}};
     }
   }
 

@@ -96,7 +96,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
         sample_section(s.child("round_gap_s"), m.round_gap_s, "no request got tokens twice in the measured time"));
   add_speed(s, result, timing);
   s.set("assumptions", outcome.scenario.assumptions);
-  s.set("fallbacks", result.fallbacks);
+  std::vector<std::string> fallbacks = result.fallbacks;
+  fallbacks.insert(fallbacks.end(), result.own_fallbacks.begin(), result.own_fallbacks.end());
+  s.set("fallbacks", fallbacks);
   s.set("refusals", result.refusals);
   s.set("sources", sources(outcome.scenario));
   Json definitions = Json::object();

@@ -196,8 +196,10 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
       const std::string reason = p.reference.empty() ? "" : ": " + p.reference;
       add_new(assumptions.items, "", {fmt::format("{} = {}{}", p.figure, p.value, reason)});
     }
+    const std::string policy = o.policy.empty() ? "" : o.policy + ": ";
     add_new(fallbacks.items, "", o.result.fallbacks);
-    add_new(refusals.items, o.policy.empty() ? "" : o.policy + ": ", o.result.refusals);
+    add_new(fallbacks.items, policy, o.result.own_fallbacks);
+    add_new(refusals.items, policy, o.result.refusals);
   }
   return {assumptions, fallbacks, refusals};
 }

@@ -1,0 +1,126 @@
+// kvsim calibrate fit, as a user runs it, on rows that a known card would give.
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kBandwidth = 0.9 * 3350e9;
+constexpr double kFlops = 0.7 * 989e12;
+
+std::string linear_csv() {
+  std::string csv = "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n";
+  for (const int n : {4096, 6144, 8192, 14336}) {
+    for (const int k : {4096, 8192}) {
+      for (const int m : {1, 16, 64, 256, 1024, 4096}) {
+        const double bytes = 2.0 * n * k + 2.0 * m * k + 2.0 * m * n;
+        const double s = 4e-6 + std::max(bytes / kBandwidth, 2.0 * m * n * k / kFlops);
+        csv += fmt::format("h100_sxm,vllm,1,x,bfloat16,{},{},{},{:.6f}\n", m, n, k, s * 1e3);
+      }
+    }
+  }
+  return csv;
+}
+
+std::string attention_csv(const char* length) {
+  const bool decode = std::string(length) == "kv_len";
+  std::string csv = fmt::format(
+      "gpu,framework,version,kernel,num_heads,num_kv_heads,head_dim,kv_dtype,batch,{},measured_ms\n", length);
+  for (const int heads : {8, 16, 32, 64}) {
+    for (const int batch : {1, 4, 16, 64}) {
+      for (const int tokens : {1024, 4096, 16384}) {
+        const int kv_heads = std::max(1, heads / 8);
+        const double s = decode ? 14e-6 + 512.0 * kv_heads * batch * tokens / kBandwidth
+                                : 12e-6 + 256.0 * heads * batch * tokens * static_cast<double>(tokens) / (0.6 * 989e12);
+        csv +=
+            fmt::format("h100_sxm,vllm,1,x,{},{},128,bfloat16,{},{},{:.6f}\n", heads, kv_heads, batch, tokens, s * 1e3);
+      }
+    }
+  }
+  return csv;
+}
+
+class CalibrateTest : public Workspace {
+ protected:
+  CalibrateTest() {
+    write("rows/linear.csv", linear_csv());
+    write("rows/decode_attention.csv", attention_csv("kv_len"));
+    write("rows/prefill_attention.csv", attention_csv("seq_len"));
+  }
+
+  CommandResult fit(std::vector<std::string> more) {
+    std::vector<std::string> words{"calibrate", "fit", "rows", "--gpu", "h100-sxm", "--cross-validate", "none"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+};
+
+TEST_F(CalibrateTest, WhatItWritesIsAProfileThatScenariosUse) {
+  const CommandResult r = fit({"--name", "mine", "--out", "mine.yaml", "--report", "report.md"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("decode attention"), std::string::npos) << r.out;
+  EXPECT_NE(read("report.md").find("| linear"), std::string::npos) << read("report.md");
+  write("s.yaml", tiny_scenario());
+  const CommandResult used =
+      run({"run", "s.yaml", "--set", "include=[mine.yaml]", "--set", "cluster.gpu.profile=mine", "--json"});
+  ASSERT_EQ(used.status, 0) << used.err;
+  EXPECT_NE(used.out.find("profile.fitted.decode_attention"), std::string::npos) << used.out;
+}
+
+TEST_F(CalibrateTest, ReplacesAFileOnlyWithForce) {
+  write("mine.yaml", "precious");
+  const CommandResult refused = fit({"--out", "mine.yaml"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("mine.yaml exists already; --force replaces it"), std::string::npos) << refused.err;
+  EXPECT_EQ(read("mine.yaml"), "precious");
+  EXPECT_EQ(fit({"--out", "mine.yaml", "--force"}).status, 0);
+  EXPECT_TRUE(read("mine.yaml").find("profiles:") != std::string::npos);
+}
+
+TEST_F(CalibrateTest, ImpossibleRowsAreNamedAndLeftOut) {
+  // 134 MB of weights in 1 us.
+  write("rows/linear.csv", linear_csv() + "h100_sxm,vllm,1,x,bfloat16,1,8192,8192,0.001\n");
+  const CommandResult r = fit({});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("linear.csv:50"), std::string::npos) << r.out;
+}
+
+TEST_F(CalibrateTest, TheJsonReportIsOneDocument) {
+  const CommandResult r = fit({"--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json j = Json::parse(r.out);
+  EXPECT_TRUE(j.contains("schema_version"));
+  EXPECT_EQ(fit({"--json"}).out, r.out);
+}
+
+TEST_F(CalibrateTest, BadInputIsRefused) {
+  const auto refusal = [&](const std::vector<std::string>& words) {
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_EQ(r.out, "");
+    return r.err;
+  };
+  EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "h100"}).find("did you mean"), std::string::npos);
+  EXPECT_NE(refusal({"calibrate", "fit", "absent", "--gpu", "h100-sxm"}).find("absent"), std::string::npos);
+  EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "a100"}).find("a100"), std::string::npos);
+  EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "h100-sxm", "--cross-validate", "shape"}).find("\"shape\""),
+            std::string::npos);
+  write("rows/linear.csv",
+        "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\nh100_sxm,vllm,1,x,bfloat16,one,"
+        "4096,4096,0.1\n");
+  EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "h100-sxm"}).find("linear.csv:2:"), std::string::npos);
+}
+
+TEST_F(CalibrateTest, AFullDiskIsAnErrorAndLeavesNothing) {
+  const CommandResult r = fit({"--out", "/dev/full", "--force"});
+  EXPECT_NE(r.status, 0);
+}
+
+}  // namespace
+}  // namespace kvsim::test
