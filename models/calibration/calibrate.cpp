@@ -319,14 +319,23 @@ std::size_t count(const Samples& s) {
          s.elementwise.size() + s.sampler.size() + s.all_reduce.size();
 }
 
+std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const std::vector<std::string> there = frameworks_of(all, gpu);
+  if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
+  if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
+  throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
+}
+
 }  // namespace
 
 Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
                       const std::vector<LlmSpec>& models, const CalibrationOptions& options) {
   Calibration result;
-  Samples samples = select(readings.samples, gpu.name, options.framework, true);
+  const std::string framework = framework_for(readings.samples, gpu.name, options.framework);
+  Samples samples = select(readings.samples, gpu.name, framework, true);
   if (count(samples) == 0) {
-    throw schema::InputError(fmt::format("no row is of {} with the framework {}", gpu.name, options.framework));
+    throw schema::InputError(fmt::format("no row is of {} with the framework {}", gpu.name, framework));
   }
   const Machine machine = Machine::of(gpu);
   if (machine.multiprocessors <= 0 || machine.l2_bytes <= 0) {
@@ -342,7 +351,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
   for (const GpuSpec& other : others) {
     const Machine peaks = Machine::of(other);
     if (other.name == gpu.name || peaks.multiprocessors <= 0 || !options.other_machines) continue;
-    Samples theirs = select(readings.samples, other.name, options.framework, false);
+    Samples theirs = select(readings.samples, other.name, framework, false);
     (void)refuse_impossible(theirs, peaks);
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }

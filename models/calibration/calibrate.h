@@ -15,7 +15,9 @@ namespace kvsim::models {
 
 struct CalibrationOptions {
   std::string profile = "calibrated";  ///< its name
-  std::string framework = "vllm";      ///< rows of others are left out; rows that name none are taken
+  /// Rows of other frameworks are left out, rows that name none are taken. Empty: vllm where there are rows of it, else
+  /// the only one that there is.
+  std::string framework;
   std::string data = "kernel tables";  ///< what the rows are, for references
   bool tables = false;                 ///< of single shapes, beside the forms
   bool leave_out_shapes = true;

@@ -75,6 +75,21 @@ Samples select(const Samples& all, const std::string& gpu, const std::string& fr
   return s;
 }
 
+std::vector<std::string> frameworks_of(const Samples& all, const std::string& gpu) {
+  std::set<std::string> names;
+  const auto note = [&](const auto& rows) {
+    for (const auto& row : rows) {
+      const bool of_gpu = row.from.gpu.empty() || names_gpu(row.from.gpu, gpu);
+      if (of_gpu && !row.from.framework.empty()) names.insert(row.from.framework);
+    }
+  };
+  note(all.linear);
+  note(all.decode);
+  note(all.prefill);
+  note(all.mixed);
+  return {names.begin(), names.end()};
+}
+
 std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format) {
   return filtered(rows, &LinearSample::weights, format);
 }

@@ -1,5 +1,6 @@
 // kvsim calibrate fit, as a user runs it, on rows that a known card would give.
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -97,6 +98,24 @@ TEST_F(CalibrateTest, TheJsonReportIsOneDocument) {
   const Json j = Json::parse(r.out);
   EXPECT_TRUE(j.contains("schema_version"));
   EXPECT_EQ(fit({"--json"}).out, r.out);
+}
+
+TEST_F(CalibrateTest, RowsOfTheCudaCalibratorAreFittedWithoutBeingAskedFor) {
+  // Its tables have further columns and another framework; others' files in the folder are passed over.
+  std::istringstream rows(linear_csv());
+  std::string csv;
+  for (std::string line; std::getline(rows, line);) {
+    const bool header = csv.empty();
+    if (!header) line.replace(line.find("vllm"), 4, "kvsim");
+    csv += line + (header ? ",p10_ms,p90_ms\n" : ",0.1,0.2\n");
+  }
+  write("mine/linear.csv", csv);
+  write("mine/memory.csv", "kind,caches,bytes,gb_s\nread,cold,1048576,1000\n");
+  write("mine/machine.yaml", "gpu: NVIDIA H100 80GB HBM3\n");
+  const CommandResult r =
+      run({"calibrate", "fit", "mine", "--gpu", "h100-sxm", "--cross-validate", "none", "--out", "mine.yaml"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(read("mine.yaml").find("weights: bf16"), std::string::npos);
 }
 
 TEST_F(CalibrateTest, BadInputIsRefused) {

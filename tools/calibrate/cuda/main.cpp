@@ -77,7 +77,9 @@ int calibrate(const Arguments& arguments) {
     machine.notes = session.notes();
     out.write("machine.yaml", machine_yaml(machine));  // each time, so that files never lie there without it
   }
-  fmt::print("results are in {}; next: kvsim calibrate fit {}\n", arguments.out, arguments.out);
+  fmt::print(
+      "results are in {}; next: kvsim calibrate fit {} --gpu NAME --out profile.yaml (NAME: see kvsim list gpus)\n",
+      arguments.out, arguments.out);
   return status;
 }
 
