@@ -1,6 +1,7 @@
 #include "models/catalogue/catalogue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -166,9 +167,44 @@ void Catalogue::add(std::span<const ConfigNode> documents, bool check) {
   }
   next.resolve_all();
   if (check) {
-    for (const auto& [kind, name] : added) check_entry(kind, next.find(kind, name), path_of(kind, name));
+    for (const auto& [kind, name] : added) {
+      check_entry(kind, next.find(kind, name), path_of(kind, name));
+      if (kind == EntryKind::profile) next.check_measured_on(name);
+    }
   }
   *this = std::move(next);
+}
+
+std::optional<Catalogue::Contradiction> Catalogue::contradiction(const KernelProfile& p) const {
+  if (p.measured_on.empty() || p.measured_on == "none" || !p.machine) return std::nullopt;
+  const auto gpus = entries_.find(EntryKind::gpu);
+  if (gpus == entries_.end() || gpus->second.empty()) return std::nullopt;  // a catalogue without any
+  if (!contains(EntryKind::gpu, p.measured_on)) {
+    return Contradiction{"measured_on", unknown_name(EntryKind::gpu, p.measured_on, keys_of(gpus->second))};
+  }
+  const GpuSpec known = gpu(p.measured_on);
+  const auto compare = [&](const char* key, double says, double is) -> std::optional<Contradiction> {
+    constexpr double kSame = 0.05;
+    if (std::abs(says - is) <= kSame * is) return std::nullopt;
+    return Contradiction{std::string("machine.") + key,
+                         fmt::format("{:.4g} for {}, whose catalogue entry has {:.4g}", says, p.measured_on, is)};
+  };
+  if (auto c = compare("memory_bandwidth", p.machine->memory_bytes_per_s.value, known.memory_bytes_per_s.value))
+    return c;
+  if (auto c = compare("bf16_peak", p.machine->bf16_flops_per_s.value, known.bf16_flops_per_s.value)) return c;
+  return compare("fp8_peak", p.machine->fp8_flops_per_s.value, known.fp8_flops_per_s.value);
+}
+
+void Catalogue::check_measured_on(const std::string& name) const {
+  const auto found = contradiction(profile(name));
+  if (!found) return;
+  const ConfigNode* at = &find(EntryKind::profile, name);
+  for (std::size_t begin = 0; begin < found->key.size();) {
+    const std::size_t end = std::min(found->key.find('.', begin), found->key.size());
+    if (const ConfigNode* next = at->find(found->key.substr(begin, end - begin))) at = next;
+    begin = end + 1;
+  }
+  throw InputError(at->origin(), path_of(EntryKind::profile, name) + "." + found->key, found->message);
 }
 
 void Catalogue::add_files(std::span<const std::string> paths) {

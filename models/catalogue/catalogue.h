@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,14 @@ class Catalogue : public schema::ReferenceResolver {
   [[nodiscard]] CompressorSpec compressor(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] KernelProfile profile(std::string_view name, const schema::Origin& asked_at = {}) const;
 
+  /// Where a profile says of the GPU it was measured on what the catalogue's entry of that GPU denies: a key of the
+  /// profile and what is wrong with it. Nothing where the GPU is unknown to both or the profile was measured on none.
+  struct Contradiction {
+    std::string key;
+    std::string message;
+  };
+  [[nodiscard]] std::optional<Contradiction> contradiction(const KernelProfile& profile) const;
+
   /// For schemas' reference fields. An entry changed in place is named "x (changed)", one written inline "inline",
   /// unless it has a `name` of its own.
   [[nodiscard]] schema::ConfigNode resolve(std::string_view catalogue, const schema::ConfigNode& reference,
@@ -78,6 +87,8 @@ class Catalogue : public schema::ReferenceResolver {
 
   void insert(EntryKind kind, const schema::ConfigNode::Entry& entry, bool override_allowed);
   void resolve_all();
+  /// Throws InputError at the key that contradicts the GPU the profile was measured on.
+  void check_measured_on(const std::string& name) const;
 
   std::map<EntryKind, Entries> entries_;
 };

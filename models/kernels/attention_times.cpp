@@ -171,6 +171,7 @@ bool AttentionTimes::within_domain(const StepWork& work) const {
   const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
   const double streamed = kv_per_layer(work.decode.kv_bytes + work.verify.kv_bytes);
   if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
+  if (!shared && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
   double longest = 0;
   each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
   if (shared) longest = std::max({longest, work.decode.longest_kv, work.verify.longest_kv});

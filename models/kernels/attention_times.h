@@ -25,6 +25,8 @@ class AttentionTimes {
 
   /// Whether chunks, verifications and decoding requests share one launch.
   [[nodiscard]] bool one_launch() const { return has_mixed_; }
+  /// Whether a measured table has the model's shape.
+  [[nodiscard]] bool has_table() const { return has_grid_; }
   /// Whether all sizes of the step are within what was fitted or measured.
   [[nodiscard]] bool within_domain(const StepWork& work) const;
 

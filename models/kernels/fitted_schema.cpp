@@ -11,7 +11,7 @@ ScalarSpec efficiency() {
 }
 
 ScalarSpec fixed_time() {
-  return time().non_negative().because("no part of a kernel takes less than no time");
+  return time().non_negative().at_most(1).because("a kernel's fixed time lies between nothing and a second");
 }
 
 ScalarSpec share() {
@@ -24,9 +24,10 @@ ObjectSchema<CachedStream> stream_schema() {
              "fraction of the peak memory bandwidth of reads from HBM");
   s.optional("l2_efficiency", &CachedStream::l2_efficiency, number().non_negative().at_most(50),
              "rate of reads that hit L2, as a multiple of the peak memory bandwidth; 0: none do");
-  s.optional("l2_share", &CachedStream::l2_share, number().positive(),
+  s.optional("l2_share", &CachedStream::l2_share, number().positive().at_most(100),
              "working set at which half of the reads hit, as a share of the L2 size");
-  s.optional("l2_width", &CachedStream::l2_width, number().positive(), "width of that transition in ln(bytes)");
+  s.optional("l2_width", &CachedStream::l2_width, number().positive().at_most(10),
+             "width of that transition in ln(bytes)");
   s.check([](const CachedStream& c, const Reporter& report) {
     if (c.l2_efficiency > 0 && c.l2_efficiency < c.bandwidth_efficiency) {
       report.fail("l2_efficiency", "below bandwidth_efficiency: a hit in L2 is not slower than a read from HBM");
@@ -38,8 +39,8 @@ ObjectSchema<CachedStream> stream_schema() {
 ObjectSchema<LinearForm> linear_schema() {
   using F = LinearForm;
   ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
-  tile.required("rows", &GemmTile::rows, number().at_least(1), "tokens");
-  tile.required("columns", &GemmTile::columns, number().at_least(1), "outputs");
+  tile.required("rows", &GemmTile::rows, number().at_least(1).at_most(4096), "tokens");
+  tile.required("columns", &GemmTile::columns, number().at_least(1).at_most(4096), "outputs");
   tile.required("efficiency", &GemmTile::efficiency, efficiency(),
                 "of one multiprocessor's share of the peak arithmetic rate");
 
@@ -47,9 +48,9 @@ ObjectSchema<LinearForm> linear_schema() {
   s.required("weights", &F::weights, number_format(), "format of the weights");
   s.required("t0", &F::t0_s, fixed_time(), "fixed time of a call");
   s.required("bandwidth_efficiency", &F::bandwidth_efficiency, efficiency(), "of the peak memory bandwidth");
-  s.optional("extra_input_bytes", &F::extra_input_bytes, number().non_negative(),
+  s.optional("extra_input_bytes", &F::extra_input_bytes, number().non_negative().at_most(1000),
              "further traffic per input element, for example quantising activations");
-  s.optional("tile_overhead_k", &F::tile_overhead_k, number().non_negative(),
+  s.optional("tile_overhead_k", &F::tile_overhead_k, number().non_negative().at_most(100000),
              "filling and draining a tile, as a length of k");
   s.optional("wave_quantisation", &F::wave_quantisation, share(),
              "0: tiles spread evenly over the multiprocessors, 1: in whole waves");
@@ -86,17 +87,18 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   using F = TiledForm;
   ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
-  s.required("tile_rows", &F::tile_rows, number().at_least(1), "query tokens of a tile");
+  s.required("tile_rows", &F::tile_rows, number().at_least(1).at_most(4096), "query tokens of a tile");
   s.required("t0", &F::t0_s, fixed_time(), "fixed time of a layer's call");
   s.required("efficiency", &F::efficiency, efficiency(), "of the peak arithmetic rate in bf16");
-  s.optional("overhead_tokens", &F::overhead_tokens, number().non_negative(),
+  s.optional("overhead_tokens", &F::overhead_tokens, number().non_negative().at_most(100000),
              "starting and ending a tile, as KV tokens walked through");
-  s.optional("longest_factor", &F::longest_factor, number().positive(), "how much longer the longest tile takes");
+  s.optional("longest_factor", &F::longest_factor, number().at_least(0.1).at_most(10),
+             "how much longer the longest tile takes");
   s.optional("wave_quantisation", &F::wave_quantisation, share(), "0: work is balanced, 1: whole waves of tiles");
   s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
              "how sharply the slowest of what overlaps decides");
   s.optional(
-      "io_efficiency", &F::io_efficiency, number().positive(),
+      "io_efficiency", &F::io_efficiency, number().above(0).at_most(50),
       "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
   if (joined) {
     s.optional("empty_tile", &F::empty_tile_s, fixed_time(), "an empty tile of a decoding request beside a long chunk");

@@ -81,6 +81,12 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   body_ = tabulate(body_shapes(model, gpus));
   head_ = tabulate({head_shape(model, gpus)});
   valid_to_ = form.valid_to;
+  std::vector<LinearShape> shapes = body_shapes(model, gpus);
+  shapes.push_back(head_shape(model, gpus));
+  has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {
+    return t.weights == form.weights &&
+           std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) { return s.n == t.n && s.k == t.k; });
+  });
 }
 
 }  // namespace kvsim::models

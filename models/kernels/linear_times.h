@@ -34,6 +34,8 @@ class LinearTimes {
   [[nodiscard]] SplitTime body(double tokens) const { return body_.at(tokens); }
   /// The LM head for `tokens` > 0 positions.
   [[nodiscard]] SplitTime head(double tokens) const { return head_.at(tokens); }
+  /// Whether a measured table has the shape of one of the layers.
+  [[nodiscard]] bool has_tables() const { return has_tables_; }
   /// Largest number of tokens that was measured or fitted.
   [[nodiscard]] double valid_to() const { return valid_to_; }
 
@@ -41,6 +43,7 @@ class LinearTimes {
   TokenCurve body_;
   TokenCurve head_;
   double valid_to_ = 0;
+  bool has_tables_ = false;
 };
 
 /// Seconds of one linear layer: by its table, scaled to the machine and beyond its range by the form; else by the form.

@@ -66,6 +66,13 @@ double DecodeTable::at(double requests, double kv_length) const {
   return std::exp((1 - y) * along(rows[r - 1]) + y * along(rows[r]));
 }
 
+Machine machine_for(const GpuSpec& gpu, const KernelProfile& profile) {
+  if (!profile.machine) return Machine::of(gpu);
+  const std::string& measured = profile.machine->architecture;
+  if (!measured.empty() && measured == gpu.architecture) return Machine::of(gpu);
+  return Machine::of(gpu, profile.machine->memory_bytes_per_s.value);
+}
+
 bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu) {
   return profile.measured_on == gpu.name;
 }

@@ -45,7 +45,7 @@ struct AllReduceTable {
   [[nodiscard]] double at(double bytes) const;
 };
 
-/// Seconds by a size: linear in between, refused outside.
+/// Seconds by a size: linear in between.
 struct TimePoint {
   double size = 0;
   double seconds = 0;
@@ -134,6 +134,10 @@ struct KernelProfile {
   MeasuredTables tables;
   Sourced<double> iteration_overhead_s;  ///< launch, scheduling and sampling, once per iteration
 };
+
+/// The datasheet of `gpu` for the profile's forms. Between architectures fixed times are scaled by the ratio of memory
+/// bandwidths (Machine::of); within one, where clocks and multiprocessors are alike, they stay.
+[[nodiscard]] Machine machine_for(const GpuSpec& gpu, const KernelProfile& profile);
 
 /// Whether the profile was measured on this GPU; one that a scenario changed in place ("x (changed)") is another one.
 [[nodiscard]] bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu);

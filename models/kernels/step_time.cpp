@@ -9,8 +9,9 @@
 namespace kvsim::models {
 namespace {
 
-constexpr double kActivationBytes = 2;     // bf16 activations are what an all-reduce carries
-constexpr double kAllReducesPerLayer = 2;  // after attention and after the feed-forward block
+constexpr std::int64_t kFittedHeadDim = 128;  // of all published tables
+constexpr double kActivationBytes = 2;        // bf16 activations are what an all-reduce carries
+constexpr double kAllReducesPerLayer = 2;     // after attention and after the feed-forward block
 
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
 /// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
@@ -55,7 +56,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
                       profile_.name, tensor_parallel, peer.name));
     }
   }
-  machine_ = Machine::of(gpu, profile.machine ? profile.machine->memory_bytes_per_s.value : 0);
+  machine_ = machine_for(gpu, profile);
   note_origin(gpu);
   std::string why;
   linear_fitted_ = LinearTimes::covers(profile_, model_, machine_, why);
@@ -70,6 +71,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   } else if (profile_.machine) {
     fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
   }
+  if (profile_.machine) note_missing();
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
     const std::vector<ElementwiseKernel> kernels = elementwise_kernels(model_, gpus_);
@@ -81,6 +83,33 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
       return sum;
     });
   }
+}
+
+void StepTimer::note_missing() {
+  const auto add = [&](const std::string& what) {
+    fallbacks_.push_back(fmt::format("profile {}: {}", profile_.name, what));
+  };
+  if (!profile_.fitted.elementwise) add("no figures for norms, rotary embedding and activation, which take no time");
+  if (profile_.tables.sampler.empty())
+    add("no figures for sampling, which takes no time beside the iteration overhead");
+  if (profile_.iteration_overhead_s.value <= 0) add("no iteration overhead: launch and scheduling take no time");
+  if (linear_fitted_ && !profile_.tables.linear.empty() && !linear_times_.has_tables()) {
+    add("its tables of linear layers are of other shapes than this model's: fitted forms");
+  }
+  if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_times_.has_table()) {
+    add("its tables of decode attention are of other heads than this model's: fitted forms");
+  }
+  if (attention_fitted_ && model_.head_dim != kFittedHeadDim) {
+    add(fmt::format("attention was measured with heads of width {}, this model's are {} wide", kFittedHeadDim,
+                    model_.head_dim));
+  }
+}
+
+double StepTimer::compression_s(const CompressionWork& work) const {
+  if (profile_.fitted.elementwise) return models::compression_s(*profile_.fitted.elementwise, machine_, work);
+  ElementwiseForm roofline;  // no fixed cost, weights' share of the memory bandwidth
+  roofline.stream.bandwidth_efficiency = profile_.linear_bandwidth_efficiency.value;
+  return models::compression_s(roofline, machine_, work);
 }
 
 void StepTimer::note_origin(const GpuSpec& gpu) {

@@ -8,6 +8,7 @@
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/attention_times.h"
+#include "models/kernels/compression_kernels.h"
 #include "models/kernels/linear_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
@@ -39,6 +40,9 @@ class StepTimer {
   /// extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const;
 
+  /// Seconds on each GPU to compress one context; bytes and scores are those of one GPU.
+  [[nodiscard]] double compression_s(const CompressionWork& work) const;
+
   /// Which figures were replaced by a fall-back, in words, for reports. Empty when none was.
   [[nodiscard]] const std::vector<std::string>& fallbacks() const { return fallbacks_; }
 
@@ -49,6 +53,7 @@ class StepTimer {
   };
   [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
   void note_origin(const GpuSpec& gpu);
+  void note_missing();
   void add_linear(const StepWork& work, StepTime& time) const;
   void add_attention(const AttentionWork& work, StepTime& time) const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;

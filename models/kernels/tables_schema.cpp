@@ -11,6 +11,8 @@ namespace {
 using namespace schema;
 
 constexpr double kAbovePeak = 1.05;  // clocks and rounding of datasheets explain this much
+constexpr double kL2AbovePeak = 5;   // reads that hit L2, over the peak of HBM
+constexpr double kColdBytes = 10e6;  // weights above this are read from HBM in every published table
 
 ObjectSchema<TimePoint> point_schema(const char* size) {
   ObjectSchema<TimePoint> s("time point", "One size.");
@@ -102,9 +104,9 @@ void check_linear(const LinearTable& t, const std::string& key, const Machine& p
     const TimePoint& p = t.points[i];
     const double bandwidth = weights / p.seconds;
     const double rate = 2 * p.size * t.n * t.k / p.seconds;
-    // Weights smaller than L2 may have stayed there from one repetition to the next.
-    const bool from_hbm = peak.l2_bytes > 0 && weights > peak.l2_bytes;
-    if (from_hbm && bandwidth > kAbovePeak * peak.memory_bytes_per_s) {
+    // Small weights may have stayed in L2 from one repetition to the next, and no L2 is faster than this.
+    const double fastest = weights > kColdBytes ? kAbovePeak : kL2AbovePeak;
+    if (bandwidth > fastest * peak.memory_bytes_per_s) {
       report.fail(fmt::format("{}.points.{}.seconds", key, i),
                   fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / 1e9,
                               peak.memory_bytes_per_s / 1e9));
@@ -131,6 +133,20 @@ void check_decode(const DecodeTable& t, const std::string& key, const Machine& p
   }
 }
 
+void check_all_reduce(const AllReduceTable& t, const std::string& key, const Machine& peak, const Reporter& report) {
+  constexpr double kShortest = 1e-6;  // two launches' worth of signalling between GPUs
+  for (std::size_t i = 0; i < t.points.size(); ++i) {
+    const AllReducePoint& p = t.points[i];
+    const std::string at = fmt::format("{}.points.{}.seconds", key, i);
+    if (p.seconds < kShortest)
+      report.fail(at, fmt::format("{}: no collective takes less than 1 us", format_time(p.seconds)));
+    if (peak.memory_bytes_per_s > 0 && p.bytes / p.seconds > kAbovePeak * peak.memory_bytes_per_s) {
+      report.fail(at, fmt::format("implies {:.0f} GB/s, the machine's memory gives {:.0f} GB/s",
+                                  p.bytes / p.seconds / 1e9, peak.memory_bytes_per_s / 1e9));
+    }
+  }
+}
+
 }  // namespace
 
 ObjectSchema<MeasuredTables> measured_tables_schema() {
@@ -152,6 +168,10 @@ ObjectSchema<MeasuredTables> measured_tables_schema() {
 }
 
 void check_against_physics(const KernelProfile& p, const Reporter& report) {
+  const Machine peak = p.machine ? p.machine->peaks() : Machine{};
+  for (std::size_t i = 0; i < p.all_reduce.size(); ++i) {
+    check_all_reduce(p.all_reduce[i], fmt::format("all_reduce.{}", i), peak, report);
+  }
   const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
                       !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() || p.fitted.elementwise;
   const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();
@@ -160,7 +180,6 @@ void check_against_physics(const KernelProfile& p, const Reporter& report) {
     return;
   }
   if (!p.machine) return;
-  const Machine peak = p.machine->peaks();
   for (std::size_t i = 0; i < p.tables.linear.size(); ++i) {
     const LinearTable& t = p.tables.linear[i];
     const std::string key = fmt::format("tables.linear.{}", i);

@@ -23,6 +23,13 @@ class Figures {
     }
     list_.push_back({std::move(name), std::move(value), std::move(source)});
   }
+  /// A figure that another machine takes over as it stands.
+  void add_unscaled(std::string name, std::string value, schema::Source source) {
+    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
+      source = {schema::SourceKind::derived, fmt::format("as on {}: {}", scaled_from_, source.reference)};
+    }
+    list_.push_back({std::move(name), std::move(value), std::move(source)});
+  }
   void add(std::string name, Dimension dimension, const Sourced<double>& figure) {
     add(std::move(name), schema::format_real(dimension, figure.value), figure.source);
   }
@@ -93,7 +100,7 @@ std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p,
   if (p.fitted.elementwise) out.add("profile.fitted.elementwise", "form", p.fitted.elementwise->source);
   if (!p.tables.sampler.empty()) out.add("profile.tables.sampler", "table", p.tables.sampler_source);
   for (const AllReduceTable& t : p.all_reduce) {
-    if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add("profile.all_reduce", "table", t.source);
+    if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add_unscaled("profile.all_reduce", "table", t.source);
   }
   out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
   return out.take();

@@ -65,6 +65,9 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
   c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
+  if (const auto wrong = catalogue.contradiction(c.cluster.profile)) {
+    report.fail("cluster.gpu.profile." + wrong->key, wrong->message);
+  }
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   if (s.compressor) c.decode.compressor = *s.compressor;

@@ -88,6 +88,9 @@ class Replica {
   void batch_decoding(models::StepWork& work);
   void batch_prefill(models::StepWork& work);
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
+  /// GPU time of compressing a context that was just prefilled: at the compressor's own rate where it has one, else by
+  /// the kernels it takes.
+  [[nodiscard]] double compression_s(const Request& r) const;
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
   void add_decode(Request& r, Action action, models::StepWork& work);
   void apply_draft_results();

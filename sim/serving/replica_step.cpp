@@ -151,6 +151,23 @@ void Replica::batch_prefill(models::StepWork& work) {
   admit_waiting(budget, work);
 }
 
+double Replica::compression_s(const Request& r) const {
+  const models::CompressorSpec& c = config_.decode.compressor;
+  const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
+  const double full = static_cast<double>(geometry_.full_transfer(r.context())) / gpus;
+  if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
+  models::CompressionWork work;
+  work.full_bytes = full;
+  work.kept_bytes = full * config_.decode.keep_ratio;
+  work.layers = static_cast<double>(config_.model.layers);
+  work.quantises = c.kind != models::CompressionKind::token_dropping;
+  if (c.kind != models::CompressionKind::quantisation) {
+    const double kv_heads = std::max(static_cast<double>(config_.model.kv_heads) / gpus, 1.0);
+    work.scores = static_cast<double>(r.context()) * kv_heads * work.layers;
+  }
+  return env_.timer.compression_s(work);
+}
+
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const auto n = static_cast<double>(tokens);
@@ -162,11 +179,7 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   work.prefill.kv_bytes += geometry_.full_read(r.prefill_done + tokens);
   if (r.prefill_done + tokens == r.prefill_target) {
     work.logit_tokens += 1;
-    const double rate = config_.decode.compressor.compress_bytes_per_s.value;
-    if (holds_compressed(r) && rate > 0) {
-      const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
-      work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r.context())) / gpus / rate;
-    }
+    if (holds_compressed(r)) work.extra_gpu_s += compression_s(r);
   }
   step_.push_back({&r, r.admission, Action::stall, tokens});
   return tokens;

@@ -1,9 +1,11 @@
 // Fitted forms by hand, on a machine of 100 B/s, 1000 FLOP/s and 10 multiprocessors.
 #include <gtest/gtest.h>
 
+#include "models/kernels/compression_kernels.h"
 #include "models/kernels/forms/decode_form.h"
 #include "models/kernels/forms/linear_form.h"
 #include "models/kernels/forms/tiled_form.h"
+#include "models/kernels/profile.h"
 
 namespace kvsim::models {
 namespace {
@@ -202,6 +204,31 @@ TEST(TiledForm, HeadsOfAGroupThatRunApartReadTheKvAgain) {
   EXPECT_NEAR(seconds(5, 500), 5 + 0.5, 1e-6);     // two waves; 500 B are still in an L2 of 1000 B
   EXPECT_NEAR(seconds(5, 5000), 50 + 50, 1e-6);    // they are not
   EXPECT_NEAR(seconds(99, 5000), 4 * 50.0, 1e-6);  // at most once a head
+}
+
+TEST(CompressionKernels, PassOverTheirBytes) {
+  const ElementwiseForm form{1, {.bandwidth_efficiency = 0.5}, {}};
+  const Machine m = small_machine();
+  // Three passes over 25 scores of 4 B at 50 B/s and three launches a layer.
+  EXPECT_NEAR(top_k_s(form, m, 25, 2), 6 + 6, 1e-9);
+  EXPECT_NEAR(gather_s(form, m, 50, 2), 2 + 2, 1e-9);
+  EXPECT_NEAR(quantise_s(form, m, 160, 40, 2), 2 + 4, 1e-9);
+  EXPECT_NEAR(compression_s(form, m, {160, 50, 25, 2, false}), 12 + 4, 1e-9);  // chosen, then copied together
+  EXPECT_NEAR(compression_s(form, m, {160, 40, 0, 2, true}), 6, 1e-9);
+  EXPECT_NEAR(compression_s(form, m, {160, 40, 25, 2, true}), 12 + 6, 1e-9);  // what is kept is quantised on the way
+}
+
+TEST(MachineFor, FixedTimesStayWithinAnArchitecture) {
+  KernelProfile p;
+  p.machine.emplace();
+  p.machine->memory_bytes_per_s.value = 100;
+  p.machine->architecture = "one";
+  GpuSpec gpu;
+  gpu.memory_bytes_per_s.value = 200;
+  gpu.architecture = "one";
+  EXPECT_DOUBLE_EQ(machine_for(gpu, p).latency_scale, 1);
+  gpu.architecture = "two";
+  EXPECT_DOUBLE_EQ(machine_for(gpu, p).latency_scale, 0.5);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::vector<KeyRow> profile_rows() {
   return {
       {kProfile + ".name", {kProfile + "=h100-vllm", "cluster.gpu.type=h200"}, "one", "two", Effect::reported},
       {kProfile + ".description", kNamed, "one", "two", Effect::shown},
-      {kProfile + ".measured_on", kNamed, "h100-sxm", "h200", Effect::reported},
+      {kProfile + ".measured_on", kRoofline, "h100-sxm", "h200", Effect::reported},
       {kProfile + ".linear.t0", kRoofline, "4 us", "8 us"},
       {kProfile + ".linear.bandwidth_efficiency", kRoofline, "0.9", "0.7"},
       {kProfile + ".linear.compute_efficiency.points[].size", recomputed(kRoofline), curve("linear", "4096", "0.9"),

@@ -1,5 +1,6 @@
 #include "models/kernels/forms/decode_form.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kvsim::models {
@@ -17,7 +18,8 @@ FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool r
 
 double DecodeForm::uneven_s(const DecodeCall& call, const Machine& machine) const {
   if (call.longest_kv <= call.mean_kv || call.mean_kv <= 0) return 0;
-  const double longer = call.kv_bytes * (call.longest_kv / call.mean_kv - 1);
+  constexpr double kMeasured = 16;  // no batch was measured with a longer request than this many means
+  const double longer = call.kv_bytes * (std::min(call.longest_kv / call.mean_kv, kMeasured) - 1);
   return uneven_share * longer / (stream.bandwidth_efficiency * machine.memory_bytes_per_s);
 }
 

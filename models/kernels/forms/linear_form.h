@@ -18,7 +18,7 @@ struct GemmTile {
 
 /// t = t0 + blend(bytes / (eta BW), min over tiles and split-k of waves x time of a tile) + extra_input_bytes m k /
 /// (eta BW). A tile takes 2 rows columns (k + k0) / (its efficiency x peak / multiprocessors); waves is tiles /
-/// multiprocessors, of which the share `wave_quantisation` is rounded up. Splitting k over 2 or 4 tiles adds the
+/// multiprocessors, of which the share `wave_quantisation` is rounded up. Splitting k over 2, 3, 4 or 8 tiles adds the
 /// traffic of their partial sums. The form is ours; the quantisation in waves is what GEMM libraries document and what
 /// the measured tables show (a 48 % dip of A100 at 512 tokens and n = 7168, where 112 tiles fall on 108
 /// multiprocessors).

@@ -1,6 +1,7 @@
 // Every measured kernel row against the profile of its machine, and against the profile of the other machine scaled by
 // the two datasheets.
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ class Comparison {
            const std::vector<Row>& rows, Seconds<Row> seconds, const std::function<bool(const Row&)>& keep) {
     const models::GpuSpec gpu = catalogue_.gpu(gpu_name);
     const KernelProfile profile = catalogue_.profile(catalogue_.gpu(from).profile);
-    const Machine machine = Machine::of(gpu, profile.machine->memory_bytes_per_s.value);
+    const Machine machine = machine_for(gpu, profile);
     std::vector<double> errors;
     for (const Row& row : rows) {
       const bool of_gpu = row.from.gpu.empty() || models::names_gpu(row.from.gpu, gpu_name);
@@ -78,11 +79,11 @@ class Comparison {
     const ErrorSummary e = models::summarise(errors);
     const std::string id = fmt::format("measured-kernels/{}.{}{}", gpu_name, name, own ? "" : ".from_" + from);
     const std::string rows_of = fmt::format("{}, {} rows", what, e.count);
-    add_share(id + ".median", rows_of + ", median |error|", e.count > 0 ? e.median : 1, own ? 0.05 : 0.15, gpu_name,
+    add_share(id + ".median", rows_of + ": median |error|", e.count > 0 ? e.median : 1, own ? 0.05 : 0.15, gpu_name,
               own);
     // One launch for everything is the hardest to predict, and nobody has asked for a bound: ours is wider.
     const double p90 = name == "mixed" ? 0.2 : 0.15;
-    if (own) add_share(id + ".p90", rows_of + ", p90 |error|", e.count > 0 ? e.p90 : 1, p90, gpu_name, own);
+    if (own) add_share(id + ".p90", rows_of + ": p90 |error|", e.count > 0 ? e.p90 : 1, p90, gpu_name, own);
   }
 
  private:
@@ -118,9 +119,9 @@ void compare_tables(const models::Samples& s, Comparison& out) {
     const char* word = format == bf16 ? "bf16" : "fp8";
     out.add<models::LinearSample>(gpu, from, fmt::format("linear.{}", word), fmt::format("linear, {}", word), s.linear,
                                   linear_s, with_format(&models::LinearSample::weights, format));
-    out.add<models::DecodeSample>(gpu, from, fmt::format("decode.{}", word), fmt::format("decode attention, {}", word),
-                                  s.decode, decode_s, with_format(&models::DecodeSample::kv, format));
-    out.add<models::TiledSample>(gpu, from, fmt::format("prefill.{}", word), fmt::format("prefill attention, {}", word),
+    out.add<models::DecodeSample>(gpu, from, fmt::format("decode.{}", word), fmt::format("decode, {}", word), s.decode,
+                                  decode_s, with_format(&models::DecodeSample::kv, format));
+    out.add<models::TiledSample>(gpu, from, fmt::format("prefill.{}", word), fmt::format("prefill, {}", word),
                                  s.prefill, prefill_s, with_format(&models::TiledSample::kv, format));
   };
   of_machine("a100", "a100", bf16);
@@ -135,9 +136,9 @@ void compare_layers(const models::Samples& s, Comparison& out) {
   const auto any_tiled = [](const models::TiledSample&) { return true; };
   const char* gpu = "rtx-pro-6000";
   out.add<models::LinearSample>(gpu, gpu, "linear", "linear", s.linear, linear_s, any_linear);
-  out.add<models::DecodeSample>(gpu, gpu, "decode", "decode attention", s.decode, decode_s,
+  out.add<models::DecodeSample>(gpu, gpu, "decode", "decode", s.decode, decode_s,
                                 [](const models::DecodeSample&) { return true; });
-  out.add<models::TiledSample>(gpu, gpu, "mixed", "mixed attention", s.mixed, mixed_s, any_tiled);
+  out.add<models::TiledSample>(gpu, gpu, "mixed", "mixed", s.mixed, mixed_s, any_tiled);
 }
 
 }  // namespace
@@ -146,12 +147,13 @@ std::vector<Figure> measured_kernel_figures(const Inputs& inputs) {
   const models::Catalogue catalogue = models::Catalogue::built_in();
   std::vector<Figure> figures;
   Comparison comparison(catalogue, figures);
-  if (inputs.measured.empty()) {
+  const std::string folder = inputs.measured + "/kernels";
+  const bool there = !inputs.measured.empty() && std::filesystem::exists(folder);
+  if (!there) {
     compare_tables({}, comparison);
     compare_layers({}, comparison);
-    return all_skipped(std::move(figures), kNoMeasuredData);
+    return all_skipped(std::move(figures), inputs.measured.empty() ? kNoMeasuredData : "no " + folder);
   }
-  const std::string folder = inputs.measured + "/kernels";
   const models::LlmSpec llama = catalogue.model("llama-3.1-8b");
   const auto read = [&](const std::vector<std::string>& files) {
     models::Readings readings;

@@ -1,0 +1,31 @@
+// Kernels that make a compressed KV cache out of a full one, as passes over memory: scores in, the best kept; elements
+// in, fewer bits out. On one GPU.
+#pragma once
+
+#include "models/kernels/forms/elementwise_form.h"
+
+namespace kvsim::models {
+
+/// One context's KV on one GPU.
+struct CompressionWork {
+  double full_bytes = 0;  ///< before, all layers
+  double kept_bytes = 0;  ///< after
+  double scores = 0;      ///< one per token, layer and KV head, where tokens are dropped by score; 0: none are
+  double layers = 1;
+  bool quantises = false;
+};
+
+/// Seconds to choose the k largest of `scores` 4-byte scores: radix selection reads them three times (histograms of the
+/// high and the low half, then the choice), one launch each and layer.
+[[nodiscard]] double top_k_s(const ElementwiseForm& form, const Machine& machine, double scores, double layers);
+/// Seconds to copy the kept tokens' KV together: read and written once, one launch a layer.
+[[nodiscard]] double gather_s(const ElementwiseForm& form, const Machine& machine, double kept_bytes, double layers);
+/// Seconds to quantise: the full KV read, the narrow one written, one launch a layer. Reading it back whole
+/// (dequantising outside attention) moves the same bytes the other way and takes as long.
+[[nodiscard]] double quantise_s(const ElementwiseForm& form, const Machine& machine, double full_bytes,
+                                double kept_bytes, double layers);
+
+/// All of them that a compression needs.
+[[nodiscard]] double compression_s(const ElementwiseForm& form, const Machine& machine, const CompressionWork& work);
+
+}  // namespace kvsim::models
