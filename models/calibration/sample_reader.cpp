@@ -33,37 +33,41 @@ void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
        row.number(kTime) * kMillisecond});
 }
 
-enum AttentionColumn { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
+struct Attention {
+  enum Column { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
+};
 
 template <class Sample>
 bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
-  const auto format = format_of(row.text(kFormat));
+  const auto format = format_of(row.text(Attention::kFormat));
   if (!format) {
-    into.refused.push_back({row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(kFormat))});
+    into.refused.push_back(
+        {row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(Attention::kFormat))});
     return false;
   }
-  sample.from = {std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)),
-                 row.origin()};
+  sample.from = {std::string(row.text(Attention::kGpu)), std::string(row.text(Attention::kFramework)),
+                 std::string(row.text(Attention::kVersion)), row.origin()};
   sample.kv = *format;
-  sample.shape = {row.number(kHeads), row.number(kKvHeads), row.number(kHeadDim)};
-  sample.seconds = row.number(kTime) * kMillisecond;
+  sample.shape = {row.number(Attention::kHeads), row.number(Attention::kKvHeads), row.number(Attention::kHeadDim)};
+  sample.seconds = row.number(Attention::kTime) * kMillisecond;
   return true;
 }
 
 void add_decode(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   DecodeSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.requests = row.number(kBatch);
-  sample.kv_length = row.number(kLength);
-  sample.warm = row.text(kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  sample.requests = row.number(Attention::kBatch);
+  sample.kv_length = row.number(Attention::kLength);
+  sample.warm =
+      row.text(Attention::kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
   into.samples.decode.push_back(std::move(sample));
 }
 
 void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   TiledSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.chunks = row.number(kBatch);
-  sample.tokens = row.number(kLength);
+  sample.chunks = row.number(Attention::kBatch);
+  sample.tokens = row.number(Attention::kLength);
   into.samples.prefill.push_back(std::move(sample));
 }
 
