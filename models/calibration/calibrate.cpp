@@ -345,6 +345,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
                     gpu.name));
   }
   result.refused = readings.refused;
+  result.ignored = readings.ignored;
   for (RefusedRow& row : refuse_impossible(samples, machine)) result.refused.push_back(std::move(row));
   result.rows = count(samples);
   std::vector<OtherMachine> other_machines;

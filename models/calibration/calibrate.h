@@ -59,8 +59,9 @@ struct Calibration {
   KernelProfile profile;
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
-  std::vector<RefusedRow> refused;  ///< of this GPU
-  std::size_t rows = 0;             ///< used
+  std::vector<RefusedRow> refused;   ///< of this GPU
+  std::vector<std::string> ignored;  ///< files that are no table the fit knows
+  std::size_t rows = 0;              ///< used
   std::vector<std::string> warnings;
 };
 

@@ -91,6 +91,8 @@ constexpr std::array<std::string_view, 10> kDecodeColumns{"gpu",          "frame
 constexpr std::array<std::string_view, 10> kPrefillColumns{"gpu",          "framework",  "version",  "num_heads",
                                                            "num_kv_heads", "head_dim",   "kv_dtype", "batch",
                                                            "seq_len",      "measured_ms"};
+/// Several query tokens, uneven lengths, KV of few bits.
+constexpr std::array<std::string_view, 4> kUnlikeDecode{"query_tokens", "lengths", "longest_kv_len", "kv_bits"};
 constexpr std::array<std::string_view, 7> kAllReduceColumns{"version",  "device",       "op_name", "nccl_dtype",
                                                             "num_gpus", "message_size", "latency"};
 
@@ -118,7 +120,8 @@ const TableKind* kind_of(const std::string& path) {
   };
   for (const auto kinds : {kernel_tables(), layer_tables()}) {
     for (const TableKind& kind : kinds) {
-      if (std::all_of(kind.columns.begin(), kind.columns.end(), has)) return &kind;
+      const bool complete = std::all_of(kind.columns.begin(), kind.columns.end(), has);
+      if (complete && std::none_of(kind.foreign.begin(), kind.foreign.end(), has)) return &kind;
     }
   }
   return nullptr;
@@ -127,10 +130,11 @@ const TableKind* kind_of(const std::string& path) {
 }  // namespace
 
 std::span<const TableKind> kernel_tables() {
-  static constexpr std::array kTables{TableKind{"linear layers", kLinearColumns, false, add_linear},
-                                      TableKind{"decode attention", kDecodeColumns, false, add_decode},
-                                      TableKind{"prefill attention", kPrefillColumns, false, add_prefill},
-                                      TableKind{"all-reduce", kAllReduceColumns, false, add_all_reduce}};
+  static constexpr std::array kTables{
+      TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
+      TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
+      TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
+      TableKind{"all-reduce", kAllReduceColumns, {}, false, add_all_reduce}};
   return kTables;
 }
 
@@ -154,7 +158,10 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
     }
     std::string known;
     for (const auto kinds : {kernel_tables(), layer_tables()}) {
-      for (const TableKind& k : kinds) known += fmt::format("\n  {}: {}", k.name, fmt::join(k.columns, ", "));
+      for (const TableKind& k : kinds) {
+        known += fmt::format("\n  {}: {}", k.name, fmt::join(k.columns, ", "));
+        if (!k.foreign.empty()) known += fmt::format(", without {}", fmt::join(k.foreign, ", "));
+      }
     }
     throw schema::InputError(schema::Origin(path).at(1, 1),
                              fmt::format("the header is of no known table, expected the columns of one of{}", known));

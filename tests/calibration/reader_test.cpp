@@ -74,6 +74,22 @@ TEST_F(Reader, AFormatThatNoProfileHasIsRefusedByLine) {
   EXPECT_EQ(readings.refused[0].origin.line(), 2);
 }
 
+TEST_F(Reader, AttentionOfOtherKindsIsNoDecodeAttention) {
+  const std::string columns =
+      "gpu,framework,version,kernel,num_heads,num_kv_heads,head_dim,kv_dtype,batch,kv_len,measured_ms";
+  const std::string row = "h100_sxm,kvsim,1,x,32,8,128,bfloat16,4,4096,0.1";
+  Readings readings;
+  for (const char* extra : {"query_tokens", "lengths", "longest_kv_len", "kv_bits"}) {
+    const std::string path = file(columns + "," + extra + "\n" + row + ",5\n");
+    read_samples(path, nullptr, false, readings);
+    EXPECT_NE(error_of(path).find("without query_tokens"), std::string::npos);
+  }
+  EXPECT_TRUE(readings.samples.decode.empty());
+  EXPECT_EQ(readings.ignored.size(), 4U);
+  read_samples(file(columns + ",p10_ms\n" + row + ",0.1\n"), nullptr, false, readings);
+  EXPECT_EQ(readings.samples.decode.size(), 1U);
+}
+
 TEST_F(Reader, AFolderWithoutTablesIsAnError) {
   EXPECT_THROW((void)csv_files(folder_.string()), schema::InputError);
 }

@@ -116,6 +116,23 @@ TEST_F(CalibrateTest, RowsOfTheCudaCalibratorAreFittedWithoutBeingAskedFor) {
       run({"calibrate", "fit", "mine", "--gpu", "h100-sxm", "--cross-validate", "none", "--out", "mine.yaml"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(read("mine.yaml").find("weights: bf16"), std::string::npos);
+  EXPECT_NE(r.out.find("Not used: memory.csv."), std::string::npos) << r.out;
+}
+
+TEST_F(CalibrateTest, VerifyRowsOfTheCudaCalibratorLeaveTheDecodeFitAlone) {
+  const std::string plain = fit({"--json"}).out;
+  std::istringstream rows(attention_csv("kv_len"));
+  std::string csv;
+  for (std::string line; std::getline(rows, line);) {
+    const bool header = csv.empty();
+    if (!header) line = line.substr(0, line.rfind(',')) + ",1.5";  // many times what decode takes
+    csv += line + (header ? ",query_tokens\n" : ",64\n");
+  }
+  write("rows/verify_attention.csv", csv);
+  Json with = Json::parse(fit({"--json"}).out);
+  EXPECT_EQ(with["not_used"], Json::array({"rows/verify_attention.csv"}));
+  with["not_used"] = Json::array();
+  EXPECT_EQ(with, Json::parse(plain));
 }
 
 TEST_F(CalibrateTest, BadInputIsRefused) {
