@@ -130,9 +130,10 @@ class Calibrator {
   std::optional<Solution> fit_operator(const std::string& name, const std::string& format, const FitProblem& problem,
                                        const std::vector<ShapeSet>& models, OperatorReport& report) {
     if (problem.measured.empty()) return std::nullopt;
-    if (problem.measured.size() < problem.parameters.size()) {
-      result_->warnings.push_back(fmt::format("{} {}: {} rows are too few to fit {} parameters; left out", name, format,
-                                              problem.measured.size(), problem.parameters.size()));
+    if (!enough_rows(problem, problem.measured.size())) {
+      result_->warnings.push_back(
+          fmt::format("{} {}: {} rows are too few to fit {} parameters, expected twice as many; left out", name, format,
+                      problem.measured.size(), free_parameters(problem)));
       return std::nullopt;
     }
     report.name = name;
@@ -184,7 +185,7 @@ class Calibrator {
     if (!options_.other_machines) return;
     for (const OtherMachine& other : others_) {
       const FitProblem there = make(other.samples, Machine::of(other.gpu));
-      if (there.measured.size() < 2 * there.parameters.size()) continue;
+      if (!enough_rows(there, there.measured.size())) continue;
       const FitProblem here = make(samples_, Machine::of(gpu_, other.gpu.memory_bytes_per_s.value));
       const Solution found = fit(there, all_rows(there));
       report.machines.push_back({other.gpu.name, summarise(errors(here, found.values, all_rows(here)))});
@@ -234,7 +235,7 @@ class Calibrator {
     for (const double tile_rows : {128.0, 64.0}) {
       const TiledKind kind{format, tile_rows, mixed};
       const FitProblem problem = tiled_problem(rows, kind, machine_);
-      if (problem.measured.size() < problem.parameters.size()) return kind;
+      if (!enough_rows(problem, problem.measured.size())) return kind;
       const double c = fit(problem, all_rows(problem)).cost;
       if (c >= cost) continue;
       cost = c;
@@ -315,13 +316,20 @@ class Calibrator {
 };
 
 std::size_t count(const Samples& s) {
-  return s.linear.size() + s.decode.size() + std::max(s.prefill.size(), std::size_t{0}) + s.mixed.size() +
-         s.elementwise.size() + s.sampler.size() + s.all_reduce.size();
+  return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
+         s.sampler.size() + s.all_reduce.size();
 }
 
+/// The framework whose rows to fit. Throws schema::InputError for one that no row of the GPU names.
 std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked) {
-  if (!asked.empty()) return asked;
   const std::vector<std::string> there = frameworks_of(all, gpu);
+  if (!asked.empty()) {
+    const bool known = std::find(there.begin(), there.end(), asked) != there.end();
+    if (known || count(select(all, gpu, asked, true)) == 0) return asked;
+    throw schema::InputError(fmt::format(
+        "--framework: no row of {} names {}; {}", gpu, asked,
+        there.empty() ? "the rows name no framework" : fmt::format("there are rows of {}", fmt::join(there, ", "))));
+  }
   if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
   if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
   throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
@@ -357,6 +365,18 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }
   Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
+  if (result.operators.empty()) {
+    const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
+    throw schema::InputError(fmt::format(
+        "nothing could be fitted for {}: {} rows with the framework {} are usable, {} were refused{}{}; rows of {} are "
+        "of {}",
+        gpu.name, result.rows, framework, result.refused.size(),
+        result.refused.empty()
+            ? ""
+            : fmt::format(" (the first, {}: {})", result.refused.front().origin.str(), result.refused.front().reason),
+        result.warnings.empty() ? "" : fmt::format("; {}", fmt::join(result.warnings, "; ")), gpu.name,
+        named.empty() ? "no named framework" : fmt::format("{}", fmt::join(named, ", "))));
+  }
   return result;
 }
 

@@ -69,7 +69,8 @@ struct Calibration {
 [[nodiscard]] bool names_gpu(const std::string& text, const std::string& gpu);
 
 /// Fits a profile for `gpu`. Rows that name no GPU are taken as its own. `others` are the catalogue's GPUs, `models`
-/// its models, for cross-validation. Throws schema::InputError where no row is of this GPU and framework.
+/// its models, for cross-validation. Throws schema::InputError where no row is of this GPU and framework, or where so
+/// few are that no operator could be fitted.
 [[nodiscard]] Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
                                     const std::vector<LlmSpec>& models, const CalibrationOptions& options);
 

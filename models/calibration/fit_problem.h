@@ -35,6 +35,12 @@ struct FitProblem {
 /// All rows of a problem.
 [[nodiscard]] std::vector<std::size_t> all_rows(const FitProblem& problem);
 
+/// Parameters that a fit may change.
+[[nodiscard]] std::size_t free_parameters(const FitProblem& problem);
+
+/// Whether so many rows say something about every free parameter: at least twice as many.
+[[nodiscard]] bool enough_rows(const FitProblem& problem, std::size_t rows);
+
 /// The values that fit some rows best, rounded to the digits that profiles carry. Needs at least one row.
 [[nodiscard]] Solution fit(const FitProblem& problem, std::span<const std::size_t> rows);
 

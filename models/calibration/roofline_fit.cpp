@@ -17,14 +17,17 @@ struct Streamed {
 };
 
 schema::Source assumed() {
-  return {schema::SourceKind::assumption, "no row measured: what kernels reach on other GPUs"};
+  return {schema::SourceKind::assumption, "too few rows measured: what kernels reach on other GPUs"};
 }
 
 /// t = t0 + bytes / (efficiency x peak).
 void fit_stream(const std::vector<Streamed>& rows, const Machine& machine, const schema::Source& source,
                 Sourced<double>& t0_s, Sourced<double>& efficiency) {
   constexpr std::size_t kFew = 4;
-  if (rows.size() < kFew) {
+  constexpr double kApart = 1.5;  // sizes that tell a fixed time from a rate, as a factor
+  const auto [least, most] = std::minmax_element(
+      rows.begin(), rows.end(), [](const Streamed& a, const Streamed& b) { return a.bytes < b.bytes; });
+  if (rows.size() < kFew || most->bytes < kApart * least->bytes) {
     t0_s = {10 * kMicrosecond, assumed()};
     efficiency = {0.8, assumed()};
     return;

@@ -42,6 +42,13 @@ TEST(Fits, ValuesCarryFourDigits) {
   EXPECT_DOUBLE_EQ(rounded(98765.4), 98770);
 }
 
+TEST(Fits, NeedTwiceAsManyRowsAsParametersThatAreFree) {
+  const FitProblem prefill = tiled_problem({}, {NumberFormat::bf16, 128, false}, testing::machine());
+  EXPECT_EQ(free_parameters(prefill), 7U);  // of 13: the others are for mixed batches
+  EXPECT_FALSE(enough_rows(prefill, 13));
+  EXPECT_TRUE(enough_rows(prefill, 14));
+}
+
 TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
   // One shape is three times slower than the form allows: the others' fit must not know of it.
   std::vector<DecodeSample> rows = testing::decode_rows(testing::decode_truth(), false);

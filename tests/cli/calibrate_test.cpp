@@ -135,6 +135,49 @@ TEST_F(CalibrateTest, VerifyRowsOfTheCudaCalibratorLeaveTheDecodeFitAlone) {
   EXPECT_EQ(with, Json::parse(plain));
 }
 
+TEST_F(CalibrateTest, AFitOfNothingIsRefused) {
+  const auto refusal = [&](const std::string& csv, const std::vector<std::string>& more) {
+    write("few/linear.csv", "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n" + csv);
+    std::vector<std::string> words{"calibrate", "fit", "few", "--gpu", "h100-sxm", "--out", "mine.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << r.out;
+    for (const std::string& name : names()) EXPECT_EQ(name.find("mine.yaml"), std::string::npos);
+    return r.err;
+  };
+  const std::string good = "h100_sxm,vllm,1,x,bfloat16,1,8192,8192,0.05\n";
+  const std::string impossible = "h100_sxm,vllm,1,x,bfloat16,2,8192,8192,0.001\n";
+  const std::string one = refusal(good, {});
+  EXPECT_NE(one.find("1 rows with the framework vllm are usable, 0 were refused"), std::string::npos) << one;
+  EXPECT_NE(one.find("14 parameters"), std::string::npos) << one;
+  const std::string none = refusal(impossible + impossible, {});
+  EXPECT_NE(none.find("0 rows with the framework vllm are usable, 2 were refused"), std::string::npos) << none;
+  EXPECT_NE(none.find("are of vllm"), std::string::npos) << none;
+
+  // All-reduce rows belong to every framework, and make none of it known.
+  write("few/allreduce.csv",
+        "framework,version,device,op_name,nccl_dtype,num_gpus,message_size,latency\n"
+        "x,2,NVIDIA H100 80GB HBM3,all_reduce,half,2,1024,0.02\nx,2,NVIDIA H100 80GB "
+        "HBM3,all_reduce,half,2,1048576,0.05\n");
+  const std::string unknown = refusal(good, {"--framework", "nosuch"});
+  EXPECT_NE(unknown.find("no row of h100-sxm names nosuch; there are rows of vllm"), std::string::npos) << unknown;
+  const std::string only_all_reduce = refusal("", {});
+  EXPECT_NE(only_all_reduce.find("nothing could be fitted"), std::string::npos) << only_all_reduce;
+}
+
+TEST_F(CalibrateTest, FiguresThatNoRowSupportsAreAssumptions) {
+  // Only decode attention: nothing is known of linear layers or of prefill.
+  write("decode/decode_attention.csv", attention_csv("kv_len"));
+  const CommandResult r =
+      run({"calibrate", "fit", "decode", "--gpu", "h100-sxm", "--cross-validate", "none", "--out", "mine.yaml"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::string yaml = read("mine.yaml");
+  const std::string linear =
+      yaml.substr(yaml.find("\n    linear:"), yaml.find("\n    attention:") - yaml.find("\n    linear:"));
+  EXPECT_EQ(linear.find("measurement"), std::string::npos) << linear;
+  EXPECT_NE(linear.find("assumption"), std::string::npos) << linear;
+}
+
 TEST_F(CalibrateTest, BadInputIsRefused) {
   const auto refusal = [&](const std::vector<std::string>& words) {
     const CommandResult r = run(words);
