@@ -66,7 +66,7 @@ class Calibrator {
   void run(Calibration& result) {
     result_ = &result;
     describe_machine();
-    fit_roofline(samples_, machine_, reference("roofline", {}), result.profile);
+    fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
     for (const NumberFormat format : kFormats) {
       fit_linear(format);
       fit_decode(format);
@@ -182,8 +182,15 @@ class Calibrator {
   /// `make` builds the problem of an operator from samples on a machine.
   template <class Make>
   void add_transfers(const Make& make, OperatorReport& report) {
+    add_chosen_transfers([&make](const OtherMachine& /*other*/) { return make; }, report);
+  }
+
+  /// `maker` chooses what the rows of another machine say of the form and gives the `make` for it.
+  template <class Maker>
+  void add_chosen_transfers(const Maker& maker, OperatorReport& report) {
     if (!options_.other_machines) return;
     for (const OtherMachine& other : others_) {
+      const auto make = maker(other);
       const FitProblem there = make(other.samples, Machine::of(other.gpu));
       if (!enough_rows(there, there.measured.size())) continue;
       const FitProblem here = make(samples_, Machine::of(gpu_, other.gpu.memory_bytes_per_s.value));
@@ -193,8 +200,8 @@ class Calibrator {
   }
 
   void fit_linear(NumberFormat format) {
-    const auto make = [format](const Samples& s, const Machine& machine) {
-      return linear_problem(of_format(s.linear, format), format, machine);
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(linear_problem(of_format(s.linear, format), format, machine));
     };
     OperatorReport report;
     const auto found = fit_operator("linear", name_of(format), make(samples_, machine_), models_.linear, report);
@@ -208,8 +215,8 @@ class Calibrator {
   }
 
   void fit_decode(NumberFormat format) {
-    const auto make = [format](const Samples& s, const Machine& machine) {
-      return decode_problem(of_format(s.decode, format), machine);
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(decode_problem(of_format(s.decode, format), machine));
     };
     OperatorReport report;
     const auto found =
@@ -228,13 +235,19 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
-  /// The tile that fits better.
-  TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed) const {
+  [[nodiscard]] FitProblem stoppable(FitProblem problem) const {
+    problem.before_step = options_.before_step;
+    return problem;
+  }
+
+  /// The tile that fits some machine's rows better.
+  [[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
+                                    const Machine& machine) const {
     TiledKind best;
     double cost = std::numeric_limits<double>::infinity();
     for (const double tile_rows : {128.0, 64.0}) {
       const TiledKind kind{format, tile_rows, mixed};
-      const FitProblem problem = tiled_problem(rows, kind, machine_);
+      const FitProblem problem = stoppable(tiled_problem(rows, kind, machine));
       if (!enough_rows(problem, problem.measured.size())) return kind;
       const double c = fit(problem, all_rows(problem)).cost;
       if (c >= cost) continue;
@@ -250,15 +263,22 @@ class Calibrator {
     };
     const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
     if (rows.empty()) return;
-    const TiledKind kind = best_tile(rows, format, mixed);
-    const auto make = [&](const Samples& s, const Machine& machine) {
-      return tiled_problem(of_format(rows_of(s), format), kind, machine);
+    const TiledKind kind = best_tile(rows, format, mixed, machine_);
+    const auto make_with = [&](const TiledKind& chosen) {
+      return [&, chosen](const Samples& s, const Machine& machine) {
+        return stoppable(tiled_problem(of_format(rows_of(s), format), chosen, machine));
+      };
+    };
+    // A fit of another machine's rows must know nothing of this one's, the tile included.
+    const auto make_for = [&](const OtherMachine& other) {
+      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu)));
     };
     OperatorReport report;
     const std::string name = mixed ? "mixed attention" : "prefill attention";
-    const auto found = fit_operator(name, name_of(format), make(samples_, machine_), models_.attention, report);
+    const auto found =
+        fit_operator(name, name_of(format), make_with(kind)(samples_, machine_), models_.attention, report);
     if (!found) return;
-    add_transfers(make, report);
+    add_chosen_transfers(make_for, report);
     report.values.push_back({"tile_rows", kind.tile_rows, false});
     TiledForm form = tiled_form(kind, found->values);
     for (const TiledSample& row : rows) {
@@ -271,8 +291,8 @@ class Calibrator {
   }
 
   void fit_elementwise() {
-    const auto make = [](const Samples& s, const Machine& machine) {
-      return elementwise_problem(s.elementwise, machine);
+    const auto make = [this](const Samples& s, const Machine& machine) {
+      return stoppable(elementwise_problem(s.elementwise, machine));
     };
     OperatorReport report;
     const auto found = fit_operator("elementwise", "bf16", make(samples_, machine_), {}, report);
@@ -296,6 +316,7 @@ class Calibrator {
     }
     result_->profile.all_reduce = std::move(all_reduce);
     if (!options_.tables) return;
+    if (options_.before_step) options_.before_step();
     MeasuredTables& tables = result_->profile.tables;
     tables.linear = linear_tables(samples_.linear, tolerance, result_->tables);
     tables.decode_attention = decode_tables(samples_.decode, result_->tables);

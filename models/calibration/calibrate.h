@@ -1,6 +1,7 @@
 // From measured rows to a profile: which rows count, what is fitted to them, and how far it can be trusted.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct CalibrationOptions {
   bool leave_out_models = true;
   bool other_machines = true;
   std::optional<double> iteration_overhead_s;
+  /// Called before every step of every search; what it throws ends the calibration.
+  std::function<void()> before_step;
 };
 
 struct FittedValue {

@@ -55,6 +55,7 @@ Solution fit(const FitProblem& problem, std::span<const std::size_t> rows) {
   };
   SolverOptions options;
   options.scale = problem.scale;
+  options.before_step = problem.before_step;
   if (!problem.polish) options.polish_rounds = 0;
   std::vector<std::vector<double>> starts = problem.starts;
   starts.emplace(starts.begin());

@@ -29,7 +29,8 @@ struct FitProblem {
   Prediction predict;
   double scale = 0.03;  ///< of the robust loss, in log(predicted / measured)
   bool polish = true;
-  int spread_starts = 0;  ///< further starts, spread over the bounds
+  int spread_starts = 0;              ///< further starts, spread over the bounds
+  std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
 
 /// All rows of a problem.

@@ -13,6 +13,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/signals.h"
 #include "tools/results/calibration_page.h"
 
 namespace kvsim::cli {
@@ -102,6 +103,10 @@ void refuse_to_overwrite(const std::string& path, bool force) {
   }
 }
 
+void stop_if_interrupted() {
+  if (interrupted()) throw Interrupted();
+}
+
 void fit(Console& console, Options options) {
   const models::Catalogue catalogue = catalogue_with(options.include);
   const models::GpuSpec gpu = catalogue.gpu(options.gpu, schema::Origin("--gpu"));
@@ -119,6 +124,7 @@ void fit(Console& console, Options options) {
   if (!options.out.empty()) files.emplace_back(options.out);
   if (!options.report.empty()) files.emplace_back(options.report);
 
+  options.fit.before_step = stop_if_interrupted;
   const models::Readings readings = read_all(options, catalogue);
   const models::Calibration result = models::calibrate(
       readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
@@ -129,6 +135,7 @@ void fit(Console& console, Options options) {
   check.add({&document, 1});
 
   const results::Page page = results::calibration_page(result);
+  stop_if_interrupted();
   if (!options.out.empty()) files.front().write(yaml);
   if (!options.report.empty()) files.back().write(results::to_markdown(page));
   for (PendingFile& file : files) file.commit();
