@@ -80,6 +80,13 @@ class Calibrator {
           *options_.iteration_overhead_s,
           {schema::SourceKind::assumption,
            "not measured: what an iteration takes beside its kernels, as given to kvsim calibrate"}};
+    } else {
+      result.profile.iteration_overhead_s = {
+          kAssumedOverhead,
+          {schema::SourceKind::assumption,
+           "launch, scheduling and sampling of a serving engine with CUDA graphs; order of magnitude, not measured"}};
+      result.warnings.push_back(
+          fmt::format("iteration_overhead: {:.4g} ms assumed, not measured", kAssumedOverhead * 1e3));
     }
   }
 

@@ -14,6 +14,9 @@
 
 namespace kvsim::models {
 
+/// Of an iteration, beside its kernels, where nobody says: an order of magnitude, not measured.
+inline constexpr double kAssumedOverhead = 0.5e-3;
+
 struct CalibrationOptions {
   std::string profile = "calibrated";  ///< its name
   /// Rows of other frameworks are left out, rows that name none are taken. Empty: vllm where there are rows of it, else
@@ -24,7 +27,7 @@ struct CalibrationOptions {
   bool leave_out_shapes = true;
   bool leave_out_models = true;
   bool other_machines = true;
-  std::optional<double> iteration_overhead_s;
+  std::optional<double> iteration_overhead_s;  ///< none: kAssumedOverhead, with a warning
   /// Called before every step of every search; what it throws ends the calibration.
   std::function<void()> before_step;
 };

@@ -135,6 +135,30 @@ TEST_F(CalibrateTest, VerifyRowsOfTheCudaCalibratorLeaveTheDecodeFitAlone) {
   EXPECT_EQ(with, Json::parse(plain));
 }
 
+TEST_F(CalibrateTest, OneFileCannotBeProfileAndReport) {
+  for (const std::string report : {"same", "./same", "rows/../same"}) {
+    const CommandResult r = fit({"--out", "same", "--report", report, "--force"});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.err.find("--out and --report are the same file"), std::string::npos) << r.err;
+  }
+  for (const std::string& name : names()) EXPECT_EQ(name.find("same"), std::string::npos);
+}
+
+TEST_F(CalibrateTest, AnOverheadThatNobodyGaveIsAnAssumptionThatIsSaid) {
+  const CommandResult assumed = fit({"--out", "mine.yaml"});
+  ASSERT_EQ(assumed.status, 0) << assumed.err;
+  EXPECT_NE(assumed.out.find("iteration_overhead: 0.5 ms assumed"), std::string::npos) << assumed.out;
+  EXPECT_NE(read("mine.yaml")
+                .find("iteration_overhead: {value: 500 us, source: assumption, reference: \"launch, "
+                      "scheduling and sampling of a serving engine with CUDA graphs; order of magnitude, "
+                      "not measured\"}"),
+            std::string::npos);
+  const CommandResult given = fit({"--out", "mine.yaml", "--force", "--iteration-overhead", "0 ms"});
+  ASSERT_EQ(given.status, 0) << given.err;
+  EXPECT_EQ(given.out.find("iteration_overhead"), std::string::npos) << given.out;
+  EXPECT_EQ(read("mine.yaml").find("iteration_overhead"), std::string::npos);
+}
+
 TEST_F(CalibrateTest, AFitOfNothingIsRefused) {
   const auto refusal = [&](const std::string& csv, const std::vector<std::string>& more) {
     write("few/linear.csv", "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n" + csv);

@@ -103,6 +103,16 @@ void refuse_to_overwrite(const std::string& path, bool force) {
   }
 }
 
+void refuse_same_file(const std::string& out, const std::string& report) {
+  if (out.empty() || report.empty()) return;
+  std::error_code error;
+  const auto whole = [&error](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  if (whole(out) != whole(report) && !fs::equivalent(out, report, error)) return;
+  throw schema::InputError(fmt::format("--out and --report are the same file, {}; expected two", report));
+}
+
 void stop_if_interrupted() {
   if (interrupted()) throw Interrupted();
 }
@@ -119,6 +129,7 @@ void fit(Console& console, Options options) {
     }
   }
   if (options.no_tables) options.fit.tables = false;
+  refuse_same_file(options.out, options.report);
   for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
   std::vector<PendingFile> files;
   if (!options.out.empty()) files.emplace_back(options.out);
@@ -169,7 +180,9 @@ void declare_fit(CLI::App& sub, Options& o) {
       ->capture_default_str();
   CLI::Option* tables = sub.add_flag("--tables", o.fit.tables, "Tables of the shapes measured, beside the forms");
   sub.add_flag("--no-tables", o.no_tables, "Forms only (the default)")->excludes(tables);
-  sub.add_option("--iteration-overhead", o.overhead, "Time of an iteration that no kernel takes")->type_name("T");
+  sub.add_option("--iteration-overhead", o.overhead,
+                 "Time of an iteration that no kernel takes. Default: 0.5 ms, assumed")
+      ->type_name("T");
   sub.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
