@@ -66,7 +66,7 @@ class Calibrator {
   void run(Calibration& result) {
     result_ = &result;
     describe_machine();
-    fit_roofline(samples_, machine_, reference("roofline", {}), result.profile);
+    fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
     for (const NumberFormat format : kFormats) {
       fit_linear(format);
       fit_decode(format);
@@ -80,6 +80,13 @@ class Calibrator {
           *options_.iteration_overhead_s,
           {schema::SourceKind::assumption,
            "not measured: what an iteration takes beside its kernels, as given to kvsim calibrate"}};
+    } else {
+      result.profile.iteration_overhead_s = {
+          kAssumedOverhead,
+          {schema::SourceKind::assumption,
+           "launch, scheduling and sampling of a serving engine with CUDA graphs; order of magnitude, not measured"}};
+      result.warnings.push_back(
+          fmt::format("iteration_overhead: {:.4g} ms assumed, not measured", kAssumedOverhead * 1e3));
     }
   }
 
@@ -130,9 +137,10 @@ class Calibrator {
   std::optional<Solution> fit_operator(const std::string& name, const std::string& format, const FitProblem& problem,
                                        const std::vector<ShapeSet>& models, OperatorReport& report) {
     if (problem.measured.empty()) return std::nullopt;
-    if (problem.measured.size() < problem.parameters.size()) {
-      result_->warnings.push_back(fmt::format("{} {}: {} rows are too few to fit {} parameters; left out", name, format,
-                                              problem.measured.size(), problem.parameters.size()));
+    if (!enough_rows(problem, problem.measured.size())) {
+      result_->warnings.push_back(
+          fmt::format("{} {}: {} rows are too few to fit {} parameters, expected twice as many; left out", name, format,
+                      problem.measured.size(), free_parameters(problem)));
       return std::nullopt;
     }
     report.name = name;
@@ -181,10 +189,17 @@ class Calibrator {
   /// `make` builds the problem of an operator from samples on a machine.
   template <class Make>
   void add_transfers(const Make& make, OperatorReport& report) {
+    add_chosen_transfers([&make](const OtherMachine& /*other*/) { return make; }, report);
+  }
+
+  /// `maker` chooses what the rows of another machine say of the form and gives the `make` for it.
+  template <class Maker>
+  void add_chosen_transfers(const Maker& maker, OperatorReport& report) {
     if (!options_.other_machines) return;
     for (const OtherMachine& other : others_) {
+      const auto make = maker(other);
       const FitProblem there = make(other.samples, Machine::of(other.gpu));
-      if (there.measured.size() < 2 * there.parameters.size()) continue;
+      if (!enough_rows(there, there.measured.size())) continue;
       const FitProblem here = make(samples_, Machine::of(gpu_, other.gpu.memory_bytes_per_s.value));
       const Solution found = fit(there, all_rows(there));
       report.machines.push_back({other.gpu.name, summarise(errors(here, found.values, all_rows(here)))});
@@ -192,8 +207,8 @@ class Calibrator {
   }
 
   void fit_linear(NumberFormat format) {
-    const auto make = [format](const Samples& s, const Machine& machine) {
-      return linear_problem(of_format(s.linear, format), format, machine);
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(linear_problem(of_format(s.linear, format), format, machine));
     };
     OperatorReport report;
     const auto found = fit_operator("linear", name_of(format), make(samples_, machine_), models_.linear, report);
@@ -207,8 +222,8 @@ class Calibrator {
   }
 
   void fit_decode(NumberFormat format) {
-    const auto make = [format](const Samples& s, const Machine& machine) {
-      return decode_problem(of_format(s.decode, format), machine);
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(decode_problem(of_format(s.decode, format), machine));
     };
     OperatorReport report;
     const auto found =
@@ -227,14 +242,20 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
-  /// The tile that fits better.
-  TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed) const {
+  [[nodiscard]] FitProblem stoppable(FitProblem problem) const {
+    problem.before_step = options_.before_step;
+    return problem;
+  }
+
+  /// The tile that fits some machine's rows better.
+  [[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
+                                    const Machine& machine) const {
     TiledKind best;
     double cost = std::numeric_limits<double>::infinity();
     for (const double tile_rows : {128.0, 64.0}) {
       const TiledKind kind{format, tile_rows, mixed};
-      const FitProblem problem = tiled_problem(rows, kind, machine_);
-      if (problem.measured.size() < problem.parameters.size()) return kind;
+      const FitProblem problem = stoppable(tiled_problem(rows, kind, machine));
+      if (!enough_rows(problem, problem.measured.size())) return kind;
       const double c = fit(problem, all_rows(problem)).cost;
       if (c >= cost) continue;
       cost = c;
@@ -249,15 +270,22 @@ class Calibrator {
     };
     const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
     if (rows.empty()) return;
-    const TiledKind kind = best_tile(rows, format, mixed);
-    const auto make = [&](const Samples& s, const Machine& machine) {
-      return tiled_problem(of_format(rows_of(s), format), kind, machine);
+    const TiledKind kind = best_tile(rows, format, mixed, machine_);
+    const auto make_with = [&](const TiledKind& chosen) {
+      return [&, chosen](const Samples& s, const Machine& machine) {
+        return stoppable(tiled_problem(of_format(rows_of(s), format), chosen, machine));
+      };
+    };
+    // A fit of another machine's rows must know nothing of this one's, the tile included.
+    const auto make_for = [&](const OtherMachine& other) {
+      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu)));
     };
     OperatorReport report;
     const std::string name = mixed ? "mixed attention" : "prefill attention";
-    const auto found = fit_operator(name, name_of(format), make(samples_, machine_), models_.attention, report);
+    const auto found =
+        fit_operator(name, name_of(format), make_with(kind)(samples_, machine_), models_.attention, report);
     if (!found) return;
-    add_transfers(make, report);
+    add_chosen_transfers(make_for, report);
     report.values.push_back({"tile_rows", kind.tile_rows, false});
     TiledForm form = tiled_form(kind, found->values);
     for (const TiledSample& row : rows) {
@@ -270,8 +298,8 @@ class Calibrator {
   }
 
   void fit_elementwise() {
-    const auto make = [](const Samples& s, const Machine& machine) {
-      return elementwise_problem(s.elementwise, machine);
+    const auto make = [this](const Samples& s, const Machine& machine) {
+      return stoppable(elementwise_problem(s.elementwise, machine));
     };
     OperatorReport report;
     const auto found = fit_operator("elementwise", "bf16", make(samples_, machine_), {}, report);
@@ -295,6 +323,7 @@ class Calibrator {
     }
     result_->profile.all_reduce = std::move(all_reduce);
     if (!options_.tables) return;
+    if (options_.before_step) options_.before_step();
     MeasuredTables& tables = result_->profile.tables;
     tables.linear = linear_tables(samples_.linear, tolerance, result_->tables);
     tables.decode_attention = decode_tables(samples_.decode, result_->tables);
@@ -315,13 +344,20 @@ class Calibrator {
 };
 
 std::size_t count(const Samples& s) {
-  return s.linear.size() + s.decode.size() + std::max(s.prefill.size(), std::size_t{0}) + s.mixed.size() +
-         s.elementwise.size() + s.sampler.size() + s.all_reduce.size();
+  return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
+         s.sampler.size() + s.all_reduce.size();
 }
 
+/// The framework whose rows to fit. Throws schema::InputError for one that no row of the GPU names.
 std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked) {
-  if (!asked.empty()) return asked;
   const std::vector<std::string> there = frameworks_of(all, gpu);
+  if (!asked.empty()) {
+    const bool known = std::find(there.begin(), there.end(), asked) != there.end();
+    if (known || count(select(all, gpu, asked, true)) == 0) return asked;
+    throw schema::InputError(fmt::format(
+        "--framework: no row of {} names {}; {}", gpu, asked,
+        there.empty() ? "the rows name no framework" : fmt::format("there are rows of {}", fmt::join(there, ", "))));
+  }
   if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
   if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
   throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
@@ -345,6 +381,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
                     gpu.name));
   }
   result.refused = readings.refused;
+  result.ignored = readings.ignored;
   for (RefusedRow& row : refuse_impossible(samples, machine)) result.refused.push_back(std::move(row));
   result.rows = count(samples);
   std::vector<OtherMachine> other_machines;
@@ -356,6 +393,18 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }
   Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
+  if (result.operators.empty()) {
+    const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
+    throw schema::InputError(fmt::format(
+        "nothing could be fitted for {}: {} rows with the framework {} are usable, {} were refused{}{}; rows of {} are "
+        "of {}",
+        gpu.name, result.rows, framework, result.refused.size(),
+        result.refused.empty()
+            ? ""
+            : fmt::format(" (the first, {}: {})", result.refused.front().origin.str(), result.refused.front().reason),
+        result.warnings.empty() ? "" : fmt::format("; {}", fmt::join(result.warnings, "; ")), gpu.name,
+        named.empty() ? "no named framework" : fmt::format("{}", fmt::join(named, ", "))));
+  }
   return result;
 }
 

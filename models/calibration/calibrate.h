@@ -1,6 +1,7 @@
 // From measured rows to a profile: which rows count, what is fitted to them, and how far it can be trusted.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace kvsim::models {
 
+/// Of an iteration, beside its kernels, where nobody says: an order of magnitude, not measured.
+inline constexpr double kAssumedOverhead = 0.5e-3;
+
 struct CalibrationOptions {
   std::string profile = "calibrated";  ///< its name
   /// Rows of other frameworks are left out, rows that name none are taken. Empty: vllm where there are rows of it, else
@@ -23,7 +27,9 @@ struct CalibrationOptions {
   bool leave_out_shapes = true;
   bool leave_out_models = true;
   bool other_machines = true;
-  std::optional<double> iteration_overhead_s;
+  std::optional<double> iteration_overhead_s;  ///< none: kAssumedOverhead, with a warning
+  /// Called before every step of every search; what it throws ends the calibration.
+  std::function<void()> before_step;
 };
 
 struct FittedValue {
@@ -59,8 +65,9 @@ struct Calibration {
   KernelProfile profile;
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
-  std::vector<RefusedRow> refused;  ///< of this GPU
-  std::size_t rows = 0;             ///< used
+  std::vector<RefusedRow> refused;   ///< of this GPU
+  std::vector<std::string> ignored;  ///< files that are no table the fit knows
+  std::size_t rows = 0;              ///< used
   std::vector<std::string> warnings;
 };
 
@@ -68,7 +75,8 @@ struct Calibration {
 [[nodiscard]] bool names_gpu(const std::string& text, const std::string& gpu);
 
 /// Fits a profile for `gpu`. Rows that name no GPU are taken as its own. `others` are the catalogue's GPUs, `models`
-/// its models, for cross-validation. Throws schema::InputError where no row is of this GPU and framework.
+/// its models, for cross-validation. Throws schema::InputError where no row is of this GPU and framework, or where so
+/// few are that no operator could be fitted.
 [[nodiscard]] Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
                                     const std::vector<LlmSpec>& models, const CalibrationOptions& options);
 

@@ -23,10 +23,6 @@ std::pair<std::vector<std::size_t>, std::vector<std::size_t>> split(const FitPro
   return rows;
 }
 
-bool enough(const std::vector<std::size_t>& rows, const FitProblem& problem) {
-  return rows.size() >= 2 * problem.parameters.size();
-}
-
 }  // namespace
 
 ErrorSummary summarise(const std::vector<double>& errors) {
@@ -57,7 +53,7 @@ std::vector<double> leave_out_shapes(const FitProblem& problem) {
     ShapeSet out;
     for (std::size_t i = fold; i < shapes.size(); i += folds) out.insert(shapes[i]);
     const auto [held_out, others] = split(problem, out);
-    if (!enough(others, problem)) return {};
+    if (!enough_rows(problem, others.size())) return {};
     const std::vector<double> e = errors(problem, fit(problem, others).values, held_out);
     for (std::size_t i = 0; i < held_out.size(); ++i) result[held_out[i]] = e[i];
   }
@@ -69,7 +65,7 @@ std::vector<double> leave_out_models(const FitProblem& problem, const std::vecto
   std::set<std::vector<std::size_t>> done;  // models with the same measured shapes are one test
   for (const ShapeSet& model : models) {
     const auto [held_out, others] = split(problem, model);
-    if (held_out.empty() || !enough(others, problem) || !done.insert(held_out).second) continue;
+    if (held_out.empty() || !enough_rows(problem, others.size()) || !done.insert(held_out).second) continue;
     const std::vector<double> e = errors(problem, fit(problem, others).values, held_out);
     result.insert(result.end(), e.begin(), e.end());
   }

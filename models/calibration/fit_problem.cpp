@@ -15,6 +15,15 @@ std::vector<std::size_t> all_rows(const FitProblem& problem) {
   return rows;
 }
 
+std::size_t free_parameters(const FitProblem& problem) {
+  const auto is_free = [](const Parameter& p) { return p.low < p.high; };
+  return static_cast<std::size_t>(std::count_if(problem.parameters.begin(), problem.parameters.end(), is_free));
+}
+
+bool enough_rows(const FitProblem& problem, std::size_t rows) {
+  return rows >= 2 * free_parameters(problem);
+}
+
 double rounded(double value) {
   return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
 }
@@ -46,6 +55,7 @@ Solution fit(const FitProblem& problem, std::span<const std::size_t> rows) {
   };
   SolverOptions options;
   options.scale = problem.scale;
+  options.before_step = problem.before_step;
   if (!problem.polish) options.polish_rounds = 0;
   std::vector<std::vector<double>> starts = problem.starts;
   starts.emplace(starts.begin());

@@ -29,11 +29,18 @@ struct FitProblem {
   Prediction predict;
   double scale = 0.03;  ///< of the robust loss, in log(predicted / measured)
   bool polish = true;
-  int spread_starts = 0;  ///< further starts, spread over the bounds
+  int spread_starts = 0;              ///< further starts, spread over the bounds
+  std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
 
 /// All rows of a problem.
 [[nodiscard]] std::vector<std::size_t> all_rows(const FitProblem& problem);
+
+/// Parameters that a fit may change.
+[[nodiscard]] std::size_t free_parameters(const FitProblem& problem);
+
+/// Whether so many rows say something about every free parameter: at least twice as many.
+[[nodiscard]] bool enough_rows(const FitProblem& problem, std::size_t rows);
 
 /// The values that fit some rows best, rounded to the digits that profiles carry. Needs at least one row.
 [[nodiscard]] Solution fit(const FitProblem& problem, std::span<const std::size_t> rows);

@@ -61,6 +61,9 @@ class Problem {
 
   [[nodiscard]] const Parameter& at(Eigen::Index i) const { return parameters_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] double scale() const { return options_.scale; }
+  void before_step() const {
+    if (options_.before_step) options_.before_step();
+  }
 
  private:
   std::span<const Parameter> parameters_;
@@ -88,6 +91,7 @@ void levenberg_marquardt(const Problem& problem, int iterations, Vector& p, doub
   constexpr double enough = 1e-7;
   double damping = first_damping;
   for (int n = 0; n < iterations && damping < give_up; ++n) {
+    problem.before_step();
     const Vector r = problem.residuals(p);
     const Matrix j = problem.jacobian(p, r);
     const Vector weights = (1 + r.array().square() / (problem.scale() * problem.scale())).sqrt().inverse();
@@ -118,6 +122,7 @@ void polish(const Problem& problem, int rounds, Vector& p, double& cost) {
   for (int round = 0; round < rounds; ++round) {
     bool better = false;
     for (Eigen::Index i = 0; i < p.size(); ++i) {
+      problem.before_step();
       for (const double sign : {1.0, -1.0}) {
         Vector next = p;
         next[i] += sign * relative * problem.magnitude(i, p[i]);

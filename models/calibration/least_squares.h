@@ -23,6 +23,7 @@ struct SolverOptions {
   double scale = 0.03;  ///< residuals far above it count by their size, not by its square (soft L1)
   int iterations = 60;
   int polish_rounds = 12;
+  std::function<void()> before_step;  ///< may throw to end the search; empty: none
 };
 
 struct Solution {

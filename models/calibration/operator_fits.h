@@ -14,7 +14,8 @@ namespace kvsim::models {
 /// Rows as they were measured: of benchmarks that reuse one buffer (`warm`), or with other kernels in between.
 [[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine);
 [[nodiscard]] DecodeForm decode_form(NumberFormat kv, std::span<const double> values);
-/// Least squares of uneven_s - mean_s = share (longest_s - mean_s); 0 without rows.
+/// What uneven lengths cost beyond their mean, as a share of what all at the longest would: the median of
+/// (uneven_s - mean_s) / (longest_s - mean_s), rows as heavy as longest_s / mean_s - 1; 0 without rows.
 [[nodiscard]] double uneven_share(const std::vector<SkewSample>& rows);
 
 /// Which tile a launch cuts its queries into, and whether decoding requests share the launch.

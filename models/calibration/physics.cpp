@@ -21,8 +21,8 @@ std::string bad_time(double seconds) {
   return {};
 }
 
-std::string above_bandwidth(double bytes, double seconds, const Machine& machine) {
-  if (bytes / seconds <= kAbovePeak * machine.memory_bytes_per_s) return {};
+std::string above_bandwidth(double bytes, double seconds, const Machine& machine, double factor = kAbovePeak) {
+  if (bytes / seconds <= factor * machine.memory_bytes_per_s) return {};
   return fmt::format("implies {:.0f} GB/s, the peak is {:.0f} GB/s", bytes / seconds / 1e9,
                      machine.memory_bytes_per_s / 1e9);
 }
@@ -32,50 +32,78 @@ std::string above_rate(double flops, double seconds, double peak) {
   return fmt::format("implies {:.0f} TFLOP/s, the peak is {:.0f} TFLOP/s", flops / seconds / 1e12, peak / 1e12);
 }
 
-bool positive(std::initializer_list<double> sizes) {
-  for (const double size : sizes) {
-    if (!(size > 0) || !std::isfinite(size)) return false;
+struct Size {
+  const char* name;
+  double value;
+  double least = 1;
+};
+
+/// What is wrong with the first size that cannot be counted.
+std::string bad_size(std::initializer_list<Size> sizes) {
+  for (const Size& size : sizes) {
+    if (size.value >= size.least && std::isfinite(size.value) && size.value == std::floor(size.value)) continue;
+    return fmt::format("{}: {:g}, expected a whole number from {:.0f}", size.name, size.value, size.least);
   }
-  return true;
+  return {};
 }
 
-const char* const kBadSize = "a size is not positive";
-
-std::string implied(const LinearSample& row, const Machine& machine) {
-  if (!positive({row.m, row.n, row.k})) return kBadSize;
-  const double weights = row.n * row.k * bytes_per_element(row.weights);
-  std::string reason = above_rate(2 * row.m * row.n * row.k, row.seconds, machine.flops_per_s(row.weights));
-  if (reason.empty() && !may_hit_l2(weights, machine)) reason = above_bandwidth(weights, row.seconds, machine);
+std::string bad_heads(const HeadShape& shape) {
+  std::string reason = bad_size({{"heads", shape.heads}, {"KV heads", shape.kv_heads}, {"head size", shape.head_dim}});
+  if (reason.empty() && std::fmod(shape.heads, shape.kv_heads) != 0) {
+    reason = fmt::format("{:.0f} heads cannot share {:.0f} KV heads evenly", shape.heads, shape.kv_heads);
+  }
   return reason;
 }
 
+std::string implied(const LinearSample& row, const Machine& machine) {
+  std::string reason = bad_size({{"tokens", row.m}, {"n", row.n}, {"k", row.k}});
+  if (!reason.empty()) return reason;
+  const double weights = row.n * row.k * bytes_per_element(row.weights);
+  reason = above_rate(2 * row.m * row.n * row.k, row.seconds, machine.flops_per_s(row.weights));
+  if (!reason.empty()) return reason;
+  return above_bandwidth(weights, row.seconds, machine, weights > kColdWeights ? kAbovePeak : kFastestCache);
+}
+
 std::string implied(const DecodeSample& row, const Machine& machine) {
-  if (!positive({row.requests, row.kv_length, row.shape.heads, row.shape.kv_heads, row.shape.head_dim}))
-    return kBadSize;
+  std::string reason = bad_heads(row.shape);
+  if (reason.empty()) reason = bad_size({{"requests", row.requests}, {"tokens of KV", row.kv_length}});
+  if (!reason.empty()) return reason;
   const double from_hbm = row.kv_bytes() - (row.warm ? machine.l2_bytes : 0);
   return above_bandwidth(from_hbm, row.seconds, machine);
 }
 
 std::string implied(const TiledSample& row, const Machine& machine) {
-  if (!positive({row.chunks, row.tokens, row.shape.heads, row.shape.kv_heads, row.shape.head_dim})) return kBadSize;
-  if (row.before < 0 || row.decodes < 0 || row.decode_kv < 0) return kBadSize;
+  std::string reason = bad_heads(row.shape);
+  if (reason.empty()) {
+    reason = bad_size({{"prompts", row.chunks},
+                       {"tokens", row.tokens},
+                       {"tokens of KV before", row.before, 0},
+                       {"decoding requests", row.decodes, 0},
+                       {"tokens of KV", row.decode_kv, 0}});
+  }
+  if (!reason.empty()) return reason;
   const double pairs = row.chunks * row.tokens * (row.before + (row.tokens + 1) / 2);
   const double flops = 4 * row.shape.heads * row.shape.head_dim * (pairs + row.decodes * row.decode_kv);
   return above_rate(flops, row.seconds, machine.flops_per_s(row.kv));
 }
 
 std::string implied(const ElementwiseSample& row, const Machine& machine) {
-  if (!positive({row.tokens, row.bytes})) return kBadSize;
+  std::string reason = bad_size({{"tokens", row.tokens}});
+  if (!reason.empty()) return reason;
   // The kernel before wrote the inputs: as much as L2 holds may be read from there.
   return above_bandwidth(row.bytes - machine.l2_bytes, row.seconds, machine);
 }
 
 std::string implied(const SamplerSample& row, const Machine& /*machine*/) {
-  return positive({row.sequences}) ? "" : kBadSize;
+  return bad_size({{"sequences", row.sequences}});
 }
 
-std::string implied(const AllReduceSample& row, const Machine& /*machine*/) {
-  return positive({row.bytes}) && row.gpus >= 2 ? "" : kBadSize;
+std::string implied(const AllReduceSample& row, const Machine& machine) {
+  constexpr double kShortestAllReduce = 1e-6;  // GPUs have to hear of each other
+  std::string reason = bad_size({{"GPUs", static_cast<double>(row.gpus), 2}, {"bytes", row.bytes}});
+  if (!reason.empty()) return reason;
+  if (row.seconds < kShortestAllReduce) return fmt::format("{:.3g} us: no all-reduce is that short", row.seconds * 1e6);
+  return above_bandwidth(row.bytes, row.seconds, machine, 1);  // every GPU reads all of it once at least
 }
 
 auto work(const LinearSample& r) {

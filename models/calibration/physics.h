@@ -8,11 +8,18 @@ namespace kvsim::models {
 /// How far above the datasheet's peak a row may be: what clocks and rounding of the figures explain.
 inline constexpr double kAbovePeak = 1.05;
 
-/// Takes rows out of `samples` (all of one machine) that are no times, beat the machine's peaks, or contradict another
-/// row of the same work by more than a factor of two, and says which and why.
+/// Weights above it are cold: published benchmarks go round between copies of them until none is in a cache.
+inline constexpr double kColdWeights = 10e6;
+/// How much faster than the memory an L2 cache can be at most.
+inline constexpr double kFastestCache = 5;
+
+/// Takes rows out of `samples` (all of one machine) that are no times, beat the machine's peaks, are of sizes that do
+/// not exist (parts of tokens or heads), or contradict another row of the same work by more than a factor of two, and
+/// says which and why.
 [[nodiscard]] std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machine);
 
-/// Most elements per second and other limits say nothing about rows that fit the L2 cache and were read just before.
+/// Whether all of `bytes` fits into the L2 cache, so that a benchmark that repeats its run may have read it from there:
+/// such a row says nothing about the speed of the memory.
 [[nodiscard]] bool may_hit_l2(double bytes, const Machine& machine);
 
 }  // namespace kvsim::models

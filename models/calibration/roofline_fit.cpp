@@ -17,19 +17,23 @@ struct Streamed {
 };
 
 schema::Source assumed() {
-  return {schema::SourceKind::assumption, "no row measured: what kernels reach on other GPUs"};
+  return {schema::SourceKind::assumption, "too few rows measured: what kernels reach on other GPUs"};
 }
 
 /// t = t0 + bytes / (efficiency x peak).
 void fit_stream(const std::vector<Streamed>& rows, const Machine& machine, const schema::Source& source,
-                Sourced<double>& t0_s, Sourced<double>& efficiency) {
+                const std::function<void()>& before_step, Sourced<double>& t0_s, Sourced<double>& efficiency) {
   constexpr std::size_t kFew = 4;
-  if (rows.size() < kFew) {
+  constexpr double kApart = 1.5;  // sizes that tell a fixed time from a rate, as a factor
+  const auto [least, most] = std::minmax_element(
+      rows.begin(), rows.end(), [](const Streamed& a, const Streamed& b) { return a.bytes < b.bytes; });
+  if (rows.size() < kFew || most->bytes < kApart * least->bytes) {
     t0_s = {10 * kMicrosecond, assumed()};
     efficiency = {0.8, assumed()};
     return;
   }
   FitProblem problem;
+  problem.before_step = before_step;
   problem.parameters = {{"t0 (us)", 5, 0, 100}, {"bandwidth_efficiency", 0.8, 0.05, 1.0}};
   for (const Streamed& row : rows) problem.measured.push_back(row.seconds);
   problem.predict = [&](std::span<const double> values, std::span<const std::size_t> which, std::span<double> seconds) {
@@ -60,7 +64,7 @@ EfficiencyCurve medians(const std::map<double, std::vector<double>>& by_size, co
 }  // namespace
 
 void fit_roofline(const Samples& samples, const Machine& machine, const std::string& reference,
-                  KernelProfile& profile) {
+                  const std::function<void()>& before_step, KernelProfile& profile) {
   const schema::Source source{schema::SourceKind::measurement, reference};
   constexpr double kFewTokens = 64;
   constexpr double kManyTokens = 512;
@@ -75,7 +79,7 @@ void fit_roofline(const Samples& samples, const Machine& machine, const std::str
       if (row.m == size) linear[size].push_back(2 * row.m * row.n * row.k / row.seconds / machine.bf16_flops_per_s);
     }
   }
-  fit_stream(weights, machine, source, profile.linear_t0_s, profile.linear_bandwidth_efficiency);
+  fit_stream(weights, machine, source, before_step, profile.linear_t0_s, profile.linear_bandwidth_efficiency);
   profile.linear_compute_efficiency = medians(linear, source);
 
   std::vector<Streamed> kv;
@@ -84,7 +88,7 @@ void fit_roofline(const Samples& samples, const Machine& machine, const std::str
       kv.push_back({row.kv_bytes(), row.seconds});
     }
   }
-  fit_stream(kv, machine, source, profile.attention_t0_s, profile.attention_bandwidth_efficiency);
+  fit_stream(kv, machine, source, before_step, profile.attention_t0_s, profile.attention_bandwidth_efficiency);
   constexpr double kLongChunk = 2048;
   std::map<double, std::vector<double>> attention;
   for (const TiledSample& row : samples.prefill) {

@@ -33,37 +33,41 @@ void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
        row.number(kTime) * kMillisecond});
 }
 
-enum AttentionColumn { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
+struct Attention {
+  enum Column { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
+};
 
 template <class Sample>
 bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
-  const auto format = format_of(row.text(kFormat));
+  const auto format = format_of(row.text(Attention::kFormat));
   if (!format) {
-    into.refused.push_back({row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(kFormat))});
+    into.refused.push_back(
+        {row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(Attention::kFormat))});
     return false;
   }
-  sample.from = {std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)),
-                 row.origin()};
+  sample.from = {std::string(row.text(Attention::kGpu)), std::string(row.text(Attention::kFramework)),
+                 std::string(row.text(Attention::kVersion)), row.origin()};
   sample.kv = *format;
-  sample.shape = {row.number(kHeads), row.number(kKvHeads), row.number(kHeadDim)};
-  sample.seconds = row.number(kTime) * kMillisecond;
+  sample.shape = {row.number(Attention::kHeads), row.number(Attention::kKvHeads), row.number(Attention::kHeadDim)};
+  sample.seconds = row.number(Attention::kTime) * kMillisecond;
   return true;
 }
 
 void add_decode(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   DecodeSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.requests = row.number(kBatch);
-  sample.kv_length = row.number(kLength);
-  sample.warm = row.text(kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  sample.requests = row.number(Attention::kBatch);
+  sample.kv_length = row.number(Attention::kLength);
+  sample.warm =
+      row.text(Attention::kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
   into.samples.decode.push_back(std::move(sample));
 }
 
 void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   TiledSample sample;
   if (!fill_attention(row, into, sample)) return;
-  sample.chunks = row.number(kBatch);
-  sample.tokens = row.number(kLength);
+  sample.chunks = row.number(Attention::kBatch);
+  sample.tokens = row.number(Attention::kLength);
   into.samples.prefill.push_back(std::move(sample));
 }
 
@@ -87,6 +91,8 @@ constexpr std::array<std::string_view, 10> kDecodeColumns{"gpu",          "frame
 constexpr std::array<std::string_view, 10> kPrefillColumns{"gpu",          "framework",  "version",  "num_heads",
                                                            "num_kv_heads", "head_dim",   "kv_dtype", "batch",
                                                            "seq_len",      "measured_ms"};
+/// Several query tokens, uneven lengths, KV of few bits.
+constexpr std::array<std::string_view, 4> kUnlikeDecode{"query_tokens", "lengths", "longest_kv_len", "kv_bits"};
 constexpr std::array<std::string_view, 7> kAllReduceColumns{"version",  "device",       "op_name", "nccl_dtype",
                                                             "num_gpus", "message_size", "latency"};
 
@@ -114,7 +120,8 @@ const TableKind* kind_of(const std::string& path) {
   };
   for (const auto kinds : {kernel_tables(), layer_tables()}) {
     for (const TableKind& kind : kinds) {
-      if (std::all_of(kind.columns.begin(), kind.columns.end(), has)) return &kind;
+      const bool complete = std::all_of(kind.columns.begin(), kind.columns.end(), has);
+      if (complete && std::none_of(kind.foreign.begin(), kind.foreign.end(), has)) return &kind;
     }
   }
   return nullptr;
@@ -123,10 +130,11 @@ const TableKind* kind_of(const std::string& path) {
 }  // namespace
 
 std::span<const TableKind> kernel_tables() {
-  static constexpr std::array kTables{TableKind{"linear layers", kLinearColumns, false, add_linear},
-                                      TableKind{"decode attention", kDecodeColumns, false, add_decode},
-                                      TableKind{"prefill attention", kPrefillColumns, false, add_prefill},
-                                      TableKind{"all-reduce", kAllReduceColumns, false, add_all_reduce}};
+  static constexpr std::array kTables{
+      TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
+      TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
+      TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
+      TableKind{"all-reduce", kAllReduceColumns, {}, false, add_all_reduce}};
   return kTables;
 }
 
@@ -150,7 +158,10 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
     }
     std::string known;
     for (const auto kinds : {kernel_tables(), layer_tables()}) {
-      for (const TableKind& k : kinds) known += fmt::format("\n  {}: {}", k.name, fmt::join(k.columns, ", "));
+      for (const TableKind& k : kinds) {
+        known += fmt::format("\n  {}: {}", k.name, fmt::join(k.columns, ", "));
+        if (!k.foreign.empty()) known += fmt::format(", without {}", fmt::join(k.foreign, ", "));
+      }
     }
     throw schema::InputError(schema::Origin(path).at(1, 1),
                              fmt::format("the header is of no known table, expected the columns of one of{}", known));

@@ -20,7 +20,7 @@ struct RefusedRow {
 struct Readings {
   Samples samples;
   std::vector<RefusedRow> refused;
-  std::vector<std::string> ignored;  ///< files of folders that are no such tables
+  std::vector<std::string> ignored;  ///< files of folders that are no such tables: no row of them is used
 };
 
 /// Whether a CSV file is a layer profile of one model (dense.csv, attention.csv and so on), which needs to be told the

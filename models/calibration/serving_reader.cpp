@@ -85,10 +85,11 @@ constexpr std::array<std::string_view, 4> kSkewColumns{"regime", "t_mean_us", "t
 }  // namespace
 
 std::span<const TableKind> layer_tables() {
-  static constexpr std::array kTables{TableKind{"layers by tokens", kDenseColumns, true, add_dense},
-                                      TableKind{"attention of batches", kAttentionColumns, true, add_attention},
-                                      TableKind{"layers by sequences", kSequenceColumns, true, add_per_sequence},
-                                      TableKind{"decode attention of uneven lengths", kSkewColumns, false, add_skew}};
+  static constexpr std::array kTables{
+      TableKind{"layers by tokens", kDenseColumns, {}, true, add_dense},
+      TableKind{"attention of batches", kAttentionColumns, {}, true, add_attention},
+      TableKind{"layers by sequences", kSequenceColumns, {}, true, add_per_sequence},
+      TableKind{"decode attention of uneven lengths", kSkewColumns, {}, false, add_skew}};
   return kTables;
 }
 

@@ -26,6 +26,8 @@ class TableRow {
 struct TableKind {
   std::string_view name;
   std::span<const std::string_view> columns;
+  /// Tables with one of these measure something else: their rows are not what the other columns alone say.
+  std::span<const std::string_view> foreign;
   bool needs_model;
   void (*add)(const TableRow& row, const LlmSpec* model, Readings& into);
 };

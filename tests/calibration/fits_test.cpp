@@ -1,7 +1,9 @@
 // Fits find what generated the rows, through noise and outliers.
 #include <gtest/gtest.h>
 
+#include "models/calibration/calibrate.h"
 #include "models/calibration/cross_validation.h"
+#include "models/catalogue/catalogue.h"
 #include "tests/calibration/synthetic.h"
 
 namespace kvsim::models {
@@ -42,6 +44,13 @@ TEST(Fits, ValuesCarryFourDigits) {
   EXPECT_DOUBLE_EQ(rounded(98765.4), 98770);
 }
 
+TEST(Fits, NeedTwiceAsManyRowsAsParametersThatAreFree) {
+  const FitProblem prefill = tiled_problem({}, {NumberFormat::bf16, 128, false}, testing::machine());
+  EXPECT_EQ(free_parameters(prefill), 7U);  // of 13: the others are for mixed batches
+  EXPECT_FALSE(enough_rows(prefill, 13));
+  EXPECT_TRUE(enough_rows(prefill, 14));
+}
+
 TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
   // One shape is three times slower than the form allows: the others' fit must not know of it.
   std::vector<DecodeSample> rows = testing::decode_rows(testing::decode_truth(), false);
@@ -55,6 +64,53 @@ TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
     if (rows[i].shape.heads == 64) slow.push_back(e[i]);
   }
   EXPECT_NEAR(summarise(slow).bias, 1.0 / 3 - 1, 0.05);
+}
+
+/// Prefill of a machine whose kernel has the tiles `tile_rows`; lengths between the tiles' multiples tell them apart.
+std::vector<TiledSample> prefill_rows(const GpuSpec& gpu, double tile_rows) {
+  TiledForm form = tiled_form({NumberFormat::bf16, tile_rows, false},
+                              std::vector<double>{12, 0.65, 200, 1, 0, 3, 0.8, 0, 0, 0.9, 1, 0.1, 1});
+  std::vector<TiledSample> rows;
+  for (const double heads : {8.0, 16.0, 32.0}) {
+    for (const double tokens : {40.0, 60.0, 130.0, 190.0, 260.0, 700.0, 1030.0, 2100.0}) {
+      TiledSample row;
+      row.from.gpu = gpu.name;
+      row.from.framework = "vllm";
+      row.shape = {heads, heads / 4, 128};
+      row.tokens = tokens;
+      row.chunks = 4;
+      TiledCall call;
+      for (double n = 0; n < row.chunks; ++n) form.add_chunk(call, tokens, 0, row.shape);
+      row.seconds = form.time(call, row.shape, Machine::of(gpu)).seconds;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+TEST(CrossValidation, TheTileOfAHeldOutMachineIsChosenOnItsOwnRows) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec here = catalogue.gpu("h100-sxm");
+  const GpuSpec there = catalogue.gpu("a100");
+  const std::vector<TiledSample> here_rows = prefill_rows(here, 128);
+  const std::vector<TiledSample> there_rows = prefill_rows(there, 64);
+  Readings readings;
+  readings.samples.prefill = here_rows;
+  readings.samples.prefill.insert(readings.samples.prefill.end(), there_rows.begin(), there_rows.end());
+  CalibrationOptions options;
+  options.leave_out_shapes = options.leave_out_models = false;
+  const Calibration c = calibrate(readings, here, {here, there}, {}, options);
+  ASSERT_EQ(c.operators.size(), 1U);
+  ASSERT_EQ(c.operators[0].machines.size(), 1U);
+  const auto expected = [&](double tile_rows) {
+    const TiledKind kind{NumberFormat::bf16, tile_rows, false};
+    const FitProblem theirs = tiled_problem(there_rows, kind, Machine::of(there));
+    const FitProblem ours = tiled_problem(here_rows, kind, Machine::of(here, there.memory_bytes_per_s.value));
+    return summarise(errors(ours, fit(theirs, all_rows(theirs)).values, all_rows(ours))).median;
+  };
+  ASSERT_NE(expected(64), expected(128));
+  EXPECT_EQ(c.profile.fitted.prefill_attention.at(0).tile_rows, 128);
+  EXPECT_DOUBLE_EQ(c.operators[0].machines[0].errors.median, expected(64));
 }
 
 TEST(Skew, ShareOfUnevenLengthsIsTheWeightedMedian) {

@@ -74,6 +74,22 @@ TEST_F(Reader, AFormatThatNoProfileHasIsRefusedByLine) {
   EXPECT_EQ(readings.refused[0].origin.line(), 2);
 }
 
+TEST_F(Reader, AttentionOfOtherKindsIsNoDecodeAttention) {
+  const std::string columns =
+      "gpu,framework,version,kernel,num_heads,num_kv_heads,head_dim,kv_dtype,batch,kv_len,measured_ms";
+  const std::string row = "h100_sxm,kvsim,1,x,32,8,128,bfloat16,4,4096,0.1";
+  Readings readings;
+  for (const char* extra : {"query_tokens", "lengths", "longest_kv_len", "kv_bits"}) {
+    const std::string path = file(columns + "," + extra + "\n" + row + ",5\n");
+    read_samples(path, nullptr, false, readings);
+    EXPECT_NE(error_of(path).find("without query_tokens"), std::string::npos);
+  }
+  EXPECT_TRUE(readings.samples.decode.empty());
+  EXPECT_EQ(readings.ignored.size(), 4U);
+  read_samples(file(columns + ",p10_ms\n" + row + ",0.1\n"), nullptr, false, readings);
+  EXPECT_EQ(readings.samples.decode.size(), 1U);
+}
+
 TEST_F(Reader, AFolderWithoutTablesIsAnError) {
   EXPECT_THROW((void)csv_files(folder_.string()), schema::InputError);
 }
@@ -98,6 +114,62 @@ TEST(Physics, ImpossibleRowsAreRefusedEachForItsReason) {
   ASSERT_EQ(refused.size(), 7U);
   EXPECT_NE(refused[0].reason.find("2000 GB/s"), std::string::npos);
   EXPECT_NE(refused[1].reason.find("133 TFLOP/s"), std::string::npos);
+}
+
+TEST(Physics, WeightsAbove10MBAreColdEvenWhereTheyFitL2) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  m.bf16_flops_per_s = 100e12;
+  m.l2_bytes = 50e6;
+  const auto row = [](double n, double seconds) { return LinearSample{{}, NumberFormat::bf16, 1, n, 1000, seconds}; };
+  Samples s;
+  s.linear = {row(10000, 21e-6),  // 20 MB at 952 GB/s
+              row(10001, 15e-6),  // 1333 GB/s
+              row(4000, 2e-6),    // 8 MB at 4000 GB/s, out of L2
+              row(4001, 1e-6)};   // 8000 GB/s, which no L2 has
+  const std::vector<RefusedRow> refused = refuse_impossible(s, m);
+  ASSERT_EQ(s.linear.size(), 2U);
+  EXPECT_EQ(s.linear[0].n, 10000);
+  EXPECT_EQ(s.linear[1].n, 4000);
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_NE(refused[0].reason.find("1333 GB/s"), std::string::npos);
+  EXPECT_NE(refused[1].reason.find("8002 GB/s"), std::string::npos);
+}
+
+TEST(Physics, AllReducesTakeAMicrosecondAndReadWhatTheySend) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  Samples s;
+  s.all_reduce = {{{}, 2, 1024, 5e-6},    // plausible
+                  {{}, 2, 2048, 0.9e-6},  // too short
+                  {{}, 2, 1e9, 0.9e-3},   // 1111 GB/s
+                  {{}, 1, 4096, 5e-6}};   // of one GPU
+  EXPECT_EQ(refuse_impossible(s, m).size(), 3U);
+  ASSERT_EQ(s.all_reduce.size(), 1U);
+  EXPECT_EQ(s.all_reduce[0].bytes, 1024);
+}
+
+TEST(Physics, PartsOfTokensAndHeadsDoNotExist) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  m.bf16_flops_per_s = 100e12;
+  m.l2_bytes = 50e6;
+  const auto decode = [](double heads, double kv_heads, double requests) {
+    return DecodeSample{{}, NumberFormat::bf16, {heads, kv_heads, 128}, requests, 1024, false, 1e-4};
+  };
+  Samples s;
+  s.decode = {decode(8, 2, 4), decode(8, 3, 4), decode(8, 2, 0.5), decode(0.5, 0.5, 4), decode(8, 2, 1.5)};
+  s.linear = {{{}, NumberFormat::bf16, 0.5, 100, 100, 1e-4}, {{}, NumberFormat::bf16, 2, 100, 100, 1e-4}};
+  s.prefill = {{{}, NumberFormat::bf16, {8, 3, 128}, 1, 16, 0, 0, 0, 1e-4},
+               {{}, NumberFormat::bf16, {8, 2, 128}, 1, 16.5, 0, 0, 0, 1e-4},
+               {{}, NumberFormat::bf16, {8, 2, 128}, 1, 16, 0, 0, 0, 1e-4}};
+  const std::vector<RefusedRow> refused = refuse_impossible(s, m);
+  EXPECT_EQ(s.decode.size(), 1U);
+  EXPECT_EQ(s.linear.size(), 1U);
+  EXPECT_EQ(s.prefill.size(), 1U);
+  ASSERT_EQ(refused.size(), 7U);
+  EXPECT_EQ(refused[0].reason, "tokens: 0.5, expected a whole number from 1");
+  EXPECT_EQ(refused[1].reason, "8 heads cannot share 3 KV heads evenly");
 }
 
 TEST(Physics, WarmKvMayBeatTheMemoryByWhatL2Holds) {

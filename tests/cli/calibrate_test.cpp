@@ -116,6 +116,90 @@ TEST_F(CalibrateTest, RowsOfTheCudaCalibratorAreFittedWithoutBeingAskedFor) {
       run({"calibrate", "fit", "mine", "--gpu", "h100-sxm", "--cross-validate", "none", "--out", "mine.yaml"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_NE(read("mine.yaml").find("weights: bf16"), std::string::npos);
+  EXPECT_NE(r.out.find("Not used: memory.csv."), std::string::npos) << r.out;
+}
+
+TEST_F(CalibrateTest, VerifyRowsOfTheCudaCalibratorLeaveTheDecodeFitAlone) {
+  const std::string plain = fit({"--json"}).out;
+  std::istringstream rows(attention_csv("kv_len"));
+  std::string csv;
+  for (std::string line; std::getline(rows, line);) {
+    const bool header = csv.empty();
+    if (!header) line = line.substr(0, line.rfind(',')) + ",1.5";  // many times what decode takes
+    csv += line + (header ? ",query_tokens\n" : ",64\n");
+  }
+  write("rows/verify_attention.csv", csv);
+  Json with = Json::parse(fit({"--json"}).out);
+  EXPECT_EQ(with["not_used"], Json::array({"rows/verify_attention.csv"}));
+  with["not_used"] = Json::array();
+  EXPECT_EQ(with, Json::parse(plain));
+}
+
+TEST_F(CalibrateTest, OneFileCannotBeProfileAndReport) {
+  for (const std::string report : {"same", "./same", "rows/../same"}) {
+    const CommandResult r = fit({"--out", "same", "--report", report, "--force"});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.err.find("--out and --report are the same file"), std::string::npos) << r.err;
+  }
+  for (const std::string& name : names()) EXPECT_EQ(name.find("same"), std::string::npos);
+}
+
+TEST_F(CalibrateTest, AnOverheadThatNobodyGaveIsAnAssumptionThatIsSaid) {
+  const CommandResult assumed = fit({"--out", "mine.yaml"});
+  ASSERT_EQ(assumed.status, 0) << assumed.err;
+  EXPECT_NE(assumed.out.find("iteration_overhead: 0.5 ms assumed"), std::string::npos) << assumed.out;
+  EXPECT_NE(read("mine.yaml")
+                .find("iteration_overhead: {value: 500 us, source: assumption, reference: \"launch, "
+                      "scheduling and sampling of a serving engine with CUDA graphs; order of magnitude, "
+                      "not measured\"}"),
+            std::string::npos);
+  const CommandResult given = fit({"--out", "mine.yaml", "--force", "--iteration-overhead", "0 ms"});
+  ASSERT_EQ(given.status, 0) << given.err;
+  EXPECT_EQ(given.out.find("iteration_overhead"), std::string::npos) << given.out;
+  EXPECT_EQ(read("mine.yaml").find("iteration_overhead"), std::string::npos);
+}
+
+TEST_F(CalibrateTest, AFitOfNothingIsRefused) {
+  const auto refusal = [&](const std::string& csv, const std::vector<std::string>& more) {
+    write("few/linear.csv", "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n" + csv);
+    std::vector<std::string> words{"calibrate", "fit", "few", "--gpu", "h100-sxm", "--out", "mine.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << r.out;
+    for (const std::string& name : names()) EXPECT_EQ(name.find("mine.yaml"), std::string::npos);
+    return r.err;
+  };
+  const std::string good = "h100_sxm,vllm,1,x,bfloat16,1,8192,8192,0.05\n";
+  const std::string impossible = "h100_sxm,vllm,1,x,bfloat16,2,8192,8192,0.001\n";
+  const std::string one = refusal(good, {});
+  EXPECT_NE(one.find("1 rows with the framework vllm are usable, 0 were refused"), std::string::npos) << one;
+  EXPECT_NE(one.find("14 parameters"), std::string::npos) << one;
+  const std::string none = refusal(impossible + impossible, {});
+  EXPECT_NE(none.find("0 rows with the framework vllm are usable, 2 were refused"), std::string::npos) << none;
+  EXPECT_NE(none.find("are of vllm"), std::string::npos) << none;
+
+  // All-reduce rows belong to every framework, and make none of it known.
+  write("few/allreduce.csv",
+        "framework,version,device,op_name,nccl_dtype,num_gpus,message_size,latency\n"
+        "x,2,NVIDIA H100 80GB HBM3,all_reduce,half,2,1024,0.02\nx,2,NVIDIA H100 80GB "
+        "HBM3,all_reduce,half,2,1048576,0.05\n");
+  const std::string unknown = refusal(good, {"--framework", "nosuch"});
+  EXPECT_NE(unknown.find("no row of h100-sxm names nosuch; there are rows of vllm"), std::string::npos) << unknown;
+  const std::string only_all_reduce = refusal("", {});
+  EXPECT_NE(only_all_reduce.find("nothing could be fitted"), std::string::npos) << only_all_reduce;
+}
+
+TEST_F(CalibrateTest, FiguresThatNoRowSupportsAreAssumptions) {
+  // Only decode attention: nothing is known of linear layers or of prefill.
+  write("decode/decode_attention.csv", attention_csv("kv_len"));
+  const CommandResult r =
+      run({"calibrate", "fit", "decode", "--gpu", "h100-sxm", "--cross-validate", "none", "--out", "mine.yaml"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::string yaml = read("mine.yaml");
+  const std::string linear =
+      yaml.substr(yaml.find("\n    linear:"), yaml.find("\n    attention:") - yaml.find("\n    linear:"));
+  EXPECT_EQ(linear.find("measurement"), std::string::npos) << linear;
+  EXPECT_NE(linear.find("assumption"), std::string::npos) << linear;
 }
 
 TEST_F(CalibrateTest, BadInputIsRefused) {

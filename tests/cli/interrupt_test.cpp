@@ -39,6 +39,32 @@ TEST_F(InterruptTest, SigtermToo) {
   EXPECT_EQ(interrupted_run(SIGTERM, {}).status, 130);
 }
 
+TEST_F(InterruptTest, SigintAndSigtermEndAFitAndLeaveNoFiles) {
+  // Noise that no form follows and thousands of rows: searches that take minutes.
+  std::string csv = "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n";
+  for (int n = 1024; n <= 1024 * 60; n += 1024) {
+    for (int m = 1; m <= 100; ++m) {
+      csv += "h100_sxm,vllm,1,x,bfloat16," + std::to_string(m) + "," + std::to_string(n) + ",4096," +
+             std::to_string(1 + (n / 1024 * 37 + m * 101) % 89 / 100.0) + "\n";
+    }
+  }
+  write("linear.csv", csv);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Child child({KVSIM_BINARY, "calibrate", "fit", "linear.csv", "--gpu", "h100-sxm", "--out", "mine.yaml"},
+                {"", folder()});
+    while (names().size() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has begun
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));                           // and searches
+    ::kill(child.id(), signal);
+    const auto sent = std::chrono::steady_clock::now();
+    const CommandResult r = child.wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds(10));
+    EXPECT_EQ(r.status, 130);
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
+    EXPECT_EQ(names(), (std::vector<std::string>{"linear.csv", "s.yaml"}));
+  }
+}
+
 TEST_F(InterruptTest, AClosedPipeIsNoError) {
   write("s.yaml", tiny_scenario());
   // The reader is gone when kvsim begins.

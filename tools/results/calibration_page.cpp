@@ -1,6 +1,9 @@
 #include "tools/results/calibration_page.h"
 
+#include <filesystem>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -66,6 +69,11 @@ Page calibration_page(const Calibration& c) {
       fmt::format("{} rows used, {} refused. Errors are |predicted / measured - 1|; bias is the median of "
                   "predicted / measured - 1.",
                   whole(c.rows), whole(c.refused.size()))};
+  if (!c.ignored.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& path : c.ignored) names.push_back(std::filesystem::path(path).filename().string());
+    page.subtitle.push_back(fmt::format("Not used: {}.", fmt::join(names, ", ")));
+  }
   Table all = error_table("Accuracy", "rows predicted");
   Table regions = error_table("By region", "region");
   Table values{"Parameters", {"operator", "format", "parameter", "value", ""}, {}, {}};
@@ -123,6 +131,7 @@ Json calibration_json(const Calibration& c) {
           {"operators", operators},
           {"tables", tables},
           {"refused", refused},
+          {"not_used", c.ignored},
           {"warnings", c.warnings}};
 }
 

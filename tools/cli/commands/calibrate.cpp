@@ -13,6 +13,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/signals.h"
 #include "tools/results/calibration_page.h"
 
 namespace kvsim::cli {
@@ -102,6 +103,20 @@ void refuse_to_overwrite(const std::string& path, bool force) {
   }
 }
 
+void refuse_same_file(const std::string& out, const std::string& report) {
+  if (out.empty() || report.empty()) return;
+  std::error_code error;
+  const auto whole = [&error](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  if (whole(out) != whole(report) && !fs::equivalent(out, report, error)) return;
+  throw schema::InputError(fmt::format("--out and --report are the same file, {}; expected two", report));
+}
+
+void stop_if_interrupted() {
+  if (interrupted()) throw Interrupted();
+}
+
 void fit(Console& console, Options options) {
   const models::Catalogue catalogue = catalogue_with(options.include);
   const models::GpuSpec gpu = catalogue.gpu(options.gpu, schema::Origin("--gpu"));
@@ -114,11 +129,13 @@ void fit(Console& console, Options options) {
     }
   }
   if (options.no_tables) options.fit.tables = false;
+  refuse_same_file(options.out, options.report);
   for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
   std::vector<PendingFile> files;
   if (!options.out.empty()) files.emplace_back(options.out);
   if (!options.report.empty()) files.emplace_back(options.report);
 
+  options.fit.before_step = stop_if_interrupted;
   const models::Readings readings = read_all(options, catalogue);
   const models::Calibration result = models::calibrate(
       readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
@@ -129,6 +146,7 @@ void fit(Console& console, Options options) {
   check.add({&document, 1});
 
   const results::Page page = results::calibration_page(result);
+  stop_if_interrupted();
   if (!options.out.empty()) files.front().write(yaml);
   if (!options.report.empty()) files.back().write(results::to_markdown(page));
   for (PendingFile& file : files) file.commit();
@@ -162,7 +180,9 @@ void declare_fit(CLI::App& sub, Options& o) {
       ->capture_default_str();
   CLI::Option* tables = sub.add_flag("--tables", o.fit.tables, "Tables of the shapes measured, beside the forms");
   sub.add_flag("--no-tables", o.no_tables, "Forms only (the default)")->excludes(tables);
-  sub.add_option("--iteration-overhead", o.overhead, "Time of an iteration that no kernel takes")->type_name("T");
+  sub.add_option("--iteration-overhead", o.overhead,
+                 "Time of an iteration that no kernel takes. Default: 0.5 ms, assumed")
+      ->type_name("T");
   sub.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
