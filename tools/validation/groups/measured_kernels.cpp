@@ -64,8 +64,8 @@ class Comparison {
 
   /// Rows of `gpu` that `keep` accepts, by the profile of `from`: median and 90th percentile of |error|.
   template <class Row>
-  void add(const std::string& gpu_name, const std::string& from, const std::string& name, const std::string& what,
-           const std::vector<Row>& rows, Seconds<Row> seconds, const std::function<bool(const Row&)>& keep) {
+  void add(const std::string& gpu_name, const std::string& from, const std::string& name, const std::vector<Row>& rows,
+           Seconds<Row> seconds, const std::function<bool(const Row&)>& keep) {
     const models::GpuSpec gpu = catalogue_.gpu(gpu_name);
     const KernelProfile profile = catalogue_.profile(catalogue_.gpu(from).profile);
     const Machine machine = machine_for(gpu, profile);
@@ -77,13 +77,12 @@ class Comparison {
     }
     const bool own = gpu_name == from;
     const ErrorSummary e = models::summarise(errors);
-    const std::string id = fmt::format("measured-kernels/{}.{}{}", gpu_name, name, own ? "" : ".from_" + from);
-    const std::string rows_of = fmt::format("{}, {} rows", what, e.count);
-    add_share(id + ".median", rows_of + ": median |error|", e.count > 0 ? e.median : 1, own ? 0.05 : 0.15, gpu_name,
-              own);
+    const std::string id = fmt::format("measured-kernels/{}.{}{}", gpu_name, name, own ? "" : ".by_" + from);
+    const std::string rows_of = fmt::format(" |error| of {} rows", e.count);
+    add_share(id + ".median", "median" + rows_of, e.count > 0 ? e.median : 1, own ? 0.05 : 0.15, gpu_name, own);
     // One launch for everything is the hardest to predict, and nobody has asked for a bound: ours is wider.
     const double p90 = name == "mixed" ? 0.2 : 0.15;
-    if (own) add_share(id + ".p90", rows_of + ": p90 |error|", e.count > 0 ? e.p90 : 1, p90, gpu_name, own);
+    if (own) add_share(id + ".p90", "p90" + rows_of, e.count > 0 ? e.p90 : 1, p90, gpu_name, own);
   }
 
  private:
@@ -117,12 +116,12 @@ void compare_tables(const models::Samples& s, Comparison& out) {
   using enum NumberFormat;
   const auto of_machine = [&](const char* gpu, const char* from, NumberFormat format) {
     const char* word = format == bf16 ? "bf16" : "fp8";
-    out.add<models::LinearSample>(gpu, from, fmt::format("linear.{}", word), fmt::format("linear, {}", word), s.linear,
-                                  linear_s, with_format(&models::LinearSample::weights, format));
-    out.add<models::DecodeSample>(gpu, from, fmt::format("decode.{}", word), fmt::format("decode, {}", word), s.decode,
-                                  decode_s, with_format(&models::DecodeSample::kv, format));
-    out.add<models::TiledSample>(gpu, from, fmt::format("prefill.{}", word), fmt::format("prefill, {}", word),
-                                 s.prefill, prefill_s, with_format(&models::TiledSample::kv, format));
+    out.add<models::LinearSample>(gpu, from, fmt::format("linear.{}", word), s.linear, linear_s,
+                                  with_format(&models::LinearSample::weights, format));
+    out.add<models::DecodeSample>(gpu, from, fmt::format("decode.{}", word), s.decode, decode_s,
+                                  with_format(&models::DecodeSample::kv, format));
+    out.add<models::TiledSample>(gpu, from, fmt::format("prefill.{}", word), s.prefill, prefill_s,
+                                 with_format(&models::TiledSample::kv, format));
   };
   of_machine("a100", "a100", bf16);
   of_machine("h100-sxm", "h100-sxm", bf16);
@@ -135,10 +134,10 @@ void compare_layers(const models::Samples& s, Comparison& out) {
   const auto any_linear = [](const models::LinearSample&) { return true; };
   const auto any_tiled = [](const models::TiledSample&) { return true; };
   const char* gpu = "rtx-pro-6000";
-  out.add<models::LinearSample>(gpu, gpu, "linear", "linear", s.linear, linear_s, any_linear);
-  out.add<models::DecodeSample>(gpu, gpu, "decode", "decode", s.decode, decode_s,
+  out.add<models::LinearSample>(gpu, gpu, "linear", s.linear, linear_s, any_linear);
+  out.add<models::DecodeSample>(gpu, gpu, "decode", s.decode, decode_s,
                                 [](const models::DecodeSample&) { return true; });
-  out.add<models::TiledSample>(gpu, gpu, "mixed", "mixed", s.mixed, mixed_s, any_tiled);
+  out.add<models::TiledSample>(gpu, gpu, "mixed", s.mixed, mixed_s, any_tiled);
 }
 
 }  // namespace
