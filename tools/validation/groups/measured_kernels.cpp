@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -140,30 +141,43 @@ void compare_layers(const models::Samples& s, Comparison& out) {
   out.add<models::TiledSample>(gpu, gpu, "mixed", s.mixed, mixed_s, any_tiled);
 }
 
+/// The rows of files of a folder; nothing, and why, where one is not there.
+struct Rows {
+  models::Samples samples;
+  std::string missing;
+};
+
+Rows read(const Inputs& inputs, const std::string& folder, const std::vector<std::string>& names,
+          const models::LlmSpec& model) {
+  if (inputs.measured.empty()) return {{}, kNoMeasuredData};
+  models::Readings readings;
+  for (const std::string& name : names) {
+    const std::string file = folder + name;
+    if (!std::filesystem::exists(inputs.measured + file)) {
+      return {{}, fmt::format("the folder of measured data has no {}", file.substr(1))};
+    }
+    read_samples(inputs.measured + file, &model, true, readings);
+  }
+  return {std::move(readings.samples), ""};
+}
+
 }  // namespace
 
 std::vector<Figure> measured_kernel_figures(const Inputs& inputs) {
   const models::Catalogue catalogue = models::Catalogue::built_in();
-  std::vector<Figure> figures;
-  Comparison comparison(catalogue, figures);
-  const std::string folder = inputs.measured + "/kernels";
-  const bool there = !inputs.measured.empty() && std::filesystem::exists(folder);
-  if (!there) {
-    compare_tables({}, comparison);
-    compare_layers({}, comparison);
-    return all_skipped(std::move(figures), inputs.measured.empty() ? kNoMeasuredData : "no " + folder);
-  }
   const models::LlmSpec llama = catalogue.model("llama-3.1-8b");
-  const auto read = [&](const std::vector<std::string>& files) {
-    models::Readings readings;
-    for (const std::string& file : files) read_samples(file, &llama, true, readings);
-    return readings.samples;
+  std::vector<Figure> all;
+  const auto add = [&](const Rows& rows, void (*compare)(const models::Samples&, Comparison&)) {
+    std::vector<Figure> figures;
+    Comparison comparison(catalogue, figures);
+    compare(rows.samples, comparison);
+    if (!rows.missing.empty()) figures = all_skipped(std::move(figures), rows.missing);
+    all.insert(all.end(), std::make_move_iterator(figures.begin()), std::make_move_iterator(figures.end()));
   };
-  compare_tables(read({folder + "/linear.csv", folder + "/decode_attention.csv", folder + "/prefill_attention.csv"}),
-                 comparison);
-  const std::string layers = folder + "/rtx-pro-6000_llama-3.1-8b";
-  compare_layers(read({layers + "/dense.csv", layers + "/attention.csv"}), comparison);
-  return figures;
+  add(read(inputs, "/kernels/", {"linear.csv", "decode_attention.csv", "prefill_attention.csv"}, llama),
+      compare_tables);
+  add(read(inputs, "/kernels/rtx-pro-6000_llama-3.1-8b/", {"dense.csv", "attention.csv"}, llama), compare_layers);
+  return all;
 }
 
 }  // namespace kvsim::validation
