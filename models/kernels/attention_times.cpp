@@ -8,18 +8,6 @@
 namespace kvsim::models {
 namespace {
 
-template <class Form>
-const Form* of_format(const std::vector<Form>& forms, NumberFormat kv) {
-  for (const Form& form : forms) {
-    if (form.kv == kv) return &form;
-  }
-  return nullptr;
-}
-
-NumberFormat kv_format(const LlmSpec& model) {
-  return model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
-}
-
 /// Index i of the interval [axis[i], axis[i + 1]] that holds x, at an end the outermost.
 std::size_t interval(const std::vector<double>& axis, double x) {
   std::size_t i = 0;
@@ -28,6 +16,10 @@ std::size_t interval(const std::vector<double>& axis, double x) {
 }
 
 }  // namespace
+
+NumberFormat kv_format(const LlmSpec& model) {
+  return model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+}
 
 bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
                             std::string& why) {
@@ -38,8 +30,8 @@ bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, 
     why = "forms cover grouped-query attention";
   } else if (model.kv_bytes_per_element != 1.0 && model.kv_bytes_per_element != 2.0) {
     why = "the KV cache is neither bf16 nor fp8";
-  } else if (of_format(profile.fitted.decode_attention, kv) == nullptr ||
-             of_format(profile.fitted.prefill_attention, kv) == nullptr) {
+  } else if (form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv) == nullptr ||
+             form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv) == nullptr) {
     why = fmt::format("the profile has no fitted forms for a {} KV cache", kv == NumberFormat::fp8 ? "fp8" : "bf16");
   } else if (machine.multiprocessors <= 0) {
     why = "the GPU's multiprocessors are not given";
@@ -58,9 +50,9 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
   const NumberFormat kv = kv_format(model);
   shape_ = {static_cast<double>(model.heads) / gpus, static_cast<double>(model.kv_heads) * kv_share_,
             static_cast<double>(model.head_dim)};
-  decode_ = *of_format(profile.fitted.decode_attention, kv);
-  prefill_ = *of_format(profile.fitted.prefill_attention, kv);
-  if (const TiledForm* mixed = of_format(profile.fitted.mixed_attention, kv)) {
+  decode_ = *form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv);
+  prefill_ = *form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv);
+  if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
     mixed_ = *mixed;
     has_mixed_ = true;
   }

@@ -11,6 +11,9 @@
 
 namespace kvsim::models {
 
+/// What forms and tables of the model's attention are looked up by.
+[[nodiscard]] NumberFormat kv_format(const LlmSpec& model);
+
 class AttentionTimes {
  public:
   /// Whether the profile's forms cover the model's attention on this machine; `why` says what lacks.

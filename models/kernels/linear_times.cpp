@@ -8,18 +8,15 @@
 namespace kvsim::models {
 namespace {
 
-const LinearForm* form_of(const KernelProfile& profile, NumberFormat weights) {
-  for (const LinearForm& form : profile.fitted.linear) {
-    if (form.weights == weights) return &form;
-  }
-  return nullptr;
-}
-
-NumberFormat format_of(const LlmSpec& model) {
-  return model.weight_bytes_per_parameter <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+const LinearForm* form_of(const KernelProfile& profile, const LlmSpec& model) {
+  return form_for(profile.fitted.linear, &LinearForm::weights, weight_format(model));
 }
 
 }  // namespace
+
+NumberFormat weight_format(const LlmSpec& model) {
+  return model.weight_bytes_per_parameter <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+}
 
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   const auto layers = static_cast<double>(m.layers);
@@ -44,7 +41,7 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
     why = "forms cover dense models with grouped-query attention";
   } else if (model.weight_bytes_override > 0 || (width != 1.0 && width != 2.0)) {
     why = "weights are neither bf16 nor fp8";
-  } else if (form_of(profile, format_of(model)) == nullptr) {
+  } else if (form_of(profile, model) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", width <= 1.0 ? "fp8" : "bf16");
   } else if (machine.multiprocessors <= 0) {
     why = "the GPU's multiprocessors are not given";
@@ -66,7 +63,7 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
 }
 
 LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
-  const LinearForm& form = *form_of(profile, format_of(model));
+  const LinearForm& form = *form_of(profile, model);
   const auto tabulate = [&](const std::vector<LinearShape>& shapes) {
     return TokenCurve([&](double tokens) {
       SplitTime sum;

@@ -17,6 +17,9 @@ struct LinearShape {
   double calls = 1;
 };
 
+/// What forms and tables of the model's linear layers are looked up by.
+[[nodiscard]] NumberFormat weight_format(const LlmSpec& model);
+
 /// Linear layers of a dense model with grouped-query attention, sharded over `gpus`: QKV, output, gate and up, down.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);

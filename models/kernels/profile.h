@@ -3,6 +3,7 @@
 // its efficiencies, which every profile has.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -134,6 +135,13 @@ struct KernelProfile {
   MeasuredTables tables;
   Sourced<double> iteration_overhead_s;  ///< launch, scheduling and sampling, once per iteration
 };
+
+/// The form (or table) of a list for a number format, the first one; null: none.
+template <class Form>
+[[nodiscard]] const Form* form_for(const std::vector<Form>& forms, NumberFormat Form::*format, NumberFormat wanted) {
+  const auto found = std::find_if(forms.begin(), forms.end(), [&](const Form& f) { return f.*format == wanted; });
+  return found == forms.end() ? nullptr : &*found;
+}
 
 /// The datasheet of `gpu` for the profile's forms. Between architectures fixed times are scaled by the ratio of memory
 /// bandwidths (Machine::of); within one, where clocks and multiprocessors are alike, they stay.

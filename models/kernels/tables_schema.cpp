@@ -93,11 +93,6 @@ ObjectSchema<DecodeTable> decode_schema() {
   return s;
 }
 
-template <class Form>
-bool any_of_format(const std::vector<Form>& forms, NumberFormat Form::*format, NumberFormat wanted) {
-  return std::any_of(forms.begin(), forms.end(), [&](const Form& f) { return f.*format == wanted; });
-}
-
 void check_linear(const LinearTable& t, const std::string& key, const Machine& peak, const Reporter& report) {
   const double weights = t.n * t.k * bytes_per_element(t.weights);
   for (std::size_t i = 0; i < t.points.size(); ++i) {
@@ -183,7 +178,7 @@ void check_against_physics(const KernelProfile& p, const Reporter& report) {
   for (std::size_t i = 0; i < p.tables.linear.size(); ++i) {
     const LinearTable& t = p.tables.linear[i];
     const std::string key = fmt::format("tables.linear.{}", i);
-    if (!any_of_format(p.fitted.linear, &LinearForm::weights, t.weights)) {
+    if (!form_for(p.fitted.linear, &LinearForm::weights, t.weights)) {
       report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
     }
     check_linear(t, key, peak, report);
@@ -191,7 +186,7 @@ void check_against_physics(const KernelProfile& p, const Reporter& report) {
   for (std::size_t i = 0; i < p.tables.decode_attention.size(); ++i) {
     const DecodeTable& t = p.tables.decode_attention[i];
     const std::string key = fmt::format("tables.decode_attention.{}", i);
-    if (!any_of_format(p.fitted.decode_attention, &DecodeForm::kv, t.kv)) {
+    if (!form_for(p.fitted.decode_attention, &DecodeForm::kv, t.kv)) {
       report.fail(key, "no fitted form of this format beside it, which would carry it beyond its range");
     }
     check_decode(t, key, peak, report);

@@ -49,10 +49,8 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
     out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
     return;
   }
-  const NumberFormat format = model.weight_bytes_per_parameter <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
-  for (const LinearForm& f : p.fitted.linear) {
-    if (f.weights == format) out.add("profile.fitted.linear", "form", f.source);
-  }
+  const NumberFormat format = weight_format(model);
+  out.add("profile.fitted.linear", "form", form_for(p.fitted.linear, &LinearForm::weights, format)->source);
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
   shapes.push_back(head_shape(model, gpus));
   for (const LinearTable& t : p.tables.linear) {
@@ -73,15 +71,11 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
   }
   out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
   if (!fitted) return;
-  const NumberFormat kv = model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
-  for (const DecodeForm& f : p.fitted.decode_attention) {
-    if (f.kv == kv) out.add("profile.fitted.decode_attention", "form", f.source);
-  }
-  for (const TiledForm& f : p.fitted.prefill_attention) {
-    if (f.kv == kv) out.add("profile.fitted.prefill_attention", "form", f.source);
-  }
-  for (const TiledForm& f : p.fitted.mixed_attention) {
-    if (f.kv == kv) out.add("profile.fitted.mixed_attention", "form", f.source);
+  const NumberFormat kv = kv_format(model);
+  out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
+  out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
+  if (const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv)) {
+    out.add("profile.fitted.mixed_attention", "form", mixed->source);
   }
   const auto heads = static_cast<double>(model.heads) / gpus;
   for (const DecodeTable& t : p.tables.decode_attention) {

@@ -30,13 +30,15 @@ class Measured : public ::testing::Test {
   Inputs inputs_;
 };
 
-TEST_F(Measured, EveryTransferHasARuleAndThoseOfOneTransferAreMet) {
-  // Row 15, 8 KiB merged into 128 KiB pieces, is not: a link serves the setup of a transfer and its bytes one after the
-  // other, hardware overlaps them.
+TEST_F(Measured, EveryTransferHasARuleAndIsMet) {
   for (const Figure& f : transfer_figures(inputs_)) {
     EXPECT_EQ(f.skipped.find("no rule"), std::string::npos) << described(f);
-    EXPECT_TRUE(f.verdict() != Verdict::outside || f.id == "transfers/row15") << described(f);
+    EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
   }
+}
+
+TEST_F(Measured, EveryKernelTableIsMetByItsProfile) {
+  for (const Figure& f : measured_kernel_figures(inputs_)) EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
 }
 
 TEST_F(Measured, EveryRequestOfTheServingRunCompletes) {
@@ -44,15 +46,8 @@ TEST_F(Measured, EveryRequestOfTheServingRunCompletes) {
   EXPECT_EQ(find(figures, "serving/completed").verdict(), Verdict::pass);
 }
 
-// The scheduler decides who runs when, the profile how long it takes. Where the second is right, so must be the first.
-TEST_F(Measured, WhereIterationsTakeTheRecordedTimeSoDoRequests) {
-  const auto figures = serving_figures(inputs_);
-  const Figure& tpot = find(figures, "serving/tpot.mean");
-  if (tpot.verdict() != Verdict::pass) {
-    GTEST_SKIP() << fmt::format("the profile's iterations are not those of the run: mean TPOT is {:+.1f} % off",
-                                tpot.error() * 100);
-  }
-  for (const Figure& f : figures) EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
+TEST_F(Measured, TheServingRunIsMet) {
+  for (const Figure& f : serving_figures(inputs_)) EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
 }
 
 }  // namespace
