@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
+#include "planner/parallel.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
@@ -73,32 +71,18 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
 std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const ExperimentOptions& options) {
   const auto count = static_cast<std::size_t>(scenario.replications);
   std::vector<std::optional<SimulationOutcome>> outcomes(count);
-  std::vector<std::exception_ptr> errors(count);
-  const auto run_one = [&](std::size_t i) {
-    try {
-      serving::ServingConfig config = scenario.serving;
-      config.run.seed += i;
-      const auto feed = make_feed(scenario, config.run.seed);
-      serving::SimulationOptions one;
-      one.trace = i == 0 ? options.trace : nullptr;
-      if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
-      outcomes[i] = serving::simulate(config, *feed, one);
-    } catch (...) {
-      errors[i] = std::current_exception();
-    }
-  };
-  if (options.jobs <= 1 || count == 1) {
-    for (std::size_t i = 0; i < count; ++i) run_one(i);
-  } else {
-    boost::asio::thread_pool pool(std::min<std::size_t>(static_cast<std::size_t>(options.jobs), count));
-    for (std::size_t i = 0; i < count; ++i) boost::asio::post(pool, [&run_one, i] { run_one(i); });
-    pool.join();
-  }
+  for_each_index(count, options.jobs, [&](std::size_t i) {
+    serving::ServingConfig config = scenario.serving;
+    config.run.seed += i;
+    const auto feed = make_feed(scenario, config.run.seed);
+    serving::SimulationOptions one;
+    one.trace = i == 0 ? options.trace : nullptr;
+    if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
+    outcomes[i] = serving::simulate(config, *feed, one);
+  });
   std::vector<SimulationOutcome> result;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (errors[i]) std::rethrow_exception(errors[i]);
-    result.push_back(std::move(*outcomes[i]));
-  }
+  result.reserve(count);
+  for (std::optional<SimulationOutcome>& outcome : outcomes) result.push_back(std::move(*outcome));
   return result;
 }
 

@@ -1,4 +1,5 @@
-// kvsim's entry point. Exit status: 0 done; 1 run-time error; 2 bad usage or bad input; 130 interrupted.
+// kvsim's entry point. Exit status: 0 done; 1 run-time error; 2 bad usage or bad input; 4 nothing meets the
+// constraints; 130 interrupted.
 #include <exception>
 #include <functional>
 #include <new>
@@ -6,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "planner/infeasible.h"
 #include "sim/engine/invariant.h"
 #include "sim/serving/simulation.h"
 #include "tools/cli/command.h"
@@ -16,7 +18,7 @@
 namespace kvsim::cli {
 namespace {
 
-enum ExitStatus { kDone = 0, kFailed = 1, kBadInput = 2, kInterrupted = 130 };
+enum ExitStatus { kDone = 0, kFailed = 1, kBadInput = 2, kInfeasible = 4, kInterrupted = 130 };
 
 void execute(int argc, char** argv, Console& console) {
   CLI::App app("kvsim simulates LLM serving where the KV cache is the bottleneck.", "kvsim");
@@ -60,6 +62,9 @@ int status_of_current_exception() {
   } catch (const serving::ConfigurationError& e) {
     Console::complain(fmt::format("{}: {}", e.key(), e.what()));
     return kBadInput;
+  } catch (const planner::Infeasible& e) {
+    Console::complain(e.what());
+    return kInfeasible;
   } catch (const engine::InvariantViolation& e) {
     Console::complain(
         fmt::format("internal error, no results written: {}. This is a defect of kvsim: please report it "
