@@ -1,5 +1,6 @@
 // The field tables of a scenario: every key with its unit, range, default and sentence. Parsing, validation, the JSON
 // Schema, the reference page and the resolved scenario all come from here.
+#include "models/acceptance/acceptance_schema.h"
 #include "models/compression/compressor_schema.h"
 #include "models/hardware/gpu_schema.h"
 #include "models/hardware/link_schema.h"
@@ -14,9 +15,6 @@
 namespace kvsim::scenario {
 namespace {
 
-using models::AcceptanceKind;
-using models::AcceptancePoint;
-using models::AcceptanceSpec;
 using models::ArrivalKind;
 using models::ArrivalSpec;
 using models::LengthDistribution;
@@ -174,63 +172,6 @@ ObjectSchema<Scenario> cluster_schema() {
   return s;
 }
 
-ObjectSchema<AcceptanceSpec> acceptance_schema() {
-  ObjectSchema<AcceptancePoint> point("point", "One point of a curve of acceptance lengths.");
-  point.required("draft_length", &AcceptancePoint::draft_length, integer().at_least(1), "x");
-  point.required("accepted", &AcceptancePoint::accepted, number().non_negative(),
-                 "A(x): mean accepted tokens, without the bonus token");
-  ObjectSchema<AcceptanceSpec> s("acceptance", "How many drafted tokens a verification accepts.");
-  s.optional("model", &AcceptanceSpec::kind,
-             choice<AcceptanceKind>(
-                 {{"compressor", AcceptanceKind::compressor, "the compressor's agreement at the keep ratio"},
-                  {"constant", AcceptanceKind::constant, "the same agreement for every token"},
-                  {"step_kl", AcceptanceKind::step_kl, "agreement exp(-step_kl)"},
-                  {"curve", AcceptanceKind::curve, "acceptance lengths A(x) at given x"},
-                  {"heterogeneous", AcceptanceKind::heterogeneous, "per-request agreement, Beta distributed"},
-                  {"recorded", AcceptanceKind::recorded, "accepted lengths drawn from a record"}}),
-             "law of the accepted length");
-  s.optional("agreement", &AcceptanceSpec::agreement, number().above(0).at_most(1),
-             "per-token agreement (constant), or its mean over requests (heterogeneous)");
-  s.optional("concentration", &AcceptanceSpec::concentration, number().positive(),
-             "alpha + beta of the Beta distribution (heterogeneous): larger means more alike");
-  s.optional("step_kl", &AcceptanceSpec::step_kl_nats, number().non_negative(), "KL per step in nats (step_kl)");
-  s.list("points", &AcceptanceSpec::points, point, Presence::optional, "the curve, ascending in draft length");
-  s.list("lengths", &AcceptanceSpec::lengths, integer().non_negative(), Presence::optional,
-         "recorded accepted lengths");
-  s.check([](const AcceptanceSpec& a, const Reporter& report) {
-    // A key of another model would have no effect. Its default may stand there: resolved scenarios write every key.
-    const AcceptanceSpec unset;
-    const auto need = [&](const char* key, bool wanted, bool changed) {
-      if (wanted && !report.node().find(key)) {
-        report.fail("", std::string("missing key \"") + key + "\", which this acceptance model needs");
-      }
-      if (changed && !wanted) report.fail(key, std::string(key) + " does not belong to this acceptance model");
-    };
-    const bool heterogeneous = a.kind == AcceptanceKind::heterogeneous;
-    need("agreement", a.kind == AcceptanceKind::constant || heterogeneous, a.agreement != unset.agreement);
-    need("step_kl", a.kind == AcceptanceKind::step_kl, a.step_kl_nats != unset.step_kl_nats);
-    need("points", a.kind == AcceptanceKind::curve, !a.points.empty());
-    need("lengths", a.kind == AcceptanceKind::recorded, !a.lengths.empty());
-    if (a.concentration != unset.concentration && !heterogeneous) {
-      report.fail("concentration", "concentration does not belong to this acceptance model");
-    }
-    if (a.kind == AcceptanceKind::heterogeneous && a.agreement >= 1) {
-      report.fail("agreement", "must be below 1 for requests to differ");
-    }
-    for (std::size_t i = 0; i < a.points.size(); ++i) {
-      const AcceptancePoint before = i == 0 ? AcceptancePoint{} : a.points[i - 1];
-      const AcceptancePoint& p = a.points[i];
-      const std::string key = "points." + std::to_string(i);
-      if (p.draft_length <= before.draft_length) report.fail(key, "draft lengths must ascend");
-      const double gain = p.accepted - before.accepted;
-      if (gain < 0 || gain > static_cast<double>(p.draft_length - before.draft_length)) {
-        report.fail(key + ".accepted", "must grow by at least 0 and at most 1 per drafted token");
-      }
-    }
-  });
-  return s;
-}
-
 ObjectSchema<serving::AdaptiveDraft> adaptive_schema() {
   using serving::AdaptiveDraft;
   ObjectSchema<AdaptiveDraft> s("adaptive", "Draft length that follows each request's own accept/reject outcomes.");
@@ -264,7 +205,7 @@ ObjectSchema<Scenario> decode_schema() {
   s.optional("offloaded", KVSIM_MEMBER(serving.decode.offloaded),
              integer().at_least(1).or_word("all", -1, "as many as memory and link allow"),
              "most requests per replica whose full KV lives in host memory");
-  s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), acceptance_schema(), Presence::optional,
+  s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), models::acceptance_schema(), Presence::optional,
            "how many drafted tokens a verification accepts");
   s.object("adaptive", KVSIM_MEMBER(serving.decode.adaptive), adaptive_schema(), Presence::optional,
            "per-request draft length");
