@@ -1,0 +1,199 @@
+#include "planner/plan/scenario_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/serving/capacity.h"
+
+namespace kvsim::planner {
+namespace {
+
+constexpr std::int64_t kLargestTable = 4096;  // requests per replica; larger batches are not considered
+
+models::StepTimer timer_of(const serving::ServingConfig& c) {
+  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.tensor_parallel};
+}
+
+double positive_difference(std::int64_t a, std::int64_t b) {
+  return static_cast<double>(std::max<std::int64_t>(0, a - b));
+}
+
+}  // namespace
+
+ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinements& refinements)
+    : config_(scenario.serving),
+      refinements_(refinements),
+      traffic_(traffic_of(scenario)),
+      timer_(timer_of(scenario.serving)),
+      prompt_(std::llround(refinements.lengths ? traffic_.mean_context : traffic_.named_context)),
+      generated_(refinements.outputs ? std::llround(traffic_.mean_generated) : 0),
+      gpus_(static_cast<double>(scenario.serving.cluster.tensor_parallel)) {
+  if (!refinements.outputs || config_.prefill == serving::PrefillKind::stored) return;
+  const serving::KvGeometry full = geometry(1.0);
+  const std::int64_t most = std::min({limits().requests, kLargestTable, config_.schedule.max_batched_tokens - 1});
+  prefill_s_.push_back(0);
+  for (std::int64_t n = 1; n <= most; ++n) {
+    prefill_s_.push_back(prefill_s(full, config_, prompt_,
+                                   average_work(full, config_, requests(false, 0), static_cast<double>(n), 0),
+                                   [this](const models::StepWork& work) { return seconds(work); }));
+  }
+}
+
+serving::KvGeometry ScenarioCosts::geometry(double c) const {
+  return {config_.model, config_.cluster.tensor_parallel, config_.decode.compressor, c, config_.schedule.block_tokens};
+}
+
+double ScenarioCosts::kv_bytes() const {
+  return static_cast<double>(geometry(1.0).full_transfer(prompt_ + generated_));
+}
+
+double ScenarioCosts::room_bytes() const {
+  if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, geometry(1.0)));
+  const serving::ClusterConfig& c = config_.cluster;
+  const double usable = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
+  return gpus_ * (usable - static_cast<double>(c.activation_bytes)) - static_cast<double>(config_.model.weight_bytes());
+}
+
+models::AcceptanceModel ScenarioCosts::acceptance(double c, std::int64_t most) const {
+  return {config_.decode.acceptance,
+          config_.decode.compressor.agreement_at(serving::effective_ratio(config_.decode.compressor, c)), most};
+}
+
+BatchLimits ScenarioCosts::limits() const {
+  BatchLimits limits;
+  limits.requests = config_.schedule.max_requests;
+  if (traffic_.concurrency) limits.requests = std::min(limits.requests, *traffic_.concurrency);
+  const double host = static_cast<double>(
+      geometry(1.0).full_transfer(prompt_ + std::llround(refinements_.outputs ? traffic_.mean_output : 0.0)));
+  limits.offloaded = static_cast<std::int64_t>(
+      std::min(std::floor(static_cast<double>(config_.cluster.host_memory_bytes) / host), 1e12));
+  return limits;
+}
+
+Requests ScenarioCosts::requests(bool compressed, std::int64_t x) const {
+  return {prompt_, generated_, refinements_.lengths ? &traffic_ : nullptr, compressed, x};
+}
+
+double ScenarioCosts::seconds(const models::StepWork& work) const {
+  return refinements_.kernels ? timer_.time(work).total_s : peak_s(config_, work, refinements_.compute);
+}
+
+std::int64_t ScenarioCosts::most_requests(const Cycle& cycle) const {
+  const double least = cycle.x > 0 ? std::min(cycle.compressed_bytes, cycle.average_bytes) : cycle.resident_bytes;
+  const double by_memory = std::max(0.0, std::floor(cycle.room_bytes / least)) + 1;
+  return std::min({limits().requests, kLargestTable, static_cast<std::int64_t>(std::min(by_memory, 1e12))});
+}
+
+void ScenarioCosts::set_memory(Cycle& cycle, const serving::KvGeometry& g) const {
+  const std::int64_t context = prompt_ + generated_;
+  cycle.room_bytes = room_bytes();
+  if (!refinements_.reservations) {
+    cycle.resident_bytes = static_cast<double>(g.full_transfer(context));
+    cycle.compressed_bytes = static_cast<double>(g.compressed_transfer(prompt_, generated_));
+    cycle.streaming_bytes = static_cast<double>(g.reload_transfer(prompt_, generated_));
+    cycle.average_bytes =
+        cycle.compressed_bytes + (cycle.resident_bytes - cycle.compressed_bytes) / static_cast<double>(cycle.x + 1);
+    return;
+  }
+  serving::DecodeConfig decode = config_.decode;
+  decode.draft_length = cycle.x;
+  const std::int64_t drafts = cycle.x > 0 ? serving::draft_limit(decode) + 1 : 1;
+  cycle.resident_bytes = static_cast<double>(g.full_reservation(context + drafts) +
+                                             (cycle.x > 0 ? g.redundant_reservation(prompt_, generated_) : 0));
+  cycle.compressed_bytes = static_cast<double>(g.compressed_reservation(prompt_, generated_, drafts));
+  cycle.streaming_bytes = static_cast<double>(g.reload_reservation(prompt_, generated_));
+  const double swelling =
+      positive_difference(g.full_reservation(context), g.compressed_reservation(prompt_, generated_, 0));
+  cycle.average_bytes = cycle.compressed_bytes + swelling / static_cast<double>(cycle.x + 1);
+  cycle.whole_iterations = true;
+  cycle.slack = config_.schedule.arrival_slack.value_or(
+      config_.schedule.arrival == serving::ReloadArrival::whole ? 1 : 0);
+}
+
+void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {
+  const Requests batch = requests(compressed, cycle.x);
+  if (!refinements_.kernels && !refinements_.compute) {
+    // (M + B KV_avg) / BW_hbm
+    const double bandwidth = gpus_ * config_.cluster.gpu.memory_bytes_per_s.value;
+    const auto full = static_cast<double>(g.full_transfer(prompt_ + generated_));
+    const double drafted = compressed ? static_cast<double>(g.compressed_transfer(prompt_, generated_)) : full;
+    const auto x = static_cast<double>(cycle.x);
+    const double average = cycle.x > 0 ? (x * drafted + full) / (x + 1) : drafted;
+    cycle.gpu = GpuTime::linear(static_cast<double>(config_.model.weight_bytes()) / bandwidth, average / bandwidth);
+    if (prefill_s_.empty()) return;
+  }
+  std::vector<double> table{0.0};
+  const std::int64_t most = most_requests(cycle);
+  for (std::int64_t n = 1; n <= most; ++n) {
+    const auto requests_n = static_cast<double>(n);
+    if (!refinements_.kernels && !refinements_.compute) {
+      table.push_back(cycle.gpu.at(n));
+      continue;
+    }
+    if (cycle.x == 0) {
+      table.push_back(seconds(average_work(g, config_, batch, requests_n, 0)));
+      continue;
+    }
+    // B / (x + 1) verify in an iteration: this whole number or the next one, as verifications are spread evenly.
+    const double verifying = requests_n / static_cast<double>(cycle.x + 1);
+    const double fewer = std::floor(verifying), share = verifying - fewer;
+    double time = (1 - share) * seconds(average_work(g, config_, batch, requests_n - fewer, fewer));
+    if (share > 0) time += share * seconds(average_work(g, config_, batch, requests_n - fewer - 1, fewer + 1));
+    table.push_back(time);
+  }
+  cycle.gpu = GpuTime::table(std::move(table));
+}
+
+void ScenarioCosts::add_turnover(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {
+  const double in = gpus_ * config_.cluster.host_link.read_bytes_per_s.value;
+  const double out = gpus_ * config_.cluster.host_link.write_bytes_per_s.value;
+  const double starts = cycle.tokens / traffic_.mean_output;  // per request and iteration
+  const auto full = static_cast<double>(g.full_transfer(prompt_));
+  const auto small = static_cast<double>(g.compressed_transfer(prompt_, 0));
+  if (config_.prefill == serving::PrefillKind::stored) {
+    cycle.other_per_resident_s = starts * (cycle.x == 0 && compressed ? small : full) / in;
+    cycle.other_per_offloaded_s = starts * small / in;
+  } else {
+    cycle.back_per_offloaded_s = starts * full / out;
+    std::vector<double> table{0.0};
+    const std::int64_t most = std::min(cycle.gpu.most(), static_cast<std::int64_t>(prefill_s_.size()) - 1);
+    for (std::int64_t n = 1; n <= most; ++n) {
+      table.push_back(cycle.gpu.at(n) + static_cast<double>(n) * starts * prefill_s_[static_cast<std::size_t>(n)]);
+    }
+    cycle.gpu = GpuTime::table(std::move(table));
+  }
+  if (cycle.x > 0) cycle.back_per_offloaded_s += cycle.tokens * static_cast<double>(g.full_transfer(1)) / out;
+}
+
+Cycle ScenarioCosts::plain(double c, bool compressed) const {
+  const serving::KvGeometry g = geometry(c);
+  Cycle cycle;
+  cycle.c = c;
+  set_memory(cycle, g);
+  if (compressed) cycle.resident_bytes = cycle.compressed_bytes;
+  set_gpu_time(cycle, g, compressed);
+  if (refinements_.outputs) add_turnover(cycle, g, compressed);
+  return cycle;
+}
+
+std::vector<Cycle> ScenarioCosts::drafting(double c, std::int64_t least, std::int64_t most) const {
+  const serving::KvGeometry g = geometry(c);
+  const models::AcceptanceModel law = acceptance(c, most);
+  std::vector<Cycle> cycles;
+  for (std::int64_t x = least; x <= most; ++x) {
+    Cycle cycle;
+    cycle.x = x;
+    cycle.c = c;
+    cycle.tokens = refinements_.outputs ? traffic_.mean_output / iterations_per_request(law, x, traffic_.mean_output)
+                                        : (law.expected_accepted(x) + 1) / static_cast<double>(x + 1);
+    cycle.reload_s = static_cast<double>(g.reload_transfer(prompt_, generated_)) /
+                     (gpus_ * config_.cluster.host_link.read_bytes_per_s.value);
+    set_memory(cycle, g);
+    set_gpu_time(cycle, g, true);
+    if (refinements_.outputs) add_turnover(cycle, g, true);
+    cycles.push_back(std::move(cycle));
+  }
+  return cycles;
+}
+
+}  // namespace kvsim::planner

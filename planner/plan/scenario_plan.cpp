@@ -1,0 +1,167 @@
+#include "planner/plan/scenario_plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/units.h"
+#include "planner/infeasible.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+
+namespace kvsim::planner {
+namespace {
+
+using models::CompressionKind;
+
+std::vector<double> ratios_of(const scenario::Scenario& s, const PlanRequest& request) {
+  const models::CompressorSpec& compressor = s.serving.decode.compressor;
+  if (compressor.kind == CompressionKind::quantisation) return {compressor.quantised_ratio()};
+  return request.keep_ratios.empty() ? default_keep_ratios() : request.keep_ratios;
+}
+
+/// All cycles that `request` asks for, by keep ratio, then draft length.
+std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& costs, const PlanRequest& request) {
+  std::vector<Cycle> cycles;
+  for (const double c : request.keep_ratios) {
+    try {
+      std::vector<Cycle> some = costs.drafting(c, request.least_draft_length, request.most_draft_length);
+      std::move(some.begin(), some.end(), std::back_inserter(cycles));
+    } catch (const std::invalid_argument&) {
+      throw schema::InputError(fmt::format(
+          "{}: compressor {} says nothing of the agreement of its drafts at keep ratio {:g}: give decode.acceptance "
+          "(for example {{model: constant, agreement: 0.98}}), or other keep ratios",
+          s.file, s.serving.decode.compressor.name, c));
+    }
+  }
+  return cycles;
+}
+
+struct Found {
+  std::optional<OperatingPoint> optimum, full_kv;
+  std::uint64_t evaluated = 0;
+};
+
+Found best_of(TransferModel model, std::vector<Cycle> cycles, const Cycle& full, const BatchLimits& limits) {
+  const SearchResult baseline = search(model, {full}, limits);
+  cycles.push_back(full);
+  const SearchResult found = search(model, cycles, limits);
+  return {found.optimum, baseline.optimum, found.evaluated + baseline.evaluated};
+}
+
+std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRequest& request) {
+  std::vector<BreakdownRow> rows;
+  Refinements so_far = kNoRefinements;
+  const auto add = [&](std::string_view name, std::string_view description) {
+    const ScenarioCosts costs(s, so_far);
+    const Found found = best_of(request.model, cycles_of(s, costs, request), costs.full_kv(), costs.limits());
+    rows.push_back({std::string(name), std::string(description), found.optimum, found.full_kv});
+  };
+  add("bytes / peak", "one context length, bytes over peak bandwidths");
+  for (const RefinementName& refinement : kRefinements) {
+    if (!(request.refinements.*refinement.member)) continue;
+    so_far.*refinement.member = true;
+    add(refinement.name, refinement.description);
+  }
+  return rows;
+}
+
+[[noreturn]] void nothing_fits(const scenario::Scenario& s, const ScenarioCosts& costs,
+                               const std::vector<Cycle>& cycles) {
+  double least = costs.full_kv().resident_bytes;
+  double c = 1;
+  for (const Cycle& cycle : cycles) {
+    const double streams = cycle.whole_iterations ? 1.0 : 1.0 / static_cast<double>(cycle.x + 1);
+    const double need = cycle.compressed_bytes + streams * cycle.streaming_bytes;
+    if (need < least) {
+      least = need;
+      c = cycle.c;
+    }
+  }
+  const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
+  throw Infeasible(
+      fmt::format("{}: no plan: not even one request of {} tokens fits. {} is left for KV beside the weights; the "
+                  "nearest miss, keep "
+                  "ratio {:g}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
+                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), c,
+                  quantity(least), quantity(least - costs.room_bytes())));
+}
+
+std::optional<OfferedLoad> load_of(const Traffic& traffic, const OperatingPoint& optimum) {
+  if (!traffic.rate_per_s) return std::nullopt;
+  return OfferedLoad{*traffic.rate_per_s * traffic.mean_output, optimum.throughput_tokens_per_s};
+}
+
+}  // namespace
+
+std::vector<double> default_keep_ratios() {
+  constexpr int kSteps = 20;
+  std::vector<double> ratios;
+  for (int i = 1; i < kSteps; ++i) ratios.push_back(static_cast<double>(i) / kSteps);
+  return ratios;
+}
+
+ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
+  if (!s.compressor) {
+    throw schema::InputError(
+        fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "
+                    "`keep_ratio: 0.2`, or "
+                    "--set decode.compressor=kvzip --set decode.keep_ratio=0.2",
+                    s.file));
+  }
+  ScenarioPlan result;
+  result.request = asked;
+  result.request.keep_ratios = ratios_of(s, asked);
+  const PlanRequest& request = result.request;
+
+  const ScenarioCosts costs(s, request.refinements);
+  const std::vector<Cycle> cycles = cycles_of(s, costs, request);
+  const Cycle full = costs.full_kv();
+  result.limits = costs.limits();
+  for (const TransferModelName& entry : kTransferModels) {
+    const Found found = best_of(entry.model, cycles, full, result.limits);
+    if (found.optimum) result.by_model[entry.model] = *found.optimum;
+    if (entry.model != request.model) continue;
+    if (!found.optimum) nothing_fits(s, costs, cycles);
+    result.optimum = *found.optimum;
+    result.full_kv = found.full_kv;
+    result.evaluated = found.evaluated;
+  }
+  result.best_of_each = best_of_each(request.model, cycles, result.limits);
+  result.breakdown = breakdown_of(s, request);
+  result.load = load_of(costs.traffic(), result.optimum);
+  result.kv_bytes = costs.kv_bytes();
+  result.room_bytes = costs.room_bytes();
+  result.weights_bytes = static_cast<double>(s.serving.model.weight_bytes());
+  result.prompt_tokens = costs.prompt();
+  result.generated_tokens = costs.generated();
+  result.fallbacks = costs.fallbacks();
+  return result;
+}
+
+scenario::Scenario with_plan(const scenario::Scenario& s, const OperatingPoint& point) {
+  scenario::Scenario planned = s;
+  serving::DecodeConfig& decode = planned.serving.decode;
+  std::string& schedule = planned.serving.schedule.policy;
+  if (point.x == 0) {
+    decode.policy = point.c < 1 ? "lossy" : "full_kv";
+    schedule = "fcfs";
+  } else {
+    const bool verified = serving::find_decode_policy(s.serving.decode.policy)->verifies;
+    decode.policy = "draft_verify";
+    if (!verified) schedule = "staggered";
+    decode.draft_length = point.x;
+    decode.resident = point.batch.B_g;
+    decode.offloaded = point.batch.B_c;
+  }
+  if (decode.compressor.kind != CompressionKind::quantisation && point.c < 1) {
+    decode.keep_ratio = point.c;
+    planned.keep_ratio = point.c;
+  }
+  planned.serving.schedule.max_requests = std::min(planned.serving.schedule.max_requests, point.batch.requests());
+  return planned;
+}
+
+}  // namespace kvsim::planner

@@ -1,0 +1,76 @@
+#include "planner/plan/traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/engine/random.h"
+
+namespace kvsim::planner {
+namespace {
+
+constexpr int kSample = 4096;  // standard error of a mean: cv / 64
+constexpr std::uint64_t kSeed = 0;
+
+std::vector<double> draw(const models::LengthSpec& spec, const char* stream) {
+  const models::LengthSampler sampler(spec);
+  models::RandomSourceOf<engine::RandomStream> random(engine::RandomStream(kSeed, stream));
+  std::vector<double> values;
+  values.reserve(kSample);
+  for (int i = 0; i < kSample; ++i) values.push_back(static_cast<double>(sampler.sample(random)));
+  return values;
+}
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void set_lengths(Traffic& t, std::vector<double> contexts, const std::vector<double>& outputs) {
+  std::sort(contexts.begin(), contexts.end());
+  t.mean_context = mean(contexts);
+  t.mean_output = mean(outputs);
+  double squares = 0;
+  for (const double n : outputs) squares += n * n;
+  // A request of n tokens is under way for a time in proportion to n, and has n/2 on average.
+  t.mean_generated = squares / static_cast<double>(outputs.size()) / (2 * t.mean_output);
+  t.contexts = std::move(contexts);
+}
+
+double rate_of(const std::vector<models::RequestSpec>& trace) {
+  const double span_s = static_cast<double>(trace.back().arrival_ns - trace.front().arrival_ns) * 1e-9;
+  return span_s > 0 ? static_cast<double>(trace.size() - 1) / span_s : 0.0;
+}
+
+}  // namespace
+
+double Traffic::longest_of(double requests) const {
+  const double at = requests / (requests + 1) * static_cast<double>(contexts.size() - 1);
+  return contexts[static_cast<std::size_t>(std::llround(at))];
+}
+
+Traffic traffic_of(const scenario::Scenario& scenario) {
+  const scenario::WorkloadConfig& w = scenario.workload;
+  const auto replicas = static_cast<double>(scenario.serving.cluster.replicas);
+  Traffic t;
+  if (w.trace) {
+    std::vector<double> contexts, outputs;
+    for (const models::RequestSpec& r : *scenario.trace) {
+      contexts.push_back(static_cast<double>(r.prompt_tokens));
+      outputs.push_back(static_cast<double>(r.output_tokens));
+    }
+    set_lengths(t, std::move(contexts), outputs);
+    t.named_context = t.mean_context;
+    t.rate_per_s = rate_of(*scenario.trace) / replicas;
+    return t;
+  }
+  set_lengths(t, draw(*w.context, "plan.context"), draw(*w.output, "plan.output"));
+  t.named_context = models::LengthSampler(*w.context).mean();
+  if (w.closed) {
+    t.concurrency = (w.closed->concurrency + scenario.serving.cluster.replicas - 1) / scenario.serving.cluster.replicas;
+  } else {
+    t.rate_per_s = w.arrivals->rate_per_s / replicas;
+  }
+  return t;
+}
+
+}  // namespace kvsim::planner
