@@ -39,8 +39,8 @@ BatchSearch::BatchSearch(TransferModel model, const Cycle& cycle, const BatchLim
     least_offloaded_bytes_ = cycle.compressed_bytes + cycle.streaming_bytes / iterations;
   }
   if (cycle.x > 0) {
-    most_offloaded_ = whole(cycle.room_bytes * kRoom / least_offloaded_bytes_,
-                            std::min(most_requests_, limits.offloaded));
+    most_offloaded_ =
+        whole(cycle.room_bytes * kRoom / least_offloaded_bytes_, std::min(most_requests_, limits.offloaded));
     if (model == TransferModel::published) most_offloaded_ = std::min(most_offloaded_, cycle.x + 1);
   }
   const double per_offloaded_s = cycle.reload_s / iterations + cycle.other_per_offloaded_s;

@@ -60,11 +60,12 @@ struct Cycle {
   double compressed_bytes = 0;  ///< of an offloaded request while it drafts: c KV
   double streaming_bytes = 0;   ///< that a reload occupies from its first byte to its verification
 
-
   // `rings` with whole iterations, as schedulers count: a reload is there for whole iterations, reloads are whole, and
   // an iteration has room for whole reloads only.
   bool whole_iterations = false;
   std::int64_t slack = 0;  ///< iterations between a reload's last one and its verification
+  /// Bytes of the largest reload of a batch, by its B_c: it must find room whoever's it is. Empty: all are alike.
+  std::vector<double> largest_stream_bytes{};
 };
 
 /// What batches are allowed beside memory.

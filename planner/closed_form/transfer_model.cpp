@@ -8,6 +8,10 @@ namespace {
 
 constexpr double kRounding = 1e-12;  // relative, of sums of a few products
 
+// Share of a mean iteration that a schedule in whole iterations can count on: their lengths vary by a few per cent, and
+// where a whole reload just fits, in every other iteration it would not (docs/planner.md has what this is worth).
+constexpr double kCountedOn = 0.95;
+
 double as_double(std::int64_t n) {
   return static_cast<double>(n);
 }
@@ -55,7 +59,7 @@ double streams_in_memory(const Cycle& cycle, std::int64_t B_c, double iteration_
 bool link_has_room(TransferModel model, const Cycle& cycle, const Batch& batch, double iteration_s) {
   if (model != TransferModel::rings || !cycle.whole_iterations || batch.B_c == 0 || cycle.reload_s <= 0) return true;
   const double span = whole_span(cycle, iteration_s);
-  const double at_once = std::floor(iteration_s / (cycle.reload_s / span) * (1 + kRounding));
+  const double at_once = std::floor(kCountedOn * iteration_s / (cycle.reload_s / span) * (1 + kRounding));
   return as_double(batch.B_c) / as_double(cycle.x + 1) * span <= at_once;
 }
 
@@ -64,8 +68,12 @@ double kv_memory_bytes(TransferModel model, const Cycle& cycle, const Batch& bat
   if (batch.B_c == 0) return resident;
   if (model != TransferModel::rings) return resident + as_double(batch.B_c) * cycle.average_bytes;
   // KV (c + (1 - c) l_r / (x + 1)) each
-  return resident + as_double(batch.B_c) * cycle.compressed_bytes +
-         streams_in_memory(cycle, batch.B_c, iteration_s) * cycle.streaming_bytes;
+  double streams = streams_in_memory(cycle, batch.B_c, iteration_s) * cycle.streaming_bytes;
+  if (!cycle.largest_stream_bytes.empty()) {
+    const std::size_t last = cycle.largest_stream_bytes.size() - 1;
+    streams = std::max(streams, cycle.largest_stream_bytes[std::min(static_cast<std::size_t>(batch.B_c), last)]);
+  }
+  return resident + as_double(batch.B_c) * cycle.compressed_bytes + streams;
 }
 
 bool fits(double bytes, double room) {

@@ -56,8 +56,8 @@ struct IterationTimes {
 /// iteration at least where it fits into one; and their number rounded up.
 [[nodiscard]] double streams_in_memory(const Cycle& cycle, std::int64_t B_c, double iteration_s);
 
-/// Whether the link has room for the reloads: always, but with cycle.whole_iterations under `rings`, where a reload takes
-/// equal shares of ceil(l_r) iterations, of which whole ones must fit into an iteration.
+/// Whether the link has room for the reloads: always, but with cycle.whole_iterations under `rings`, where a reload
+/// takes equal shares of ceil(l_r) iterations, of which whole ones must fit into an iteration.
 [[nodiscard]] bool link_has_room(TransferModel model, const Cycle& cycle, const Batch& batch, double iteration_s);
 
 /// HBM for the KV of the batch, in bytes: B_g KV + B_c (memory per offloaded request). `iteration_s` is T_iter, used by

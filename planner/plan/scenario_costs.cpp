@@ -106,8 +106,15 @@ void ScenarioCosts::set_memory(Cycle& cycle, const serving::KvGeometry& g) const
       positive_difference(g.full_reservation(context), g.compressed_reservation(prompt_, generated_, 0));
   cycle.average_bytes = cycle.compressed_bytes + swelling / static_cast<double>(cycle.x + 1);
   cycle.whole_iterations = true;
-  cycle.slack = config_.schedule.arrival_slack.value_or(
-      config_.schedule.arrival == serving::ReloadArrival::whole ? 1 : 0);
+  if (refinements_.lengths && cycle.x > 0) {
+    const std::int64_t most = most_requests(cycle);
+    for (std::int64_t n = 0; n <= most; ++n) {
+      const std::int64_t longest = std::llround(traffic_.longest_of(static_cast<double>(n)));
+      cycle.largest_stream_bytes.push_back(static_cast<double>(g.reload_reservation(longest, generated_)));
+    }
+  }
+  cycle.slack =
+      config_.schedule.arrival_slack.value_or(config_.schedule.arrival == serving::ReloadArrival::whole ? 1 : 0);
 }
 
 void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, bool compressed) const {
