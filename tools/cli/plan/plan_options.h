@@ -16,6 +16,7 @@ struct PlanOptions : RunOptions {
   std::string draft_length;
   std::string keep_ratio;
   std::vector<std::string> without;  ///< refinements
+  bool simulate = false;
 };
 
 }  // namespace kvsim::cli

@@ -7,6 +7,7 @@
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "tools/cli/plan/modes.h"
+#include "tools/cli/signals.h"
 #include "tools/results/plan_page.h"
 
 namespace kvsim::cli {
@@ -87,6 +88,19 @@ planner::PlanRequest request_of(const PlanOptions& options) {
   return request;
 }
 
+planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const PlanOptions& options) {
+  planner::SimulatedSearchOptions search;
+  search.jobs = options.jobs;
+  if (options.replications) {
+    search.seeds = *options.replications;
+    search.first_seeds = std::min(search.first_seeds, search.seeds);
+  }
+  search.progress = [](std::size_t, std::size_t) { return !interrupted(); };
+  planner::SimulatedPlan found = planner::simulate_plans(outcome.scenario, outcome.plan, search);
+  if (found.interrupted) throw Interrupted();
+  return found;
+}
+
 }  // namespace
 
 void plan_scenario(Console& console, const PlanOptions& options) {
@@ -96,6 +110,7 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (options.simulate) outcome.simulated = simulated(outcome, options);
   deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
 }
 
