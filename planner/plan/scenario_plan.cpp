@@ -81,11 +81,12 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
     }
   }
   const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
+  const std::string miss = c < 1 ? fmt::format("at keep ratio {:g}", c) : "with its full KV";
   throw Infeasible(
       fmt::format("{}: no plan: not even one request of {} tokens fits. {} is left for KV beside the weights; the "
-                  "nearest miss, keep "
-                  "ratio {:g}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
-                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), c,
+                  "nearest miss, one "
+                  "request {}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
+                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), miss,
                   quantity(least), quantity(least - costs.room_bytes())));
 }
 

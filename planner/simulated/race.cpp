@@ -34,12 +34,14 @@ double Race::simulate(const SimulatedCandidate& candidate, std::int64_t seed) {
   one.replications = 1;
   one.serving.run.seed += static_cast<std::uint64_t>(seed);
   ExperimentOptions run;
-  run.progress = [this](std::size_t, double) {
+  const auto go_on = [this] {
     if (options_.progress && !options_.progress(simulations_, known_)) interrupted_ = true;
     return !interrupted_;
   };
+  run.progress = [&go_on](std::size_t, double) { return go_on(); };
   const serving::Measurements m = run_experiment(one, run).measured;
   ++simulations_;
+  go_on();
   if (m.measured_s <= 0) return 0;
   return static_cast<double>(m.output_tokens) / m.measured_s / static_cast<double>(scenario_.serving.cluster.replicas);
 }
