@@ -21,6 +21,7 @@ void plan(Console& console, const PlanOptions& options) {
     throw schema::InputError("plan: expected one of SCENARIO and --symbols FILE (kvsim plan --help)");
   }
   if (!options.scenario.empty()) return plan_scenario(console, options);
+  if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
   plan_symbols(console, options);
 }
 
