@@ -11,8 +11,8 @@
 namespace kvsim::planner {
 namespace {
 
-constexpr double kTight = 1e-10;   // agreement of batches, and of rates with limits, that ends the search
-constexpr double kOptimal = 1e-9;  // of the LP's optimum, what a mixture of optima next to it may lack
+constexpr double kTight = 1e-10;  // agreement of batches, rates, limits and the optimum that ends the search
+constexpr double kAgrees = 1e-8;  // where more than this is missing at the end, the LP itself jumps there
 constexpr double kGigabyte = 1e9;
 
 /// T_tok sees a batch of at least 1.
@@ -27,7 +27,7 @@ class Planner {
   PathPlan best() {
     const ConsistencySearch search{{problem_.pools.local > 0 ? slots_ : 0, problem_.pools.remote > 0 ? slots_ : 0},
                                    [this](const Batches& at) { return respond(at); },
-                                   [this](const ConsistentBatches& point) { return agrees(point); }};
+                                   [this](const ConsistentBatches& point) { return agrees(point, kTight); }};
     const std::vector<ConsistentBatches> points = find_consistent_batches(search);
     PathPlan best;
     for (const ConsistentBatches& point : points) {
@@ -67,23 +67,24 @@ class Planner {
     return worst;
   }
 
-  /// Whether `n` is what the LP at `at` could have answered: feasible, consistent and as good as the optimum.
-  bool agrees(const ConsistentBatches& point) {
+  /// Whether `n` is what the LP at `at` could have answered, to a relative `tolerance`: feasible, consistent and as
+  /// good as the optimum.
+  bool agrees(const ConsistentBatches& point, double tolerance) {
     const PathLp lp = path_lp(problem_, counted(point.at));
-    if (residual(point.at, occupancy(lp.costs, point.n)) > kTight) return false;
+    if (residual(point.at, occupancy(lp.costs, point.n)) > tolerance) return false;
     const ResourceFigures use = resource_use(lp.costs, point.n);
     for (std::size_t r = 0; r < kResources; ++r) {
-      if (use[r] > lp.limits[r] * (1 + kTight)) return false;
+      if (use[r] > lp.limits[r] * (1 + tolerance)) return false;
     }
     double served = 0;
     for (const double n : point.n) served += n;
     ++solved_;
-    return served >= solve(lp).requests_per_s * (1 - kOptimal);
+    return served >= solve(lp).requests_per_s * (1 - tolerance);
   }
 
   PathPlan plan_at(const ConsistentBatches& point) {
     PathPlan plan;
-    plan.on_a_step = !agrees(point);
+    plan.on_a_step = !agrees(point, kAgrees);
     plan.n = point.n;
     for (const double n : plan.n) plan.requests_per_s += n;
     const auto K = static_cast<double>(problem_.request.K);
