@@ -10,6 +10,7 @@ namespace kvsim::planner {
 namespace {
 
 constexpr double kTolerance = 1e-11;  // of CLP, on coefficients between 0 and 1
+constexpr double kTie = 1e-9;         // reduced costs and prices below it are 0
 constexpr int kNoPerturbation = 100;  // CLP would perturb costs at random against cycling: not on six columns
 
 /// The LP with every row divided by its limit and every column by its largest entry, so that all numbers are in [0, 1]
@@ -59,6 +60,36 @@ void load(ClpSimplex& model, const PathLp& lp, const Scaled& s) {
                     zeros.data(), unbounded.data(), objective.data(), below.data(), above.data());
 }
 
+void optimise(ClpSimplex& model) {
+  model.primal();
+  if (!model.isProvenOptimal()) throw std::runtime_error("CLP did not solve the path LP to optimality");
+}
+
+/// From one optimum to the one that fills the most slots. Rows with a price stay tight and columns with a reduced cost
+/// at 0: that is the optimal face.
+void fill_slots(ClpSimplex& model, const PathLp& lp, const Scaled& s) {
+  const std::size_t rows = s.rows.size(), columns = s.columns.size();
+  std::vector<std::size_t> priced, worthless;
+  for (std::size_t k = 0; k < rows; ++k) {
+    if (-model.getRowPrice()[k] > kTie) priced.push_back(k);
+  }
+  for (std::size_t j = 0; j < columns; ++j) {
+    if (model.getReducedCost()[j] > kTie) worthless.push_back(j);
+  }
+  if (rows - priced.size() + columns - worthless.size() <= rows) return;  // the face is a vertex
+  for (const std::size_t k : priced) model.setRowLower(static_cast<int>(k), model.getRowActivity()[k]);
+  for (const std::size_t j : worthless) model.setColumnUpper(static_cast<int>(j), 0);
+  for (std::size_t j = 0; j < columns; ++j) {
+    double slots = 0;
+    for (const Resource mem : {Resource::local_mem, Resource::remote_mem}) {
+      const auto r = static_cast<std::size_t>(mem);
+      if (lp.limits[r] > 0) slots += lp.costs[s.columns[j]][r] / lp.limits[r] / s.size[j];
+    }
+    model.setObjectiveCoefficient(static_cast<int>(j), -slots);
+  }
+  optimise(model);
+}
+
 }  // namespace
 
 bool PathLp::usable(Path path) const {
@@ -81,15 +112,15 @@ PathLpSolution solve(const PathLp& lp) {
   model.setPrimalTolerance(kTolerance);
   model.setDualTolerance(kTolerance);
   load(model, lp, s);
-  model.primal();
-  if (!model.isProvenOptimal()) throw std::runtime_error("CLP did not solve the path LP to optimality");
+  optimise(model);
+  for (std::size_t k = 0; k < s.rows.size(); ++k) {
+    solution.price[s.rows[k]] = std::max(0.0, -model.getRowPrice()[k]) * s.objective / lp.limits[s.rows[k]];
+  }
+  fill_slots(model, lp, s);
   for (std::size_t j = 0; j < s.columns.size(); ++j) {
     const double n = std::max(0.0, model.getColSolution()[j]) / s.size[j];
     solution.n[s.columns[j]] = n;
     solution.requests_per_s += n;
-  }
-  for (std::size_t k = 0; k < s.rows.size(); ++k) {
-    solution.price[s.rows[k]] = std::max(0.0, -model.getRowPrice()[k]) * s.objective / lp.limits[s.rows[k]];
   }
   return solution;
 }

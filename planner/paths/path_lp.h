@@ -22,7 +22,9 @@ struct PathLpSolution {
   ResourceFigures price{};  ///< requests/s per unit of limit (the duals); 0 for the rows of an empty pool
 };
 
-/// A vertex of the optimal face, always the same one for the same input. Solved by CLP on columns and rows scaled to 1.
+/// An optimal vertex; of several, one that fills the most slots: a cached and a stateless path
+/// often tie, and fuller slots are larger batches, which make tokens cheaper. The same input gives the same vertex.
+/// Solved by CLP on columns and rows scaled to 1.
 /// Throws std::runtime_error where CLP does not reach the optimum, which a bounded LP with the feasible point 0 has.
 PathLpSolution solve(const PathLp& lp);
 
