@@ -83,6 +83,12 @@ TEST_F(PathsCliTest, TheOtherReadingIsWhatAskingForItGives) {
   EXPECT_EQ(steps["details"]["other_reading"]["throughput_tokens_per_s"], published["throughput_tokens_per_s"]);
 }
 
+TEST_F(PathsCliTest, TheExampleOfTheDocsIsThePublishedSetUp) {
+  const CommandResult example = run({"plan", "--paths", KVSIM_SOURCE_DIR "/docs/examples/two_pools.yaml", "--json"});
+  EXPECT_EQ(example.status, 0) << example.err;
+  EXPECT_EQ(Json::parse(example.out), json(kFile));
+}
+
 TEST_F(PathsCliTest, AnEmptyPoolHasNoShadowPriceAndTheReasonIsSaid) {
   const Json doc = json(edited(kFile, "remote: 4", "remote: 0"));
   EXPECT_TRUE(doc["shadow_prices"]["remote_gpu"].is_null());
