@@ -16,10 +16,15 @@ std::vector<std::string> names_of(const Registry& registry) {
 }
 
 void plan(Console& console, const PlanOptions& options) {
-  const int given = (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1);
+  const int given =
+      (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1) + (options.paths.empty() ? 0 : 1);
   if (given != 1) {
-    throw schema::InputError("plan: expected one of SCENARIO and --symbols FILE (kvsim plan --help)");
+    throw schema::InputError("plan: expected one of SCENARIO, --symbols FILE and --paths FILE (kvsim plan --help)");
   }
+  if (!options.lp_out.empty() && options.paths.empty()) {
+    throw schema::InputError("--lp-out: belongs to --paths, and would have no effect here");
+  }
+  if (!options.paths.empty()) return plan_paths(console, options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
   if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
   plan_symbols(console, options);
@@ -29,6 +34,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->type_name("FILE");
   app.add_option("--symbols", options->symbols, "Plan from raw symbols instead: M, KV, HBM, BW_hbm, BW_link")
+      ->type_name("FILE");
+  app.add_option("--paths", options->paths, "Plan requests/s on six paths through two pools, from raw\nsymbols")
+      ->type_name("FILE");
+  app.add_option("--lp-out", options->lp_out, "With --paths: the linear programme in CPLEX LP format")
       ->type_name("FILE");
   app.add_option("--model", options->model, "How reloads use link and HBM: published, conserving or\nrings (default)")
       ->check(CLI::IsMember(names_of(planner::kTransferModels)))

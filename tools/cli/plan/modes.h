@@ -12,6 +12,9 @@ void plan_scenario(Console& console, const PlanOptions& options);
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 
+/// `kvsim plan --paths FILE`. Throws std::runtime_error after the results where no self-consistent batches were found.
+void plan_paths(Console& console, const PlanOptions& options);
+
 /// Prints a plan and writes the files of --out: plan.json, plan.md.
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
                   const results::Page& page);

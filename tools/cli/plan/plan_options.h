@@ -12,6 +12,8 @@ namespace kvsim::cli {
 struct PlanOptions : RunOptions {
   std::string scenario;
   std::string symbols;
+  std::string paths;
+  std::string lp_out;  ///< with paths
   std::string model;
   std::string draft_length;
   std::string keep_ratio;
