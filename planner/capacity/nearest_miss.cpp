@@ -16,6 +16,11 @@ std::string time(double seconds) {
   return schema::round_quantity(schema::Dimension::time, seconds);
 }
 
+/// Of the finished requests; with few misses it may lie within the objective.
+std::string p99(double value_s, double limit_s) {
+  return fmt::format("p99 {} {} {}", time(value_s), value_s > limit_s ? ">" : "<=", time(limit_s));
+}
+
 std::string share_of(const Probe& probe, Miss miss) {
   constexpr double kPercent = 100;
   return fmt::format("{:.1f} % of requests", kPercent * static_cast<double>(probe.misses.at(miss)) /
@@ -38,11 +43,9 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
                     })->first;
   switch (miss) {
     case Miss::ttft:
-      return fmt::format("TTFT p99 {} > {}, missed by {}", time(probe.ttft_p99_s), time(*slo.ttft_s),
-                         share_of(probe, miss));
+      return fmt::format("TTFT {}, missed by {}", p99(probe.ttft_p99_s, *slo.ttft_s), share_of(probe, miss));
     case Miss::tpot:
-      return fmt::format("TPOT p99 {} > {}, missed by {}", time(probe.tpot_p99_s), time(*slo.tpot_s),
-                         share_of(probe, miss));
+      return fmt::format("TPOT {}, missed by {}", p99(probe.tpot_p99_s, *slo.tpot_s), share_of(probe, miss));
     case Miss::itl:
       return fmt::format("{} wait longer than {} between two tokens", share_of(probe, miss), time(*slo.itl_s));
     case Miss::e2e:

@@ -11,7 +11,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/objectives.h"
+#include "sim/serving/judgement.h"
 #include "sim/serving/replica.h"
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
@@ -132,16 +132,13 @@ class Cluster {
     }
     requests_.push_back(std::move(owned));
     outcome_.measured.arrived += 1;
-    if (judging()) {
-      r.judged = static_cast<std::int64_t>(outcome_.measured.verdicts.size());
-      outcome_.measured.verdicts.push_back(miss_bit(Miss::unfinished));
-    }
+    if (!warming_up_) judgement_.arrived(r, simulator_.now());
     Replica& replica = *replicas_[router_->choose(replicas_)];
     if (std::string reason = replica.refusal(r); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
       outcome_.measured.refused += 1;
-      if (r.judged >= 0) verdict(r) = miss_bit(Miss::refused);
+      judgement_.refused(r);
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
@@ -215,7 +212,7 @@ class Cluster {
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
       simulator_.run_until(std::min(end, simulator_.now() + between));
-      if (all_are_judged()) simulator_.stop();
+      if (judgement_.over(simulator_.now())) simulator_.stop();
       watch();
     }
   }
@@ -225,33 +222,6 @@ class Cluster {
     while (!simulator_.stopped() && simulator_.step()) {
       if (simulator_.events_executed() % kEventsBetweenLooks == 0) watch();
     }
-  }
-
-  /// Requests that arrive now are judged.
-  [[nodiscard]] bool judging() const {
-    return config_.run.judge_until_s && !warming_up_ && simulator_.now().seconds() < *config_.run.judge_until_s;
-  }
-  std::uint8_t& verdict(const Request& r) { return outcome_.measured.verdicts[static_cast<std::size_t>(r.judged)]; }
-
-  /// Calls `use` with every judged request that has not finished.
-  template <class Use>
-  void for_each_open(const Use& use) {
-    for (std::size_t& i = first_open_; i < requests_.size() && !open(requests_[i].get()); ++i) {
-    }
-    for (std::size_t i = first_open_; i < requests_.size(); ++i) {
-      if (open(requests_[i].get()) && requests_[i]->judged >= 0) use(*requests_[i]);
-    }
-  }
-  static bool open(const Request* r) { return r && r->phase != Phase::finished && r->phase != Phase::refused; }
-
-  /// Nothing that can still happen changes a verdict.
-  bool all_are_judged() {
-    if (!config_.run.judge_until_s || simulator_.now().seconds() < *config_.run.judge_until_s) return false;
-    bool all = true;
-    for_each_open([&](const Request& r) {
-      all = all && verdict_so_far(config_.slo, r, simulator_.now()) != miss_bit(Miss::unfinished);
-    });
-    return all;
   }
 
   void watch() {
@@ -268,7 +238,7 @@ class Cluster {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
-    for_each_open([&](const Request& r) { verdict(r) = verdict_so_far(config_.slo, r, simulator_.now()); });
+    judgement_.close(simulator_.now());
     for (const auto& replica : replicas_) {
       replica->finish_measuring();
       replica->check_conservation();
@@ -296,10 +266,10 @@ class Cluster {
   std::vector<std::unique_ptr<Request>> requests_;
   SimulationOutcome outcome_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
   std::uint64_t samples_taken_ = 0;
-  std::size_t first_open_ = 0;  // no request before this one is unfinished
   bool warming_up_ = false;
   SimTime measure_begin_;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -66,6 +67,12 @@ std::string limit_of(const Configuration& c) {
   return "-";
 }
 
+/// "≥ 99.98 %", rounded down: a bound must not grow by being printed.
+std::string at_least(double share) {
+  constexpr double kHundredths = 1e4;
+  return fmt::format("≥ {:.2f} %", std::floor(share * kHundredths) / kHundredths * 100);
+}
+
 Table table_of(std::string title, std::vector<std::string> header) {
   Table t{std::move(title), std::move(header), {}, {}};
   t.align.assign(t.header.size(), Align::right);
@@ -102,7 +109,7 @@ Table fleets(const CapacityPlan& plan) {
     t.rows.push_back({machine(c), c.policy, f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas),
                       whole(f.gpus), bytes(f.dram_gb * 1e9), "-", dollars(f.cost.total()), dollars(f.usd_per_million),
                       fmt::format("{:.0f} %", f.headroom * 100),
-                      f.probe ? fmt::format("≥ {:.2f} %", f.probe->attainment.lower * 100) : "estimated"});
+                      f.probe ? at_least(f.probe->attainment.lower) : "estimated"});
   }
   return t;
 }

@@ -31,7 +31,7 @@ std::vector<Point> points_of(const HitRateView& view) {
     points.push_back({blocks, curve.hit_rate(blocks), std::nullopt, std::move(remark)});
   };
   for (std::uint64_t decade = 1; decade <= last; decade *= 10) {
-    for (const std::uint64_t digit : {1, 2, 5}) {
+    for (const std::uint64_t digit : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5}}) {
       if (digit * decade >= first && digit * decade < last) add(digit * decade, "");
     }
   }
