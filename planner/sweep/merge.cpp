@@ -20,8 +20,8 @@ void check_complete(const std::vector<std::string>& paths, const MergedSweep& me
   if (merged.points.size() == expected) return;
   std::size_t first = 0;
   while (first < merged.points.size() && merged.points[first].point == first) ++first;
-  refuse(fmt::format("{} of {} points are missing from {} journals, the first is point {} ({})",
-                     expected - merged.points.size(), expected, paths.size(), first,
+  refuse(fmt::format("{} of {} points are missing from {} journal{}, the first is point {} ({})",
+                     expected - merged.points.size(), expected, paths.size(), paths.size() == 1 ? "" : "s", first,
                      merged.plan.design.describe(first)));
 }
 

@@ -23,6 +23,7 @@ constexpr std::size_t kMostRows = 40;      // a table that is still read
 constexpr std::size_t kBestRows = 20;      // what is shown of a longer one
 constexpr std::size_t kMostColumns = 12;   // of a heat map: more do not fit a terminal
 constexpr std::size_t kMostHeatRows = 60;  // of a heat map
+constexpr std::size_t kWidestValue = 16;   // of a heat map, in columns
 constexpr std::size_t kMostReasons = 5;
 
 std::string last_step(const std::string& path) {
@@ -50,6 +51,13 @@ std::string printed(std::string_view metric, double value) {
   if (metric.ends_with("bytes") || metric.ends_with("bytes_peak")) return bytes(value);
   if (metric.starts_with("gpu.bound_by.") || metric == "slo.attainment") return percent(value);
   return figure(value);
+}
+
+/// Whether the table shows this figure anyway.
+bool has_column(std::string_view metric) {
+  constexpr std::array<std::string_view, 6> shown{kThroughput,          "latency_s.ttft.p50", "latency_s.ttft.p99",
+                                                  "latency_s.tpot.p50", "latency_s.tpot.p99", "slo.attainment"};
+  return std::find(shown.begin(), shown.end(), metric) != shown.end();
 }
 
 /// What most of the GPUs' time was bound by.
@@ -86,7 +94,7 @@ std::vector<std::string> table_row(const Sweep& sweep, const FigureTable& figure
   }
   cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
-  if (sweep.metric != kThroughput) cells.push_back(printed(sweep.metric, figures.at(row, sweep.metric)));
+  if (!has_column(sweep.metric)) cells.push_back(printed(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
@@ -97,7 +105,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const std::ve
   for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
     t.header.emplace_back(name);
   }
-  if (sweep.metric != kThroughput) t.header.push_back(sweep.metric);
+  if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
   std::vector<std::size_t> rows = order;
@@ -125,6 +133,9 @@ Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector
   if (axes[0].values.size() < 2 || axes[1].values.size() < 2) return t;
   const std::size_t across = axes[1].values.size() <= axes[0].values.size() ? 1 : 0, down = 1 - across;
   if (axes[across].values.size() > kMostColumns || axes[down].values.size() > kMostHeatRows) return t;
+  for (const std::string& value : axes[across].values) {
+    if (display_width(value) > kWidestValue) return t;
+  }
   const std::vector<std::string> names = labels(axes);
   t.title = fmt::format("{}: {} down, {} across", sweep.metric, names[down], names[across]);
   t.header = {""};
@@ -166,7 +177,7 @@ std::string design_line(const Sweep& sweep) {
   if (plan.design.kind() == DesignKind::grid) {
     std::vector<std::size_t> sizes;
     for (const Axis& axis : plan.design.axes()) sizes.push_back(axis.values.size());
-    line = fmt::format("grid of {} points", fmt::join(sizes, " x "));
+    line = fmt::format("grid of {} point{}", fmt::join(sizes, " x "), plan.design.size() == 1 ? "" : "s");
   } else {
     line = fmt::format("{} points {}", plan.design.size(),
                        plan.design.kind() == DesignKind::list ? "from a file" : "of a Latin hypercube");
