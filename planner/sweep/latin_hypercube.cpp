@@ -62,14 +62,15 @@ std::string in_stratum(const Scale& s, std::size_t k, std::size_t n, double u) {
   }
   const double width = (s.high - s.low) / strata;
   const double value = s.low + share * (s.high - s.low);
-  const double begin = s.low + static_cast<double>(k) * width, end = begin + width;
-  constexpr int most = 17;
+  const double begin = s.low + static_cast<double>(k) * width, end = s.low + static_cast<double>(k + 1) * width;
+  const double margin = width * 1e-3;  // a value on the border of two strata would be in both, or in neither
+  constexpr int most = 15;
   for (int digits = 3;; ++digits) {
     const double unit = std::pow(10.0, std::floor(std::log10(width)) - digits + 1);
     const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(unit) + 0.5)));
     const std::string text = fmt::format("{:.{}f}", std::round(value / unit) * unit, decimals);
     const double rounded = schema::to_double(schema::split_number(text)->number, {}).value_or(value);
-    if (rounded >= begin && rounded < end) return text + s.unit;
+    if (rounded > begin + margin && rounded < end - margin) return text + s.unit;
     if (digits == most) return fmt::format("{}{}", value, s.unit);
   }
 }

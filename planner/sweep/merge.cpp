@@ -30,7 +30,9 @@ void check_complete(const std::vector<std::string>& paths, const MergedSweep& me
 MergedSweep merge_journals(const std::vector<std::string>& paths) {
   std::optional<MergedSweep> merged;
   std::vector<std::string> owner;  // of each point: the journal it was in
-  for (const std::string& path : paths) {
+  for (auto named = paths.begin(); named != paths.end(); ++named) {
+    const std::string& path = *named;
+    if (std::find(paths.begin(), named, path) != named) refuse(path + " is named twice");
     std::optional<JournalContents> shard = read_journal(path);
     if (!shard) refuse(path + " is empty");
     if (!merged) {

@@ -166,7 +166,9 @@ TEST_F(SweepJournal, ShardsMergeInAnyOrderAndOnlyWhole) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal({a}), "--merge: 3 of 6 points are missing from 1 journal, the first is point 1 (a.b=2)");
-  EXPECT_EQ(refusal({a, b, a}), fmt::format("--merge: point 4 is in both {} and {}", a, a));
+  EXPECT_EQ(refusal({a, b, a}), fmt::format("--merge: {} is named twice", a));
+  const std::string copy = written({done(2)}, plan_of({1, 2}), "copy");
+  EXPECT_EQ(refusal({a, b, copy}), fmt::format("--merge: point 2 is in both {} and {}", a, copy));
   Plan other = plan_of({2, 2});
   other.seed = 5;
   const std::string c = written({}, other, "c");

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <mutex>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -10,13 +10,18 @@
 #include "planner/sweep/runner.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/sweep_figures.h"
+#include "tools/results/sweep_document.h"
 
 namespace kvsim::planner::sweep {
 namespace {
 
 const std::vector<std::string> kAxes{"decode.draft_length=10,20", "model=llama-3.1-8b,llama-3.1-70b",
                                      "decode.keep_ratio=0.25,0.5"};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class SweepRunner : public ::testing::Test {
  protected:
@@ -71,6 +76,33 @@ TEST_F(SweepRunner, RunsOnlyWhatLacks) {
   EXPECT_EQ(finished, 5);
   EXPECT_EQ(run(all).points, all);
   EXPECT_EQ(finished, 5);
+}
+
+TEST_F(SweepRunner, AJournalCutAtAnyByteOfItsLastTwoLinesGivesTheSameFiles) {
+  // Short lines, so that there are not too many bytes.
+  options_.encode = [](const scenario::Scenario&, const ExperimentResult& result) {
+    return fmt::format(R"({{"throughput":{{"output_tokens_per_s":{}}},"confidence":{{}}}})",
+                       results::output_tokens_per_s(result));
+  };
+  testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/points.jsonl";
+  auto journal = Journal::begin(path, plan_);
+  const std::vector<PointResult> all = run_sweep(file_, plan_, {}, journal.get(), options_).points;
+  journal->close();
+  journal.reset();
+  const std::string json = results::sweep_json({plan_, all}), csv = results::sweep_csv({plan_, all});
+  const std::string whole = text_of(path);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2);
+  for (std::size_t size = whole.rfind('\n', last - 1) + 1; size <= whole.size(); ++size) {
+    folder.write("points.jsonl", whole.substr(0, size));
+    const JournalContents contents = *read_journal(path);
+    const auto again = Journal::resume(path, contents.bytes);
+    const std::vector<PointResult> points = run_sweep(file_, plan_, contents.points, again.get(), options_).points;
+    again->close();
+    ASSERT_EQ(results::sweep_json({contents.plan, points}), json) << size;
+    ASSERT_EQ(results::sweep_csv({contents.plan, points}), csv) << size;
+    ASSERT_EQ(text_of(path), whole) << size;
+  }
 }
 
 TEST_F(SweepRunner, RunsThePointsOfItsShard) {
