@@ -40,7 +40,8 @@ MergedSweep merge_journals(const std::vector<std::string>& paths) {
       owner.resize(shard->plan.design.size());
     }
     const std::string other = difference(merged->plan, shard->plan, false);
-    if (!other.empty()) refuse(fmt::format("{} and {} are not of one sweep: {} differs", paths.front(), path, other));
+    if (!other.empty())
+      refuse(fmt::format("{} and {} are not of one sweep: they differ in {}", paths.front(), path, other));
     for (PointResult& result : shard->points) {
       std::string& there = owner[result.point];
       if (!there.empty()) refuse(fmt::format("point {} is in both {} and {}", result.point, there, path));

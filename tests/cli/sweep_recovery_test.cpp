@@ -41,7 +41,7 @@ TEST_F(SweepRecoveryTest, AnotherSweepIsNotResumed) {
   EXPECT_EQ(sweep({"--out", "o"}).err,
             "kvsim: o/points.jsonl exists: the folder holds a sweep already; --resume goes on with it, or name another "
             "folder\n");
-  const std::string other = "kvsim: o/points.jsonl is the journal of another sweep: ";
+  const std::string other = "kvsim: o/points.jsonl is the journal of another sweep: it differs in ";
   const auto resumed = [&](const Words& more) {
     Words words{"--out", "o", "--resume"};
     words.insert(words.end(), more.begin(), more.end());
@@ -49,11 +49,11 @@ TEST_F(SweepRecoveryTest, AnotherSweepIsNotResumed) {
     EXPECT_EQ(r.status, 2);
     return r.err;
   };
-  EXPECT_EQ(resumed({"--seed", "7"}), other + "the seed (1, now 7) differs\n");
-  EXPECT_EQ(resumed({"--replications", "2"}), other + "the replications (1, now 2) differs\n");
-  EXPECT_EQ(resumed({"--set", "cluster.gpu.memory_fraction=0.8"}), other + "the scenario differs\n");
-  EXPECT_EQ(resumed({"--vary", "decode.resident=0,1"}), other + "the axes differs\n");
-  EXPECT_EQ(resumed({"--shard", "1/2"}), other + "the shard (1/1, now 1/2) differs\n");
+  EXPECT_EQ(resumed({"--seed", "7"}), other + "the seed (1, now 7)\n");
+  EXPECT_EQ(resumed({"--replications", "2"}), other + "the replications (1, now 2)\n");
+  EXPECT_EQ(resumed({"--set", "cluster.gpu.memory_fraction=0.8"}), other + "the scenario\n");
+  EXPECT_EQ(resumed({"--vary", "decode.resident=0,1"}), other + "the axes\n");
+  EXPECT_EQ(resumed({"--shard", "1/2"}), other + "the shard (1/1, now 1/2)\n");
   EXPECT_EQ(read("o/points.jsonl"), journal);
 }
 

@@ -172,7 +172,8 @@ TEST_F(SweepJournal, ShardsMergeInAnyOrderAndOnlyWhole) {
   Plan other = plan_of({2, 2});
   other.seed = 5;
   const std::string c = written({}, other, "c");
-  EXPECT_EQ(refusal({a, c}), fmt::format("--merge: {} and {} are not of one sweep: the seed (1, now 5) differs", a, c));
+  EXPECT_EQ(refusal({a, c}),
+            fmt::format("--merge: {} and {} are not of one sweep: they differ in the seed (1, now 5)", a, c));
 }
 
 TEST(SweepShard, IsReadStrictly) {

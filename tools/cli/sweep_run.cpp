@@ -74,7 +74,8 @@ std::optional<sweep::JournalContents> earlier(const SweepOptions& options, const
   auto contents = sweep::read_journal(path);
   if (!contents) contents.emplace().plan = plan;  // it was cut off in its first line
   const std::string other = difference(contents->plan, plan);
-  if (!other.empty()) throw InputError(fmt::format("{} is the journal of another sweep: {} differs", path, other));
+  if (!other.empty())
+    throw InputError(fmt::format("{} is the journal of another sweep: it differs in {}", path, other));
   return contents;
 }
 
