@@ -55,7 +55,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_flag("--simulate", options->simulate,
                "Simulate the best plans and their neighbours, and say\nwhich one is best, with its interval");
-  declare_experiment_options(app, *options);
+  declare_simulation_options(app, *options);
   app.add_option("--out", options->out, "Folder for plan.json, plan.md")->type_name("DIR");
   app.add_flag("--json", options->json, "Print one JSON document");
   app.add_flag("--timing", options->timing, "Wall-clock figures in the JSON too, which then differs between runs");
