@@ -30,7 +30,10 @@ void refuse_foreign(const PlanOptions& options) {
   refuse("--draft-length", !options.draft_length.empty());
   refuse("--keep-ratio", !options.keep_ratio.empty());
   refuse("--without", !options.without.empty());
+  refuse("--simulate", options.simulate);
   refuse("--set", !options.set.empty());
+  refuse("--seed", options.seed.has_value());
+  refuse("--replications", options.replications.has_value());
   refuse("--timing", options.timing);
 }
 
