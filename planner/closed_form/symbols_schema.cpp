@@ -1,12 +1,11 @@
 // The file of `kvsim plan --symbols`, as a field table.
-#include <cmath>
+#include <algorithm>
 
 #include <fmt/format.h>
 
 #include "models/acceptance/acceptance_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
-#include "models/schema/object_schema_impl.h"
 #include "models/schema/yaml_reader.h"
 #include "planner/closed_form/symbols.h"
 
@@ -31,6 +30,12 @@ constexpr std::int64_t kMostDepth = 64;
 constexpr double kLargest = 1e18;  // bytes: sums of a few stay exact enough in doubles
 
 const char* const kByRatio = "agreement_by_keep_ratio";
+
+std::vector<KeepRatioPoint> ascending(std::vector<KeepRatioPoint> points) {
+  std::sort(points.begin(), points.end(),
+            [](const KeepRatioPoint& a, const KeepRatioPoint& b) { return a.keep_ratio < b.keep_ratio; });
+  return points;
+}
 
 ObjectSchema<Symbols> symbols_schema() {
   ObjectSchema<Symbols> s("symbols", "One replica and its requests.");
@@ -80,7 +85,6 @@ ObjectSchema<Drafter> drafter_schema() {
 }
 
 ObjectSchema<SymbolsProblem> problem_schema() {
-  std::vector<schema::Choice<TransferModel>> models;
   ObjectSchema<KeepRatioPoint> point("point", "Agreement at one keep ratio.");
   point.required("keep_ratio", &KeepRatioPoint::keep_ratio, number().above(0).at_most(1), "c");
   point.required("agreement", &KeepRatioPoint::value, number().above(0).at_most(1), "per-token agreement a(c)");
@@ -99,7 +103,7 @@ ObjectSchema<SymbolsProblem> problem_schema() {
          "keep ratios c to search", {1, 100000});
   s.object("acceptance", &SymbolsProblem::acceptance, models::acceptance_schema(), Presence::required,
            "how many drafted tokens a verification accepts; `agreement` may be a map from keep ratio to agreement");
-  s.list(kByRatio, &SymbolsProblem::agreement, point, Presence::optional, "agreement by keep ratio, ascending");
+  s.list(kByRatio, &SymbolsProblem::agreement, point, Presence::optional, "agreement by keep ratio");
   s.optional("reload", &SymbolsProblem::reload,
              choice<ReloadContent>({{"missing", ReloadContent::missing, "what was dropped: (1 - c) KV"},
                                     {"whole", ReloadContent::whole, "all of KV, as for quantised KV"}}),
@@ -110,17 +114,18 @@ ObjectSchema<SymbolsProblem> problem_schema() {
       report.fail("acceptance.model",
                   "raw symbols have no compressor: expected constant with an agreement, or another model");
     }
-    for (std::size_t i = 1; i < p.agreement.size(); ++i) {
-      if (p.agreement[i].keep_ratio <= p.agreement[i - 1].keep_ratio) {
-        report.fail(kByRatio, "keep ratios must ascend");
+    if (p.agreement.empty()) return;
+    const std::vector<KeepRatioPoint> given = ascending(p.agreement);
+    for (std::size_t i = 1; i < given.size(); ++i) {
+      if (given[i].keep_ratio == given[i - 1].keep_ratio) {
+        report.fail(kByRatio, fmt::format("keep ratio {:g} is there twice", given[i].keep_ratio));
       }
     }
-    if (p.agreement.empty()) return;
     for (const double c : p.keep_ratios) {
-      if (c < p.agreement.front().keep_ratio || c > p.agreement.back().keep_ratio) {
+      if (c < given.front().keep_ratio || c > given.back().keep_ratio) {
         report.fail("keep_ratio", fmt::format("acceptance.agreement says nothing of keep ratio {:g}: it goes from {:g} "
                                               "to {:g}",
-                                              c, p.agreement.front().keep_ratio, p.agreement.back().keep_ratio));
+                                              c, given.front().keep_ratio, given.back().keep_ratio));
       }
     }
   });
@@ -149,7 +154,9 @@ void unfold_agreement(ConfigNode& document) {
 SymbolsProblem parse(ConfigNode document) {
   unfold_agreement(document);
   static const ObjectSchema<SymbolsProblem> schema = problem_schema();
-  return schema.parse(document);
+  SymbolsProblem problem = schema.parse(document);
+  problem.agreement = ascending(problem.agreement);
+  return problem;
 }
 
 }  // namespace

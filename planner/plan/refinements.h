@@ -8,7 +8,8 @@
 namespace kvsim::planner {
 
 struct Refinements {
-  bool reservations = true;  ///< KV in whole blocks, room for drafts, one reload that always fits
+  bool reservations = true;  ///< KV in whole blocks, with room for drafts
+  bool iterations = true;    ///< reloads are whole and take whole iterations, and the largest one always fits
   bool compute = true;       ///< arithmetic at its peak may bind, as verification does at a large B
   bool kernels = true;       ///< the profile's kernel times, launches and all-reduces in place of both
   bool lengths = true;       ///< the distribution of context lengths in place of one length
@@ -22,15 +23,16 @@ struct RefinementName {
 };
 
 /// In the order in which they are added to the closed form.
-inline constexpr std::array<RefinementName, 5> kRefinements{{
-    {&Refinements::reservations, "reservations", "KV in whole blocks, room for drafts, one reload always fits"},
+inline constexpr std::array<RefinementName, 6> kRefinements{{
+    {&Refinements::reservations, "reservations", "KV in whole blocks, with room for drafts"},
+    {&Refinements::iterations, "iterations", "reloads are whole and take whole iterations, as ADMIT places them"},
     {&Refinements::compute, "compute", "arithmetic at its peak may bind"},
     {&Refinements::kernels, "kernels", "kernel times of the profile, launches and all-reduces included"},
     {&Refinements::lengths, "lengths", "the distribution of context lengths"},
     {&Refinements::outputs, "outputs", "outputs end and requests are replaced: first loads, prefill, last rounds"},
 }};
 
-inline constexpr Refinements kNoRefinements{false, false, false, false, false};
+inline constexpr Refinements kNoRefinements{false, false, false, false, false, false};
 
 inline const RefinementName* find_refinement(std::string_view name) {
   for (const RefinementName& entry : kRefinements) {

@@ -105,6 +105,10 @@ void ScenarioCosts::set_memory(Cycle& cycle, const serving::KvGeometry& g) const
   const double swelling =
       positive_difference(g.full_reservation(context), g.compressed_reservation(prompt_, generated_, 0));
   cycle.average_bytes = cycle.compressed_bytes + swelling / static_cast<double>(cycle.x + 1);
+}
+
+void ScenarioCosts::set_iterations(Cycle& cycle, const serving::KvGeometry& g) const {
+  if (!refinements_.iterations) return;
   cycle.whole_iterations = true;
   if (refinements_.lengths && cycle.x > 0) {
     const std::int64_t most = most_requests(cycle);
@@ -196,6 +200,7 @@ std::vector<Cycle> ScenarioCosts::drafting(double c, std::int64_t least, std::in
     cycle.reload_s = static_cast<double>(g.reload_transfer(prompt_, generated_)) /
                      (gpus_ * config_.cluster.host_link.read_bytes_per_s.value);
     set_memory(cycle, g);
+    set_iterations(cycle, g);
     set_gpu_time(cycle, g, true);
     if (refinements_.outputs) add_turnover(cycle, g, true);
     cycles.push_back(std::move(cycle));

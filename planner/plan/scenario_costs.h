@@ -52,6 +52,7 @@ class ScenarioCosts {
   [[nodiscard]] double seconds(const models::StepWork& work) const;
   [[nodiscard]] Requests requests(bool compressed, std::int64_t x) const;
   void set_memory(Cycle& cycle, const serving::KvGeometry& geometry) const;
+  void set_iterations(Cycle& cycle, const serving::KvGeometry& geometry) const;
   void set_gpu_time(Cycle& cycle, const serving::KvGeometry& geometry, bool compressed) const;
   void add_turnover(Cycle& cycle, const serving::KvGeometry& geometry, bool compressed) const;
   [[nodiscard]] std::int64_t most_requests(const Cycle& cycle) const;

@@ -6,6 +6,7 @@
 #define KVSIM_COMMANDS(X) \
   X(run)                  \
   X(compare)              \
+  X(plan)                 \
   X(check)                \
   X(list)                 \
   X(show)                 \

@@ -1,0 +1,59 @@
+// kvsim plan: the best draft length, keep ratio and batch, by the closed forms.
+#include "models/schema/error.h"
+#include "planner/closed_form/transfer_model.h"
+#include "planner/plan/refinements.h"
+#include "tools/cli/command.h"
+#include "tools/cli/plan/modes.h"
+
+namespace kvsim::cli {
+namespace {
+
+template <class Registry>
+std::vector<std::string> names_of(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const auto& entry : registry) names.emplace_back(entry.name);
+  return names;
+}
+
+void plan(Console& console, const PlanOptions& options) {
+  const int given = (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1);
+  if (given != 1) {
+    throw schema::InputError("plan: expected one of SCENARIO and --symbols FILE (kvsim plan --help)");
+  }
+  if (!options.scenario.empty()) return plan_scenario(console, options);
+  plan_symbols(console, options);
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->type_name("FILE");
+  app.add_option("--symbols", options->symbols, "Plan from raw symbols instead: M, KV, HBM, BW_hbm, BW_link")
+      ->type_name("FILE");
+  app.add_option("--model", options->model, "How reloads use link and HBM: published, conserving or\nrings (default)")
+      ->check(CLI::IsMember(names_of(planner::kTransferModels)))
+      ->type_name("NAME");
+  app.add_option("--draft-length", options->draft_length, "Draft lengths to search, by default 1:60")
+      ->type_name("FROM:TO");
+  app.add_option("--keep-ratio", options->keep_ratio,
+                 "Keep ratios to search, by default 0.05:0.95:0.05; a\nquantiser has its own")
+      ->type_name("C,C,...|FROM:TO:STEP");
+  app.add_option("--without", options->without,
+                 "Leave out a refinement of the closed form; repeatable:\n"
+                 "reservations, iterations, compute, kernels, lengths,\noutputs")
+      ->check(CLI::IsMember(names_of(planner::kRefinements)))
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  declare_set(app, options->set);
+  app.add_option("--out", options->out, "Folder for plan.json, plan.md")->type_name("DIR");
+  app.add_flag("--json", options->json, "Print one JSON document");
+  app.add_flag("--timing", options->timing, "Wall-clock figures in the JSON too, which then differs between runs");
+  return [options](Console& console) { plan(console, *options); };
+}
+
+}  // namespace
+
+extern const Command plan_command;
+const Command plan_command{"plan", "Find the best draft length, keep ratio and batch",
+                           "kvsim plan scenarios/long_context/headline.yaml --keep-ratio 0.1,0.2,0.4", declare};
+
+}  // namespace kvsim::cli

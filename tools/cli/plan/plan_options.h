@@ -1,0 +1,21 @@
+// The options of `kvsim plan`, all of its modes together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/cli/run_options.h"
+
+namespace kvsim::cli {
+
+struct PlanOptions : RunOptions {
+  std::string scenario;
+  std::string symbols;
+  std::string model;
+  std::string draft_length;
+  std::string keep_ratio;
+  std::vector<std::string> without;  ///< refinements
+};
+
+}  // namespace kvsim::cli

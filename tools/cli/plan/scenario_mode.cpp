@@ -1,0 +1,102 @@
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/units.h"
+#include "tools/cli/plan/modes.h"
+#include "tools/results/plan_page.h"
+
+namespace kvsim::cli {
+namespace {
+
+using schema::InputError;
+
+constexpr std::int64_t kMostDraftLength = 4096;
+constexpr std::size_t kMostRatios = 10000;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// "5:60"
+void set_draft_lengths(const std::string& text, planner::PlanRequest& request) {
+  const std::vector<std::string> ends = split(text, ':');
+  try {
+    if (ends.size() == 2) {
+      request.least_draft_length = schema::parse_integer(ends[0]);
+      request.most_draft_length = schema::parse_integer(ends[1]);
+      if (request.least_draft_length >= 1 && request.least_draft_length <= request.most_draft_length &&
+          request.most_draft_length <= kMostDraftLength) {
+        return;
+      }
+    }
+  } catch (const schema::UnitError&) {  // said below
+  }
+  throw InputError(
+      fmt::format("--draft-length {}: expected two whole numbers such as 1:60, from 1 to {}", text, kMostDraftLength));
+}
+
+/// "0.1,0.2,0.4" or "0.05:0.95:0.05"
+std::vector<double> keep_ratios(const std::string& text) {
+  std::vector<double> ratios;
+  try {
+    const std::vector<std::string> range = split(text, ':');
+    if (range.size() == 3) {
+      const double from = schema::parse_number(range[0]), to = schema::parse_number(range[1]),
+                   step = schema::parse_number(range[2]);
+      const double count = step > 0 ? std::floor((to - from) / step + 1e-9) : -1;
+      if (count >= 0 && count < static_cast<double>(kMostRatios)) {
+        for (double i = 0; i <= count; ++i) ratios.push_back(std::round((from + i * step) * 1e12) / 1e12);
+      }
+    } else if (range.size() == 1) {
+      for (const std::string& item : split(text, ',')) ratios.push_back(schema::parse_number(item));
+    }
+  } catch (const schema::UnitError&) {
+    ratios.clear();
+  }
+  for (const double c : ratios) {
+    if (!(c > 0 && c < 1)) ratios.clear();
+    if (ratios.empty()) break;
+  }
+  if (ratios.empty()) {
+    throw InputError(fmt::format(
+        "--keep-ratio {}: expected ratios between 0 and 1, a list such as 0.1,0.2,0.4 or from:to:step such as "
+        "0.05:0.95:0.05",
+        text));
+  }
+  return ratios;
+}
+
+planner::PlanRequest request_of(const PlanOptions& options) {
+  planner::PlanRequest request;
+  if (!options.model.empty()) request.model = *planner::find_transfer_model(options.model);
+  if (!options.draft_length.empty()) set_draft_lengths(options.draft_length, request);
+  if (!options.keep_ratio.empty()) request.keep_ratios = keep_ratios(options.keep_ratio);
+  for (const std::string& name : options.without) {
+    request.refinements.*planner::find_refinement(name)->member = false;
+  }
+  return request;
+}
+
+}  // namespace
+
+void plan_scenario(Console& console, const PlanOptions& options) {
+  results::PlanOutcome outcome;
+  outcome.scenario = load(options.scenario, options);
+  const planner::PlanRequest request = request_of(options);
+  const auto begin = std::chrono::steady_clock::now();
+  outcome.plan = planner::plan(outcome.scenario, request);
+  outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
+}
+
+}  // namespace kvsim::cli

@@ -1,0 +1,26 @@
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "tools/cli/plan/modes.h"
+#include "tools/results/plan_page.h"
+
+namespace kvsim::cli {
+
+void plan_symbols(Console& console, const PlanOptions& options) {
+  results::SymbolsOutcome outcome;
+  outcome.problem = planner::read_symbols_problem(options.symbols);
+  if (!options.model.empty()) outcome.problem.model = *planner::find_transfer_model(options.model);
+  const auto begin = std::chrono::steady_clock::now();
+  outcome.plan = planner::plan(outcome.problem);
+  outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (const planner::TransferModelName& entry : planner::kTransferModels) {
+    planner::SymbolsProblem other = outcome.problem;
+    other.model = entry.model;
+    outcome.by_model.emplace_back(entry.model, planner::plan(other).optimum);
+  }
+  deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
+}
+
+}  // namespace kvsim::cli
