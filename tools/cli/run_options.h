@@ -31,6 +31,9 @@ struct RunOptions {
 /// Declares `--set`, alone: every command that reads a scenario has it.
 void declare_set(CLI::App& app, std::vector<std::string>& set);
 
+/// Declares `--replications` and `--jobs`, with its default. `options` must outlive the parsing.
+void declare_replications(CLI::App& app, RunOptions& options);
+
 /// Declares all of them. `options` must outlive the parsing.
 void declare_run_options(CLI::App& app, RunOptions& options);
 

@@ -1,7 +1,5 @@
-#include <fmt/format.h>
-
 #include "tools/results/explain_page.h"
-#include "tools/results/result_document.h"
+#include "tools/results/plan_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -10,11 +8,6 @@ using planner::Explanation;
 
 constexpr std::string_view kOneObservation = "an interval needs two observations";
 constexpr std::string_view kNoPlan = "nothing fits";
-
-Json point(const planner::OperatingPoint& p) {
-  return {{"x", p.x},           {"c", p.c},       {"B_c", p.batch.B_c},
-          {"B_g", p.batch.B_g}, {"l", p.batch.l}, {"throughput_tokens_per_s", p.throughput_tokens_per_s}};
-}
 
 Section binding(Section s, const Explanation& e) {
   s.set("sentence", explain_sentence(e));
@@ -66,7 +59,7 @@ Section elasticities(Section s, const Explanation& e) {
     item.number("elasticity", one.value(), kOneObservation);
     item.set("kept", change(item.child("kept"), one.kept));
     item.set("replanned", change(item.child("replanned"), one.replanned));
-    item.set("same_plan", one.same_plan).set("plan", point(one.plan));
+    item.set("same_plan", one.same_plan).set("plan", operating_point(one.plan));
     s.set(key, item);
   }
   return s;
@@ -77,7 +70,7 @@ Section margin_side(Section s, const planner::MarginSide& side) {
     return s.missing("factor", "the plan stays the best").missing("plan", "the plan stays the best").set("change", "");
   }
   s.number("factor", *side.factor, "").set("change", side.change);
-  return side.plan ? s.set("plan", point(*side.plan)) : s.missing("plan", kNoPlan);
+  return side.plan ? s.set("plan", operating_point(*side.plan)) : s.missing("plan", kNoPlan);
 }
 
 Section margins(Section s, const Explanation& e) {
@@ -98,7 +91,7 @@ Json runner_up(const Explanation& e) {
     Json item = {{"what", a.what}, {"fits", a.plan.has_value()}};
     if (a.plan) {
       item["loss"] = a.loss;
-      item["plan"] = point(*a.plan);
+      item["plan"] = operating_point(*a.plan);
     }
     list.push_back(std::move(item));
   }
@@ -107,8 +100,10 @@ Json runner_up(const Explanation& e) {
 
 }  // namespace
 
-Section explain_section(Section s, const Explanation& e) {
-  s.set("plan", point(e.plan));
+void add_explanation(Json& plan_document, const Explanation& e) {
+  Json& reasons = plan_document["details"]["reasons"];
+  Section s("explanation", reasons);
+  s.set("plan", operating_point(e.plan));
   s.set("binding", binding(s.child("binding"), e));
   s.set("utilisation", utilisation(s.child("utilisation"), e));
   s.set("stalls", stalls(s.child("stalls"), e));
@@ -116,16 +111,7 @@ Section explain_section(Section s, const Explanation& e) {
   s.set("margins", margins(s.child("margins"), e));
   s.set("runner_up", runner_up(e));
   s.set("remarks", e.remarks);
-  return s;
-}
-
-Json explain_document(const Explanation& e) {
-  Json reasons = Json::object();
-  Section document("", reasons);
-  document.count("schema_version", kSchemaVersion).set("kvsim_version", std::string(kvsim_version()));
-  document.set("explanation", explain_section(document.child("explanation"), e));
-  document.set("reasons", reasons);
-  return document.take();
+  plan_document["explanation"] = s.take();
 }
 
 }  // namespace kvsim::results

@@ -14,11 +14,8 @@ std::string explain_sentence(const planner::Explanation& explanation);
 
 Page explain_page(const planner::Explanation& explanation);
 
-/// "binding", "utilisation", "stalls", "elasticities", "margins", "runner_up": what a plan's document has under
-/// "explanation". `section` is empty and placed there.
-Section explain_section(Section section, const planner::Explanation& explanation);
-
-/// {"schema_version", "kvsim_version", "explanation", "reasons"}: the explanation on its own.
-Json explain_document(const planner::Explanation& explanation);
+/// Adds "explanation" to a plan's document: "binding", "utilisation", "stalls", "elasticities", "margins", "runner_up".
+/// Reasons for what is null go to the document's "details"."reasons".
+void add_explanation(Json& plan_document, const planner::Explanation& explanation);
 
 }  // namespace kvsim::results

@@ -16,6 +16,8 @@ struct PlanOptions : RunOptions {
   std::string draft_length;
   std::string keep_ratio;
   std::vector<std::string> without;  ///< refinements
+  bool explain = false;
+  std::vector<std::string> engines;  ///< --export
 };
 
 }  // namespace kvsim::cli

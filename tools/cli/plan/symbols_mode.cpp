@@ -9,6 +9,9 @@
 namespace kvsim::cli {
 
 void plan_symbols(Console& console, const PlanOptions& options) {
+  if (options.explain || !options.engines.empty()) {
+    throw schema::InputError("plan: --explain and --export need a SCENARIO: raw symbols are no machine to simulate");
+  }
   results::SymbolsOutcome outcome;
   outcome.problem = planner::read_symbols_problem(options.symbols);
   if (!options.model.empty()) outcome.problem.model = *planner::find_transfer_model(options.model);
@@ -20,7 +23,7 @@ void plan_symbols(Console& console, const PlanOptions& options) {
     other.model = entry.model;
     outcome.by_model.emplace_back(entry.model, planner::plan(other).optimum);
   }
-  deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
+  deliver_plan(console, options, results::plan_document(outcome, options.timing), {results::plan_page(outcome)});
 }
 
 }  // namespace kvsim::cli
