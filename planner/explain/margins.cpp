@@ -1,5 +1,6 @@
 #include "planner/explain/margins.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -13,7 +14,9 @@ namespace kvsim::planner {
 namespace {
 
 constexpr std::array kSteps{1.005, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, kFarthest};
-constexpr double kPrecision = 0.001;  // of the factor
+constexpr double kPrecision = 0.001;      // of the factor
+constexpr double kShareOfMargin = 0.05;   // where that is finer
+constexpr double kLeastPrecision = 1e-6;  // of the factor: nearer changes count as here and now
 
 class Side {
  public:
@@ -44,7 +47,8 @@ class Side {
   }
 
   [[nodiscard]] MarginSide bisect(double unchanged, double beyond, std::optional<OperatingPoint> there) const {
-    while (beyond / unchanged > 1 + kPrecision) {
+    while (std::log(beyond / unchanged) >
+           std::max(std::min(kPrecision, kShareOfMargin * std::log(beyond)), kLeastPrecision)) {
       const double middle = std::sqrt(unchanged * beyond);
       std::optional<OperatingPoint> at_middle = optimum_at(middle);
       if (changed(at_middle)) {
@@ -82,7 +86,8 @@ std::vector<Margin> margins(const scenario::Scenario& scenario, const ScenarioPl
 std::string margins_searched(const ScenarioPlan& plan) {
   return fmt::format(
       "by the closed forms ({}): the whole search of the plan, x from {} to {}, {} keep ratios, every batch, repeated "
-      "with each factor in turn at steps of {} and their inverses, and bisected to {:g} % at the first change of x, c, "
+      "with each factor in turn at steps of {} and their inverses, and bisected to {:g} % (or a twentieth of the "
+      "margin) at the first change of x, c, "
       "B_c, B_g or l",
       name_of(plan.request.model), plan.request.least_draft_length, plan.request.most_draft_length,
       plan.request.keep_ratios.size(), fmt::join(kSteps, ", "), kPrecision * 100);

@@ -17,8 +17,17 @@ std::optional<OperatingPoint> optimum_of(const scenario::Scenario& scenario, con
   return search(request.model, cycles, costs.limits()).optimum;
 }
 
+namespace {
+
+/// Without reloads there is nothing to spread.
+bool spans_differ(const OperatingPoint& a, const OperatingPoint& b) {
+  return a.batch.l != b.batch.l && (a.batch.B_c > 0 || b.batch.B_c > 0);
+}
+
+}  // namespace
+
 bool same_plan(const OperatingPoint& a, const OperatingPoint& b) {
-  return a.x == b.x && a.c == b.c && a.batch.B_c == b.batch.B_c && a.batch.B_g == b.batch.B_g && a.batch.l == b.batch.l;
+  return a.x == b.x && a.c == b.c && a.batch.B_c == b.batch.B_c && a.batch.B_g == b.batch.B_g && !spans_differ(a, b);
 }
 
 std::string difference(const OperatingPoint& from, const OperatingPoint& to) {
@@ -31,7 +40,7 @@ std::string difference(const OperatingPoint& from, const OperatingPoint& to) {
   add("c", from.c, to.c);
   add("B_c", real(from.batch.B_c), real(to.batch.B_c));
   add("B_g", real(from.batch.B_g), real(to.batch.B_g));
-  add("l", real(from.batch.l), real(to.batch.l));
+  if (spans_differ(from, to)) add("l", real(from.batch.l), real(to.batch.l));
   return text;
 }
 

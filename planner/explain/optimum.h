@@ -12,7 +12,7 @@ namespace kvsim::planner {
 /// given (a plan's own request has them). None: nothing fits.
 [[nodiscard]] std::optional<OperatingPoint> optimum_of(const scenario::Scenario& scenario, const PlanRequest& request);
 
-/// Whether two points are the same plan: x, c, B_c, B_g and l.
+/// Whether two points are the same plan: x, c, B_c, B_g and, where there are reloads, l.
 [[nodiscard]] bool same_plan(const OperatingPoint& a, const OperatingPoint& b);
 
 /// What is different: "x 25 -> 24, B_c 11 -> 12".

@@ -78,8 +78,9 @@ std::string left_out(const scenario::Scenario& s, const ScenarioPlan& plan) {
         fmt::format("B_c = {} offloaded beside B_g = {} resident requests: needs a scheduler that pins the full KV of "
                     "some requests and streams that of the others",
                     p.batch.B_c, p.batch.B_g));
-    missing.push_back(
-        fmt::format("reloads spread over l = {} iterations: needs transfers that the scheduler paces", p.batch.l));
+    if (p.batch.B_c > 0)
+      missing.push_back(
+          fmt::format("reloads spread over l = {} iterations: needs transfers that the scheduler paces", p.batch.l));
     const bool verifies = serving::find_decode_policy(c.decode.policy)->verifies;
     missing.push_back(fmt::format("the {} schedule of verifications: needs a scheduler that looks {} iterations ahead",
                                   verifies ? c.schedule.policy : "staggered", c.schedule.window));

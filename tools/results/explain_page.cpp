@@ -1,6 +1,7 @@
 #include "tools/results/explain_page.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ std::string gain(const Change& change) {
 
 std::string plan_text(const planner::OperatingPoint& p) {
   if (p.x == 0) return fmt::format("full KV, B_g {}", p.batch.B_g);
-  return fmt::format("x {}, c {:g}, B_c {}, B_g {}, l {}", p.x, p.c, p.batch.B_c, p.batch.B_g, p.batch.l);
+  const std::string span = p.batch.B_c > 0 ? fmt::format(", l {}", p.batch.l) : std::string();
+  return fmt::format("x {}, c {:g}, B_c {}, B_g {}{}", p.x, p.c, p.batch.B_c, p.batch.B_g, span);
 }
 
 std::vector<Elasticity> by_size(const Explanation& e) {
@@ -92,7 +94,7 @@ Table elasticities(const Explanation& e) {
 }
 
 std::string side(const planner::MarginSide& side) {
-  return side.factor ? fmt::format("x {:.3f}", *side.factor) : "-";
+  return side.factor ? fmt::format("{:+.2f} %", (*side.factor - 1) * kPercent) : "-";
 }
 
 Table margins(const Explanation& e) {
@@ -140,6 +142,7 @@ std::string explain_sentence(const Explanation& e) {
     sentence += fmt::format("; {:+g} % of each gives", Elasticity::kStep * kPercent);
     return fmt::format("{} {}.", sentence, fmt::join(others, ", "));
   }
+  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
   return fmt::format("{}; {}.", sentence, fmt::join(others, ", "));
 }
 

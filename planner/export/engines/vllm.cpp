@@ -16,7 +16,7 @@ constexpr std::string_view kChecked =
     "Option names checked in vLLM's engine arguments (vllm/engine/arg_utils.py, and vllm/config/cache.py at commit "
     "002f10e0cfa1 of vllm-project/vllm).";
 constexpr std::array<std::int64_t, 2> kBlockSizes{16, 32};  // that every CUDA attention backend of vLLM takes
-constexpr double kUtilisationSteps = 1000;                      // three decimals
+constexpr double kUtilisationSteps = 1000;                  // three decimals
 
 /// "org/name" of the repository that the catalogue read the architecture from; empty where its source names none.
 std::string repository(const models::LlmSpec& model) {
