@@ -118,6 +118,7 @@ void merge(Measurements& a, const Measurements& b) {
   append(a.round_gap_s, b.round_gap_s);
   append(a.e2e_s, b.e2e_s);
   a.within_slo += b.within_slo;
+  a.verdicts.insert(a.verdicts.end(), b.verdicts.begin(), b.verdicts.end());
   a.rounds += b.rounds;
   a.drafted_tokens += b.drafted_tokens;
   a.accepted_tokens += b.accepted_tokens;

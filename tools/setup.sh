@@ -6,7 +6,7 @@ unset CDPATH
 cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(g++ cmake ninja-build libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libeigen3-dev
-  libboost-dev libboost-iostreams-dev)
+  libboost-dev libboost-iostreams-dev coinor-libclp-dev)
 test_packages=(libgtest-dev librapidcheck-dev libbenchmark-dev)
 ci_packages=(clang-14 libclang-rt-14-dev clang-format-14)
 

@@ -20,7 +20,6 @@ struct GpuSpec {
   Sourced<double> multiprocessors;     ///< streaming multiprocessors (SMs); 0: not given
   Sourced<std::int64_t> l2_bytes;      ///< L2 cache; 0: not given
   std::string architecture;            ///< for example hopper; kernels carry over best within one
-  Sourced<double> price_per_hour;      ///< USD per GPU-hour; 0: not given
   std::string host_link;               ///< default link to host memory, a name in the link catalogue
   std::string peer_link;               ///< default link between GPUs of one replica, a name in the link catalogue
   std::string profile;                 ///< default kernel profile, a name in the profile catalogue

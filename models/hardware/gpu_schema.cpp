@@ -19,8 +19,6 @@ schema::ObjectSchema<GpuSpec> make_schema() {
   s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
   s.optional("architecture", &GpuSpec::architecture, text(),
              "for example hopper; a profile measured on another one is marked as carried over");
-  s.optional("price_per_hour", &GpuSpec::price_per_hour, price().non_negative(),
-             "rent of one GPU; 0: not given, reports leave its cost out");
   s.required("host_link", &GpuSpec::host_link, text().non_empty(), "link to host memory, a name in the link catalogue");
   s.required("peer_link", &GpuSpec::peer_link, text().non_empty(),
              "link between the GPUs of a replica, a name in the link catalogue");

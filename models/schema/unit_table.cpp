@@ -67,17 +67,20 @@ constexpr std::array rate_units{per("/s", 1),
                                 per_spaced("requests/h", 3600)};
 
 constexpr std::array price_units{decimal("USD/h", 0)};
+constexpr std::array storage_price_units{decimal("USD/GB-month", 0)};
 
 // In the order of enum Dimension.
-constexpr std::array<DimensionInfo, 9> dimensions{{{"a number", "0.2", false, {}},
-                                                   {"a whole number", "25", true, {}},
-                                                   {"a size in bytes", "80 GiB", true, byte_units},
-                                                   {"a bandwidth", "64 GB/s", false, bandwidth_units},
-                                                   {"a time", "25 ms", false, time_units},
-                                                   {"a number of tokens", "32k tokens", true, token_units},
-                                                   {"a compute rate", "312 TFLOP/s", false, compute_units},
-                                                   {"a rate", "0.5/s", false, rate_units},
-                                                   {"a price", "2.5 USD/h", false, price_units}}};
+constexpr std::array<DimensionInfo, 10> dimensions{
+    {{"a number", "0.2", false, {}},
+     {"a whole number", "25", true, {}},
+     {"a size in bytes", "80 GiB", true, byte_units},
+     {"a bandwidth", "64 GB/s", false, bandwidth_units},
+     {"a time", "25 ms", false, time_units},
+     {"a number of tokens", "32k tokens", true, token_units},
+     {"a compute rate", "312 TFLOP/s", false, compute_units},
+     {"a rate", "0.5/s", false, rate_units},
+     {"a price", "2.5 USD/h", false, price_units},
+     {"a price of memory", "3 USD/GB-month", false, storage_price_units}}};
 
 }  // namespace
 

@@ -16,29 +16,6 @@ namespace {
 
 using models::CompressionKind;
 
-std::vector<double> ratios_of(const scenario::Scenario& s, const PlanRequest& request) {
-  const models::CompressorSpec& compressor = s.serving.decode.compressor;
-  if (compressor.kind == CompressionKind::quantisation) return {compressor.quantised_ratio()};
-  return request.keep_ratios.empty() ? default_keep_ratios() : request.keep_ratios;
-}
-
-/// All cycles that `request` asks for, by keep ratio, then draft length.
-std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& costs, const PlanRequest& request) {
-  std::vector<Cycle> cycles;
-  for (const double c : request.keep_ratios) {
-    try {
-      std::vector<Cycle> some = costs.drafting(c, request.least_draft_length, request.most_draft_length);
-      std::move(some.begin(), some.end(), std::back_inserter(cycles));
-    } catch (const std::invalid_argument&) {
-      throw schema::InputError(fmt::format(
-          "{}: compressor {} says nothing of the agreement of its drafts at keep ratio {:g}: give decode.acceptance "
-          "(for example {{model: constant, agreement: 0.98}}), or other keep ratios",
-          s.file, s.serving.decode.compressor.name, c));
-    }
-  }
-  return cycles;
-}
-
 struct Found {
   std::optional<OperatingPoint> optimum, full_kv;
   std::uint64_t evaluated = 0;
@@ -81,11 +58,12 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
     }
   }
   const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
+  const std::string miss = c < 1 ? fmt::format("at keep ratio {:g}", c) : "with its full KV";
   throw Infeasible(
       fmt::format("{}: no plan: not even one request of {} tokens fits. {} is left for KV beside the weights; the "
-                  "nearest miss, keep "
-                  "ratio {:g}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
-                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), c,
+                  "nearest miss, one "
+                  "request {}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
+                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), miss,
                   quantity(least), quantity(least - costs.room_bytes())));
 }
 
@@ -103,7 +81,23 @@ std::vector<double> default_keep_ratios() {
   return ratios;
 }
 
-ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
+std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& costs, const PlanRequest& request) {
+  std::vector<Cycle> cycles;
+  for (const double c : request.keep_ratios) {
+    try {
+      std::vector<Cycle> some = costs.drafting(c, request.least_draft_length, request.most_draft_length);
+      std::move(some.begin(), some.end(), std::back_inserter(cycles));
+    } catch (const std::invalid_argument&) {
+      throw schema::InputError(fmt::format(
+          "{}: compressor {} says nothing of the agreement of its drafts at keep ratio {:g}: give decode.acceptance "
+          "(for example {{model: constant, agreement: 0.98}}), or other keep ratios",
+          s.file, s.serving.decode.compressor.name, c));
+    }
+  }
+  return cycles;
+}
+
+PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
   if (!s.compressor) {
     throw schema::InputError(
         fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "
@@ -111,9 +105,18 @@ ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
                     "--set decode.compressor=kvzip --set decode.keep_ratio=0.2",
                     s.file));
   }
+  const models::CompressorSpec& compressor = s.serving.decode.compressor;
+  if (compressor.kind == CompressionKind::quantisation) {
+    request.keep_ratios = {compressor.quantised_ratio()};
+  } else if (request.keep_ratios.empty()) {
+    request.keep_ratios = default_keep_ratios();
+  }
+  return request;
+}
+
+ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
   ScenarioPlan result;
-  result.request = asked;
-  result.request.keep_ratios = ratios_of(s, asked);
+  result.request = completed(s, asked);
   const PlanRequest& request = result.request;
 
   const ScenarioCosts costs(s, request.refinements);

@@ -59,6 +59,15 @@ struct ScenarioPlan {
   std::vector<std::string> fallbacks;
 };
 
+/// The request with the keep ratios that it stands for: the compressor's own or the default ones where it has none.
+/// Throws schema::InputError where the scenario has no compressor.
+PlanRequest completed(const scenario::Scenario& scenario, PlanRequest request);
+
+/// All drafting cycles of a completed request, by keep ratio, then draft length. Throws schema::InputError where the
+/// agreement is not known.
+std::vector<Cycle> cycles_of(const scenario::Scenario& scenario, const ScenarioCosts& costs,
+                             const PlanRequest& request);
+
 /// The plan. Throws schema::InputError where the scenario has no compressor or its agreement is not known, Infeasible
 /// where not even one request fits.
 ScenarioPlan plan(const scenario::Scenario& scenario, const PlanRequest& request);

@@ -32,16 +32,23 @@ std::string beside(const fs::path& folder, const std::string& path) {
   return fs::path(path).is_relative() && fs::exists(candidate, ignored) ? candidate.lexically_normal().string() : path;
 }
 
-models::Catalogue catalogue_for(const ConfigNode& document, const fs::path& folder) {
+models::Catalogue catalogue_with(const std::vector<std::string>& includes, const fs::path& folder) {
   models::Catalogue catalogue = models::Catalogue::built_in();
-  const ConfigNode* include = document.find("include");
-  if (!include || !include->is_sequence()) return catalogue;  // a wrong kind is the parser's to report
   std::vector<ConfigNode> files;
-  for (const ConfigNode& item : include->items()) {
-    if (item.is_scalar()) files.push_back(schema::read_yaml_file(beside(folder, item.text())));
-  }
-  catalogue.add(files);
+  for (const std::string& path : includes) files.push_back(schema::read_yaml_file(beside(folder, path)));
+  if (!files.empty()) catalogue.add(files);
   return catalogue;
+}
+
+models::Catalogue catalogue_for(const ConfigNode& document, const fs::path& folder) {
+  const ConfigNode* include = document.find("include");
+  std::vector<std::string> includes;
+  if (include && include->is_sequence()) {  // a wrong kind is the parser's to report
+    for (const ConfigNode& item : include->items()) {
+      if (item.is_scalar()) includes.push_back(item.text());
+    }
+  }
+  return catalogue_with(includes, folder);
 }
 
 /// A quantiser's ratio follows from its bits; dropping needs a ratio; full_kv needs neither.
@@ -142,6 +149,22 @@ Scenario load_scenario(const std::string& path, const std::vector<std::string>& 
 
 Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
   return load(schema::read_yaml(text, name), {}, name, overrides);
+}
+
+Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
+  Scenario changed = scenario;
+  serving::ClusterConfig& cluster = changed.serving.cluster;
+  cluster.tensor_parallel = tensor_parallel;
+  if (gpu == cluster.gpu.name) return changed;
+  const models::Catalogue catalogue = catalogue_with(scenario.include, fs::path(scenario.file).parent_path());
+  cluster.gpu = catalogue.gpu(gpu);
+  cluster.profile = catalogue.profile(cluster.gpu.profile);
+  cluster.host_link = catalogue.link(cluster.gpu.host_link);
+  cluster.peer_link = catalogue.link(cluster.gpu.peer_link);
+  changed.profile.reset();
+  changed.host_link.reset();
+  changed.peer_link.reset();
+  return changed;
 }
 
 std::string resolved_yaml(const Scenario& scenario) {

@@ -75,6 +75,11 @@ Scenario load_scenario_text(std::string_view text, const std::string& name,
 /// The scenario as kvsim understood it: every default written out, every catalogue entry resolved, as YAML.
 std::string resolved_yaml(const Scenario& scenario);
 
+/// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica.
+/// Another GPU brings its own kernel profile and links; the scenario's own keeps what the scenario gave it. Throws
+/// schema::InputError for an unknown name. Whether the model fits is not checked (serving::check_configuration).
+Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
+
 /// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);
 

@@ -88,6 +88,9 @@ struct SloConfig {
 struct RunConfig {
   std::optional<double> duration_s;  ///< none: until every request has finished
   double warmup_s = 0;               ///< not measured
+  /// Requests that arrive after the warm-up and before this time are judged one by one (Measurements::verdicts); the
+  /// run ends as soon as all of them have been, at its duration at the latest. None: no request is judged.
+  std::optional<double> judge_until_s;
   std::uint64_t seed = 1;
   std::optional<double> sample_every_s;  ///< period of the timeline; none: no timeline
 };

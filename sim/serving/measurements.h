@@ -50,6 +50,9 @@ struct Measurements {
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
   engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
   std::uint64_t within_slo = 0;
+  /// Of every request that arrived in the judged part of the run (RunConfig::judge_until_s), in order of arrival, which
+  /// objectives it missed: bits of Miss, 0 for none. Nobody is left out: the refused and the unfinished are misses.
+  std::vector<std::uint8_t> verdicts;
 
   std::uint64_t rounds = 0;
   std::int64_t drafted_tokens = 0, accepted_tokens = 0, rejected_tokens = 0;

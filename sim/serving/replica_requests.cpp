@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/engine/invariant.h"
+#include "sim/serving/objectives.h"
 #include "sim/serving/replica.h"
 
 namespace kvsim::serving {
@@ -131,10 +132,9 @@ void Replica::record_completion(const Request& r) {
     tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
     m.tpot_s.add(tpot);
   }
-  const SloConfig& slo = config_.slo;
-  const bool met = (!slo.ttft_s || ttft <= *slo.ttft_s) && (!slo.tpot_s || tpot <= *slo.tpot_s) &&
-                   (!slo.itl_s || r.largest_gap_s <= *slo.itl_s) && (!slo.e2e_s || e2e <= *slo.e2e_s);
-  m.within_slo += met ? 1 : 0;
+  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.largest_gap_s, e2e});
+  m.within_slo += missed == 0 ? 1 : 0;
+  if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
   if (decode_.lossless()) {
     m.same_output += 1;
   } else {

@@ -36,6 +36,7 @@ struct Request {
   Phase phase = Phase::queued;
   std::int64_t prefill_target = 0;  ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;    ///< of which exist
+  std::int64_t judged = -1;         ///< place in Measurements::verdicts; below 0: not judged
   std::uint64_t admission = 0;      ///< order of the latest admission: the newest is preempted first
   bool resident = false;            ///< pinned: its full KV stays in GPU memory
   std::int64_t in_host_tokens = 0;  ///< tokens whose full KV is in host memory or on its way there

@@ -11,6 +11,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/judgement.h"
 #include "sim/serving/replica.h"
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
@@ -131,11 +132,13 @@ class Cluster {
     }
     requests_.push_back(std::move(owned));
     outcome_.measured.arrived += 1;
+    if (!warming_up_) judgement_.arrived(r, simulator_.now());
     Replica& replica = *replicas_[router_->choose(replicas_)];
     if (std::string reason = replica.refusal(r); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
       outcome_.measured.refused += 1;
+      judgement_.refused(r);
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
@@ -209,6 +212,7 @@ class Cluster {
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
       simulator_.run_until(std::min(end, simulator_.now() + between));
+      if (judgement_.over(simulator_.now())) simulator_.stop();
       watch();
     }
   }
@@ -234,6 +238,7 @@ class Cluster {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
+    judgement_.close(simulator_.now());
     for (const auto& replica : replicas_) {
       replica->finish_measuring();
       replica->check_conservation();
@@ -261,6 +266,7 @@ class Cluster {
   std::vector<std::unique_ptr<Request>> requests_;
   SimulationOutcome outcome_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
   std::uint64_t samples_taken_ = 0;

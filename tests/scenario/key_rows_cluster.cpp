@@ -30,7 +30,6 @@ std::vector<KeyRow> cluster_rows() {
        "ampere",
        "hopper",
        Effect::reported},
-      {"cluster.gpu.type.price_per_hour", {}, "1 USD/h", "2 USD/h", Effect::none_yet},
       {"cluster.gpu.type.host_link", {"cluster.host={memory: 512 GiB}"}, "pcie5-x16", "pcie4-x16"},
       {"cluster.gpu.type.peer_link", {"cluster.gpu.tensor_parallel=16"}, "nvlink4", "nvlink3"},
       {"cluster.gpu.type.profile", {}, "h100-vllm", "a100-vllm"},

@@ -53,6 +53,7 @@ TEST(Units, EveryDimensionReadsItsUnits) {
   EXPECT_EQ(parse_rate("30/min"), 0.5);
   EXPECT_EQ(parse_rate("7200 requests/h"), 2.0);
   EXPECT_EQ(parse_real(Dimension::price, "2.5 USD/h"), 2.5);
+  EXPECT_EQ(parse_real(Dimension::storage_price, "0.08 USD/GB-month"), 0.08);
   EXPECT_EQ(parse_integer("1e6"), 1'000'000);
   EXPECT_EQ(parse_integer("-3"), -3);
   EXPECT_EQ(parse_integer("2.0"), 2);
@@ -145,8 +146,9 @@ TEST(Units, RoundingIsForPeople) {
   EXPECT_EQ(round_quantity(Dimension::time, std::numeric_limits<double>::infinity()), "inf");
 }
 
-constexpr Dimension real_dimensions[] = {Dimension::number,  Dimension::bandwidth, Dimension::time,
-                                         Dimension::compute, Dimension::rate,      Dimension::price};
+constexpr Dimension real_dimensions[] = {Dimension::number,       Dimension::bandwidth, Dimension::time,
+                                         Dimension::compute,      Dimension::rate,      Dimension::price,
+                                         Dimension::storage_price};
 constexpr Dimension whole_dimensions[] = {Dimension::integer, Dimension::bytes, Dimension::tokens};
 
 RC_GTEST_PROP(UnitsProperty, EveryIntegerReadsBackAsWritten, (std::int64_t value)) {

@@ -7,6 +7,7 @@
   X(run)                  \
   X(compare)              \
   X(plan)                 \
+  X(capacity)             \
   X(check)                \
   X(list)                 \
   X(show)                 \

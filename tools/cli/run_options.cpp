@@ -58,8 +58,12 @@ void declare_set(CLI::App& app, std::vector<std::string>& set) {
       ->allow_extra_args(false);
 }
 
-void declare_replications(CLI::App& app, RunOptions& options) {
+void declare_experiment_options(CLI::App& app, RunOptions& options) {
   options.jobs = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostJobs);
+  declare_set(app, options.set);
+  add_whole_number(
+      app, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [&options](std::int64_t n) { options.seed = n; },
+      "Seed of every random stream (run.seed)");
   add_whole_number(
       app, "--replications", 1, kMostReplications, [&options](std::int64_t n) { options.replications = n; },
       "Runs with seeds seed, seed + 1, ... (run.replications)");
@@ -69,11 +73,7 @@ void declare_replications(CLI::App& app, RunOptions& options) {
 }
 
 void declare_run_options(CLI::App& app, RunOptions& options) {
-  declare_set(app, options.set);
-  add_whole_number(
-      app, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [&options](std::int64_t n) { options.seed = n; },
-      "Seed of every random stream (run.seed)");
-  declare_replications(app, options);
+  declare_experiment_options(app, options);
   app.add_option("--out", options.out, "Folder for result.json, result.md, resolved.yaml, timing.json")
       ->type_name("DIR");
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")

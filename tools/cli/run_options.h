@@ -31,8 +31,8 @@ struct RunOptions {
 /// Declares `--set`, alone: every command that reads a scenario has it.
 void declare_set(CLI::App& app, std::vector<std::string>& set);
 
-/// Declares `--replications` and `--jobs`, with its default. `options` must outlive the parsing.
-void declare_replications(CLI::App& app, RunOptions& options);
+/// Declares --set, --seed, --replications and --jobs: every command that simulates has them.
+void declare_experiment_options(CLI::App& app, RunOptions& options);
 
 /// Declares all of them. `options` must outlive the parsing.
 void declare_run_options(CLI::App& app, RunOptions& options);

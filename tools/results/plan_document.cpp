@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tools/results/result_document.h"
+#include "tools/results/simulated_plan.h"
 
 namespace kvsim::results {
 namespace {
@@ -119,6 +120,7 @@ Json plan_document(const PlanOutcome& o, bool timing) {
   doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
   doc.set("scenario", o.scenario.name).set("model", planner::name_of(plan.request.model));
   add_plan(doc, plan.optimum, plan.full_kv, plan.evaluated, o.wall_s, timing);
+  if (o.simulated) doc.set("simulated", simulated_plan(*o.simulated));
   Json details = {{"per", "replica"},
                   {"tpot_s", plan.optimum.tpot_s()},
                   {"weights_bytes", plan.weights_bytes},

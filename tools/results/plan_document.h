@@ -4,6 +4,7 @@
 
 #include "planner/closed_form/symbols.h"
 #include "planner/plan/scenario_plan.h"
+#include "planner/simulated/simulated_search.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
@@ -21,6 +22,7 @@ struct PlanOutcome {
   scenario::Scenario scenario;
   planner::ScenarioPlan plan;
   double wall_s = 0;
+  std::optional<planner::SimulatedPlan> simulated;
 };
 
 /// x, c, B_c, B_g, l, throughput and times; d_e where there is a drafter.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/results/numbers.h"
+#include "tools/results/simulated_plan.h"
 
 namespace kvsim::results {
 namespace {
@@ -161,9 +162,11 @@ Page plan_page(const PlanOutcome& o) {
       decision(plan.optimum, plan.full_kv),
       fmt::format("Closed forms, one replica, compressor {}, model {}; planned in {}.",
                   o.scenario.serving.decode.compressor.name, planner::name_of(plan.request.model), seconds(o.wall_s))};
+  if (o.simulated) page.subtitle.push_back(simulated_verdict(*o.simulated));
   if (plan.load) page.subtitle.push_back(load_sentence(*plan.load));
-  page.tables = {model_table(plan.by_model, plan.request.model, plan.full_kv), breakdown_table(plan), heat_table(plan),
-                 memory_table(plan)};
+  page.tables = {model_table(plan.by_model, plan.request.model, plan.full_kv)};
+  if (o.simulated) page.tables.push_back(simulated_table(*o.simulated));
+  page.tables.insert(page.tables.end(), {breakdown_table(plan), heat_table(plan), memory_table(plan)});
   page.lists.push_back(symbols_list());
   page.lists.push_back({"assumptions", o.scenario.assumptions});
   page.lists.push_back({"fall-backs", plan.fallbacks});

@@ -23,11 +23,19 @@ std::vector<std::string> engines() {
 }
 
 void plan(Console& console, const PlanOptions& options) {
-  const int given = (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1);
+  const int given =
+      (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1) + (options.paths.empty() ? 0 : 1);
   if (given != 1) {
-    throw schema::InputError("plan: expected one of SCENARIO and --symbols FILE (kvsim plan --help)");
+    throw schema::InputError("plan: expected one of SCENARIO, --symbols FILE and --paths FILE (kvsim plan --help)");
   }
+  if (!options.lp_out.empty() && options.paths.empty()) {
+    throw schema::InputError("--lp-out: belongs to --paths, and would have no effect here");
+  }
+  if (!options.paths.empty()) return plan_paths(console, options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
+  if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
+  if (options.explain) throw schema::InputError("--explain: raw symbols have nothing to simulate, give a SCENARIO");
+  if (!options.engines.empty()) throw schema::InputError("--export: raw symbols name no model to serve, give a SCENARIO");
   plan_symbols(console, options);
 }
 
@@ -35,6 +43,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("SCENARIO", options->scenario, "Scenario file (YAML)")->type_name("FILE");
   app.add_option("--symbols", options->symbols, "Plan from raw symbols instead: M, KV, HBM, BW_hbm, BW_link")
+      ->type_name("FILE");
+  app.add_option("--paths", options->paths, "Plan requests/s on six paths through two pools, from raw\nsymbols")
+      ->type_name("FILE");
+  app.add_option("--lp-out", options->lp_out, "With --paths: the linear programme in CPLEX LP format")
       ->type_name("FILE");
   app.add_option("--model", options->model, "How reloads use link and HBM: published, conserving or\nrings (default)")
       ->check(CLI::IsMember(names_of(planner::kTransferModels)))
@@ -50,7 +62,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->check(CLI::IsMember(names_of(planner::kRefinements)))
       ->type_name("NAME")
       ->allow_extra_args(false);
-  declare_set(app, options->set);
+  app.add_flag("--simulate", options->simulate,
+               "Simulate the best plans and their neighbours, and say\nwhich one is best, with its interval");
   app.add_flag("--explain", options->explain,
                "Say which resource binds, what more of each would bring\n(by simulation) and how far the plan holds");
   app.add_option("--export", options->engines,
@@ -58,7 +71,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->check(CLI::IsMember(engines()))
       ->type_name("ENGINE")
       ->allow_extra_args(false);
-  declare_replications(app, *options);
+  declare_experiment_options(app, *options);
   app.add_option("--out", options->out, "Folder for plan.json, plan.md and what is exported")->type_name("DIR");
   app.add_flag("--json", options->json, "Print one JSON document");
   app.add_flag("--timing", options->timing, "Wall-clock figures in the JSON too, which then differs between runs");

@@ -1,10 +1,14 @@
 // kvsim workload info: what a recorded trace holds.
 #include <fmt/format.h>
 
+#include "models/catalogue/catalogue.h"
+#include "models/schema/error.h"
+#include "models/workload/hit_rate_curve.h"
 #include "models/workload/trace_reader.h"
 #include "models/workload/trace_statistics.h"
 #include "tools/cli/command.h"
 #include "tools/cli/numbers_from_user.h"
+#include "tools/results/hit_rate_page.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 
@@ -19,6 +23,8 @@ struct Options {
   std::string format;
   std::uint64_t max_requests = 0;
   bool json = false;
+  bool curve = false;
+  std::string model;
 };
 
 results::Json as_json(const LengthStatistics& s) {
@@ -71,17 +77,40 @@ results::Page as_page(const std::string& trace, const TraceStatistics& s, const 
   return page;
 }
 
+/// The hit-rate curve if it was asked for; in bytes too where a model says how large a token's KV is.
+std::optional<results::HitRateView> curve_of(const std::vector<models::RequestSpec>& requests,
+                                             const models::TraceFormat& format, const Options& options) {
+  if (!options.model.empty() && !options.curve) {
+    throw schema::InputError("--model gives the curve's capacities in bytes: add --curve");
+  }
+  if (!options.curve) return std::nullopt;
+  if (format.block_tokens == 0) {
+    throw schema::InputError(fmt::format("--curve: traces of format {} have no block hashes", format.name));
+  }
+  results::HitRateView view{models::hit_rate_curve(requests), format.block_tokens, std::nullopt};
+  if (!options.model.empty()) {
+    const models::LlmSpec model = models::Catalogue::built_in().model(options.model, schema::Origin("--model"));
+    view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
+  }
+  return view;
+}
+
 void info(Console& console, const Options& options) {
   const models::TraceFormat& format = models::find_trace_format(options.format);
   models::TraceOptions reading;
   reading.max_requests = options.max_requests;
-  const TraceStatistics s =
-      models::describe_trace(models::read_trace(format, options.trace, reading), format.block_tokens);
+  const auto requests = models::read_trace(format, options.trace, reading);
+  const TraceStatistics s = models::describe_trace(requests, format.block_tokens);
+  const auto view = curve_of(requests, format, options);
   constexpr int indent = 2;
   if (options.json) {
-    console.print(as_json(s, format).dump(indent) + "\n");
+    results::Json document = as_json(s, format);
+    if (view) document["hit_rate_curve"] = results::hit_rate_json(*view);
+    console.print(document.dump(indent) + "\n");
   } else {
-    console.print(as_page(options.trace, s, format));
+    results::Page page = as_page(options.trace, s, format);
+    if (view) page.tables.push_back(results::hit_rate_table(*view));
+    console.print(page);
   }
 }
 
@@ -96,6 +125,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
       *sub, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),
       [options](std::int64_t n) { options->max_requests = static_cast<std::uint64_t>(n); },
       "Only the first so many; 0: all");
+  sub->add_flag("--curve", options->curve, "Hit rate of a prefix cache against its capacity");
+  sub->add_option("--model", options->model, "With --curve: capacities in bytes of this model's KV")->type_name("NAME");
   sub->add_flag("--json", options->json, "Print one JSON document");
   return [options](Console& console) { info(console, *options); };
 }

@@ -16,6 +16,9 @@ void plan_scenario(Console& console, const PlanOptions& options);
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 
+/// `kvsim plan --paths FILE`. Throws std::runtime_error after the results where no self-consistent batches were found.
+void plan_paths(Console& console, const PlanOptions& options);
+
 /// A file of --out: name and contents.
 using PlanFile = std::pair<std::string, std::string>;
 

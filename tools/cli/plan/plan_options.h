@@ -12,10 +12,13 @@ namespace kvsim::cli {
 struct PlanOptions : RunOptions {
   std::string scenario;
   std::string symbols;
+  std::string paths;
+  std::string lp_out;  ///< with paths
   std::string model;
   std::string draft_length;
   std::string keep_ratio;
   std::vector<std::string> without;  ///< refinements
+  bool simulate = false;
   bool explain = false;
   std::vector<std::string> engines;  ///< --export
 };

@@ -123,6 +123,19 @@ planner::Explanation explained(const results::PlanOutcome& outcome, const PlanOp
   return explanation;
 }
 
+planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const PlanOptions& options) {
+  planner::SimulatedSearchOptions search;
+  search.jobs = options.jobs;
+  if (options.replications) {
+    search.seeds = *options.replications;
+    search.first_seeds = std::min(search.first_seeds, search.seeds);
+  }
+  search.progress = [](std::size_t, std::size_t) { return !interrupted(); };
+  planner::SimulatedPlan found = planner::simulate_plans(outcome.scenario, outcome.plan, search);
+  if (found.interrupted) throw Interrupted();
+  return found;
+}
+
 }  // namespace
 
 void plan_scenario(Console& console, const PlanOptions& options) {
@@ -133,6 +146,7 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (options.simulate) outcome.simulated = simulated(outcome, options);
   results::Json document = results::plan_document(outcome, options.timing);
   std::vector<results::Page> pages{results::plan_page(outcome)};
   if (options.explain) {

@@ -9,9 +9,6 @@
 namespace kvsim::cli {
 
 void plan_symbols(Console& console, const PlanOptions& options) {
-  if (options.explain || !options.engines.empty()) {
-    throw schema::InputError("plan: --explain and --export need a SCENARIO: raw symbols are no machine to simulate");
-  }
   results::SymbolsOutcome outcome;
   outcome.problem = planner::read_symbols_problem(options.symbols);
   if (!options.model.empty()) outcome.problem.model = *planner::find_transfer_model(options.model);

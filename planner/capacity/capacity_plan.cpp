@@ -1,0 +1,178 @@
+#include "planner/capacity/capacity_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/capacity/first_guess.h"
+#include "planner/capacity/nearest_miss.h"
+#include "planner/capacity/ranking.h"
+#include "planner/experiment.h"
+#include "planner/parallel.h"
+
+namespace kvsim::planner::capacity {
+namespace {
+
+using scenario::Scenario;
+using schema::InputError;
+
+void check(const Scenario& s, const CapacityRequest& request) {
+  const serving::SloConfig& slo = s.serving.slo;
+  if (s.workload.closed) {
+    throw InputError(
+        fmt::format("{}: workload.closed: a closed loop has no request rate of its own: its clients wait for the "
+                    "answers, so it slows "
+                    "down instead of missing objectives. Write workload.arrivals: {{process: poisson, rate: 1/s}} or a "
+                    "trace instead",
+                    s.file));
+  }
+  if (!slo.ttft_s && !slo.tpot_s && !slo.itl_s && !slo.e2e_s) {
+    throw InputError(fmt::format(
+        "{}: no objectives to size for: give slo: {{ttft_p99: 2 s, tpot_p99: 50 ms}}, or --slo ttft_p99=2s", s.file));
+  }
+  if (s.workload.trace && !(trace_rate(s) > 0)) {
+    throw InputError(
+        fmt::format("{}: the trace has no time between its requests, so its rate cannot be changed", s.file));
+  }
+  if (request.n_minus_1 && !request.rate) {
+    throw InputError("--n-1 adds a replica to the fleet for a required rate: give --rate too");
+  }
+}
+
+std::vector<Configuration> configurations_of(const Scenario& scenario, const CapacityRequest& request) {
+  const serving::ClusterConfig& own = scenario.serving.cluster;
+  std::vector<MachineRequest> machines = request.machines;
+  if (machines.empty()) machines.push_back({own.gpu.name, own.tensor_parallel});
+  std::vector<std::string> policies = request.policies;
+  if (policies.empty()) policies.emplace_back();
+  std::vector<Configuration> all;
+  for (const std::string& policy : policies) {
+    const Scenario under = policy.empty() ? scenario : with_policy(scenario, policy);
+    for (const MachineRequest& machine : machines) {
+      PlacedScenario placed = place(under, machine);
+      Configuration c;
+      c.machine = machine.gpu;
+      c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
+      c.policy = policy.empty() ? scenario.serving.decode.policy : policy;
+      c.scenario = std::move(placed.scenario);
+      c.placement = request.machines.empty() ? Placement::own : placed.placement;
+      c.problem = std::move(placed.problem);
+      all.push_back(std::move(c));
+    }
+  }
+  return all;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const CapacityRequest& request, std::size_t index, int jobs)
+      : request_(request), index_(index), jobs_(jobs) {}
+
+  void run(Configuration& c) const {
+    RateSearchOptions options;
+    options.first_guess = first_guess(c.scenario);
+    options.lowest = std::max(lone_rate(c.scenario), kLeastRate);
+    options.highest = kHighest * options.first_guess;
+    options.tolerance = request_.probe.tolerance;
+    c.search = search_rate(
+        [&](double rate) {
+          c.probes.push_back(probe_rate(c.scenario, rate, request_.probe, jobs_, request_.watch));
+          if (request_.report) request_.report(index_, c.probes.back());
+          return c.probes.back().passes;
+        },
+        options);
+    if (const Probe* best = c.sustained()) price(c, *best);
+  }
+
+ private:
+  static constexpr double kLeastRate = 1e-6;  // requests/s: what an arrival process accepts
+  static constexpr double kHighest = 1024;    // times the first guess
+
+  void price(Configuration& c, const Probe& best) const {
+    const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
+    c.dram_gb = host_memory_gb(best.host_peak_bytes);
+    c.cost = hourly_cost(request_.prices, c.machine, c.tensor_parallel, c.dram_gb);
+    if (const auto total = c.cost.total())
+      c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
+    if (!request_.rate) return;
+    FleetOptions fleet;
+    fleet.required_rate = *request_.rate;
+    fleet.replica_rate = c.rate_per_replica();
+    fleet.n_minus_1 = request_.n_minus_1;
+    fleet.replica_tokens_per_s = best.tokens_per_s / replicas;
+    fleet.replica_host_bytes = best.host_peak_bytes;
+    c.fleet = size_fleet(c.scenario, fleet, request_.probe, request_.prices, jobs_, request_.watch);
+  }
+
+  const CapacityRequest& request_;
+  std::size_t index_;
+  int jobs_;
+};
+
+const Probe* probe_at(const std::vector<Probe>& probes, double rate) {
+  const auto found = std::find_if(probes.begin(), probes.end(), [rate](const Probe& p) { return p.rate == rate; });
+  return found == probes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const Probe* Configuration::sustained() const {
+  return search.rate > 0 ? probe_at(probes, search.rate) : nullptr;
+}
+
+const Probe* Configuration::first_failure() const {
+  return probe_at(probes, search.fails_at);
+}
+
+double Configuration::rate_per_replica() const {
+  return search.rate / static_cast<double>(scenario.serving.cluster.replicas);
+}
+
+std::optional<serving::Miss> Configuration::limited_by() const {
+  const Probe* failure = first_failure();
+  if (!failure || failure->misses.empty()) return std::nullopt;
+  const auto most = std::max_element(failure->misses.begin(), failure->misses.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most->first;
+}
+
+std::string_view word_of(serving::Miss miss) {
+  switch (miss) {
+    case serving::Miss::ttft:
+      return "ttft";
+    case serving::Miss::tpot:
+      return "tpot";
+    case serving::Miss::itl:
+      return "itl";
+    case serving::Miss::e2e:
+      return "e2e";
+    case serving::Miss::refused:
+      return "memory";
+    case serving::Miss::unfinished:
+      return "unfinished";
+  }
+  return "";
+}
+
+CapacityPlan plan_capacity(const Scenario& scenario, CapacityRequest request) {
+  check(scenario, request);
+  CapacityPlan plan;
+  plan.request = std::move(request);
+  plan.configurations = configurations_of(scenario, plan.request);
+  const int count = static_cast<int>(plan.configurations.size());
+  const int at_once = std::clamp(plan.request.jobs, 1, count);
+  const int jobs_each = std::max(1, plan.request.jobs / at_once);
+  for_each_index(plan.configurations.size(), at_once, [&](std::size_t i) {
+    Configuration& c = plan.configurations[i];
+    if (c.problem.empty()) Evaluation(plan.request, i, jobs_each).run(c);
+  });
+  const bool any = std::any_of(plan.configurations.begin(), plan.configurations.end(),
+                               [](const Configuration& c) { return c.search.rate > 0; });
+  if (!any) throw_nearest_miss(plan.configurations, plan.request.probe);
+  rank(plan);
+  return plan;
+}
+
+}  // namespace kvsim::planner::capacity

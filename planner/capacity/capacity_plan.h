@@ -1,0 +1,75 @@
+// Capacity under objectives: the request rate that each configuration (a machine, a decode policy) sustains, and the
+// cheapest fleet for a required rate.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/prices/price_table.h"
+#include "planner/capacity/fleet.h"
+#include "planner/capacity/machine_choice.h"
+#include "planner/capacity/probe.h"
+#include "planner/capacity/rate_search.h"
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner::capacity {
+
+struct CapacityRequest {
+  ProbeOptions probe;
+  std::vector<MachineRequest> machines;  ///< empty: the scenario's own
+  std::vector<std::string> policies;     ///< "full_kv", "draft_verify:lock_step"; empty: the scenario's own
+  std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
+  bool n_minus_1 = false;
+  models::PriceTable prices;
+  int jobs = 1;  ///< simulations at once; no result depends on it
+  Watch watch;   ///< called between events of every simulation; may throw
+  /// Called from any thread after every probed rate of configuration `i`.
+  std::function<void(std::size_t i, const Probe& probe)> report;
+};
+
+struct Configuration {
+  scenario::Scenario scenario;  ///< on its machine, under its policy
+  std::string machine;
+  std::int64_t tensor_parallel = 1;
+  std::string policy;
+  Placement placement = Placement::own;
+  std::string problem;         ///< why it cannot run at all; empty: it can, and the rest is filled
+  RateSearch search;           ///< rates of all of the scenario's replicas together
+  std::vector<Probe> probes;   ///< in order of probing
+  std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
+
+  // Of one replica at its rate.
+  double dram_gb = 0;
+  HourlyCost cost;
+  std::optional<double> usd_per_million;
+
+  /// The probe at the sustained rate; null where no rate passes.
+  [[nodiscard]] const Probe* sustained() const;
+  /// The first rate above it that fails; null where none was found.
+  [[nodiscard]] const Probe* first_failure() const;
+  /// Requests/s that one replica sustains; 0 where no rate passes.
+  [[nodiscard]] double rate_per_replica() const;
+  /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.
+  [[nodiscard]] std::optional<serving::Miss> limited_by() const;
+};
+
+struct CapacityPlan {
+  CapacityRequest request;
+  std::vector<Configuration> configurations;  ///< best first
+  /// By $/h of the fleet where a rate is required, else by $ per 1M output tokens; false: a price is missing, and the
+  /// order is by GPUs, or by requests/s per GPU.
+  bool ranked_by_price = true;
+};
+
+/// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
+std::string_view word_of(serving::Miss miss);
+
+/// Searches every machine under every policy. Throws schema::InputError for a closed loop, missing objectives, a trace
+/// without a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the
+/// nearest miss; and what `request.watch` throws.
+CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
+
+}  // namespace kvsim::planner::capacity

@@ -1,0 +1,50 @@
+// How many replicas serve a required rate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "planner/capacity/cost.h"
+#include "planner/capacity/probe.h"
+
+namespace kvsim::planner::capacity {
+
+/// Beyond this many replicas a fleet is estimated, not simulated.
+inline constexpr std::int64_t kMostSimulatedReplicas = 64;
+
+/// Host memory to buy over the most that the simulation reserved.
+inline constexpr double kHostMemoryMargin = 0.2;
+
+struct FleetOptions {
+  double required_rate = 0;             ///< requests/s of all users together
+  double replica_rate = 0;              ///< requests/s that one replica sustains
+  bool n_minus_1 = false;               ///< one replica may fail
+  double replica_tokens_per_s = 0;      ///< output tokens of one replica at its rate
+  std::int64_t replica_host_bytes = 0;  ///< of host memory, at that rate
+};
+
+struct Fleet {
+  std::int64_t needed = 0;    ///< replicas that meet the objectives at the required rate
+  std::int64_t replicas = 0;  ///< to buy: needed, or one more where one may fail
+  bool n_minus_1 = false;
+  std::int64_t gpus = 0;
+  double dram_gb = 0;       ///< decimal GB for KV over all replicas, margin included
+  double tokens_per_s = 0;  ///< output tokens at the required rate
+  /// By how much the traffic may grow before the objectives break, at least: replicas x rate of one / required rate -
+  /// 1, where the rate of one is what it sustains alone, or as one of `needed` if that is more (a router balances).
+  double headroom = 0;
+  HourlyCost cost;
+  std::optional<double> usd_per_million;
+  std::optional<Probe> probe;  ///< the simulated fleet of `needed` replicas; none: estimated
+};
+
+/// The smallest fleet whose simulation (the scenario's router, `needed` replicas, all of the traffic) meets the
+/// objectives, searched from ceil(required / replica rate) downwards and upwards. Without a simulation beyond
+/// kMostSimulatedReplicas. `prices` gives the costs.
+Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,
+                 const models::PriceTable& prices, int jobs = 1, const Watch& watch = {});
+
+/// Bytes to buy where the simulation reserved at most `peak_bytes`, in decimal GB: with kHostMemoryMargin.
+double host_memory_gb(std::int64_t peak_bytes);
+
+}  // namespace kvsim::planner::capacity

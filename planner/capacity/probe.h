@@ -1,0 +1,51 @@
+// One probe: a scenario simulated at one rate, and whether it meets its objectives there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "planner/capacity/attainment.h"
+#include "planner/capacity/run_length.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/objectives.h"
+
+namespace kvsim::planner::capacity {
+
+/// Shares of the replicas' time; they add up to 1.
+struct BoundBy {
+  double hbm_bandwidth = 0;
+  double compute = 0;
+  double link = 0;
+  double idle = 0;
+};
+
+struct Probe {
+  double rate = 0;  ///< requests/s, of all replicas together
+  Attainment attainment;
+  bool passes = false;  ///< attainment.lower >= target
+  RunLength length;
+  /// Judged requests by what they missed; one that missed several objectives is in each.
+  std::map<serving::Miss, std::uint64_t> misses;
+
+  // Of the measured time, over all replications.
+  double tokens_per_s = 0;  ///< output tokens
+  double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
+  double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
+  BoundBy bound_by;
+  std::int64_t host_peak_bytes = 0;  ///< most bytes of host memory that one replica's KV had reserved
+  std::string refusal;               ///< the first reason of a refused request; empty without one
+};
+
+/// Called between events of a simulation, from any thread. May throw, which ends the whole.
+using Watch = std::function<void()>;
+
+/// Simulates the scenario with arrivals at `rate`, `options.replications` times with seeds run.seed, run.seed + 1, ...
+/// Generated arrivals take the same random numbers at every rate, so that probes at two rates see the same requests in
+/// the same order, closer together or further apart; a trace's arrival times are stretched, which keeps its bursts.
+/// The scenario must not be a closed loop. Throws what serving::simulate throws.
+Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs = 1,
+                 const Watch& watch = {});
+
+}  // namespace kvsim::planner::capacity

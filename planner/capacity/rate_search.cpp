@@ -1,0 +1,104 @@
+#include "planner/capacity/rate_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace kvsim::planner::capacity {
+namespace {
+
+constexpr double kStep = 2;                 // of bracketing
+constexpr int kStepsDown = 3;               // before the lowest rate is tried
+constexpr double kNear = 1.15;              // a fraction of the answer counts as probed within this factor
+constexpr int kMostRounds = 4;              // of beginning again below a rate that fails
+constexpr std::array kFractions{0.8, 0.5};  // of the answer, probed for failures below it
+
+class Searcher {
+ public:
+  Searcher(const std::function<bool(double)>& passes, const RateSearchOptions& options)
+      : passes_(passes), options_(options) {}
+
+  RateSearch run() {
+    bracket();
+    bisect();
+    for (int round = 0; round < kMostRounds && !fractions_pass(); ++round) bisect();
+    result_.rate = low();
+    result_.fails_at = high();
+    result_.monotone = std::none_of(result_.probes.begin(), result_.probes.end(),
+                                    [&](const ProbedRate& p) { return p.passes && p.rate > high(); });
+    return std::move(result_);
+  }
+
+ private:
+  bool probe(double rate) {
+    for (const ProbedRate& p : result_.probes) {
+      if (p.rate == rate) return p.passes;
+    }
+    const bool passed = passes_(rate);
+    result_.probes.push_back({rate, passed});
+    return passed;
+  }
+
+  /// The lowest rate that fails; infinite without one.
+  [[nodiscard]] double high() const {
+    double rate = std::numeric_limits<double>::infinity();
+    for (const ProbedRate& p : result_.probes) {
+      if (!p.passes) rate = std::min(rate, p.rate);
+    }
+    return rate;
+  }
+
+  /// The highest rate below high() that passes; 0 without one.
+  [[nodiscard]] double low() const {
+    const double fails = high();
+    double rate = 0;
+    for (const ProbedRate& p : result_.probes) {
+      if (p.passes && p.rate < fails) rate = std::max(rate, p.rate);
+    }
+    return rate;
+  }
+
+  void bracket() {
+    double rate = std::clamp(options_.first_guess, options_.lowest, options_.highest);
+    if (probe(rate)) {
+      while (rate < options_.highest && probe(rate = std::min(rate * kStep, options_.highest))) {
+      }
+      return;
+    }
+    for (int step = 0; step < kStepsDown && rate > options_.lowest; ++step) {
+      if (probe(rate = std::max(rate / kStep, options_.lowest))) return;
+    }
+    probe(options_.lowest);
+  }
+
+  void bisect() {
+    if (low() == 0 && !probe(options_.lowest)) return;
+    while (std::isfinite(high()) && high() > low() * (1 + options_.tolerance)) probe(std::sqrt(low() * high()));
+  }
+
+  /// Looks for failures below the answer, where one further down is as good as none.
+  bool fractions_pass() {
+    const double answer = low();
+    for (const double fraction : kFractions) {
+      const double rate = std::max(answer * fraction, options_.lowest);
+      const bool known = std::any_of(result_.probes.begin(), result_.probes.end(), [rate](const ProbedRate& p) {
+        return p.rate < rate * kNear && p.rate > rate / kNear;
+      });
+      if (answer > 0 && !known && !probe(rate)) return false;
+    }
+    return true;
+  }
+
+  const std::function<bool(double)>& passes_;
+  const RateSearchOptions& options_;
+  RateSearch result_;
+};
+
+}  // namespace
+
+RateSearch search_rate(const std::function<bool(double rate)>& passes, const RateSearchOptions& options) {
+  return Searcher(passes, options).run();
+}
+
+}  // namespace kvsim::planner::capacity

@@ -1,0 +1,88 @@
+#include "planner/capacity/run_length.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kvsim::planner::capacity {
+namespace {
+
+constexpr double kExpectedMisses = 100;  // at the target, over all replications
+constexpr double kLongestSettling_s = 3600;
+constexpr double kWarmupShare = 0.2;        // of the settling time
+constexpr double kWarmupResidences = 2;     // times that a mean request may take
+constexpr double kTraceWarmupShare = 0.05;  // of its span
+constexpr double kLongOutput = 20;          // times the mean
+constexpr double kUnboundedToken_s = 0.1;   // per token, where no objective bounds it: for warm-up and tail only
+constexpr double kNsPerS = 1e9;
+
+double per_token_s(const serving::SloConfig& slo) {
+  return slo.tpot_s ? *slo.tpot_s : slo.itl_s.value_or(kUnboundedToken_s);
+}
+
+double patience_s(const serving::SloConfig& slo, double output_tokens) {
+  if (slo.ttft_s) return *slo.ttft_s;
+  if (slo.e2e_s) return *slo.e2e_s;
+  if (slo.itl_s) return *slo.itl_s;
+  return per_token_s(slo) * output_tokens;
+}
+
+double span_s(const scenario::Scenario& s) {
+  return static_cast<double>(s.trace->back().arrival_ns - s.trace->front().arrival_ns) / kNsPerS;
+}
+
+}  // namespace
+
+double requests_needed(const ProbeOptions& options) {
+  return std::ceil(kExpectedMisses / (1 - options.target) - 1e-6);
+}
+
+MeanRequest mean_request(const scenario::Scenario& s) {
+  if (!s.trace) {
+    return {models::LengthSampler(*s.workload.context).mean(), models::LengthSampler(*s.workload.output).mean()};
+  }
+  MeanRequest mean;
+  for (const models::RequestSpec& r : *s.trace) {
+    mean.prompt_tokens += static_cast<double>(r.prompt_tokens);
+    mean.output_tokens += static_cast<double>(r.output_tokens);
+  }
+  const double n = std::max(static_cast<double>(s.trace->size()), 1.0);
+  return {mean.prompt_tokens / n, mean.output_tokens / n};
+}
+
+double trace_rate(const scenario::Scenario& s) {
+  if (!s.trace || s.trace->size() < 2 || span_s(s) <= 0) return 0;
+  return static_cast<double>(s.trace->size() - 1) / span_s(s);
+}
+
+double longest_time_s(const serving::SloConfig& slo, double output_tokens) {
+  double longest = std::numeric_limits<double>::infinity();
+  if (slo.e2e_s) longest = *slo.e2e_s;
+  const auto token_s = slo.tpot_s ? slo.tpot_s : slo.itl_s;
+  if (slo.ttft_s && token_s) longest = std::min(longest, *slo.ttft_s + *token_s * std::max(output_tokens - 1, 0.0));
+  return longest;
+}
+
+RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOptions& options) {
+  const serving::SloConfig& slo = s.serving.slo;
+  const double output = mean_request(s).output_tokens;
+  const double patience = patience_s(slo, output);
+  RunLength length;
+  length.most_tail_s = patience + slo.e2e_s.value_or(0) + per_token_s(slo) * kLongOutput * output;
+  const double own_warmup = s.serving.run.warmup_s;
+  if (s.trace) {
+    const double slower = trace_rate(s) / rate;
+    const double span = span_s(s) * slower;
+    length.warmup_s = std::max(own_warmup * slower, kTraceWarmupShare * span);
+    length.judged_s = span - length.warmup_s;
+    return length;
+  }
+  length.settle_s = std::min(patience / options.tolerance, kLongestSettling_s);
+  const double needed = requests_needed(options) / static_cast<double>(options.replications) / rate;
+  length.judged_s = std::max({needed, length.settle_s, s.serving.run.duration_s.value_or(0) - own_warmup});
+  const double residence = std::min(longest_time_s(slo, output), patience + per_token_s(slo) * output);
+  length.warmup_s = std::max({own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * residence});
+  return length;
+}
+
+}  // namespace kvsim::planner::capacity

@@ -1,0 +1,54 @@
+// How long a simulation must be for a statement about a percentile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner::capacity {
+
+/// What is asked of every probe.
+struct ProbeOptions {
+  double target = 0.99;           ///< attainment to be reached, in (0, 1)
+  double confidence = 0.95;       ///< one-sided, in (0, 1)
+  double tolerance = 0.02;        ///< of the rate
+  std::int64_t replications = 8;  ///< of generated workloads; a trace has one
+};
+
+/// Times of one run, in simulated seconds.
+struct RunLength {
+  double warmup_s = 0;     ///< not judged
+  double judged_s = 0;     ///< arrivals within this time after the warm-up are judged
+  double most_tail_s = 0;  ///< after it, at most, until every judged request is decided
+  double settle_s = 0;     ///< least judged time, in which an overload as small as the tolerance shows
+};
+
+/// Judged requests that all replications together need at least: 100 / (1 - target), so that at the target about a
+/// hundred miss and the share is known to about a tenth of the margin.
+double requests_needed(const ProbeOptions& options);
+
+/// For generated arrivals at `rate` requests/s:
+/// - judged: the longest of what requests_needed() takes; the patience of the first objective that queueing breaks
+///   (TTFT, else E2E, else ITL, else TPOT times the mean output) divided by the tolerance, because at a rate this much
+///   too high a queue takes that long to outgrow it (at most an hour); and the scenario's own measured time.
+/// - warm-up: the longest of the scenario's own, a fifth of that time, and twice the time that a mean request may take.
+/// - tail: patience and time for an output of twenty times the mean.
+/// For a trace: all of it, at the time scale that gives the rate, after 5 % of its span or the scenario's warm-up.
+RunLength run_length(const scenario::Scenario& scenario, double rate, const ProbeOptions& options);
+
+/// Mean prompt and output tokens of the workload. Clamping by min and max is left out of account.
+struct MeanRequest {
+  double prompt_tokens = 0;
+  double output_tokens = 0;
+};
+MeanRequest mean_request(const scenario::Scenario& scenario);
+
+/// Requests per second that the scenario's trace has as it stands. 0 without a trace or span.
+double trace_rate(const scenario::Scenario& scenario);
+
+/// Longest time, in seconds, that a request of this many output tokens takes if it meets the objectives; infinite where
+/// they do not bound it.
+double longest_time_s(const serving::SloConfig& slo, double output_tokens);
+
+}  // namespace kvsim::planner::capacity

@@ -1,0 +1,55 @@
+// What one request costs on each path: the table of the path LP.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "planner/paths/path_problem.h"
+
+namespace kvsim::planner {
+
+/// The rows of the LP. net: seconds of the pool's link; gpu: seconds of a GPU; mem: seconds of a KV slot.
+enum class Resource { local_net, local_gpu, local_mem, remote_net, remote_gpu, remote_mem };
+inline constexpr std::size_t kResources = 6;
+inline constexpr std::array<Resource, kResources> kAllResources{Resource::local_net,  Resource::local_gpu,
+                                                                Resource::local_mem,  Resource::remote_net,
+                                                                Resource::remote_gpu, Resource::remote_mem};
+std::string_view resource_name(Resource resource);
+
+/// Requests per second by path.
+using PathRates = std::array<double, kPaths>;
+/// One figure per row of the LP.
+using ResourceFigures = std::array<double, kResources>;
+/// Seconds of each resource that one request on each path takes.
+using PathCosts = std::array<ResourceFigures, kPaths>;
+
+/// A figure for each pool.
+struct PerPool {
+  double local = 0;
+  double remote = 0;
+};
+
+/// The table at given batches per GPU, 1 <= B <= B_max (any real number).
+///
+/// It prints one T_tok, and each pool has its own batch. Here a token's time is that of the pool whose GPU makes it:
+/// verification is the local pool's, drafting the remote pool's, also where a local slot waits for drafts.
+PathCosts path_costs(const PathProblem& problem, const PerPool& batch);
+
+/// Right-hand sides: G for net and gpu, G B_max for mem.
+ResourceFigures path_limits(const PathProblem& problem);
+
+/// sum over paths of cost x rate.
+ResourceFigures resource_use(const PathCosts& costs, const PathRates& n);
+
+/// Drafting rounds and times of the table, for tests and explanations.
+struct PathTimes {
+  PerPool T_tok;   ///< (M/B + KV)/BW_hbm: GPU time of one token
+  PerPool T_slot;  ///< what a request waits for it: T_tok as published, B T_tok by steps
+  double T_h = 0, T_l = 0, T_lc = 0, T_rem = 0;
+  double g = 0;  ///< gamma(x, c)
+  double N1 = 0, Nd = 0, N2 = 0, K2 = 0;
+};
+PathTimes path_times(const PathProblem& problem, const PerPool& batch);
+
+}  // namespace kvsim::planner

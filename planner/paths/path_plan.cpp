@@ -1,0 +1,142 @@
+#include "planner/paths/path_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "planner/infeasible.h"
+#include "planner/paths/consistent_batches.h"
+
+namespace kvsim::planner {
+namespace {
+
+constexpr double kTight = 1e-10;  // agreement of batches, rates, limits and the optimum that ends the search
+constexpr double kAgrees = 1e-8;  // where more than this is missing at the end, the LP itself jumps there
+constexpr double kGigabyte = 1e9;
+
+/// T_tok sees a batch of at least 1.
+PerPool counted(const Batches& at) {
+  return {std::max(1.0, at[0]), std::max(1.0, at[1])};
+}
+
+class Planner {
+ public:
+  explicit Planner(const PathProblem& problem) : problem_(problem), slots_(slots_per_gpu(problem.symbols)) {}
+
+  PathPlan best() {
+    const ConsistencySearch search{{problem_.pools.local > 0 ? slots_ : 0, problem_.pools.remote > 0 ? slots_ : 0},
+                                   [this](const Batches& at) { return respond(at); },
+                                   [this](const ConsistentBatches& point) { return agrees(point, kTight); }};
+    const std::vector<ConsistentBatches> points = find_consistent_batches(search);
+    PathPlan best;
+    for (const ConsistentBatches& point : points) {
+      PathPlan plan = plan_at(point);
+      const bool better = plan.converged != best.converged ? plan.converged
+                          : plan.converged                 ? plan.tokens_per_s > best.tokens_per_s
+                                                           : plan.residual < best.residual;
+      if (&point == points.data() || better) best = plan;
+    }
+    best.fixed_points = points.size();
+    best.lps_solved = solved_;
+    return best;
+  }
+
+ private:
+  BatchResponse respond(const Batches& at) {
+    const PathLp lp = path_lp(problem_, counted(at));
+    const PathLpSolution solution = solve(lp);
+    ++solved_;
+    return {occupancy(lp.costs, solution.n), solution.n};
+  }
+
+  [[nodiscard]] Batches occupancy(const PathCosts& costs, const PathRates& n) const {
+    const ResourceFigures use = resource_use(costs, n);
+    const auto per_gpu = [](double slots, std::int64_t gpus) {
+      return gpus > 0 ? slots / static_cast<double>(gpus) : 0.0;
+    };
+    return {per_gpu(use[static_cast<std::size_t>(Resource::local_mem)], problem_.pools.local),
+            per_gpu(use[static_cast<std::size_t>(Resource::remote_mem)], problem_.pools.remote)};
+  }
+
+  [[nodiscard]] double residual(const Batches& assumed, const Batches& implied) const {
+    double worst = 0;
+    for (std::size_t p = 0; p < 2; ++p) {
+      worst = std::max(worst, std::abs(assumed[p] - implied[p]) / std::max(1.0, assumed[p]));
+    }
+    return worst;
+  }
+
+  /// Whether `n` is what the LP at `at` could have answered, to a relative `tolerance`: feasible, consistent and as
+  /// good as the optimum.
+  bool agrees(const ConsistentBatches& point, double tolerance) {
+    const PathLp lp = path_lp(problem_, counted(point.at));
+    if (residual(point.at, occupancy(lp.costs, point.n)) > tolerance) return false;
+    const ResourceFigures use = resource_use(lp.costs, point.n);
+    for (std::size_t r = 0; r < kResources; ++r) {
+      if (use[r] > lp.limits[r] * (1 + tolerance)) return false;
+    }
+    double served = 0;
+    for (const double n : point.n) served += n;
+    ++solved_;
+    return served >= solve(lp).requests_per_s * (1 - tolerance);
+  }
+
+  PathPlan plan_at(const ConsistentBatches& point) {
+    PathPlan plan;
+    plan.on_a_step = !agrees(point, kAgrees);
+    plan.n = point.n;
+    for (const double n : plan.n) plan.requests_per_s += n;
+    const auto K = static_cast<double>(problem_.request.K);
+    plan.tokens_per_s = K * plan.requests_per_s;
+    plan.batch = counted(point.at);
+    plan.lp = path_lp(problem_, plan.batch);
+    plan.use = resource_use(plan.lp.costs, plan.n);
+    const PathLpSolution at_batch = solve(plan.lp);
+    for (std::size_t r = 0; r < kResources; ++r) plan.price[r] = K * at_batch.price[r];
+    const Batches implied = plan.on_a_step ? point.occupancy : occupancy(plan.lp.costs, plan.n);
+    plan.occupancy = {implied[0], implied[1]};
+    plan.residual = residual(point.at, implied);
+    if (plan.on_a_step) plan.residual = std::max(plan.residual, point.width);
+    plan.converged = plan.residual <= kPathResidual;
+    return plan;
+  }
+
+  const PathProblem& problem_;
+  double slots_;
+  std::size_t solved_ = 0;
+};
+
+void refuse_infeasible(const PathProblem& problem) {
+  const auto& [symbols, pools, request, acceptance, paths, residence] = problem;
+  if (pools.local == 0 && pools.remote == 0) {
+    throw Infeasible("no plan: neither pool has a GPU; one in either pool would do");
+  }
+  if (!(slots_per_gpu(symbols) > 0)) {
+    const double missing = symbols.M + symbols.KV - symbols.HBM;
+    throw Infeasible(
+        fmt::format("no plan: weights and the KV of one request do not fit a GPU; it needs {:.4g} GB more HBM per GPU "
+                    "({:.4g} + {:.4g} GB against {:.4g})",
+                    missing / kGigabyte, symbols.M / kGigabyte, symbols.KV / kGigabyte, symbols.HBM / kGigabyte));
+  }
+  const PathLp lp = path_lp(problem, {1, 1});
+  if (std::any_of(kAllPaths.begin(), kAllPaths.end(), [&lp](Path path) { return lp.usable(path); })) return;
+  // Both pools cannot be empty here, so every path lacks the same one.
+  throw Infeasible(fmt::format("no plan: every path that is allowed needs a {} GPU, and there is none; one would do",
+                               pools.local == 0 ? "local" : "remote"));
+}
+
+}  // namespace
+
+PathLp path_lp(const PathProblem& problem, const PerPool& batch) {
+  PathLp lp{path_costs(problem, batch), path_limits(problem), {}};
+  for (const Path path : kAllPaths) lp.allowed[static_cast<std::size_t>(path)] = problem.allows(path);
+  return lp;
+}
+
+PathPlan plan_paths(const PathProblem& problem) {
+  refuse_infeasible(problem);
+  return Planner(problem).best();
+}
+
+}  // namespace kvsim::planner

@@ -1,0 +1,48 @@
+// The best use of two pools: rates on every path, self-consistent with the batches that they make.
+//
+// T_tok depends on the batch of each pool, the batch on the rates, and the rates come from an LP with T_tok in its
+// coefficients. A plan is a fixed point: rates that are optimal at batches B, and whose occupied slots per GPU are B
+// (counted as at least 1 where T_tok is concerned, for a GPU that decodes at all decodes for somebody). Where there are
+// several, it is the one with the highest throughput among those found (consistent_batches.h says how thoroughly).
+//
+// By steps, more of any resource makes no fewer tokens, on all of the thousands of plausible machines tried. As published
+// that holds of GPUs, HBM and its bandwidth, not of links: slots that wait for a link count as batch (docs/findings.md).
+// With paths left out and machines beyond any that exist (10 TB of weights, 100,000 slots) rare exceptions were seen.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "planner/paths/path_lp.h"
+#include "planner/paths/path_problem.h"
+
+namespace kvsim::planner {
+
+/// Above it, nothing is claimed to have converged.
+inline constexpr double kPathResidual = 1e-6;
+
+struct PathPlan {
+  double tokens_per_s = 0;
+  double requests_per_s = 0;
+  PathRates n{};            ///< requests/s
+  PerPool occupancy;        ///< occupied slots per GPU under `n`; 0 for an empty pool
+  PerPool batch;            ///< what T_tok assumed: between 1 and B_max
+  ResourceFigures price{};  ///< tokens/s per unit of limit; 0 for an empty pool, which has none
+  ResourceFigures use{};    ///< seconds of each resource used per second
+  PathLp lp;                ///< at `batch`
+  bool converged = false;
+  double residual = 0;  ///< max over pools |B assumed - B implied| / max(1, B)
+  /// The batches sit where N2 = ceil(Nd/x) jumps: n mixes requests with N2 and with one verification more, so that n is
+  /// optimal for batches a hair to either side, and `lp` shows only one of them.
+  bool on_a_step = false;
+  std::size_t fixed_points = 0;  ///< found
+  std::size_t lps_solved = 0;
+};
+
+/// Throws Infeasible where no path can serve a single request, naming what is missing.
+PathPlan plan_paths(const PathProblem& problem);
+
+/// The LP at given batches.
+PathLp path_lp(const PathProblem& problem, const PerPool& batch);
+
+}  // namespace kvsim::planner

@@ -1,0 +1,181 @@
+// kvsim capacity as a user meets it.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+constexpr const char* kChat = R"(name: quick chat
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm}
+workload:
+  arrivals: {rate: 10/s}
+  context: {distribution: lognormal, mean: 500 tokens, cv: 0.5, max: 4k tokens}
+  output: {distribution: lognormal, mean: 40 tokens, cv: 0.5, max: 400 tokens}
+prefill: recompute
+decode: {policy: full_kv}
+slo: {ttft_p99: 500 ms, tpot_p99: 50 ms}
+run: {duration: 10 s, warmup: 2 s, seed: 1}
+)";
+
+/// Six requests of two conversations, in blocks of 512 tokens.
+constexpr const char* kTrace =
+    "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [1, 2, 3]}\n"
+    "{\"timestamp\": 1000, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [9, 8]}\n"
+    "{\"timestamp\": 2000, \"input_length\": 1200, \"output_length\": 5, \"hash_ids\": [1, 2, 4]}\n"
+    "{\"timestamp\": 3000, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [9, 8]}\n";
+
+class CapacityTest : public Workspace {
+ protected:
+  CapacityTest() { write("s.yaml", kChat); }
+
+  /// 90 % instead of 99 %: a tenth of the simulation.
+  CommandResult capacity(Words more) {
+    Words words{"capacity", "s.yaml", "--attainment", "0.9", "--replications", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+
+  void expect_refused(const Words& more, int status, const std::string& message) {
+    const CommandResult r = capacity(more);
+    EXPECT_EQ(r.status, status);
+    EXPECT_EQ(r.out, "");
+    EXPECT_NE(r.err.find(message), std::string::npos) << r.err;
+    EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  }
+};
+
+TEST_F(CapacityTest, PageOfAFleet) {
+  const CommandResult r = capacity({"--machines", "h100-sxm,h100-sxm:2", "--rate", "100/s", "--n-1"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const std::string path = KVSIM_SOURCE_DIR "/tests/cli/golden/capacity.txt";
+  const char* update = std::getenv("KVSIM_UPDATE_GOLDENS");
+  if (update != nullptr && std::string(update) == "1") std::ofstream(path, std::ios::binary) << r.out;
+  EXPECT_EQ(r.out, read_file(path)) << "KVSIM_UPDATE_GOLDENS=1 accepts this as the new capacity.txt";
+  std::istringstream lines(r.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }), 100) << line;
+  }
+}
+
+TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
+  const CommandResult r = capacity({"--rate", "100/s", "--json", "--out", "results"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json doc = Json::parse(r.out);
+  for (const char* key : {"schema_version", "kvsim_version", "scenario", "slo", "attainment_target", "confidence",
+                          "rate_required", "configurations", "cheapest", "prices", "details"}) {
+    EXPECT_TRUE(doc.contains(key)) << key;
+  }
+  EXPECT_FALSE(doc.contains("hit_rate_curve")) << "not a trace";
+  const Json& c = doc["configurations"][0];
+  for (const char* key : {"machine", "tensor_parallel", "policy", "rate_per_replica", "rate_per_gpu", "attainment",
+                          "attainment_lower", "tokens_per_s", "ttft_p99_s", "tpot_p99_s", "limited_by", "probes"}) {
+    EXPECT_TRUE(c.contains(key)) << key;
+  }
+  for (const char* key :
+       {"replicas", "gpus", "dram_gb", "ssd_gb", "usd_per_hour", "usd_per_1m_output_tokens", "n_minus_1"}) {
+    EXPECT_TRUE(c["fleet"].contains(key)) << key;
+  }
+  for (const Json& p : c["probes"]) {
+    EXPECT_EQ(p["passes"], p["lower"] >= 0.9);
+    EXPECT_LE(p["lower"], p["attainment"]);
+  }
+  EXPECT_EQ(doc["slo"]["ttft_p99_s"], 0.5);
+  EXPECT_EQ(doc["prices"][0]["what"], "h100-sxm");
+  EXPECT_NE(doc["prices"][0]["date"], "");
+  EXPECT_TRUE(c["fleet"]["ssd_gb"].is_null());
+  EXPECT_TRUE(doc["details"]["reasons"].contains("configurations.0.fleet.ssd_gb"));
+  EXPECT_EQ(read("results/result.json"), r.out);
+  EXPECT_EQ(names(), (Words{"results", "results/result.json", "results/result.md", "s.yaml"}));
+}
+
+TEST_F(CapacityTest, TheBytesDoNotDependOnTheNumberOfThreads) {
+  const Words words{"--machines", "h100-sxm,a100", "--rate", "150/s", "--json"};
+  Words one = words, two = words;
+  one.insert(one.end(), {"--jobs", "1"});
+  two.insert(two.end(), {"--jobs", "2"});
+  EXPECT_EQ(capacity(one).out, capacity(two).out);
+}
+
+TEST_F(CapacityTest, WithoutAPriceTheReasonStandsWhereTheDollarsWould) {
+  const CommandResult r = capacity({"--set", "cluster.gpu.type.memory=70 GB"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("h100-sxm (changed): no price in the table"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("Ordered by requests/s per GPU, because a price is missing."), std::string::npos) << r.out;
+}
+
+TEST_F(CapacityTest, OwnPricesCountAndAreShown) {
+  write("prices.yaml",
+        "gpus: {h100-sxm: {price: {value: 9 USD/h, source: assumption, reference: ours}, date: 2026-11}}\n");
+  const CommandResult r = capacity({"--prices", "prices.yaml"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("h100-sxm: $9.00 per GPU and hour; 2026-11, assumption: ours"), std::string::npos) << r.out;
+}
+
+TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
+  expect_refused({"--slo", "ttft_p98=2s"}, 2, "unknown objective \"ttft_p98\"; did you mean \"ttft_p99\"?");
+  expect_refused({"--slo", "ttft_p99=2"}, 2, "expected a time with its unit");
+  expect_refused({"--slo", "ttft_p99"}, 2, "such as ttft_p99=2s");
+  expect_refused({"--machines", "h100-sxmm"}, 2, "--machines: unknown gpu \"h100-sxmm\"; did you mean \"h100-sxm\"?");
+  expect_refused({"--machines", "h100-sxm:0"}, 2, "expected GPUs per replica such as h100-nvl:2");
+  expect_refused({"--rate", "100"}, 2, "expected a rate with its unit");
+  expect_refused({"--n-1"}, 2, "give --rate too");
+  expect_refused({"--confidence", "95"}, 2, "expected a share above 0 and below 1");
+  expect_refused({"--policies", "full_kv,full"}, 2, "unknown decode policy \"full\"");
+  expect_refused({"--prices", "nowhere.yaml"}, 2, "nowhere.yaml");
+  expect_refused({"--set", "slo={}"}, 2, "no objectives to size for");
+}
+
+TEST_F(CapacityTest, AClosedLoopIsRefusedWithWhatToWriteInstead) {
+  write("s.yaml", edited(kChat, "arrivals: {rate: 10/s}", "closed: {concurrency: 8}"));
+  expect_refused({}, 2, "Write workload.arrivals: {process: poisson, rate: 1/s} or a trace instead");
+}
+
+TEST_F(CapacityTest, WhatNothingMeetsIsInfeasible) {
+  expect_refused({"--slo", "ttft_p99=1ms"}, 4, "> 1 ms, missed by 100.0 % of requests even when requests run alone");
+}
+
+TEST_F(CapacityTest, ATraceIsStretchedAndItsBlocksSizeAPrefixCache) {
+  std::string trace;
+  for (int i = 0; i < 100; ++i) {
+    std::string four = kTrace;
+    for (const auto& [from, to] :
+         {std::pair{"\": 0,", 0}, {"\": 1000,", 1000}, {"\": 2000,", 2000}, {"\": 3000,", 3000}}) {
+      four = edited(four, from, "\": " + std::to_string(4000 * i + to) + ",");
+    }
+    trace += four;
+  }
+  write("t.jsonl", trace);
+  write("s.yaml",
+        edited(edited(edited(kChat, "arrivals: {rate: 10/s}", "trace: {format: mooncake, path: t.jsonl}"),
+                      "  context: {distribution: lognormal, mean: 500 tokens, cv: 0.5, max: 4k tokens}\n", ""),
+               "  output: {distribution: lognormal, mean: 40 tokens, cv: 0.5, max: 400 tokens}\n", ""));
+  const CommandResult r = run({"capacity", "s.yaml", "--attainment", "0.9", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json curve = Json::parse(r.out)["hit_rate_curve"];
+  EXPECT_EQ(curve["blocks"], 1000);
+  EXPECT_EQ(curve["distinct_blocks"], 6);
+  EXPECT_EQ(curve["block_tokens"], 512);
+  EXPECT_DOUBLE_EQ(curve["achievable_hit_rate"], 0.994);
+  EXPECT_DOUBLE_EQ(curve["points"].back()["bytes"], 6.0 * 512 * 131072) << "all six blocks at 131,072 bytes a token";
+
+  const CommandResult info = run({"workload", "info", "t.jsonl", "--format", "mooncake", "--curve", "--json"});
+  ASSERT_EQ(info.status, 0) << info.err;
+  EXPECT_EQ(Json::parse(info.out)["hit_rate_curve"]["achievable_hit_rate"], curve["achievable_hit_rate"]);
+  EXPECT_TRUE(Json::parse(info.out)["hit_rate_curve"]["points"][0]["bytes"].is_null());
+  EXPECT_EQ(run({"workload", "info", "t.jsonl", "--format", "mooncake", "--model", "llama-3.1-8b"}).status, 2);
+}
+
+}  // namespace
+}  // namespace kvsim::test

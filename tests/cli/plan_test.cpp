@@ -1,0 +1,148 @@
+// kvsim plan, as a user runs it.
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSymbols =
+    "symbols: {M: 50 GB, KV: 4 GB, HBM: 96 GB, BW_hbm: 1.792 TB/s, BW_link: 64 GB/s}\n"
+    "model: conserving\n"
+    "draft_length: {min: 1, max: 60}\n"
+    "keep_ratio: [0.1, 0.2, 0.25, 0.5]\n"
+    "acceptance: {model: constant, agreement: {0.1: 0.95, 0.2: 0.97, 0.25: 0.98, 0.5: 0.995}}\n";
+
+class PlanTest : public Workspace {
+ protected:
+  PlanTest() {
+    write("s.yaml", tiny_scenario());
+    write("symbols.yaml", kSymbols);
+  }
+
+  Json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const CommandResult r = run(arguments);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.err, "");
+    return Json::parse(r.out);
+  }
+};
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& item : object.items()) names.push_back(item.key());
+  return names;
+}
+
+TEST_F(PlanTest, SymbolsGiveTheOptimumAndTheBaselineUnderFixedKeys) {
+  const Json doc = json({"plan", "--symbols", "symbols.yaml"});
+  EXPECT_EQ(keys(doc), (std::vector<std::string>{"schema_version", "kvsim_version", "model", "optimum", "full_kv",
+                                                 "speedup", "candidates_evaluated", "wall_s", "details"}));
+  EXPECT_EQ(keys(doc["optimum"]),
+            (std::vector<std::string>{"x", "c", "B_c", "B_g", "l", "throughput_tokens_per_s", "t_gpu_s", "t_xfer_s"}));
+  EXPECT_EQ(doc["optimum"]["x"], 36);
+  EXPECT_EQ(doc["optimum"]["c"], 0.25);
+  EXPECT_EQ(doc["optimum"]["B_c"], 42);
+  // floor(46/4) = 11 full KVs: 11 / ((50 + 44) GB / 1.792 TB/s)
+  EXPECT_EQ(doc["full_kv"]["B"], 11);
+  EXPECT_NEAR(doc["full_kv"]["throughput_tokens_per_s"].get<double>(), 209.702, 1e-3);
+  EXPECT_NEAR(doc["speedup"].get<double>(), 561.2297 / 209.7021, 1e-5);
+  EXPECT_TRUE(doc["wall_s"].is_null());
+  EXPECT_TRUE(json({"plan", "--symbols", "symbols.yaml", "--timing"})["wall_s"].is_number());
+}
+
+TEST_F(PlanTest, TheModelMayBeChosenOnTheCommandLine) {
+  const Json doc = json({"plan", "--symbols", "symbols.yaml", "--model", "published"});
+  EXPECT_EQ(doc["model"], "published");
+  EXPECT_EQ(doc["optimum"]["x"], 42);
+  EXPECT_EQ(doc["optimum"], doc["details"]["by_model"]["published"]);
+}
+
+TEST_F(PlanTest, AScenarioGetsItsPlanWithTheBreakdown) {
+  const Json doc = json({"plan", "s.yaml"});
+  EXPECT_GE(doc["speedup"].get<double>(), 1);
+  EXPECT_EQ(doc["details"]["breakdown"].size(), 7U);
+  EXPECT_EQ(doc["details"]["breakdown"][6]["optimum"], doc["optimum"]);
+  EXPECT_EQ(doc["details"]["heat_map"]["throughput_tokens_per_s"].size(), 19U);
+  EXPECT_EQ(doc["details"]["heat_map"]["throughput_tokens_per_s"][0].size(), 60U);
+}
+
+TEST_F(PlanTest, EqualInputsGiveEqualBytes) {
+  EXPECT_EQ(run({"plan", "s.yaml", "--json"}).out, run({"plan", "s.yaml", "--json"}).out);
+  const std::vector<std::string> simulate{"plan", "s.yaml", "--simulate", "--replications", "3", "--json"};
+  std::vector<std::string> one = simulate, two = simulate;
+  one.insert(one.end(), {"--jobs", "1"});
+  two.insert(two.end(), {"--jobs", "2"});
+  const CommandResult first = run(one);
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.out, run(two).out);
+}
+
+TEST_F(PlanTest, TheSimulatorsVerdictStandsBesideTheForecast) {
+  const Json doc = json({"plan", "s.yaml", "--simulate", "--replications", "3"});
+  const Json& found = doc["simulated"];
+  EXPECT_GT(found["throughput_tokens_per_s"]["mean"].get<double>(), 0);
+  EXPECT_EQ(found["throughput_tokens_per_s"]["replications"], 3);
+  EXPECT_GT(found["speedup"]["mean"].get<double>(), 1);
+  EXPECT_FALSE(found["predicted_over_simulated"].is_null());
+  EXPECT_GT(found["candidates"].size(), 5U);
+}
+
+TEST_F(PlanTest, WritesItsFilesWhole) {
+  const CommandResult r = run({"plan", "s.yaml", "--out", "results"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(Json::parse(read("results/plan.json")), json({"plan", "s.yaml"}));
+  EXPECT_NE(read("results/plan.md").find("# Plan: "), std::string::npos);
+  EXPECT_EQ(run({"plan", "s.yaml", "--out", "/proc/none"}).status, 1);
+}
+
+TEST_F(PlanTest, InfeasibleIsExitFourWithTheNearestMiss) {
+  write("big.yaml", edited(kSymbols, "HBM: 96 GB", "HBM: 50.5 GB"));
+  const CommandResult r = run({"plan", "--symbols", "big.yaml"});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_EQ(r.out, "");
+  EXPECT_NE(r.err.find("nearest miss"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("more HBM"), std::string::npos) << r.err;
+}
+
+TEST_F(PlanTest, BadUsageIsExitTwo) {
+  const auto refused = [this](const std::vector<std::string>& arguments, const std::string& part) {
+    const CommandResult r = run(arguments);
+    EXPECT_EQ(r.status, 2) << part;
+    EXPECT_EQ(r.out, "");
+    EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
+  };
+  refused({"plan"}, "expected one of SCENARIO");
+  refused({"plan", "s.yaml", "--symbols", "symbols.yaml"}, "expected one of SCENARIO");
+  refused({"plan", "nowhere.yaml"}, "nowhere.yaml");
+  refused({"plan", "s.yaml", "--model", "ring"}, "ring");
+  refused({"plan", "s.yaml", "--without", "nothing"}, "nothing");
+  refused({"plan", "s.yaml", "--draft-length", "9:3"}, "--draft-length 9:3: expected two whole numbers");
+  refused({"plan", "s.yaml", "--draft-length", "9"}, "--draft-length 9: expected two whole numbers");
+  refused({"plan", "s.yaml", "--keep-ratio", "0.1,2"}, "--keep-ratio 0.1,2: expected ratios between 0 and 1");
+  refused({"plan", "s.yaml", "--keep-ratio", "0.5:0.1:0.1"}, "expected ratios");
+  refused({"plan", "--symbols", "symbols.yaml", "--simulate"}, "--simulate");
+  write("typo.yaml", edited(kSymbols, "keep_ratio", "keep_ratios"));
+  refused({"plan", "--symbols", "typo.yaml"}, "typo.yaml:4:1");
+}
+
+TEST_F(PlanTest, RefinementsLeftOutAreLeftOut) {
+  const Json doc = json({"plan", "s.yaml", "--without", "kernels", "--without", "outputs"});
+  EXPECT_EQ(doc["details"]["refinements"]["kernels"], false);
+  EXPECT_EQ(doc["details"]["refinements"]["compute"], true);
+  EXPECT_EQ(doc["details"]["breakdown"].size(), 5U);
+}
+
+TEST_F(PlanTest, SearchesTheRatiosAndLengthsAskedFor) {
+  const Json doc = json({"plan", "s.yaml", "--keep-ratio", "0.1:0.3:0.1", "--draft-length", "4:6"});
+  EXPECT_EQ(doc["details"]["heat_map"]["keep_ratio"], (Json{0.1, 0.2, 0.3}));
+  EXPECT_EQ(doc["details"]["heat_map"]["draft_length"], (Json{4, 5, 6}));
+}
+
+}  // namespace
+}  // namespace kvsim::test

@@ -1,0 +1,118 @@
+#include "planner/capacity/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "models/catalogue/catalogue.h"
+#include "models/schema/error.h"
+#include "models/schema/yaml_reader.h"
+#include "planner/capacity/fleet.h"
+#include "planner/capacity/machine_choice.h"
+#include "tests/planner/capacity_scenario.h"
+
+namespace kvsim::planner::capacity {
+namespace {
+
+models::PriceTable table(const std::string& yaml) {
+  models::PriceTable prices = models::PriceTable::built_in();
+  prices.change(schema::read_yaml(yaml, "prices.yaml"));
+  return prices;
+}
+
+std::string refusal(const std::string& yaml) {
+  try {
+    table(yaml);
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+  return "(read)";
+}
+
+// 4 GPUs at 2.5 USD/h are 10 USD/h; 5,000 tokens/s are 18M tokens/h; 10 / 18 = 0.5556 USD per 1M tokens.
+TEST(Cost, PerMillionTokensByHand) {
+  EXPECT_NEAR(*usd_per_million_tokens(10, 5000), 0.555556, 1e-6);
+  EXPECT_FALSE(usd_per_million_tokens(10, 0).has_value());
+}
+
+// 4 x 2.5 = 10 USD/h for GPUs. 730 GB at 3 USD/GB-month are 2,190 USD a month of 730 h, 3 USD/h.
+TEST(Cost, AnHourByHand) {
+  const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month}");
+  const HourlyCost cost = hourly_cost(prices, "h100-sxm", 4, 730);
+  EXPECT_DOUBLE_EQ(*cost.gpus, 10);
+  EXPECT_DOUBLE_EQ(cost.host_memory, 3);
+  EXPECT_DOUBLE_EQ(*cost.total(), 13);
+}
+
+TEST(Cost, WithoutAPriceThereIsNoTotal) {
+  const HourlyCost cost = hourly_cost(models::PriceTable::built_in(), "h100-sxm (changed)", 4, 10);
+  EXPECT_FALSE(cost.gpus.has_value());
+  EXPECT_FALSE(cost.total().has_value());
+}
+
+TEST(Prices, EveryGpuOfTheCatalogueHasOneWithDateAndSource) {
+  const models::PriceTable prices = models::PriceTable::built_in();
+  const auto gpus = models::Catalogue::built_in().list(models::EntryKind::gpu);
+  for (const auto& line : gpus) {
+    const models::Price* price = prices.gpu(line.name);
+    ASSERT_NE(price, nullptr) << line.name;
+    EXPECT_GT(price->usd.value, 0) << line.name;
+    EXPECT_FALSE(price->date.empty()) << line.name;
+    EXPECT_FALSE(price->usd.source.reference.empty()) << line.name;
+  }
+  EXPECT_EQ(prices.gpus.size(), gpus.size()) << "a price for a GPU that is not there";
+  EXPECT_GT(prices.dram.usd.value, 0);
+  EXPECT_GT(prices.ssd.usd.value, 0);
+}
+
+TEST(Prices, AUsersFileChangesWhatItNames) {
+  const models::PriceTable prices = table("{gpus: {a100: 1 USD/h, my-card: {price: 7 USD/h, date: 2026-01}}}");
+  EXPECT_EQ(prices.gpu("a100")->usd.value, 1);
+  EXPECT_EQ(prices.gpu("a100")->date, "") << "no old date beside a new price";
+  EXPECT_EQ(prices.gpu("my-card")->date, "2026-01");
+  EXPECT_EQ(prices.gpu("h100-sxm")->usd.value, models::PriceTable::built_in().gpu("h100-sxm")->usd.value);
+}
+
+TEST(Prices, WhatIsNoPriceIsRefusedWithItsPlace) {
+  EXPECT_EQ(refusal("{gpu: {a100: 1 USD/h}}"), "prices.yaml:1:2: unknown key \"gpu\"; did you mean \"gpus\"?");
+  EXPECT_EQ(refusal("{gpus: {a100: 1}}"),
+            "prices.yaml:1:15: gpus.a100: expected a price with its unit (USD/h), found the bare number \"1\"");
+  EXPECT_EQ(refusal("{dram: 3 USD/h}"),
+            "prices.yaml:1:8: dram: expected a price of memory such as \"3 USD/GB-month\", but \"3 USD/h\" is a price");
+}
+
+TEST(Machines, AListIsReadOrRefused) {
+  const auto machines = parse_machines("h100-sxm,h100-nvl:2");
+  ASSERT_EQ(machines.size(), 2U);
+  EXPECT_EQ(machines[0].gpu, "h100-sxm");
+  EXPECT_FALSE(machines[0].tensor_parallel.has_value());
+  EXPECT_EQ(machines[1].tensor_parallel, 2);
+  for (const char* bad : {"", "a,,b", "a:0", "a:x", "a:2,a:2", "a:1.5"}) {
+    EXPECT_THROW(parse_machines(bad), schema::InputError) << bad;
+  }
+}
+
+TEST(Machines, GpusPerReplicaAreAskedForTheScenariosOwnOrTheFewestThatFit) {
+  const scenario::Scenario large = testing::quick_chat({"model=llama-3.1-70b", "cluster.gpu.tensor_parallel=4"});
+  const auto gpus = [&](const MachineRequest& machine) {
+    return place(large, machine).scenario.serving.cluster.tensor_parallel;
+  };
+  EXPECT_EQ(gpus({"h100-sxm", 8}), 8);
+  EXPECT_EQ(gpus({"h100-sxm", std::nullopt}), 4) << "as in the scenario";
+  EXPECT_EQ(gpus({"a100", std::nullopt}), 2) << "141 GB of weights in 2 x 85.9 x 0.9 = 155 GB";
+  EXPECT_EQ(gpus({"l40s", std::nullopt}), 4) << "in 4 x 48.3 x 0.9 = 174 GB";
+  EXPECT_EQ(place(large, {"a100", 1}).problem.substr(0, 27), "llama-3.1-70b does not fit:");
+}
+
+TEST(Machines, AnotherGpuBringsItsOwnProfileAndLinks) {
+  const auto placed = place(testing::quick_chat(), {"a100", std::nullopt});
+  EXPECT_EQ(placed.scenario.serving.cluster.gpu.name, "a100");
+  EXPECT_EQ(placed.scenario.serving.cluster.profile.name, "a100-vllm");
+  EXPECT_EQ(placed.scenario.serving.cluster.host_link.name, "pcie4-x16");
+  EXPECT_EQ(placed.placement, Placement::smallest);
+}
+
+TEST(Fleet, HostMemoryIsBoughtWithAMargin) {
+  EXPECT_DOUBLE_EQ(host_memory_gb(100'000'000'000), 120);
+}
+
+}  // namespace
+}  // namespace kvsim::planner::capacity

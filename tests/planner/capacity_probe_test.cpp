@@ -1,0 +1,160 @@
+#include "planner/capacity/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/serving/request.h"
+#include "sim/serving/simulation.h"
+#include "tests/planner/capacity_scenario.h"
+#include "tests/scenario/temporary_folder.h"
+
+namespace kvsim::planner::capacity {
+namespace {
+
+using serving::Miss;
+using testing::quick_chat;
+
+serving::Measurements judged_run(const scenario::Scenario& scenario, double until_s, double end_s) {
+  serving::ServingConfig config = scenario.serving;
+  config.run.judge_until_s = until_s;
+  config.run.duration_s = end_s;
+  const auto feed = make_feed(scenario, config.run.seed);
+  return serving::simulate(config, *feed).measured;
+}
+
+std::uint64_t count(const serving::Measurements& m, Miss miss) {
+  return static_cast<std::uint64_t>(std::count_if(
+      m.verdicts.begin(), m.verdicts.end(), [miss](std::uint8_t v) { return (v & serving::miss_bit(miss)) != 0; }));
+}
+
+// A TPOT objective alone, and room for 4 requests at a time: those that run are fast, the rest wait for ever. Of the
+// finished ones all meet the objective; of all that arrived, hardly any.
+TEST(Verdicts, ABacklogThatNeverFinishesIsMissed) {
+  scenario::Scenario s = quick_chat({"schedule.max_requests=4", "workload.arrivals.rate=400/s"});
+  s.serving.slo = {};
+  s.serving.slo.tpot_s = 0.05;
+  const serving::Measurements m = judged_run(s, 10, 12);
+  ASSERT_GT(m.completed_measured, 0U);
+  EXPECT_EQ(m.within_slo, m.completed_measured) << "the finished ones look good";
+  EXPECT_GT(m.verdicts.size(), 3000U) << "8 s at 400/s";
+  EXPECT_GT(count(m, Miss::unfinished), m.verdicts.size() * 8 / 10);
+}
+
+// With a TTFT objective the same backlog is known to miss it before it ever gets a token.
+TEST(Verdicts, WhoStillWaitsHasMissedItsFirstToken) {
+  const scenario::Scenario s = quick_chat({"schedule.max_requests=4", "workload.arrivals.rate=400/s"});
+  const serving::Measurements m = judged_run(s, 10, 12);
+  EXPECT_GT(count(m, Miss::ttft), m.verdicts.size() * 8 / 10);
+  EXPECT_LT(count(m, Miss::unfinished), 20U);
+}
+
+TEST(Verdicts, EveryArrivalOfTheJudgedPartHasOneAndNoOther) {
+  const scenario::Scenario s = quick_chat({"workload.arrivals={process: constant, rate: 10/s}"});
+  const serving::Measurements m = judged_run(s, 7, 30);  // warm-up 2 s: arrivals at 2.0, 2.1, ..., 6.9 s
+  EXPECT_EQ(m.verdicts.size(), 50U);
+  EXPECT_EQ(std::accumulate(m.verdicts.begin(), m.verdicts.end(), 0), 0) << "ten a second is next to nothing";
+  EXPECT_LT(m.measured_s, 10) << "the run ends when the last judged request has finished";
+}
+
+TEST(Verdicts, TheRefusedAreMisses) {
+  const scenario::Scenario s = quick_chat({"workload.context=200k tokens", "workload.arrivals.rate=1/s"});
+  const serving::Measurements m = judged_run(s, 7, 20);
+  EXPECT_GT(m.verdicts.size(), 0U);
+  EXPECT_EQ(count(m, Miss::refused), m.verdicts.size());
+}
+
+TEST(Verdicts, NobodyIsJudgedWithoutBeingAsked) {
+  const scenario::Scenario s = quick_chat();
+  const auto feed = make_feed(s, 1);
+  EXPECT_TRUE(serving::simulate(s.serving, *feed).measured.verdicts.empty());
+}
+
+TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {
+  serving::SloConfig slo;
+  slo.ttft_s = 1;
+  slo.tpot_s = 0.1;
+  serving::Request r;
+  r.output = 11;
+  const auto at = [&](double s) { return verdict_so_far(slo, r, engine::SimTime{} + engine::from_seconds(s)); };
+  EXPECT_EQ(at(0.5), serving::miss_bit(Miss::unfinished)) << "still may get its first token in time";
+  EXPECT_EQ(at(1.5), serving::miss_bit(Miss::ttft));
+  r.generated = 1;
+  r.first_token = r.last_token = engine::SimTime{} + engine::from_seconds(0.5);
+  EXPECT_EQ(at(1.4), serving::miss_bit(Miss::unfinished)) << "ten more tokens may come by 1.5 s";
+  EXPECT_EQ(at(1.6), serving::miss_bit(Miss::tpot));
+  slo.tpot_s.reset();
+  EXPECT_EQ(at(1.6), 0) << "its only objective is met, whatever comes";
+}
+
+TEST(Probe, AtTwoRatesTheSameRequestsComeAtOtherTimes) {
+  scenario::Scenario slow = quick_chat(), fast = quick_chat({"workload.arrivals.rate=20/s"});
+  const auto a = make_feed(slow, 1), b = make_feed(fast, 1);
+  for (int i = 0; i < 100; ++i) {
+    const auto x = *a->next(), y = *b->next();
+    EXPECT_EQ(x.prompt_tokens, y.prompt_tokens);
+    EXPECT_EQ(x.output_tokens, y.output_tokens);
+    EXPECT_NEAR(static_cast<double>(x.arrival_ns), 2.0 * static_cast<double>(y.arrival_ns), 200.0) << "rounded to ns";
+  }
+}
+
+TEST(Probe, JudgesAsManyRequestsAsItsLengthSays) {
+  const ProbeOptions options = testing::quick_probe();
+  const Probe p = probe_rate(quick_chat(), 10, options);
+  EXPECT_TRUE(p.passes);
+  // 100 / (1 - 0.9) = 1,000 requests in 4 runs at 10/s are 25 s each; TTFT 0.5 s / 5 % = 10 s; the scenario's own 8 s.
+  EXPECT_DOUBLE_EQ(p.length.judged_s, 25);
+  EXPECT_DOUBLE_EQ(p.length.settle_s, 10);
+  EXPECT_NEAR(static_cast<double>(p.attainment.requests), 1000, 100);
+  // Own 2 s; a fifth of 10 s; twice 0.5 + 0.05 x 39 s = 4.9 s.
+  EXPECT_DOUBLE_EQ(p.length.warmup_s, 4.9);
+  EXPECT_NEAR(p.tokens_per_s, 400, 40);
+  EXPECT_NEAR(p.bound_by.hbm_bandwidth + p.bound_by.compute + p.bound_by.link + p.bound_by.idle, 1, 1e-9);
+  EXPECT_EQ(p.host_peak_bytes, 0) << "full_kv with prompts prefilled here keeps nothing in host memory";
+}
+
+TEST(Probe, OverloadFailsAndSaysWhy) {
+  Probe p = probe_rate(quick_chat(), 500, testing::quick_probe());
+  EXPECT_FALSE(p.passes);
+  EXPECT_LT(p.attainment.share, 0.5);
+  EXPECT_GT(p.misses[Miss::ttft] + p.misses[Miss::tpot], p.attainment.misses / 2);
+}
+
+TEST(Probe, HostMemoryIsWhatTheSimulationReserved) {
+  const Probe p =
+      probe_rate(quick_chat({"cluster.host={memory: 64 GiB}", "prefill=stored"}), 5, testing::quick_probe());
+  // Contexts of 500 tokens at 131,072 bytes are 66 MB each, several at a time.
+  EXPECT_GT(p.host_peak_bytes, 66'000'000);
+  EXPECT_LT(p.host_peak_bytes, 10'000'000'000);
+}
+
+/// The quick chat's objectives and machine with a trace: `burst` requests at the same instant, `burst` seconds apart.
+scenario::Scenario bursty_trace(const testing::TemporaryFolder& folder, int burst) {
+  constexpr int requests = 600;
+  std::string text = "arrival_s,prompt_tokens,output_tokens\n";
+  for (int i = 0; i < requests; ++i) text += std::to_string(i / burst * burst) + ",400,20\n";
+  const std::string path = folder.write("trace" + std::to_string(burst) + ".csv", text);
+  std::string yaml = testing::kQuickChat;
+  const std::size_t begin = yaml.find("  arrivals:"), end = yaml.find("prefill:");
+  yaml.replace(begin, end - begin, "  trace: {format: csv, path: " + path + "}\n");
+  return scenario::load_scenario_text(yaml, "trace.yaml");
+}
+
+// Bursts of three, 3 s apart: 1 request/s. At 2/s they are 1.5 s apart and still three.
+TEST(Probe, ATraceIsStretchedAndKeepsItsBursts) {
+  const testing::TemporaryFolder folder;
+  const scenario::Scenario s = bursty_trace(folder, 3);
+  EXPECT_NEAR(trace_rate(s), 599.0 / 597.0, 1e-12);
+  const Probe p = probe_rate(s, 2 * trace_rate(s), testing::quick_probe());
+  EXPECT_NEAR(p.length.warmup_s + p.length.judged_s, 597.0 / 2, 1e-6);
+  EXPECT_EQ(p.attainment.requests, 570U) << "without the 10 bursts of the first 5 % of the span";
+  EXPECT_EQ(p.attainment.observations, kBatches);
+  EXPECT_TRUE(p.passes);
+  const scenario::Scenario single = bursty_trace(folder, 1);
+  const Probe alone = probe_rate(single, 2 * trace_rate(single), testing::quick_probe());
+  EXPECT_GT(p.ttft_p99_s, 1.5 * alone.ttft_p99_s) << "three prompts at once take longer than one";
+}
+
+}  // namespace
+}  // namespace kvsim::planner::capacity

@@ -1,0 +1,88 @@
+#include "tools/cli/capacity_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/schema/spelling.h"
+#include "models/schema/units.h"
+
+namespace kvsim::cli {
+namespace {
+
+using schema::InputError;
+
+struct Objective {
+  const char* name;
+  std::optional<double> serving::SloConfig::*limit;
+};
+
+constexpr std::array<Objective, 4> kObjectives{{{"ttft_p99", &serving::SloConfig::ttft_s},
+                                                {"tpot_p99", &serving::SloConfig::tpot_s},
+                                                {"itl_p99", &serving::SloConfig::itl_s},
+                                                {"e2e_p99", &serving::SloConfig::e2e_s}}};
+
+}  // namespace
+
+void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos) {
+    throw InputError(fmt::format("--slo {}: expected an objective and its limit such as ttft_p99=2s", assignment));
+  }
+  const std::string name = assignment.substr(0, equals);
+  const auto* found =
+      std::find_if(kObjectives.begin(), kObjectives.end(), [&](const Objective& o) { return name == o.name; });
+  if (found == kObjectives.end()) {
+    std::vector<std::string> names;
+    for (const Objective& o : kObjectives) names.emplace_back(o.name);
+    throw InputError(
+        fmt::format("--slo {}: unknown objective \"{}\"{}", assignment, name, schema::suggest(name, names)));
+  }
+  try {
+    const double limit = schema::parse_time(assignment.substr(equals + 1));
+    if (!(limit > 0)) throw schema::UnitError("a limit must be above 0 s");
+    slo.*(found->limit) = limit;
+  } catch (const schema::UnitError& e) {
+    throw InputError(fmt::format("--slo {}: {}", assignment, e.what()));
+  }
+}
+
+double rate_from_user(const std::string& option, const std::string& text) {
+  try {
+    const double rate = schema::parse_rate(text);
+    if (rate > 0) return rate;
+    throw schema::UnitError("a rate must be above 0/s");
+  } catch (const schema::UnitError& e) {
+    throw InputError(fmt::format("{} {}: {}", option, text, e.what()));
+  }
+}
+
+double share_from_user(const std::string& option, const std::string& text) {
+  try {
+    const double share = schema::parse_number(text);
+    if (share > 0 && share < 1) return share;
+    throw schema::UnitError("expected a share above 0 and below 1 such as 0.99");
+  } catch (const schema::UnitError& e) {
+    throw InputError(fmt::format("{} {}: {}", option, text, e.what()));
+  }
+}
+
+std::vector<std::string> names_from_user(const std::string& option, const std::string& list) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    items.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    if (item->empty()) throw InputError(fmt::format("{} {}: a name is empty", option, list));
+    if (std::find(items.begin(), item, *item) != item) {
+      throw InputError(fmt::format("{}: {} is there twice", option, *item));
+    }
+  }
+  return items;
+}
+
+}  // namespace kvsim::cli

@@ -1,0 +1,24 @@
+// What the command line says to `kvsim capacity`, read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/serving/config.h"
+
+namespace kvsim::cli {
+
+/// Applies `--slo ttft_p99=2s` to the objectives. Throws schema::InputError for unknown names (with the nearest) and
+/// for times that are none.
+void apply_objective(serving::SloConfig& slo, const std::string& assignment);
+
+/// A rate such as "100/s". Throws schema::InputError.
+double rate_from_user(const std::string& option, const std::string& text);
+
+/// A share in (0, 1) such as "0.99". Throws schema::InputError.
+double share_from_user(const std::string& option, const std::string& text);
+
+/// The names of a list "a,b". Throws schema::InputError for empty and repeated ones.
+std::vector<std::string> names_from_user(const std::string& option, const std::string& list);
+
+}  // namespace kvsim::cli

@@ -1,0 +1,134 @@
+// kvsim capacity: how many requests/s a machine sustains within its objectives, and the cheapest fleet for a rate.
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "models/workload/trace_reader.h"
+#include "planner/capacity/capacity_plan.h"
+#include "tools/cli/capacity_options.h"
+#include "tools/cli/capacity_progress.h"
+#include "tools/cli/command.h"
+#include "tools/cli/numbers_from_user.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/run_options.h"
+#include "tools/cli/signals.h"
+#include "tools/results/capacity_document.h"
+
+namespace kvsim::cli {
+namespace {
+
+constexpr int kMostJobs = 1024;
+
+struct Options : RunOptions {
+  std::string scenario;
+  std::vector<std::string> slo;
+  std::string attainment, confidence, rate, machines, policies, prices;
+  bool n_minus_1 = false;
+};
+
+planner::capacity::CapacityRequest request_of(const Options& options, const scenario::Scenario& scenario) {
+  planner::capacity::CapacityRequest request;
+  request.jobs = options.jobs;
+  request.n_minus_1 = options.n_minus_1;
+  if (!options.attainment.empty()) request.probe.target = share_from_user("--attainment", options.attainment);
+  if (!options.confidence.empty()) request.probe.confidence = share_from_user("--confidence", options.confidence);
+  if (!options.rate.empty()) request.rate = rate_from_user("--rate", options.rate);
+  if (!options.machines.empty()) request.machines = planner::capacity::parse_machines(options.machines);
+  if (!options.policies.empty()) request.policies = names_from_user("--policies", options.policies);
+  if (options.replications && scenario.trace) {
+    throw schema::InputError(
+        "--replications: a trace arrives in one way only, so its confidence comes from batches of one run: leave this "
+        "option out");
+  }
+  // The scenario's own replications count where they are more than what confidence needs.
+  request.probe.replications =
+      options.replications.value_or(std::max(scenario.replications, request.probe.replications));
+  request.prices = models::PriceTable::built_in();
+  if (!options.prices.empty()) request.prices.change_by_file(options.prices);
+  return request;
+}
+
+std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario) {
+  if (!scenario.trace) return std::nullopt;
+  results::HitRateView view;
+  view.block_tokens = models::find_trace_format(scenario.workload.trace->format).block_tokens;
+  view.kv_bytes_per_token = static_cast<double>(scenario.serving.model.kv_bytes_per_token());
+  view.curve = models::hit_rate_curve(*scenario.trace);
+  if (view.curve.accesses == 0) return std::nullopt;
+  return view;
+}
+
+void capacity(Console& console, const Options& options) {
+  scenario::Scenario scenario = load(options.scenario, options);
+  for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
+  planner::capacity::CapacityRequest request = request_of(options, scenario);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) folder.emplace(options.out);
+  CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) *
+                            std::max<std::size_t>(1, request.policies.size()));
+  request.watch = [] {
+    if (interrupted()) throw Interrupted();
+  };
+  request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
+  results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario)};
+  constexpr int indent = 2;
+  const std::string json = results::capacity_document(outcome).dump(indent) + "\n";
+  const results::Page page = results::capacity_page(outcome);
+  if (folder) folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}});
+  if (options.json) {
+    console.print(json);
+  } else {
+    console.print(page);
+  }
+}
+
+void declare_capacity_options(CLI::App& app, Options& o) {
+  o.jobs = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostJobs);
+  app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->required()->type_name("FILE");
+  app.add_option("--slo", o.slo,
+                 "An objective, in place of the scenario's; repeatable:\nttft_p99, tpot_p99, itl_p99, e2e_p99")
+      ->type_name("NAME=TIME")
+      ->allow_extra_args(false);
+  app.add_option("--attainment", o.attainment, "Share of requests that must meet them all; by default 0.99")
+      ->type_name("SHARE");
+  app.add_option("--rate", o.rate, "Required rate such as 100/s: size the cheapest fleet for it")->type_name("R");
+  app.add_option("--machines", o.machines, "GPUs of the catalogue, with GPUs per replica after a\ncolon if need be")
+      ->type_name("M,M:TP,...");
+  app.add_option("--policies", o.policies, "Decode policies, as in compare; by default the scenario's")
+      ->type_name("P,P:S,...");
+  app.add_option("--prices", o.prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
+  app.add_flag("--n-1", o.n_minus_1, "With --rate: the objectives hold with one replica less");
+  app.add_option("--confidence", o.confidence, "One-sided, of the attainment; by default 0.95")->type_name("SHARE");
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  Options& o = *options;
+  declare_capacity_options(app, o);
+  declare_set(app, o.set);
+  add_whole_number(
+      app, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [&o](std::int64_t n) { o.seed = n; },
+      "Seed of every random stream (run.seed)");
+  constexpr int kMostReplications = 10000;
+  add_whole_number(
+      app, "--replications", 1, kMostReplications, [&o](std::int64_t n) { o.replications = n; },
+      "Runs per rate, with seeds seed, seed + 1, ...; by default 8");
+  add_whole_number(
+      app, "--jobs", 1, kMostJobs, [&o](std::int64_t n) { o.jobs = static_cast<int>(n); },
+      "Runs at once, by default one per processor; no result depends on it");
+  app.add_option("--out", o.out, "Folder for result.json, result.md")->type_name("DIR");
+  app.add_flag("--json", o.json, "Print one JSON document");
+  return [options](Console& console) { capacity(console, *options); };
+}
+
+}  // namespace
+
+extern const Command capacity_command;
+const Command capacity_command{"capacity", "Find the rate that machines sustain, and the cheapest fleet for a rate",
+                               "kvsim capacity scenarios/capacity/chat.yaml --machines h100-sxm,a100 --rate 100/s",
+                               declare};
+
+}  // namespace kvsim::cli

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "tools/results/capacity_document.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::capacity::Configuration;
+using planner::capacity::Probe;
+
+std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
+  const Probe* p = c.sustained();
+  if (!p) return {};
+  if (c.scenario.trace) {
+    return fmt::format(
+        "{} judged requests of the trace in {}, after {} of warm-up, arrival times stretched to the rate",
+        whole(p->attainment.requests), seconds(p->length.judged_s), seconds(p->length.warmup_s));
+  }
+  return fmt::format(
+      "at the rate given, {} judged requests in {} replications of {} after {} of warm-up: at least {} requests for a "
+      "statement about {:g} %, and long enough for a queue at a rate {:g} % too high to outgrow the objective",
+      whole(p->attainment.requests), options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s),
+      figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100);
+}
+
+std::string confidence_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
+  const std::string spread =
+      c.scenario.trace
+          ? fmt::format("Student t over {} batches of consecutive requests, since a trace arrives in one way only",
+                        planner::capacity::kBatches)
+          : fmt::format("Student t over the attainments of {} replications, since requests within one are correlated",
+                        options.replications);
+  return fmt::format(
+      "a rate passes if attainment >= {:g} % with one-sided confidence {:g} %: the smaller of two lower bounds, {}; "
+      "and "
+      "the exact binomial one (Clopper-Pearson), which without a miss is the rule of three and takes requests as "
+      "independent",
+      options.target * 100, options.confidence * 100, spread);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> capacity_definitions(const CapacityOutcome& outcome) {
+  const planner::capacity::CapacityPlan& plan = outcome.plan;
+  const Configuration& first = plan.configurations.front();
+  std::vector<std::pair<std::string, std::string>> list{
+      {"attainment",
+       "share, among all requests that arrived in the judged part of a run, of those that met every objective; "
+       "requests "
+       "refused, or not finished when the run ends, are misses"},
+      {"confidence", confidence_sentence(first, plan.request.probe)},
+      {"run length", length_sentence(first, plan.request.probe)},
+      {"rate",
+       fmt::format("requests/s, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
+                   plan.request.probe.tolerance * 100)},
+      {"limit", "what most of the requests that miss do miss at the lowest rate that fails"},
+      {"$/1M", "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
+      {"host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
+                                  planner::capacity::kHostMemoryMargin * 100)}};
+  if (plan.request.rate) {
+    list.emplace_back(
+        "fleet", fmt::format("the fewest replicas whose simulation together, under router {}, passes; beyond {} an "
+                             "estimate from one replica. Headroom, at least: replicas x rate of one (alone, or in the "
+                             "fleet) / required rate - 1",
+                             first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas));
+    list.emplace_back("ssd", "no storage tier is simulated, so none is sized");
+  }
+  if (outcome.hit_rates) {
+    list.emplace_back("hit rate",
+                      "share of the trace's prefix blocks that an LRU cache of this size would hold, prefixes evicted "
+                      "last; the simulated rates reuse no prefix");
+  }
+  return list;
+}
+
+}  // namespace kvsim::results

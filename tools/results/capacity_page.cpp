@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "models/schema/units.h"
+#include "sim/serving/simulation.h"
+#include "tools/results/capacity_document.h"
+#include "tools/results/numbers.h"
+#include "tools/results/provenance.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::capacity::BoundBy;
+using planner::capacity::CapacityPlan;
+using planner::capacity::Configuration;
+using planner::capacity::Fleet;
+using planner::capacity::Probe;
+
+std::string dollars(const std::optional<double>& usd) {
+  return usd ? fmt::format("${:.2f}", *usd) : "-";
+}
+
+std::string machine(const Configuration& c) {
+  return c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel);
+}
+
+std::string objectives(const serving::SloConfig& slo) {
+  std::string text;
+  const auto add = [&text](const char* name, const std::optional<double>& limit) {
+    if (limit) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, schema::format_time(*limit));
+  };
+  add("TTFT p99", slo.ttft_s);
+  add("TPOT p99", slo.tpot_s);
+  add("ITL p99", slo.itl_s);
+  add("E2E p99", slo.e2e_s);
+  return text;
+}
+
+/// "compute 78 %": what most of the busy time was bound by.
+std::string binding(const BoundBy& b) {
+  const std::pair<const char*, double> parts[] = {{"HBM", b.hbm_bandwidth}, {"compute", b.compute}, {"link", b.link}};
+  const auto& most = *std::max_element(std::begin(parts), std::end(parts),
+                                       [](const auto& a, const auto& c) { return a.second < c.second; });
+  return fmt::format("{} {:.0f} %", most.first, most.second * 100);
+}
+
+std::string limit_of(const Configuration& c) {
+  const auto miss = c.limited_by();
+  if (!miss) return "-";
+  switch (*miss) {
+    case serving::Miss::refused:
+      return "memory";
+    case serving::Miss::unfinished:
+      return "unfinished";
+    case serving::Miss::ttft:
+      return "TTFT";
+    case serving::Miss::tpot:
+      return "TPOT";
+    case serving::Miss::itl:
+      return "ITL";
+    case serving::Miss::e2e:
+      return "E2E";
+  }
+  return "-";
+}
+
+/// "≥ 99.98 %", rounded down: a bound must not grow by being printed.
+std::string at_least(double share) {
+  constexpr double kHundredths = 1e4;
+  return fmt::format("≥ {:.2f} %", std::floor(share * kHundredths) / kHundredths * 100);
+}
+
+Table table_of(std::string title, std::vector<std::string> header) {
+  Table t{std::move(title), std::move(header), {}, {}};
+  t.align.assign(t.header.size(), Align::right);
+  t.align[0] = t.align[1] = Align::left;
+  return t;
+}
+
+Table rates(const CapacityPlan& plan) {
+  Table t = table_of("One replica", {"machine", "policy", "req/s", "per GPU", "tokens/s", "TTFT p99", "TPOT p99",
+                                     "limit", "bound by", "$/h", "$/1M"});
+  for (const Configuration& c : plan.configurations) {
+    const Probe* p = c.sustained();
+    if (!p) {
+      t.rows.push_back({machine(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "cannot run",
+                        "-", "-", "-"});
+      continue;
+    }
+    const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
+    const double rate = c.rate_per_replica();
+    t.rows.push_back({machine(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.tensor_parallel)),
+                      figure(p->tokens_per_s / replicas), seconds(p->ttft_p99_s), seconds(p->tpot_p99_s), limit_of(c),
+                      binding(p->bound_by), dollars(c.cost.total()), dollars(c.usd_per_million)});
+  }
+  return t;
+}
+
+Table fleets(const CapacityPlan& plan) {
+  Table t = table_of(
+      fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)),
+      {"machine", "policy", "replicas", "GPUs", "DRAM for KV", "SSD", "$/h", "$/1M", "headroom", "attainment"});
+  for (const Configuration& c : plan.configurations) {
+    if (!c.fleet) continue;
+    const Fleet& f = *c.fleet;
+    t.rows.push_back({machine(c), c.policy, f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas),
+                      whole(f.gpus), bytes(f.dram_gb * 1e9), "-", dollars(f.cost.total()), dollars(f.usd_per_million),
+                      fmt::format("{:.0f} %", f.headroom * 100),
+                      f.probe ? at_least(f.probe->attainment.lower) : "estimated"});
+  }
+  return t;
+}
+
+Table memory(const CapacityPlan& plan) {
+  Table t = table_of("Memory of one replica at its rate",
+                     {"machine", "policy", "GPU KV capacity", "tokens", "host KV peak", "host memory to buy"});
+  for (const Configuration& c : plan.configurations) {
+    const Probe* p = c.sustained();
+    if (!p) continue;
+    const serving::KvCapacity k = serving::kv_capacity(c.scenario.serving);
+    t.rows.push_back({machine(c), c.policy, bytes(static_cast<double>(k.bytes)), whole(k.tokens),
+                      bytes(static_cast<double>(p->host_peak_bytes)), bytes(c.dram_gb * 1e9)});
+  }
+  return t;
+}
+
+std::vector<std::string> decision(const CapacityPlan& plan) {
+  const Configuration& c = plan.configurations.front();
+  std::vector<std::string> lines;
+  const std::string within =
+      fmt::format("within {} for {:g} % of requests (confidence {:g} %)", objectives(c.scenario.serving.slo),
+                  plan.request.probe.target * 100, plan.request.probe.confidence * 100);
+  if (c.fleet) {
+    const Fleet& f = *c.fleet;
+    lines.push_back(
+        fmt::format("Buy {} x {} under {} for {} requests/s {}{}: {} GPUs and {} of host memory for KV, {}/h, {} per "
+                    "1M output tokens",
+                    f.replicas, machine(c), c.policy, figure(*plan.request.rate), within,
+                    f.n_minus_1 ? ", also with one replica less" : "", f.gpus, bytes(f.dram_gb * 1e9),
+                    dollars(f.cost.total()), dollars(f.usd_per_million)));
+  } else {
+    const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
+    lines.push_back(fmt::format(
+        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens", machine(c),
+        c.policy, figure(c.rate_per_replica()), within, figure(tokens), dollars(c.usd_per_million)));
+  }
+  if (!plan.ranked_by_price) {
+    lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
+                                         : "Ordered by requests/s per GPU, because a price is missing.");
+  }
+  return lines;
+}
+
+/// What the tables cannot say of single configurations.
+List remarks(const CapacityPlan& plan) {
+  List list{"Remarks", {}};
+  std::set<std::string> notes;  // one for each machine, whatever its policies
+  for (const Configuration& c : plan.configurations) {
+    const std::string name = fmt::format("{}, {}", machine(c), c.policy);
+    if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {
+      notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
+                               c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
+    }
+    if (!c.problem.empty()) list.items.push_back(fmt::format("{}: cannot run: {}", name, c.problem));
+    if (c.problem.empty() && c.search.rate <= 0) {
+      list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
+    }
+    if (!c.search.monotone) {
+      list.items.push_back(
+          fmt::format("{}: attainment is not monotone in the rate: a rate above {} requests/s passes though "
+                      "a lower one fails; the rate given is the largest below which every probed one passes",
+                      name, figure(c.search.fails_at)));
+    }
+  }
+  list.items.insert(list.items.end(), notes.begin(), notes.end());
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> price_lines(const CapacityPlan& plan) {
+  std::vector<std::string> lines;
+  std::set<std::string> machines;
+  const auto line = [](const std::string& what, double usd, const char* per, const models::Price& p) {
+    return fmt::format("{}: ${:.2f} per {}; {}, {}{}", what, usd, per, p.date.empty() ? "no date given" : p.date,
+                       source_word(p.usd.source.kind),
+                       p.usd.source.reference.empty() ? "" : ": " + p.usd.source.reference);
+  };
+  for (const Configuration& c : plan.configurations) {
+    if (!machines.insert(c.machine).second) continue;
+    const models::Price* p = plan.request.prices.gpu(c.machine);
+    lines.push_back(
+        p ? line(c.machine, p->usd.value, "GPU and hour", *p)
+          : fmt::format("{}: no price in the table, so its $ columns are empty: give one with --prices FILE",
+                        c.machine));
+  }
+  const models::Price& dram = plan.request.prices.dram;
+  lines.push_back(line("host memory", dram.usd.value, "GB and month of 730 h", dram));
+  return lines;
+}
+
+Page capacity_page(const CapacityOutcome& outcome) {
+  const CapacityPlan& plan = outcome.plan;
+  Page page;
+  page.title = plan.configurations.front().scenario.name;
+  page.subtitle = decision(plan);
+  if (plan.request.rate) page.tables.push_back(fleets(plan));
+  page.tables.push_back(rates(plan));
+  page.tables.push_back(memory(plan));
+  if (outcome.hit_rates) page.tables.push_back(hit_rate_table(*outcome.hit_rates));
+  List method{"How this was found", {}};
+  for (const auto& [word, sentence] : capacity_definitions(outcome)) {
+    method.items.push_back(fmt::format("{}: {}", word, sentence));
+  }
+  page.lists = {remarks(plan),
+                {"Prices", price_lines(plan)},
+                std::move(method),
+                {"Assumptions of the scenario", plan.configurations.front().scenario.assumptions}};
+  return page;
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,30 @@
+// What `kvsim plan --paths` answers, as a JSON document.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/paths/path_plan.h"
+#include "planner/paths/purchases.h"
+#include "tools/results/section.h"
+
+namespace kvsim::results {
+
+struct PathsResult {
+  std::string file;  ///< as the user named it
+  planner::PathProblem problem;
+  planner::PathPlan plan;
+  planner::PathPlan other;  ///< the same problem under the other reading of the slot time
+  std::vector<planner::Purchase> purchases;
+};
+
+/// Makes the plan, the other reading's and the purchases. Throws planner::Infeasible.
+PathsResult plan_paths(std::string file, const planner::PathProblem& problem);
+
+/// The reading that `plan` did not take.
+planner::Residence other_reading(planner::Residence residence);
+
+/// Keys and their order are fixed; "shadow_prices" are tokens/s per unit of each row's limit, null for an empty pool.
+Json paths_document(const PathsResult& result);
+
+}  // namespace kvsim::results
