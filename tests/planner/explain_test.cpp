@@ -137,7 +137,9 @@ TEST(ExplainPage, BeginsWithTheDecision) {
 }
 
 TEST(ExplainDocument, HasItsSectionsAndReasons) {
-  results::PlanOutcome outcome{testing::link_bound().scenario, testing::link_bound().plan, 0};
+  results::PlanOutcome outcome;
+  outcome.scenario = testing::link_bound().scenario;
+  outcome.plan = testing::link_bound().plan;
   results::Json document = results::plan_document(outcome, false);
   results::add_explanation(document, testing::link_bound().explanation);
   for (const char* key : {"binding", "utilisation", "stalls", "elasticities", "margins", "runner_up"}) {

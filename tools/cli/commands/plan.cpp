@@ -35,7 +35,8 @@ void plan(Console& console, const PlanOptions& options) {
   if (!options.scenario.empty()) return plan_scenario(console, options);
   if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
   if (options.explain) throw schema::InputError("--explain: raw symbols have nothing to simulate, give a SCENARIO");
-  if (!options.engines.empty()) throw schema::InputError("--export: raw symbols name no model to serve, give a SCENARIO");
+  if (!options.engines.empty())
+    throw schema::InputError("--export: raw symbols name no model to serve, give a SCENARIO");
   plan_symbols(console, options);
 }
 
