@@ -135,7 +135,7 @@ TEST_F(ExportTest, RoundsToTheSafeSide) {
 }
 
 TEST_F(ExportTest, AModelLengthBeyondTheMemoryIsCut) {
-  // 0.25 x 80 GB less 16.1 GB of weights: about 40k tokens of KV for contexts of 16k, in a model that allows 131k.
+  // 0.25 x 85.6 GB less 16.1 GB of weights: about 40k tokens of KV for contexts of 16k, in a model that allows 131k.
   const Planned p = planned({"workload.context={distribution: lognormal, mean: 8k tokens, cv: 0.3}",
                              "cluster.gpu.memory_fraction=0.25", "workload.closed.concurrency=2"});
   const std::string text = p.write("vllm");

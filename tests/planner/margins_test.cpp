@@ -51,7 +51,7 @@ TEST(Margins, AreWhereThePlanChanges) {
 }
 
 TEST(Margins, NothingFitsIsAChange) {
-  // 16.1 GB of weights, and one request's KV beside them, need more than half of 0.4 x 80 GB.
+  // 16.1 GB of weights, and one request's KV beside them, need more than half of 0.4 x 85.6 GB.
   const Planned p;
   const std::optional<OperatingPoint> none = optimum_of(scaled(p.scenario, Factor::hbm_capacity, 0.5), p.plan.request);
   EXPECT_EQ(none, std::nullopt);

@@ -10,7 +10,7 @@ using serving::Measurements;
 using testing::measure_with;
 
 TEST(ShortOfMemory, IsNeverWhereAllRequestsFit) {
-  // 0.9 x 80 GB less 16 GB of weights hold far more than ten times 2.1 GB.
+  // 0.9 x 85.6 GB less 16.1 GB of weights hold far more than ten times 2.1 GB.
   for (const char* policy : {"full_kv", "draft_verify"}) {
     const std::string schedule = policy == std::string("full_kv") ? "fcfs" : "staggered";
     const Measurements m = measure_with(
@@ -20,7 +20,7 @@ TEST(ShortOfMemory, IsNeverWhereAllRequestsFit) {
 }
 
 TEST(ShortOfMemory, IsAlmostAlwaysWhereManyWait) {
-  // 0.4 x 80 GB less 16 GB of weights hold seven of the thirty.
+  // 0.4 x 85.6 GB less 16.1 GB of weights hold eight of the thirty.
   const Measurements m = measure_with({"cluster.gpu.memory_fraction=0.4", "workload.closed.concurrency=30",
                                        "workload.requests=120", "decode.policy=full_kv", "schedule.policy=fcfs"});
   EXPECT_GT(m.memory_short_s / m.capacity_s, 0.8);
@@ -34,8 +34,8 @@ TEST(ShortOfMemory, CountsBehindALimitOnRequestsToo) {
                                          "decode.policy=full_kv", "schedule.policy=fcfs", "schedule.max_requests=3"});
     return m.memory_short_s / m.capacity_s;
   };
-  EXPECT_GT(share("0.3"), 0.8);  // 24 GB less 16: three
-  EXPECT_EQ(share("0.5"), 0.0);  // 40 GB less 16: eleven
+  EXPECT_GT(share("0.275"), 0.8);  // 23.5 GB less 16.1: three
+  EXPECT_EQ(share("0.5"), 0.0);    // 42.8 GB less 16.1: twelve
 }
 
 TEST(RequestIterations, AreAllCounted) {
