@@ -30,7 +30,9 @@ class InputError : public std::runtime_error {
     return text.append(message);
   }
   static bool said_by(const Origin& origin, std::string_view path) {
-    return path.empty() || (origin.line() == 0 && origin.source() == "--set " + std::string(path));
+    // "--set a.b.c" and other options that name the key.
+    return path.empty() || (origin.line() == 0 && origin.source().starts_with("--") &&
+                            origin.source().ends_with(" " + std::string(path)));
   }
 
   Origin origin_;

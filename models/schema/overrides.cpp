@@ -72,6 +72,10 @@ ConfigNode& descend(ConfigNode& node, const std::string& step, const Origin& ori
   return *node.find(step);
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(' ') == std::string_view::npos;
+}
+
 /// A figure with where it comes from, or a curve: meaningless in halves.
 bool is_whole(const ConfigNode& node) {
   return node.find("value") != nullptr || node.find("points") != nullptr;
@@ -85,18 +89,24 @@ void apply_set(ConfigNode& root, std::string_view assignment) {
     throw InputError(Origin(fmt::format("--set {}", assignment)), "expected key.key=value such as run.seed=7");
   }
   const std::string path(assignment.substr(0, equals));
-  const std::string_view text = assignment.substr(equals + 1);
   const Origin origin("--set " + path);
-  if (text.find_first_not_of(' ') == std::string_view::npos) throw InputError(origin, "there is no value after \"=\"");
+  const std::string_view text = assignment.substr(equals + 1);
+  if (is_blank(text)) throw InputError(origin, "there is no value after \"=\"");
+  assign(root, {path, std::string(text), origin});
+}
 
+void assign(ConfigNode& root, const Assignment& assignment) {
+  const auto& [path, text, origin] = assignment;
+  if (is_blank(text)) throw InputError(origin, path, "there is no value");
+  const std::string name = origin.str();
   ConfigNode value;
   try {
-    value = relocated(read_yaml(text, "--set " + path), origin);
+    value = relocated(read_yaml(text, name), origin);
   } catch (const InputError& error) {
     // The position within the value means nothing to the user: keep the message alone.
     const std::string_view message(error.what());
     const std::size_t prefix = error.origin().str().size() + 2;
-    throw InputError(origin, message.substr(std::min(prefix, message.size())));
+    throw InputError(origin, path, message.substr(std::min(prefix, message.size())));
   }
   ConfigNode* node = &root;
   for (const std::string& step : split_path(path, origin)) node = &descend(*node, step, origin);

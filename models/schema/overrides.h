@@ -1,11 +1,22 @@
 // Changes to a configuration after it was read: --set from the command line, and changes to catalogue entries.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "models/schema/config_node.h"
 
 namespace kvsim::schema {
+
+/// A key and what to write there, from wherever it was read.
+struct Assignment {
+  std::string path;   ///< dotted
+  std::string value;  ///< YAML: a scalar, or a list or map in flow style
+  Origin origin;      ///< of everything that it writes: "--vary a.b.c", a line of a file
+};
+
+/// Like apply_set. Throws InputError at the assignment's origin.
+void assign(ConfigNode& root, const Assignment& assignment);
 
 /// Applies `a.b.c=value`, the value written in YAML (a scalar, or a list or map in flow style). Missing maps are
 /// created; list items are named by number from 0 (the number one past the end appends). On the way through a scalar,

@@ -102,6 +102,8 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
       };
     }
     runs[i] = serving::simulate(config, *feed, one);
+    Measurements& m = runs[i].measured;  // a sample per token or iteration, and a large fleet has millions
+    m.itl_s = m.round_gap_s = m.iteration_s = {};
   });
   std::vector<Verdicts> verdicts;
   verdicts.reserve(count);

@@ -1,6 +1,10 @@
 // From a file to a scenario: read, override, resolve names, check, read the trace.
 #include <cmath>
+#include <deque>
 #include <filesystem>
+#include <mutex>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,6 +26,7 @@ using schema::ConfigNode;
 using schema::InputError;
 using schema::ParseContext;
 using schema::Reporter;
+using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
 
 constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
 
@@ -38,17 +43,6 @@ models::Catalogue catalogue_with(const std::vector<std::string>& includes, const
   for (const std::string& path : includes) files.push_back(schema::read_yaml_file(beside(folder, path)));
   if (!files.empty()) catalogue.add(files);
   return catalogue;
-}
-
-models::Catalogue catalogue_for(const ConfigNode& document, const fs::path& folder) {
-  const ConfigNode* include = document.find("include");
-  std::vector<std::string> includes;
-  if (include && include->is_sequence()) {  // a wrong kind is the parser's to report
-    for (const ConfigNode& item : include->items()) {
-      if (item.is_scalar()) includes.push_back(item.text());
-    }
-  }
-  return catalogue_with(includes, folder);
 }
 
 /// A quantiser's ratio follows from its bits; dropping needs a ratio; full_kv needs neither.
@@ -92,7 +86,11 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   try {
     serving::check_configuration(c);
   } catch (const serving::ConfigurationError& e) {
-    report.fail(e.key(), e.what());
+    try {
+      report.fail(e.key(), e.what());
+    } catch (const InputError& located) {
+      throw UnworkableScenario(located, fmt::format("{}: {}", e.key(), e.what()));
+    }
   }
 }
 
@@ -117,38 +115,99 @@ void give_base(ConfigNode& document, const models::Catalogue& catalogue, const s
   if (name && name->is_scalar()) schema::apply_set(document, fmt::format("{}.base={}", key, name->text()));
 }
 
-Scenario load(ConfigNode document, const fs::path& folder, const std::string& file,
-              const std::vector<std::string>& overrides) {
-  for (const std::string& assignment : overrides) schema::apply_set(document, assignment);
-  const models::Catalogue catalogue = catalogue_for(document, folder);
+}  // namespace
+
+class ScenarioFile::Sources {
+ public:
+  explicit Sources(fs::path folder) : folder_(std::move(folder)) {}
+
+  /// The catalogue with the files that the document includes.
+  std::shared_ptr<const models::Catalogue> catalogue(const ConfigNode& document) {
+    static const ConfigNode none;
+    const ConfigNode* written = document.find("include");
+    const ConfigNode& include = written && written->is_sequence() ? *written : none;  // the parser reports the rest
+    return shared(catalogues_, include, [&] { return built_in_with(include); });
+  }
+
+  /// Reads the trace and completes its path.
+  Requests trace(TraceInput& input) {
+    const std::string path = beside(folder_, input.path);
+    input.path = path;
+    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale}, [&] {
+      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale};
+      return models::read_trace(models::find_trace_format(input.format), path, options);
+    });
+  }
+
+ private:
+  using TraceKey = std::tuple<std::string, std::string, std::int64_t, double>;
+  template <class Key, class T>
+  using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
+  static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory
+
+  /// What `make` makes, or made before for this key.
+  template <class Key, class T, class Make>
+  std::shared_ptr<const T> shared(Shelf<Key, T>& shelf, const Key& key, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [known, value] : shelf) {
+      if (known == key) return value;
+    }
+    auto value = std::make_shared<const T>(make());
+    if (shelf.size() == kKept) shelf.pop_front();
+    shelf.emplace_back(key, value);
+    return value;
+  }
+
+  models::Catalogue built_in_with(const ConfigNode& include) const {
+    std::vector<std::string> includes;
+    for (const ConfigNode& item : include.items()) {
+      if (item.is_scalar()) includes.push_back(item.text());
+    }
+    return catalogue_with(includes, folder_);
+  }
+
+  fs::path folder_;
+  std::mutex mutex_;
+  Shelf<ConfigNode, models::Catalogue> catalogues_;
+  Shelf<TraceKey, std::vector<models::RequestSpec>> traces_;
+};
+
+ScenarioFile::ScenarioFile(ConfigNode document, const std::string& folder, std::string name,
+                           const std::vector<std::string>& overrides)
+    : name_(std::move(name)), document_(std::move(document)), sources_(std::make_shared<Sources>(folder)) {
+  for (const std::string& assignment : overrides) schema::apply_set(document_, assignment);
+}
+
+ScenarioFile::ScenarioFile(const std::string& path, const std::vector<std::string>& overrides)
+    : ScenarioFile(schema::read_yaml_file(path), fs::path(path).parent_path().string(), path, overrides) {}
+
+ScenarioFile ScenarioFile::from_text(std::string_view text, const std::string& name,
+                                     const std::vector<std::string>& overrides) {
+  return {schema::read_yaml(text, name), "", name, overrides};
+}
+
+Scenario ScenarioFile::load(const std::vector<schema::Assignment>& changes) const {
+  ConfigNode document = document_;
+  for (const schema::Assignment& change : changes) schema::assign(document, change);
+  const auto shared_catalogue = sources_->catalogue(document);
+  const models::Catalogue& catalogue = *shared_catalogue;
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
   give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
   give_base(document, catalogue, "cluster.host.link", at(document, {"cluster", "host", "link"}), "host_link");
   const ParseContext context{"", &catalogue};
   Scenario scenario = scenario_schema().parse(document, context);
-  scenario.file = file;
+  scenario.file = name_;
   complete(scenario, catalogue, Reporter(document, context));
-  if (scenario.workload.trace) {
-    const TraceInput& trace = *scenario.workload.trace;
-    models::TraceOptions options;
-    options.max_requests = static_cast<std::uint64_t>(trace.max_requests);
-    options.time_scale = trace.time_scale;
-    const std::string path = beside(folder, trace.path);
-    scenario.workload.trace->path = path;
-    scenario.trace = std::make_shared<const std::vector<models::RequestSpec>>(
-        models::read_trace(models::find_trace_format(trace.format), path, options));
-  }
+  if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
   return scenario;
 }
 
-}  // namespace
-
 Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides) {
-  return load(schema::read_yaml_file(path), fs::path(path).parent_path(), path, overrides);
+  return ScenarioFile(path, overrides).load();
 }
 
 Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
-  return load(schema::read_yaml(text, name), {}, name, overrides);
+  return ScenarioFile::from_text(text, name, overrides).load();
 }
 
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {

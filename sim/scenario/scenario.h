@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "models/schema/error.h"
 #include "models/schema/object_schema.h"
+#include "models/schema/overrides.h"
 #include "models/workload/arrivals.h"
 #include "models/workload/distributions.h"
 #include "models/workload/request_spec.h"
@@ -65,12 +67,47 @@ struct Scenario {
 const schema::ObjectSchema<Scenario>& scenario_schema();
 
 /// Reads, overrides (`a.b.c=v` each), resolves and checks a scenario, its trace included. Throws schema::InputError
-/// with file, line and column.
+/// with file, line and column, UnworkableScenario where only the whole is wrong.
 Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// The same from memory; `name` stands for the file's name, relative paths are taken from the working directory.
 Scenario load_scenario_text(std::string_view text, const std::string& name,
                             const std::vector<std::string>& overrides = {});
+
+/// A scenario that is well written and cannot be simulated: its model does not fit, its policies do not go together.
+class UnworkableScenario : public schema::InputError {
+ public:
+  /// `problem` says where it was written, `reason` only which key is to blame and why.
+  UnworkableScenario(const schema::InputError& problem, std::string reason)
+      : schema::InputError(problem), reason_(std::move(reason)) {}
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
+/// A scenario's file, read once, from which many variants are made. Variants with equal `include` share a catalogue,
+/// those with equal workload.trace share the requests. May be used by several threads at once.
+class ScenarioFile {
+ public:
+  /// Reads the file and applies `overrides` (`a.b.c=v` each) for all variants. Throws schema::InputError.
+  explicit ScenarioFile(const std::string& path, const std::vector<std::string>& overrides = {});
+  /// The same from memory.
+  static ScenarioFile from_text(std::string_view text, const std::string& name,
+                                const std::vector<std::string>& overrides = {});
+
+  /// The scenario with these changes, resolved and checked. Throws schema::InputError, of which UnworkableScenario.
+  [[nodiscard]] Scenario load(const std::vector<schema::Assignment>& changes = {}) const;
+
+ private:
+  class Sources;  ///< what variants share
+  ScenarioFile(schema::ConfigNode document, const std::string& folder, std::string name,
+               const std::vector<std::string>& overrides);
+
+  std::string name_;
+  schema::ConfigNode document_;
+  std::shared_ptr<Sources> sources_;
+};
 
 /// The scenario as kvsim understood it: every default written out, every catalogue entry resolved, as YAML.
 std::string resolved_yaml(const Scenario& scenario);

@@ -112,7 +112,15 @@ TEST(Capacity, AFleetIsTheSmallestThatPassesAndNMinusOneAddsOne) {
   EXPECT_EQ(safe.configurations.front().fleet->replicas, 4);
 }
 
-TEST(Capacity, LargeFleetsAreEstimatedAndSayWhy) {
+TEST(Capacity, TheScenariosReplicasAreSimulatedTogether) {
+  const CapacityPlan plan = quick_plan({"cluster.replicas=3"});
+  const Configuration& c = plan.configurations.front();
+  EXPECT_DOUBLE_EQ(3 * c.rate_per_replica(), c.search.rate);
+  EXPECT_GE(c.rate_per_replica(), (1 - quick_probe().tolerance) * quick_rate())
+      << "a router that balances costs nothing";
+}
+
+TEST(Capacity, LargeFleetsAreEstimated) {
   CapacityRequest request;
   request.rate = 100 * quick_rate();
   const CapacityPlan plan = quick_plan({}, request);

@@ -6,6 +6,7 @@
 #define KVSIM_COMMANDS(X) \
   X(run)                  \
   X(compare)              \
+  X(sweep)                \
   X(plan)                 \
   X(capacity)             \
   X(check)                \

@@ -53,8 +53,8 @@ int status_of_current_exception() {
     throw;
   } catch (const ClosedPipe&) {
     return kDone;
-  } catch (const Interrupted&) {
-    Console::complain("interrupted, no results written");
+  } catch (const Interrupted& e) {
+    Console::complain(fmt::format("interrupted, {}", e.what()));
     return kInterrupted;
   } catch (const schema::InputError& e) {
     Console::complain(e.what());

@@ -1,54 +1,33 @@
 #include "tools/cli/progress.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "tools/cli/console.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kBetweenLines{100};
-
-bool on_terminal() {
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
-}
-
-}  // namespace
-
-Progress::Progress(const std::vector<Run>& runs) : enabled_(on_terminal()), begin_(Clock::now()), shown_(begin_) {
+Progress::Progress(const std::vector<Run>& runs) {
   for (const Run& run : runs) states_.emplace_back(run.replications, State{run.duration_s, 0, false});
 }
 
-Progress::~Progress() {
-  if (visible_) static_cast<void>(write_all(STDERR_FILENO, "\r\x1b[K"));
-}
-
 void Progress::report(std::size_t run, std::size_t replication, double simulated_s) {
-  if (!enabled_) return;
+  if (!line_.enabled()) return;
   const std::lock_guard lock(mutex_);
   State& state = states_[run][replication];
   state.simulated_s = simulated_s;
   state.done = state.goal_s && simulated_s >= *state.goal_s;
-  if (Clock::now() - shown_ >= kBetweenLines) show();
+  if (line_.due()) show();
 }
 
 void Progress::finished(std::size_t run) {
-  if (!enabled_) return;
+  if (!line_.enabled()) return;
   const std::lock_guard lock(mutex_);
   for (State& state : states_[run]) state.done = true;
 }
 
 void Progress::show() {
-  shown_ = Clock::now();
-  visible_ = true;
   double simulated = 0, goal = 0, share = 0;
   bool known = true;
   std::size_t done = 0, total = 0;
@@ -63,13 +42,13 @@ void Progress::show() {
     }
   }
   share /= static_cast<double>(total);
-  const double elapsed = std::chrono::duration<double>(shown_ - begin_).count();
+  const double elapsed = line_.elapsed_s();
   std::string line = fmt::format("simulated {}", results::seconds(simulated));
   if (known) line += fmt::format(" of {} ({:.0f} %)", results::seconds(goal), share * 100);
   if (total > 1) line += fmt::format(", {} of {} runs done", done, total);
   line += fmt::format(", {}x real time", results::figure(simulated / elapsed));
   if (known && share > 0) line += fmt::format(", {:.0f} s left", elapsed * (1 - share) / share);
-  static_cast<void>(write_all(STDERR_FILENO, "\r" + line + "\x1b[K"));
+  line_.show(line);
 }
 
 }  // namespace kvsim::cli

@@ -1,11 +1,12 @@
 // How far runs have come, on one line of the terminal.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <optional>
 #include <vector>
+
+#include "tools/cli/status_line.h"
 
 namespace kvsim::cli {
 
@@ -18,9 +19,6 @@ class Progress {
   };
 
   explicit Progress(const std::vector<Run>& runs);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   void report(std::size_t run, std::size_t replication, double simulated_s);
   void finished(std::size_t run);
@@ -33,12 +31,9 @@ class Progress {
   };
   void show();
 
-  bool enabled_;
+  StatusLine line_;
   std::mutex mutex_;
   std::vector<std::vector<State>> states_;  // by run and replication
-  std::chrono::steady_clock::time_point begin_;
-  std::chrono::steady_clock::time_point shown_;
-  bool visible_ = false;
 };
 
 }  // namespace kvsim::cli

@@ -58,7 +58,7 @@ void declare_set(CLI::App& app, std::vector<std::string>& set) {
       ->allow_extra_args(false);
 }
 
-void declare_experiment_options(CLI::App& app, RunOptions& options) {
+void declare_simulation_options(CLI::App& app, SimulationOptions& options) {
   options.jobs = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostJobs);
   declare_set(app, options.set);
   add_whole_number(
@@ -73,7 +73,7 @@ void declare_experiment_options(CLI::App& app, RunOptions& options) {
 }
 
 void declare_run_options(CLI::App& app, RunOptions& options) {
-  declare_experiment_options(app, options);
+  declare_simulation_options(app, options);
   app.add_option("--out", options.out, "Folder for result.json, result.md, resolved.yaml, timing.json")
       ->type_name("DIR");
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")

@@ -1,4 +1,4 @@
-// What `run` and `compare` have in common: their options, and where their results go.
+// What commands that simulate have in common: their options, and where the results of `run` and `compare` go.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,15 @@
 
 namespace kvsim::cli {
 
-struct RunOptions {
+/// What every command that simulates has.
+struct SimulationOptions {
   std::vector<std::string> set;  ///< --set a.b.c=v
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> replications;
   int jobs = 1;
+};
+
+struct RunOptions : SimulationOptions {
   std::string out;
   std::string trace_out;
   bool json = false;
@@ -31,8 +35,8 @@ struct RunOptions {
 /// Declares `--set`, alone: every command that reads a scenario has it.
 void declare_set(CLI::App& app, std::vector<std::string>& set);
 
-/// Declares --set, --seed, --replications and --jobs: every command that simulates has them.
-void declare_experiment_options(CLI::App& app, RunOptions& options);
+/// Declares `--set`, `--seed`, `--replications` and `--jobs`. `options` must outlive the parsing.
+void declare_simulation_options(CLI::App& app, SimulationOptions& options);
 
 /// Declares all of them. `options` must outlive the parsing.
 void declare_run_options(CLI::App& app, RunOptions& options);

@@ -158,6 +158,11 @@ std::vector<std::string> decision(const CapacityPlan& plan) {
 List remarks(const CapacityPlan& plan) {
   List list{"Remarks", {}};
   std::set<std::string> notes;  // one for each machine, whatever its policies
+  const std::int64_t replicas = plan.configurations.front().scenario.serving.cluster.replicas;
+  if (replicas > 1) {
+    list.items.push_back(fmt::format(
+        "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
+  }
   for (const Configuration& c : plan.configurations) {
     const std::string name = fmt::format("{}, {}", machine(c), c.policy);
     if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {

@@ -181,11 +181,13 @@ std::optional<double> speedup(const ExperimentResult& result, const ExperimentRe
   return output_tokens_per_s(result) / base;
 }
 
-Json result_document(const Outcome& outcome, bool timing) {
+namespace {
+
+/// The fixed keys; why some of them are null goes to `reasons`.
+Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   const Scenario& scenario = outcome.scenario;
   const ExperimentResult& result = outcome.result;
   const Measurements& m = result.measured;
-  Json reasons = Json::object();
   Section doc("", reasons);
   doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
   doc.set("scenario", scenario.name).count("seed", scenario.serving.run.seed);
@@ -201,7 +203,21 @@ Json result_document(const Outcome& outcome, bool timing) {
   doc.set("iterations", iterations(doc.child("iterations"), m));
   doc.set("engine", engine_speed(doc.child("engine"), result, timing));
   doc.set("confidence", confidence(doc.child("confidence"), result));
-  if (result.timeline.period_s > 0) doc.set("timeline", timeline(result.timeline, scenario));
+  return doc;
+}
+
+}  // namespace
+
+Json figures_document(const Outcome& outcome) {
+  Json reasons = Json::object();
+  return fixed_keys(outcome, false, reasons).take();
+}
+
+Json result_document(const Outcome& outcome, bool timing) {
+  Json reasons = Json::object();
+  Section doc = fixed_keys(outcome, timing, reasons);
+  const planner::ExperimentResult& result = outcome.result;
+  if (result.timeline.period_s > 0) doc.set("timeline", timeline(result.timeline, outcome.scenario));
   Json details = details_section(doc.child("details"), outcome, timing).take();
   details["reasons"] = reasons;  // last: by now it holds them all
   doc.set("details", std::move(details));

@@ -34,6 +34,9 @@ std::optional<double> speedup(const planner::ExperimentResult& result, const pla
 /// One run. `timing`: with the figures of the wall clock.
 Json result_document(const Outcome& outcome, bool timing);
 
+/// One run without what belongs to it alone: the fixed keys up to "confidence", no timeline, no details.
+Json figures_document(const Outcome& outcome);
+
 /// Several runs.
 Json results_document(const std::vector<Outcome>& outcomes, bool timing);
 

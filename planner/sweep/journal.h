@@ -1,0 +1,80 @@
+// The journal of a sweep: a line of JSON with its plan, then a line for every point that has finished, in the order in
+// which they did. A crash loses no line that was written; a line that was cut off is ignored.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "planner/sweep/plan.h"
+
+namespace kvsim::planner::sweep {
+
+/// A point that is done with.
+struct PointResult {
+  std::size_t point = 0;
+  std::string reason;  ///< why it cannot be simulated; empty: it was
+  std::string result;  ///< JSON, as the runner's caller wrote it; empty where it cannot be simulated
+
+  [[nodiscard]] bool simulated() const { return reason.empty(); }
+  friend bool operator==(const PointResult&, const PointResult&) = default;
+};
+
+/// The journal cannot be written: a full disk, a folder that has gone.
+class JournalError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct JournalContents {
+  Plan plan;
+  std::vector<PointResult> points;  ///< in the order in which they finished
+  std::size_t bytes = 0;            ///< up to the end of the last line that is whole
+};
+
+/// Reads a journal. No value where the file is empty or even its first line was cut off. Throws schema::InputError
+/// where there is no such file, or a line that is whole is no line of a journal.
+std::optional<JournalContents> read_journal(const std::string& path);
+
+/// Writes a journal. Lines are handed to the system at once, by whoever appends them; getting them to the disk, every
+/// so often, is the work of a thread of the journal's own.
+class Journal {
+ public:
+  /// A new one. Throws schema::InputError where the file exists, JournalError where it cannot be written.
+  static std::unique_ptr<Journal> begin(const std::string& path, const Plan& plan);
+  /// Goes on with one that holds `bytes` bytes of whole lines; what follows them is cut off.
+  static std::unique_ptr<Journal> resume(const std::string& path, std::size_t bytes);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// May be called by several threads at once. Throws JournalError; the journal then ends with the line before.
+  void append(const PointResult& result);
+  /// Makes sure that everything is on the disk. Throws JournalError.
+  void close();
+
+ private:
+  Journal(std::string path, int file, std::size_t bytes);
+  void write_line(std::string line);
+  void flush_until_stopped();
+  void stop();
+
+  std::string path_;
+  int file_ = -1;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t bytes_ = 0;
+  int error_ = 0;
+  bool unflushed_ = false;
+  bool stopping_ = false;
+  std::thread flusher_;  // last: it uses the others
+};
+
+}  // namespace kvsim::planner::sweep

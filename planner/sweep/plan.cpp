@@ -1,0 +1,153 @@
+#include "planner/sweep/plan.h"
+
+#include <charconv>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/schema/error.h"
+
+namespace kvsim::planner::sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kJournalVersion = 1;
+
+/// FNV-1a, 64 bits, over any number of texts and numbers.
+class Digest {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+  }
+  void add(std::int64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) add_byte(static_cast<unsigned char>(number >> shift));
+  }
+  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
+
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+std::string digest_of(const std::vector<models::RequestSpec>& requests) {
+  Digest digest;
+  for (const models::RequestSpec& r : requests) {
+    digest.add(r.arrival_ns);
+    digest.add(r.prompt_tokens);
+    digest.add(r.output_tokens);
+    for (const std::uint64_t block : r.prefix_blocks) digest.add(static_cast<std::int64_t>(block));
+  }
+  return digest.text();
+}
+
+Json to_json(const Plan& plan) {
+  Json axes = Json::array();
+  for (const Axis& axis : plan.design.axes()) axes.push_back({{"path", axis.path}, {"values", axis.values}});
+  Json json{{"schema_version", kJournalVersion},
+            {"kvsim_version", plan.version},
+            {"scenario", plan.scenario},
+            {"seed", plan.seed},
+            {"replications", plan.replications},
+            {"design", design_name(plan.design.kind())},
+            {"points", plan.design.size()},
+            {"shard", to_string(plan.shard)},
+            {"axes", std::move(axes)}};
+  if (plan.design.kind() != DesignKind::grid) json["chosen"] = plan.design.chosen();
+  json["requests"] = plan.requests;
+  json["resolved"] = plan.resolved;
+  return json;
+}
+
+}  // namespace
+
+Shard parse_shard(std::string_view text) {
+  Shard shard;
+  const char* end = text.data() + text.size();
+  const auto [slash, first] = std::from_chars(text.data(), end, shard.number);
+  bool right = first == std::errc{} && slash != end && *slash == '/';
+  if (right) {
+    const auto [stopped, second] = std::from_chars(slash + 1, end, shard.of);
+    right = second == std::errc{} && stopped == end;
+  }
+  if (!right || shard.number < 1 || shard.number > shard.of || shard.of > kMostPoints) {
+    throw schema::InputError(fmt::format("--shard: expected k/n with 1 <= k <= n such as 2/3, found \"{}\"", text));
+  }
+  return shard;
+}
+
+std::string to_string(const Shard& shard) {
+  return fmt::format("{}/{}", shard.number, shard.of);
+}
+
+std::vector<std::size_t> Plan::points() const {
+  std::vector<std::size_t> result;
+  for (std::size_t i = shard.number - 1; i < design.size(); i += shard.of) result.push_back(i);
+  return result;
+}
+
+Plan make_plan(const scenario::Scenario& base, Design design, Shard shard, std::string_view version) {
+  Plan plan;
+  plan.version = version;
+  plan.scenario = base.name;
+  plan.resolved = scenario::resolved_yaml(base);
+  if (base.trace) plan.requests = digest_of(*base.trace);
+  plan.seed = base.serving.run.seed;
+  plan.replications = base.replications;
+  plan.design = std::move(design);
+  plan.shard = shard;
+  return plan;
+}
+
+std::string fingerprint(const Plan& plan) {
+  Digest digest;
+  digest.add(to_json(plan).dump());
+  return digest.text();
+}
+
+std::string difference(const Plan& a, const Plan& b, bool shards_too) {
+  if (a.version != b.version) return fmt::format("the version of kvsim ({}, now {})", a.version, b.version);
+  if (a.seed != b.seed) return fmt::format("the seed ({}, now {})", a.seed, b.seed);
+  if (a.replications != b.replications) {
+    return fmt::format("the replications ({}, now {})", a.replications, b.replications);
+  }
+  if (a.scenario != b.scenario || a.resolved != b.resolved) return "the scenario";
+  if (a.requests != b.requests) return "the requests of the trace";
+  if (!(a.design == b.design)) return "the axes";
+  if (shards_too && !(a.shard == b.shard)) {
+    return fmt::format("the shard ({}, now {})", to_string(a.shard), to_string(b.shard));
+  }
+  return {};
+}
+
+std::string to_line(const Plan& plan) {
+  Json json = to_json(plan);
+  json["fingerprint"] = fingerprint(plan);
+  return json.dump();
+}
+
+Plan to_plan(std::string_view line) {
+  const Json json = Json::parse(line);
+  if (json.at("schema_version") != kJournalVersion) throw std::invalid_argument("a journal of another version");
+  std::vector<Axis> axes;
+  for (const Json& axis : json.at("axes")) axes.push_back({axis.at("path"), axis.at("values")});
+  const DesignKind kind = design_kind(json.at("design").get<std::string>());
+  std::vector<std::vector<std::uint32_t>> chosen;
+  if (kind != DesignKind::grid) json.at("chosen").get_to(chosen);
+  Plan plan;
+  plan.version = json.at("kvsim_version");
+  plan.scenario = json.at("scenario");
+  plan.resolved = json.at("resolved");
+  plan.requests = json.at("requests");
+  plan.seed = json.at("seed");
+  plan.replications = json.at("replications");
+  plan.design = Design(kind, std::move(axes), std::move(chosen));
+  plan.shard = parse_shard(json.at("shard").get<std::string>());
+  if (json.at("fingerprint") != fingerprint(plan)) throw std::invalid_argument("its fingerprint is another one");
+  return plan;
+}
+
+}  // namespace kvsim::planner::sweep

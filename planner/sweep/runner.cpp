@@ -1,0 +1,110 @@
+#include "planner/sweep/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/parallel.h"
+
+namespace kvsim::planner::sweep {
+namespace {
+
+bool goes_on(const RunnerOptions& options) {
+  return !options.proceed || options.proceed();
+}
+
+/// The scenario of a point. Throws UnworkableScenario where it cannot be simulated, InputError naming the point where
+/// it is wrong.
+scenario::Scenario load(const scenario::ScenarioFile& file, const Design& design, std::size_t point) {
+  try {
+    return file.load(design.changes(point));
+  } catch (const scenario::UnworkableScenario&) {
+    throw;
+  } catch (const schema::InputError& error) {
+    if (design.axes().size() < 2) throw;
+    throw schema::InputError(fmt::format("{} (point {}: {})", error.what(), point, design.describe(point)));
+  }
+}
+
+/// No value where it was interrupted.
+std::optional<PointResult> run_point(const scenario::ScenarioFile& file, const Design& design, std::size_t point,
+                                     int jobs, const RunnerOptions& options) {
+  try {
+    scenario::Scenario scenario = load(file, design, point);
+    ExperimentOptions experiment;
+    experiment.jobs = jobs;
+    experiment.progress = [&options](std::size_t, double) { return goes_on(options); };
+    ExperimentResult result = run_experiment(scenario, experiment);
+    if (result.interrupted) return std::nullopt;
+    return PointResult{point, "", options.encode(std::move(scenario), std::move(result))};
+  } catch (const scenario::UnworkableScenario& error) {
+    return PointResult{point, error.reason(), ""};
+  } catch (const serving::ConfigurationError& error) {
+    return PointResult{point, fmt::format("{}: {}", error.key(), error.what()), ""};
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> remaining(const Plan& plan, const std::vector<PointResult>& done) {
+  std::vector<bool> known(plan.design.size());
+  for (const PointResult& result : done) known[result.point] = true;
+  std::vector<std::size_t> points = plan.points();
+  std::erase_if(points, [&known](std::size_t point) { return known[point]; });
+  return points;
+}
+
+bool check_points(const scenario::ScenarioFile& file, const Design& design, const std::vector<std::size_t>& points,
+                  const RunnerOptions& options) {
+  std::atomic<bool> interrupted{false};
+  for_each_index(points.size(), options.jobs, [&](std::size_t i) {
+    if (interrupted || !goes_on(options)) {
+      interrupted = true;
+      return;
+    }
+    try {
+      static_cast<void>(load(file, design, points[i]));
+    } catch (const scenario::UnworkableScenario&) {
+      // Its row will say so.
+    }
+  });
+  return !interrupted;
+}
+
+SweepResult run_sweep(const scenario::ScenarioFile& file, const Plan& plan, std::vector<PointResult> done,
+                      Journal* journal, const RunnerOptions& options) {
+  const std::vector<std::size_t> points = remaining(plan, done);
+  if (points.empty()) {
+    std::sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
+    return {std::move(done), false};
+  }
+  // Threads that would have no point of their own help with replications.
+  const int jobs_each = std::max(1, options.jobs / static_cast<int>(std::min<std::size_t>(points.size(), 1U << 20U)));
+  std::vector<std::optional<PointResult>> results(points.size());
+  std::atomic<bool> interrupted{false};
+  for_each_index(points.size(), options.jobs, [&](std::size_t i) {
+    if (interrupted || !goes_on(options)) {
+      interrupted = true;
+      return;
+    }
+    std::optional<PointResult> result = run_point(file, plan.design, points[i], jobs_each, options);
+    if (!result) {
+      interrupted = true;
+      return;
+    }
+    if (journal != nullptr) journal->append(*result);
+    results[i] = std::move(result);
+    if (options.finished) options.finished();
+  });
+  for (std::optional<PointResult>& result : results) {
+    if (result) done.push_back(std::move(*result));
+  }
+  std::sort(done.begin(), done.end(), [](const auto& a, const auto& b) { return a.point < b.point; });
+  return {std::move(done), interrupted};
+}
+
+}  // namespace kvsim::planner::sweep

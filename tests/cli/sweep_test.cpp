@@ -1,0 +1,157 @@
+// kvsim sweep end to end: the same figures as run, the same bytes at any number of threads, mistakes refused.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/sweep_workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+TEST_F(SweepTest, EveryPointIsTheRunOfTheSameValues) {
+  const CommandResult r = sweep({"--json", "--replications", "2"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const Json doc = Json::parse(r.out);
+  ASSERT_EQ(doc["points"].size(), 6);
+  double best = 0;
+  for (const Json& point : doc["points"]) {
+    const Json& set = point["set"];
+    const CommandResult one = run({"run", "s.yaml", "--json", "--replications", "2", "--set",
+                                   "decode.draft_length=" + set["decode.draft_length"].dump(), "--set",
+                                   "decode.keep_ratio=" + set["decode.keep_ratio"].dump()});
+    Json expected = Json::parse(one.out);
+    expected.erase("details");
+    EXPECT_EQ(point["result"].dump(), expected.dump());
+    best = std::max(best, expected["throughput"]["output_tokens_per_s"].get<double>());
+  }
+  EXPECT_EQ(doc["best"]["value"], best);
+  EXPECT_EQ(doc["points"][doc["best"]["index"].get<std::size_t>()]["result"]["throughput"]["output_tokens_per_s"],
+            best);
+}
+
+TEST_F(SweepTest, JobsChangeNoByte) {
+  for (const char* jobs : {"1", "2", "3"}) {
+    EXPECT_EQ(sweep({"--jobs", jobs, "--replications", "2", "--out", std::string("o") + jobs}).status, 0);
+  }
+  expect_same_files("o1", "o2");
+  expect_same_files("o1", "o3");
+  EXPECT_EQ(sweep({"--jobs", "1", "--replications", "2", "--json"}).out, read("o2/sweep.json"));
+  EXPECT_EQ(sweep({"--jobs", "2", "--replications", "2", "--csv"}).out, read("o1/sweep.csv"));
+}
+
+TEST_F(SweepTest, OutHoldsTheFilesAndNoOthers) {
+  EXPECT_EQ(sweep({"--out", "o"}).status, 0);
+  EXPECT_EQ(names(), (Words{"o", "o/points.jsonl", "o/resolved.yaml", "o/sweep.csv", "o/sweep.json", "s.yaml"}));
+}
+
+TEST_F(SweepTest, ShardsMergeToTheWhole) {
+  ASSERT_EQ(sweep({"--out", "whole"}).status, 0);
+  for (const char* k : {"1", "2", "3", "4"}) {
+    EXPECT_EQ(sweep({"--shard", std::string(k) + "/4", "--out", std::string("part") + k}).status, 0);
+  }
+  EXPECT_EQ(Json::parse(read("part2/sweep.json"))["points"].size(), 2);
+  const CommandResult r = run({"sweep", "--merge", "part3", "part1", "part4", "part2", "--out", "merged"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  expect_same_files("whole", "merged");
+  EXPECT_EQ(refusal({"sweep", "--merge", "part1", "part2", "part3"}),
+            "kvsim: --merge: 1 of 6 points are missing from 3 journals, the first is point 3 (decode.draft_length=8, "
+            "decode.keep_ratio=0.1)\n");
+  EXPECT_EQ(refusal({"sweep", "--merge", "part1", "part1"}), "kvsim: --merge: part1/points.jsonl is named twice\n");
+  EXPECT_EQ(refusal({"sweep", "--merge", "nowhere"}),
+            "kvsim: nowhere/points.jsonl: there is no such file, expected the journal of a sweep\n");
+}
+
+TEST_F(SweepTest, PointsThatCannotBeSimulatedAreRows) {
+  const CommandResult r =
+      run({"sweep", "s.yaml", "--vary", "model=llama-3.1-8b,llama-3.1-70b", "--out", "o", "--json"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const Json points = Json::parse(r.out)["points"];
+  EXPECT_EQ(points[0]["status"], "done");
+  EXPECT_EQ(points[1]["status"], "infeasible");
+  EXPECT_TRUE(points[1]["reason"].get<std::string>().starts_with("cluster.gpu: llama-3.1-70b does not fit"));
+  EXPECT_FALSE(points[1].contains("result"));
+  EXPECT_NE(read("o/sweep.csv").find("\n1,llama-3.1-70b,infeasible,"), std::string::npos);
+}
+
+TEST_F(SweepTest, ASweepWithoutAnyPointThatFitsIsInfeasible) {
+  const CommandResult r = run({"sweep", "s.yaml", "--vary", "model=llama-3.1-70b,deepseek-v3", "--out", "o"});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_TRUE(
+      r.err.starts_with("kvsim: no point of the sweep can be simulated; cluster.gpu: llama-3.1-70b does not fit"))
+      << r.err;
+  EXPECT_NE(r.out.find("infeasible"), std::string::npos);
+  EXPECT_TRUE(Json::parse(read("o/sweep.json"))["best"].is_null());
+}
+
+TEST_F(SweepTest, PointsComeFromAFileToo) {
+  write("p.csv",
+        "decode.compressor,decode.keep_ratio,workload.context\nkvzip,0.2,8k tokens\n"
+        "fast-kvzip,0.4,\"{distribution: lognormal, mean: 4k tokens, cv: 0.3}\"\n");
+  const CommandResult r = run({"sweep", "s.yaml", "--points", "p.csv", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json doc = Json::parse(r.out);
+  EXPECT_EQ(doc["design"], "list");
+  EXPECT_EQ(doc["points"][1]["set"]["workload.context"]["cv"], 0.3);
+  write("p.csv", "decode.keep_ratio\n0.2\n2\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--points", "p.csv"}),
+            "kvsim: p.csv:3:1: decode.keep_ratio: must be > 0 and <= 1, found 2\n");
+}
+
+TEST_F(SweepTest, AHypercubeSamplesAndResumes) {
+  const Words words{"sweep",    "s.yaml", "--vary",   "decode.draft_length=2:20", "--vary", "decode.keep_ratio=0.1:0.9",
+                    "--sample", "lhs:7",  "--metric", "latency_s.tpot.p99",       "--out",  "o"};
+  ASSERT_EQ(run(words).status, 0);
+  const std::string json = read("o/sweep.json");
+  EXPECT_EQ(Json::parse(json)["best"]["order"], "lowest");
+  const std::string journal = read("o/points.jsonl");
+  write("o/points.jsonl", journal.substr(0, journal.size() / 2 * 2 - 3000));
+  Words again = words;
+  again.emplace_back("--resume");
+  EXPECT_EQ(run(again).status, 0);
+  EXPECT_EQ(read("o/sweep.json"), json);
+}
+
+TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
+  EXPECT_EQ(refusal({"sweep", "s.yaml"}),
+            "kvsim: expected what to sweep: --vary PATH=VALUES, or --points FILE.csv, one of the two\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "decode.draft_lenght=1,2", "--out", "o"}),
+            "kvsim: --vary decode.draft_lenght: decode: unknown key \"draft_lenght\" of decode; did you mean "
+            "\"draft_length\"?\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "decode.draft_length=60:5:5"}),
+            "kvsim: --vary decode.draft_length: the range is empty: a step of 5 never gets from 60 to 5\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--seed", "3"}),
+            "kvsim: --vary run.seed: is also set for all points (--set, --seed, --replications), expected one of the "
+            "two\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "slo.atainment"}),
+            "kvsim: --metric: no result has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--sample", "sobol:3"}),
+            "kvsim: --sample: expected lhs:N such as lhs:100, found \"sobol:3\"\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--shard", "3/2"}),
+            "kvsim: --shard: expected k/n with 1 <= k <= n such as 2/3, found \"3/2\"\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--resume"}),
+            "kvsim: --resume goes on with the sweep in a folder: name it with --out\n");
+  EXPECT_EQ(names(), Words{"s.yaml"});
+}
+
+TEST_F(SweepTest, AFullDeviceOnStdoutIsAnErrorAfterTheFilesAreThere) {
+  const CommandResult r = kvsim({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--out", "o"}, {"/dev/full", folder()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "kvsim: cannot write to standard output: No space left on device\n");
+  EXPECT_TRUE(Json::accept(read("o/sweep.json")));
+}
+
+TEST_F(SweepTest, ThePageMarksTheBestAndDrawsTheGrid) {
+  const CommandResult r = sweep({});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("\n  * "), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("throughput.output_tokens_per_s: keep_ratio down, draft_length across"), std::string::npos)
+      << r.out;
+  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '*'), 2) << r.out;
+}
+
+}  // namespace
+}  // namespace kvsim::test

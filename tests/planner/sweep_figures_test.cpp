@@ -1,0 +1,98 @@
+// Which figures a sweep ranks by, and how.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "tools/results/sweep_document.h"
+#include "tools/results/sweep_figures.h"
+#include "tools/results/sweep_page.h"
+
+namespace kvsim::results {
+namespace {
+
+std::string refusal(const std::string& metric) {
+  try {
+    check_metric(metric);
+  } catch (const schema::InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+planner::sweep::PointResult point(std::size_t number, const std::string& tokens, const std::string& more = "") {
+  return {number, "",
+          fmt::format(R"({{"seed":1,"throughput":{{"output_tokens_per_s":{}}},"latency_s":{{"ttft":{{"p99":{}}}}}{},)"
+                      R"("confidence":{{"throughput.output_tokens_per_s":{{"half_width_95":2.5,"replications":3}}}}}})",
+                      tokens, number + 1, more)};
+}
+
+Sweep sweep_of(std::vector<planner::sweep::PointResult> points, std::size_t values) {
+  Sweep sweep;
+  sweep.plan.scenario = "s";
+  sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis(fmt::format("a.b=1:{}:1", values))});
+  sweep.points = std::move(points);
+  return sweep;
+}
+
+TEST(SweepMetric, IsAPathOfTheResult) {
+  EXPECT_EQ(refusal("slo.attainment"), "accepted");
+  EXPECT_EQ(refusal("gpu.bound_by.link"), "accepted");
+  EXPECT_EQ(refusal("links.host_to_gpu.utilisation"), "accepted");
+  EXPECT_EQ(refusal("latency_s.ttft.p98"),
+            "--metric: no result has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
+  EXPECT_EQ(refusal("attainment"), "--metric: no result has a figure \"attainment\"; did you mean \"slo.attainment\"?");
+  EXPECT_EQ(refusal("zebra"),
+            "--metric: no result has a figure \"zebra\"; expected a path such as latency_s.ttft.p99 "
+            "or slo.attainment");
+}
+
+TEST(SweepMetric, KnowsWhatIsBetter) {
+  for (const char* name : {"latency_s.ttft.p99", "gpu.hbm_peak_bytes", "requests.refused", "iterations.mean_s",
+                           "links.host_to_gpu.mean_wait_s", "quality.expected_kl_nats", "gpu.bound_by.idle"}) {
+    EXPECT_TRUE(less_is_better(name)) << name;
+  }
+  for (const char* name : {"throughput.output_tokens_per_s", "slo.attainment", "slo.goodput_requests_per_s",
+                           "speculation.acceptance_rate", "tiers.host.hit_rate", "gpu.busy_fraction"}) {
+    EXPECT_FALSE(less_is_better(name)) << name;
+  }
+}
+
+TEST(SweepFigures, RankEqualOnesByNumberAndLeaveMissingOnesOut) {
+  const FigureTable figures(sweep_of({point(0, "5"),
+                                      point(1, "null"),
+                                      {2, "does not fit", ""},
+                                      point(3, "7"),
+                                      point(4, "7", R"(,"links":{"x":{"bytes":3}})")},
+                                     5));
+  EXPECT_EQ(figures.ranked(kThroughput), (std::vector<std::size_t>{3, 4, 0}));
+  EXPECT_EQ(figures.ranked("latency_s.ttft.p99"), (std::vector<std::size_t>{0, 1, 3, 4}));
+  EXPECT_EQ(figures.ranked("links.x.bytes"), std::vector<std::size_t>{4});
+  EXPECT_EQ(figures.at(0, "throughput.output_tokens_per_s.half_width_95"), 2.5);
+}
+
+TEST(SweepFigures, CsvHasARowAPointAndQuotesWhatNeedsIt) {
+  EXPECT_EQ(sweep_csv(sweep_of({point(0, "0.1"), {1, "too large, alas", ""}, point(2, "null")}, 3)),
+            "index,a.b,status,reason,throughput.output_tokens_per_s,latency_s.ttft.p99,"
+            "throughput.output_tokens_per_s.half_width_95\n"
+            "0,1,done,,0.1,1,2.5\n"
+            "1,2,infeasible,\"too large, alas\",,,\n"
+            "2,3,done,,,3,2.5\n");
+}
+
+TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
+  std::vector<planner::sweep::PointResult> points;
+  for (std::size_t i = 0; i < 41; ++i) points.push_back(point(i, std::to_string(i)));
+  const Page page = sweep_page(sweep_of(points, 41));
+  EXPECT_EQ(page.tables.front().title, "The best 20 of 41 points");
+  ASSERT_EQ(page.tables.front().rows.size(), 20U);
+  EXPECT_EQ(page.tables.front().rows.front()[0], "*");
+  EXPECT_EQ(page.tables.front().rows.front()[1], "40");
+  points.pop_back();
+  EXPECT_EQ(sweep_page(sweep_of(points, 40)).tables.front().rows.size(), 40U);
+}
+
+}  // namespace
+}  // namespace kvsim::results

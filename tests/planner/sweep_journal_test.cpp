@@ -1,0 +1,187 @@
+// The journal: what was written is read, what was cut off is ignored, what is wrong is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/sweep/journal.h"
+#include "planner/sweep/merge.h"
+#include "tests/scenario/temporary_folder.h"
+
+namespace kvsim::planner::sweep {
+namespace {
+
+Plan plan_of(Shard shard = {}) {
+  Plan plan;
+  plan.version = "1.2.3";
+  plan.scenario = "a \"quoted\" name";
+  plan.resolved = "name: x\nrun: {seed: 1}\n";
+  plan.design = Design::grid({parse_axis("a.b=1:6:1")});
+  plan.shard = shard;
+  return plan;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+PointResult done(std::size_t point) {
+  return {point, "", fmt::format(R"({{"x":{},"y":0.1}})", point)};
+}
+
+class SweepJournal : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name = "points.jsonl") { return folder_.path() + "/" + name; }
+  std::string written(const std::vector<PointResult>& results, const Plan& plan = plan_of(),
+                      const std::string& name = "points.jsonl") {
+    const auto journal = Journal::begin(path(name), plan);
+    for (const PointResult& result : results) journal->append(result);
+    journal->close();
+    return path(name);
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(SweepJournal, IsReadAsItWasWritten) {
+  const std::vector<PointResult> results{done(2), {0, "cluster.gpu: does not \"fit\"", ""}, done(5)};
+  const auto contents = read_journal(written(results));
+  ASSERT_TRUE(contents);
+  EXPECT_EQ(contents->points, results);
+  EXPECT_EQ(difference(contents->plan, plan_of()), "");
+  EXPECT_EQ(fingerprint(contents->plan), fingerprint(plan_of()));
+  EXPECT_EQ(contents->bytes, std::filesystem::file_size(path()));
+}
+
+TEST_F(SweepJournal, ALineThatWasCutOffIsIgnoredWhereverThatWas) {
+  const std::string whole = text_of(written({done(0), done(1), done(2)}));
+  const std::size_t header = whole.find('\n') + 1;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    std::filesystem::remove(path());
+    folder_.write("points.jsonl", whole.substr(0, size));
+    const auto contents = read_journal(path());
+    ASSERT_EQ(contents.has_value(), size >= header);
+    if (!contents) continue;
+    const auto lines =
+        static_cast<std::size_t>(std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n'));
+    EXPECT_EQ(contents->points.size(), lines - 1);
+    EXPECT_EQ(contents->bytes, size == 0 ? 0 : whole.rfind('\n', size - 1) + 1);
+  }
+}
+
+TEST_F(SweepJournal, ResumingCutsTheTornLineOffAndGoesOn) {
+  const std::string whole = text_of(written({done(0), done(1)}));
+  folder_.write("points.jsonl", whole.substr(0, whole.size() - 5));
+  const auto journal = Journal::resume(path(), read_journal(path())->bytes);
+  journal->append(done(1));
+  journal->close();
+  EXPECT_EQ(text_of(path()), whole);
+}
+
+TEST_F(SweepJournal, LinesOfSeveralThreadsStayWhole) {
+  Plan plan = plan_of();
+  plan.design = Design::grid({parse_axis("a=1:400:1")});
+  const auto journal = Journal::begin(path(), plan);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < 100; ++i) journal->append(done(t * 100 + i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // Before it is closed: what was appended is there, whatever becomes of this process.
+  EXPECT_EQ(read_journal(path())->points.size(), 400U);
+}
+
+TEST_F(SweepJournal, RefusesToReplaceAJournalAndToShareOne) {
+  const auto journal = Journal::begin(path(), plan_of());
+  EXPECT_THROW(Journal::begin(path(), plan_of()), schema::InputError);
+  EXPECT_THROW(Journal::resume(path(), 0), JournalError);
+}
+
+TEST_F(SweepJournal, RefusesLinesThatAreNone) {
+  const std::string header = to_line(plan_of({2, 2})) + "\n";
+  const auto refusal = [&](const std::string& text) {
+    folder_.write("points.jsonl", text);
+    try {
+      read_journal(path());
+    } catch (const schema::InputError& error) {
+      return std::string(error.what()).substr(folder_.path().size() + 1);
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("{}\n"), "points.jsonl:1:1: not the first line of a sweep's journal");
+  EXPECT_EQ(refusal(header + "rubbish\n"), "points.jsonl:2:1: not a line of a sweep's journal");
+  EXPECT_EQ(refusal(header + "{\"index\":2,\"status\":\"done\",\"result\":{}}\n"),
+            "points.jsonl:2:1: point 2 is none of this sweep's");
+  const std::string line = "{\"index\":1,\"status\":\"done\",\"result\":{}}\n";
+  EXPECT_EQ(refusal(header + line + line), "points.jsonl:3:1: point 1 is there twice");
+  EXPECT_EQ(refusal(std::string(header).replace(header.find("1.2.3"), 5, "1.2.4")),
+            "points.jsonl:1:1: not the first line of a sweep's journal");
+}
+
+TEST_F(SweepJournal, PlansSayInWhatTheyDiffer) {
+  const Plan plan = plan_of();
+  Plan other = plan;
+  other.version = "9";
+  EXPECT_EQ(difference(plan, other), "the version of kvsim (1.2.3, now 9)");
+  other = plan;
+  other.seed = 2;
+  EXPECT_EQ(difference(plan, other), "the seed (1, now 2)");
+  other = plan;
+  other.replications = 3;
+  EXPECT_EQ(difference(plan, other), "the replications (1, now 3)");
+  other = plan;
+  other.resolved += "x: 1\n";
+  EXPECT_EQ(difference(plan, other), "the scenario");
+  other = plan;
+  other.requests = "another trace";
+  EXPECT_EQ(difference(plan, other), "the requests of the trace");
+  other = plan;
+  other.design = Design::grid({parse_axis("a.b=1:5:1")});
+  EXPECT_EQ(difference(plan, other), "the axes");
+  EXPECT_EQ(difference(plan, plan_of({1, 2})), "the shard (1/1, now 1/2)");
+  EXPECT_EQ(difference(plan, plan_of({1, 2}), false), "");
+}
+
+TEST_F(SweepJournal, ShardsMergeInAnyOrderAndOnlyWhole) {
+  const std::string a = written({done(4), done(0), done(2)}, plan_of({1, 2}), "a");
+  const std::string b = written({done(1), done(3), done(5)}, plan_of({2, 2}), "b");
+  const MergedSweep merged = merge_journals({b, a});
+  EXPECT_EQ(difference(merged.plan, plan_of()), "");
+  ASSERT_EQ(merged.points.size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(merged.points[i], done(i));
+  const auto refusal = [](const std::vector<std::string>& paths) {
+    try {
+      merge_journals(paths);
+    } catch (const schema::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal({a}), "--merge: 3 of 6 points are missing from 1 journal, the first is point 1 (a.b=2)");
+  EXPECT_EQ(refusal({a, b, a}), fmt::format("--merge: {} is named twice", a));
+  const std::string copy = written({done(2)}, plan_of({1, 2}), "copy");
+  EXPECT_EQ(refusal({a, b, copy}), fmt::format("--merge: point 2 is in both {} and {}", a, copy));
+  Plan other = plan_of({2, 2});
+  other.seed = 5;
+  const std::string c = written({}, other, "c");
+  EXPECT_EQ(refusal({a, c}),
+            fmt::format("--merge: {} and {} are not of one sweep: they differ in the seed (1, now 5)", a, c));
+}
+
+TEST(SweepShard, IsReadStrictly) {
+  EXPECT_EQ(parse_shard("2/3"), (Shard{2, 3}));
+  for (const char* text : {"", "2", "0/3", "4/3", "a/3", "1/", "1/3x", "-1/3", "1/0"}) {
+    EXPECT_THROW(parse_shard(text), schema::InputError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::planner::sweep

@@ -1,0 +1,121 @@
+#include "tools/results/sweep_document.h"
+
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml_writer.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::sweep::Axis;
+using planner::sweep::Design;
+using planner::sweep::PointResult;
+
+/// A YAML value as JSON: numbers and truth values as such, quantities as text.
+Json typed(const std::string& value) {
+  return schema::to_json(schema::read_yaml(value, "value"));
+}
+
+/// The values of all axes, converted once.
+std::vector<std::vector<Json>> typed_values(const Design& design) {
+  std::vector<std::vector<Json>> all;
+  for (const Axis& axis : design.axes()) {
+    std::vector<Json>& values = all.emplace_back();
+    for (const std::string& value : axis.values) values.push_back(typed(value));
+  }
+  return all;
+}
+
+Json set_of(const Design& design, const std::vector<std::vector<Json>>& values, std::size_t point) {
+  Json set = Json::object();
+  const std::vector<std::uint32_t> numbers = design.at(point);
+  for (std::size_t a = 0; a < numbers.size(); ++a) set[design.axes()[a].path] = values[a][numbers[a]];
+  return set;
+}
+
+std::string point_line(const PointResult& point, const Json& set) {
+  std::string line = fmt::format(R"({{"index":{},"set":{},"status":"{}",)", point.point, set.dump(),
+                                 point.simulated() ? "done" : "infeasible");
+  line += point.simulated() ? fmt::format(R"("result":{}}})", point.result)
+                            : fmt::format(R"("reason":{}}})", Json(point.reason).dump());
+  return line;
+}
+
+Json best_of(const Sweep& sweep, const std::vector<std::vector<Json>>& values) {
+  const FigureTable figures(sweep);
+  const std::vector<std::size_t> order = figures.ranked(sweep.metric);
+  if (order.empty()) return nullptr;
+  const std::size_t point = sweep.points[order.front()].point;
+  return {{"metric", sweep.metric},
+          {"order", less_is_better(sweep.metric) ? "lowest" : "highest"},
+          {"index", point},
+          {"set", set_of(sweep.plan.design, values, point)},
+          {"value", figures.at(order.front(), sweep.metric)}};
+}
+
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",\"\n") == std::string::npos) return field;
+  std::string out = "\"";
+  for (const char c : field) out.append(c == '"' ? 2 : 1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string sweep_json(const Sweep& sweep) {
+  const planner::sweep::Plan& plan = sweep.plan;
+  const std::vector<std::vector<Json>> values = typed_values(plan.design);
+  Json axes = Json::array();
+  for (std::size_t a = 0; a < values.size(); ++a) {
+    axes.push_back({{"path", plan.design.axes()[a].path}, {"values", values[a]}});
+  }
+  Json head{{"schema_version", kSchemaVersion},
+            {"kvsim_version", plan.version},
+            {"scenario", plan.scenario},
+            {"seed", plan.seed},
+            {"replications", plan.replications}};
+  if (!plan.shard.whole()) head["shard"] = planner::sweep::to_string(plan.shard);
+  head["design"] = planner::sweep::design_name(plan.design.kind());
+  head["axes"] = std::move(axes);
+  std::string out = "{\n";
+  for (const auto& [key, value] : head.items()) out += fmt::format("  \"{}\": {},\n", key, value.dump());
+  out += "  \"points\": [";
+  std::string_view before = "\n    ";
+  for (const PointResult& point : sweep.points) {
+    out.append(before).append(point_line(point, set_of(plan.design, values, point.point)));
+    before = ",\n    ";
+  }
+  return out + fmt::format("\n  ],\n  \"best\": {}\n}}\n", best_of(sweep, values).dump());
+}
+
+std::string sweep_csv(const Sweep& sweep) {
+  const Design& design = sweep.plan.design;
+  const std::vector<std::string> names = FigureTable(sweep).names();
+  std::unordered_map<std::string, std::size_t> columns;
+  for (std::size_t i = 0; i < names.size(); ++i) columns[names[i]] = i;
+  std::string out = "index";
+  for (const Axis& axis : design.axes()) out += "," + quoted(axis.path);
+  out += ",status,reason";
+  for (const std::string& name : names) out += "," + quoted(name);
+  out += '\n';
+  for (const PointResult& point : sweep.points) {
+    std::vector<std::string> figures(names.size());
+    if (point.simulated()) {
+      for_each_figure(Json::parse(point.result), [&](const std::string& name, const Json& value) {
+        if (!value.is_null()) figures[columns.at(name)] = value.dump();
+      });
+    }
+    out += std::to_string(point.point);
+    const std::vector<std::uint32_t> numbers = design.at(point.point);
+    for (std::size_t a = 0; a < numbers.size(); ++a) out += "," + quoted(design.axes()[a].values[numbers[a]]);
+    out += point.simulated() ? ",done," : ",infeasible," + quoted(point.reason);
+    for (const std::string& figure : figures) out += "," + figure;
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,214 @@
+#include "tools/results/sweep_page.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/results/numbers.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::sweep::Axis;
+using planner::sweep::Design;
+using planner::sweep::DesignKind;
+using planner::sweep::PointResult;
+
+constexpr std::size_t kMostRows = 40;      // a table that is still read
+constexpr std::size_t kBestRows = 20;      // what is shown of a longer one
+constexpr std::size_t kMostColumns = 12;   // of a heat map: more do not fit a terminal
+constexpr std::size_t kMostHeatRows = 60;  // of a heat map
+constexpr std::size_t kWidestValue = 16;   // of a heat map, in columns
+constexpr std::size_t kMostReasons = 5;
+
+std::string last_step(const std::string& path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
+/// The last step of each path where that tells them apart, else the whole path.
+std::vector<std::string> labels(const std::vector<Axis>& axes) {
+  std::map<std::string, int> times;
+  for (const Axis& axis : axes) ++times[last_step(axis.path)];
+  std::vector<std::string> result;
+  for (const Axis& axis : axes) {
+    const std::string step = last_step(axis.path);
+    result.push_back(times[step] == 1 ? step : axis.path);
+  }
+  return result;
+}
+
+/// Figures by their kind: seconds and bytes with units, shares in percent.
+std::string printed(std::string_view metric, double value) {
+  if (metric.starts_with("latency_s.") || metric.ends_with("_s.mean") || metric.ends_with("wait_s") ||
+      metric.ends_with("mean_s") || metric.ends_with("p99_s")) {
+    return seconds(value);
+  }
+  if (metric.ends_with("bytes") || metric.ends_with("bytes_peak")) return bytes(value);
+  if (metric.starts_with("gpu.bound_by.") || metric == "slo.attainment") return percent(value);
+  return figure(value);
+}
+
+/// Whether the table shows this figure anyway.
+bool has_column(std::string_view metric) {
+  constexpr std::array<std::string_view, 6> shown{kThroughput,          "latency_s.ttft.p50", "latency_s.ttft.p99",
+                                                  "latency_s.tpot.p50", "latency_s.tpot.p99", "slo.attainment"};
+  return std::find(shown.begin(), shown.end(), metric) != shown.end();
+}
+
+/// What most of the GPUs' time was bound by.
+std::string binding(const FigureTable& figures, std::size_t row) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> causes{
+      {{"hbm_bandwidth", "HBM"}, {"compute", "compute"}, {"link", "link"}, {"idle", "idle"}}};
+  double most = -1;
+  std::string_view name;
+  for (const auto& [key, word] : causes) {
+    const double share = figures.at(row, fmt::format("gpu.bound_by.{}", key));
+    if (share > most) {
+      most = share;
+      name = word;
+    }
+  }
+  return most < 0 ? "-" : fmt::format("{} {:.0f} %", name, most * 100);
+}
+
+std::vector<std::string> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best) {
+  const PointResult& point = sweep.points[row];
+  const Design& design = sweep.plan.design;
+  std::vector<std::string> cells{best ? "*" : "", std::to_string(point.point)};
+  const std::vector<std::uint32_t> numbers = design.at(point.point);
+  for (std::size_t a = 0; a < numbers.size(); ++a) cells.push_back(design.axes()[a].values[numbers[a]]);
+  if (!point.simulated()) {
+    cells.emplace_back("infeasible");
+    return cells;
+  }
+  const std::string throughput(kThroughput);
+  cells.push_back(figure(figures.at(row, throughput)));
+  cells.push_back(plus_minus(figures.at(row, throughput + ".half_width_95")));
+  for (const char* latency : {"ttft.p50", "ttft.p99", "tpot.p50", "tpot.p99"}) {
+    cells.push_back(seconds(figures.at(row, fmt::format("latency_s.{}", latency))));
+  }
+  cells.push_back(percent(figures.at(row, "slo.attainment")));
+  cells.push_back(binding(figures, row));
+  if (!has_column(sweep.metric)) cells.push_back(printed(sweep.metric, figures.at(row, sweep.metric)));
+  return cells;
+}
+
+Table points_table(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
+  Table t;
+  t.header = {"", "point"};
+  for (std::string& label : labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
+  for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
+    t.header.emplace_back(name);
+  }
+  if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
+  t.align.assign(t.header.size(), Align::right);
+  t.align.front() = Align::left;
+  std::vector<std::size_t> rows = order;
+  if (sweep.points.size() > kMostRows) {
+    rows.resize(std::min(rows.size(), kBestRows));
+    t.title = fmt::format("The best {} of {} points", rows.size(), sweep.points.size());
+  } else {
+    t.title = "Points";
+    rows.clear();
+    for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
+  }
+  for (const std::size_t row : rows) {
+    t.rows.push_back(table_row(sweep, figures, row, !order.empty() && row == order.front()));
+  }
+  return t;
+}
+
+/// The metric over the two axes of a grid, the axis with fewer values across. No rows where it has too many values, or
+/// the sweep no such grid.
+Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
+  const Design& design = sweep.plan.design;
+  Table t;
+  if (design.kind() != DesignKind::grid || design.axes().size() != 2) return t;
+  const std::vector<Axis>& axes = design.axes();
+  if (axes[0].values.size() < 2 || axes[1].values.size() < 2) return t;
+  const std::size_t across = axes[1].values.size() <= axes[0].values.size() ? 1 : 0, down = 1 - across;
+  if (axes[across].values.size() > kMostColumns || axes[down].values.size() > kMostHeatRows) return t;
+  for (const std::string& value : axes[across].values) {
+    if (display_width(value) > kWidestValue) return t;
+  }
+  const std::vector<std::string> names = labels(axes);
+  t.title = fmt::format("{}: {} down, {} across", sweep.metric, names[down], names[across]);
+  t.header = {""};
+  t.header.insert(t.header.end(), axes[across].values.begin(), axes[across].values.end());
+  t.align.assign(t.header.size(), Align::right);
+  for (const std::string& value : axes[down].values) {
+    t.rows.emplace_back(t.header.size(), "").front() = value;
+  }
+  for (std::size_t row = 0; row < sweep.points.size(); ++row) {
+    const std::vector<std::uint32_t> at = design.at(sweep.points[row].point);
+    const bool best = !order.empty() && row == order.front();
+    t.rows[at[down]][at[across] + 1] = printed(sweep.metric, figures.at(row, sweep.metric)) + (best ? "*" : " ");
+  }
+  return t;
+}
+
+/// Why points cannot be simulated, the most frequent reasons first.
+List infeasible(const Sweep& sweep) {
+  std::map<std::string, std::size_t> times;
+  for (const PointResult& point : sweep.points) {
+    if (!point.simulated()) ++times[point.reason];
+  }
+  std::vector<std::pair<std::size_t, std::string>> reasons;
+  for (const auto& [reason, count] : times) reasons.emplace_back(count, reason);
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  List list{"Infeasible", {}};
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostReasons); ++i) {
+    list.items.push_back(
+        fmt::format("{} point{}: {}", reasons[i].first, reasons[i].first == 1 ? "" : "s", reasons[i].second));
+  }
+  if (reasons.size() > kMostReasons)
+    list.items.push_back(fmt::format("{} other reasons", reasons.size() - kMostReasons));
+  return list;
+}
+
+std::string design_line(const Sweep& sweep) {
+  const planner::sweep::Plan& plan = sweep.plan;
+  std::string line;
+  if (plan.design.kind() == DesignKind::grid) {
+    std::vector<std::size_t> sizes;
+    for (const Axis& axis : plan.design.axes()) sizes.push_back(axis.values.size());
+    line = fmt::format("grid of {} point{}", fmt::join(sizes, " x "), plan.design.size() == 1 ? "" : "s");
+  } else {
+    line = fmt::format("{} points {}", plan.design.size(),
+                       plan.design.kind() == DesignKind::list ? "from a file" : "of a Latin hypercube");
+  }
+  if (!plan.shard.whole()) line += fmt::format(", shard {} of them", planner::sweep::to_string(plan.shard));
+  return line + fmt::format("; seed {}, {} replication{} each", plan.seed, plan.replications,
+                            plan.replications == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Page sweep_page(const Sweep& sweep) {
+  const FigureTable figures(sweep);
+  const std::vector<std::size_t> order = figures.ranked(sweep.metric);
+  Page page;
+  page.title = sweep.plan.scenario;
+  page.subtitle = {design_line(sweep)};
+  if (order.empty()) {
+    page.subtitle.push_back(fmt::format("no point has a figure {}", sweep.metric));
+  } else {
+    const std::size_t best = order.front();
+    page.subtitle.push_back(fmt::format("best, by the {} {}: point {} ({}) with {}",
+                                        less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric,
+                                        sweep.points[best].point, sweep.plan.design.describe(sweep.points[best].point),
+                                        printed(sweep.metric, figures.at(best, sweep.metric))));
+  }
+  page.tables = {points_table(sweep, figures, order)};
+  Table map = heat_map(sweep, figures, order);
+  if (!map.rows.empty()) page.tables.push_back(std::move(map));
+  page.lists = {infeasible(sweep)};
+  return page;
+}
+
+}  // namespace kvsim::results
