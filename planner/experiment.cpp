@@ -127,6 +127,9 @@ void merge(Measurements& a, const Measurements& b) {
   a.direct_tokens += b.direct_tokens;
   a.late_reloads += b.late_reloads;
   a.stalled_request_iterations += b.stalled_request_iterations;
+  a.late_request_iterations += b.late_request_iterations;
+  a.drafting_request_iterations += b.drafting_request_iterations;
+  a.verifying_request_iterations += b.verifying_request_iterations;
   a.kl_nats += b.kl_nats;
   a.quality += b.quality;
   a.same_output += b.same_output;
@@ -137,6 +140,7 @@ void merge(Measurements& a, const Measurements& b) {
   a.compute_bound_s += b.compute_bound_s;
   a.link_bound_s += b.link_bound_s;
   a.idle_s += b.idle_s;
+  a.memory_short_s += b.memory_short_s;
   a.capacity_s += b.capacity_s;
   a.hbm_peak_bytes = std::max(a.hbm_peak_bytes, b.hbm_peak_bytes);
   a.hbm_reserved_peak_bytes = std::max(a.hbm_reserved_peak_bytes, b.hbm_reserved_peak_bytes);

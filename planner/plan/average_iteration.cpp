@@ -60,14 +60,14 @@ double iterations_per_request(const models::AcceptanceModel& acceptance, std::in
   const double steady = static_cast<double>(x + 1) / (acceptance.expected_accepted(x) + 1);
   const auto last = static_cast<std::int64_t>(std::min(std::ceil(output), static_cast<double>(kExact)));
   std::vector<double> iterations(static_cast<std::size_t>(last) + 1, 0.0);  // by tokens left
-  for (std::int64_t left = 1; left <= last; ++left) {
-    const std::int64_t drafts = std::min(x, left);
+  std::vector<double> survival, exactly;  // k accepted: at least, and no more of a draft that is longer than k
+  for (std::int64_t k = 0; k <= std::min(x, last); ++k) survival.push_back(acceptance.survival(k));
+  for (std::size_t k = 0; k + 1 < survival.size(); ++k) exactly.push_back(survival[k] - survival[k + 1]);
+  for (std::size_t left = 1; left < iterations.size(); ++left) {
+    const std::size_t drafts = std::min(survival.size() - 1, left);
     double sum = static_cast<double>(drafts + 1);
-    for (std::int64_t k = 0; k <= drafts; ++k) {
-      const double exactly_k = acceptance.survival(k) - (k < drafts ? acceptance.survival(k + 1) : 0.0);
-      sum += exactly_k * iterations[static_cast<std::size_t>(std::max<std::int64_t>(0, left - k - 1))];
-    }
-    iterations[static_cast<std::size_t>(left)] = sum;
+    for (std::size_t k = 0; k < drafts; ++k) sum += exactly[k] * iterations[left - k - 1];
+    iterations[left] = sum + survival[drafts] * iterations[left > drafts ? left - drafts - 1 : 0];
   }
   return iterations.back() + std::max(0.0, output - static_cast<double>(last)) * steady;
 }

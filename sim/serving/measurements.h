@@ -60,15 +60,20 @@ struct Measurements {
   std::int64_t direct_tokens = 0;  ///< tokens of ordinary decoding or prefill
   std::uint64_t late_reloads = 0;
   std::uint64_t stalled_request_iterations = 0;
-  double kl_nats = 0;      ///< sum over completed requests
-  double quality = 0;      ///< sum over completed requests
+  std::uint64_t late_request_iterations = 0;       ///< of these, in a round whose reload was late
+  std::uint64_t drafting_request_iterations = 0;   ///< drafting, or plain decoding
+  std::uint64_t verifying_request_iterations = 0;  ///< verifying
+  double kl_nats = 0;                              ///< sum over completed requests
+  double quality = 0;                              ///< sum over completed requests
   double same_output = 0;  ///< sum over completed requests of the probability exp(-KL) of the full-KV output
 
   engine::Sample iteration_s;
   std::int64_t extrapolated_iterations =
       0;  ///< of these, with a size beyond what the profile's kernels were measured at
   double busy_s = 0, hbm_bound_s = 0, compute_bound_s = 0, link_bound_s = 0, idle_s = 0;
-  double capacity_s = 0;                     ///< measured time, times the number of replicas
+  double memory_short_s = 0;  ///< a request that had arrived could not be admitted, or a reload could not start, for
+                              ///< lack of GPU memory; looked at as each iteration begins, added over replicas
+  double capacity_s = 0;      ///< measured time, times the number of replicas
   std::int64_t hbm_peak_bytes = 0;           ///< of one replica: weights and KV that is there
   std::int64_t hbm_reserved_peak_bytes = 0;  ///< of one replica: weights and reservations
   double hbm_mean_bytes = 0;                 ///< mean over replicas

@@ -114,6 +114,7 @@ void Replica::start_measuring() {
   used_peak_ = 0;
   note_memory();
   used_.reset(env_.simulator.now());
+  memory_short_.reset(env_.simulator.now());
   h2d_before_ = h2d_->statistics();
   d2h_before_ = d2h_->statistics();
   host_tier_ = {};
@@ -130,6 +131,7 @@ void Replica::finish_measuring() {
   Measurements& m = env_.measured;
   const double measured_s = (now - measure_begin_).seconds();
   m.capacity_s += measured_s;
+  m.memory_short_s += memory_short_.integral(now);
   m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, weights_bytes_ + used_peak_);
   m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, weights_bytes_ + hbm_.high_water());
   m.hbm_mean_bytes +=

@@ -107,6 +107,10 @@ class Replica {
   /// Was it there when the coming iteration was decided?
   [[nodiscard]] bool seen(const Request& r) const;
   bool try_admit(Request& r);
+  void choose_residency(Request& r);
+  [[nodiscard]] std::int64_t loadable_tokens(const Request& r) const;
+  [[nodiscard]] std::int64_t admission_reservation(const Request& r) const;
+  [[nodiscard]] bool has_memory_for(const Request& r) const;
   void start_reloads();
   bool start_reload(Request& r, bool replaces_compressed);
   void on_first_load(std::uint64_t id);
@@ -184,6 +188,9 @@ class Replica {
   std::int64_t weights_bytes_ = 0;
   std::int64_t used_peak_ = 0;
   engine::TimeWeighted used_;
+  bool admission_lacks_memory_ = false;
+  bool reload_lacks_memory_ = false;
+  engine::TimeWeighted memory_short_;  // 1 while either is so
   engine::LinkStatistics h2d_before_, d2h_before_;
   TierMeasurement host_tier_;
   int gpu_track_ = -1;

@@ -39,34 +39,54 @@ void Replica::admit_waiting(std::int64_t budget, models::StepWork& work) {
   while (!queue_.empty() && running() + still_taken < config_.schedule.max_requests) {
     Request& r = *queue_.front();
     const bool computed = r.in_host_tokens < r.prompt;
-    if (!seen(r) || (computed && budget <= 0) || !try_admit(r)) return;
+    if (!seen(r) || (computed && budget <= 0) || !try_admit(r)) break;
     queue_.pop_front();
     if (r.phase == Phase::prefilling) budget -= batch_chunk(r, budget, work);
   }
+  // Whatever else keeps the next one waiting, a limit on requests for instance: would it fit?
+  admission_lacks_memory_ = false;
+  if (queue_.empty() || !seen(*queue_.front())) return;
+  choose_residency(*queue_.front());
+  admission_lacks_memory_ = !has_memory_for(*queue_.front());
 }
 
 bool Replica::seen(const Request& r) const {
   return !decided_ahead_ || r.id < known_requests_;
 }
 
-bool Replica::try_admit(Request& r) {
+void Replica::choose_residency(Request& r) {
   r.resident = decode_.verifies && resident_count_ < config_.decode.resident && can_stay_resident(r);
+}
+
+/// What host memory can give back; an interrupted prefill starts again.
+std::int64_t Replica::loadable_tokens(const Request& r) const {
+  return r.in_host_tokens >= r.prompt ? r.in_host_tokens : 0;
+}
+
+std::int64_t Replica::admission_reservation(const Request& r) const {
+  return loadable_tokens(r) > 0 || !holds_compressed(r) ? decoding_reservation(r)
+                                                        : geometry_.full_reservation(r.context() + draft_room());
+}
+
+bool Replica::has_memory_for(const Request& r) const {
+  const std::int64_t need = admission_reservation(r);
+  if (hbm_.available() < need) return false;
+  if (!offloads(r)) return true;
+  // One reload must always find room, whoever's it is; else nobody could ever verify.
+  const std::int64_t reload = std::max(largest_reload(), geometry_.reload_reservation(r.prompt, r.generated));
+  return hbm_.capacity() - held_total_ >= std::min(need, decoding_reservation(r)) + reload;
+}
+
+bool Replica::try_admit(Request& r) {
+  choose_residency(r);
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
   }
-  // What host memory can give back; an interrupted prefill starts again.
+  if (!has_memory_for(r)) return false;
   const bool stored = config_.prefill == PrefillKind::stored;
-  const std::int64_t loadable = r.in_host_tokens >= r.prompt ? r.in_host_tokens : 0;
+  const std::int64_t loadable = loadable_tokens(r);
   const bool compressed = holds_compressed(r) && loadable > 0;
-  const std::int64_t need = compressed || !holds_compressed(r) ? decoding_reservation(r)
-                                                               : geometry_.full_reservation(r.context() + draft_room());
-  if (hbm_.available() < need) return false;
-  if (offloads(r)) {
-    // One reload must always find room, whoever's it is; else nobody could ever verify.
-    const std::int64_t reload = std::max(largest_reload(), geometry_.reload_reservation(r.prompt, r.generated));
-    const std::int64_t settled = compressed ? need : std::min(need, decoding_reservation(r));
-    if (hbm_.capacity() - held_total_ < settled + reload) return false;
-  }
+  const std::int64_t need = admission_reservation(r);
   const bool needs_host = (stored || offloads(r)) && r.host_held == 0;
   if (needs_host && !host_.try_reserve(host_reservation(r))) return false;
   if (needs_host) r.host_held = host_reservation(r);
@@ -154,6 +174,7 @@ void Replica::on_writeback(std::uint64_t id) {
 }
 
 void Replica::start_reloads() {
+  reload_lacks_memory_ = false;
   for (const IterationPlan::ReloadStart& start : plan_.reloads) start_reload(*start.request, start.replaces_compressed);
 }
 
@@ -162,7 +183,10 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
   const std::int64_t bytes = geometry_.reload_reservation(r.prompt, r.generated);
   const std::int64_t freed =
       replaces_compressed && !r.settling ? geometry_.redundant_reservation(r.prompt, r.generated) : 0;
-  if (hbm_.available() + freed < bytes) return false;
+  if (hbm_.available() + freed < bytes) {
+    reload_lacks_memory_ = true;
+    return false;
+  }
   hbm_.release(freed);
   r.held -= freed;
   held_total_ -= freed;

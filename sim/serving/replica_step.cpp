@@ -29,6 +29,7 @@ void Replica::begin_iteration() {
     decided_ahead_ = false;
     batch_prefill(work);
   }
+  memory_short_.set(admission_lacks_memory_ || reload_lacks_memory_ ? 1.0 : 0.0, env_.simulator.now());
   decided_ahead_ = false;
   finished_since_decided_ = 0;
   known_requests_ = env_.requests.size();
@@ -103,12 +104,18 @@ void Replica::batch_decoding(models::StepWork& work) {
     const std::int64_t tokens = action == Action::verify ? r.drafted + 1 : 1;
     if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {
-      env_.measured.stalled_request_iterations += decode_.verifies && measuring() ? 1 : 0;
+      const bool counts = decode_.verifies && measuring();
+      env_.measured.stalled_request_iterations += counts ? 1 : 0;
+      env_.measured.late_request_iterations += counts && r.late ? 1 : 0;
       continue;
     }
     if (!decode_.verifies && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
     budget -= tokens;
     add_decode(r, action, work);
+    if (measuring()) {
+      (action == Action::verify ? env_.measured.verifying_request_iterations
+                                : env_.measured.drafting_request_iterations) += 1;
+    }
     step_.push_back({&r, r.admission, action, 0});
   }
 }

@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDefinitions{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests is of the measured time, which begins after the warm-up; "
@@ -39,6 +39,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kDefinit
     {"links",
      "utilisation: share of time in which at least one transfer was on the link; mean_wait_s: from a "
      "transfer's request to its start"},
+    {"short_of_gpu_memory",
+     "share of the replicas' time in which the next waiting request would not have fitted into GPU memory, whatever "
+     "else kept it waiting, or a reload found no room; looked at as each iteration begins"},
+    {"request_iterations",
+     "iterations counted once for every request that decoded in them: drafting (or plain decoding), verifying, "
+     "stalled in a round whose reload was late, stalled otherwise"},
     {"confidence", "half_width_95: Student-t 95 % interval of the mean"},
     {"keep_ratio", "compressed KV bytes / full KV bytes"},
 }};

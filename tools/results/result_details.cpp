@@ -38,6 +38,14 @@ Json capacity(const serving::KvCapacity& k) {
           {"weights_bytes", k.weights_bytes}};
 }
 
+/// What requests did in the iterations that they were part of.
+Json request_iterations(const Measurements& m) {
+  return {{"drafting", m.drafting_request_iterations},
+          {"verifying", m.verifying_request_iterations},
+          {"stalled_late_reload", m.late_request_iterations},
+          {"stalled_otherwise", m.stalled_request_iterations - m.late_request_iterations}};
+}
+
 Json sources(const scenario::Scenario& scenario) {
   Json list = Json::array();
   for (const Provenance& p : provenance_of(scenario)) {
@@ -92,6 +100,8 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.count("rejected_tokens", m.rejected_tokens).count("corrections", m.corrections);
   s.count("direct_tokens", m.direct_tokens);
   s.count("stalled_request_iterations", m.stalled_request_iterations);
+  s.set("request_iterations", request_iterations(m));
+  s.ratio("short_of_gpu_memory", m.memory_short_s, m.capacity_s, "no time was measured");
   s.set("round_gap_s",
         sample_section(s.child("round_gap_s"), m.round_gap_s, "no request got tokens twice in the measured time"));
   add_speed(s, result, timing);

@@ -1,6 +1,7 @@
 // kvsim plan: the best draft length, keep ratio and batch, by the closed forms.
 #include "models/schema/error.h"
 #include "planner/closed_form/transfer_model.h"
+#include "planner/export/engine_export.h"
 #include "planner/plan/refinements.h"
 #include "tools/cli/command.h"
 #include "tools/cli/plan/modes.h"
@@ -12,6 +13,12 @@ template <class Registry>
 std::vector<std::string> names_of(const Registry& registry) {
   std::vector<std::string> names;
   for (const auto& entry : registry) names.emplace_back(entry.name);
+  return names;
+}
+
+std::vector<std::string> engines() {
+  std::vector<std::string> names;
+  for (const planner::EngineExport* engine : planner::engine_exports()) names.emplace_back(engine->name);
   return names;
 }
 
@@ -27,6 +34,9 @@ void plan(Console& console, const PlanOptions& options) {
   if (!options.paths.empty()) return plan_paths(console, options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
   if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
+  if (options.explain) throw schema::InputError("--explain: raw symbols have nothing to simulate, give a SCENARIO");
+  if (!options.engines.empty())
+    throw schema::InputError("--export: raw symbols name no model to serve, give a SCENARIO");
   plan_symbols(console, options);
 }
 
@@ -55,8 +65,15 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_flag("--simulate", options->simulate,
                "Simulate the best plans and their neighbours, and say\nwhich one is best, with its interval");
+  app.add_flag("--explain", options->explain,
+               "Say which resource binds, what more of each would bring\n(by simulation) and how far the plan holds");
+  app.add_option("--export", options->engines,
+                 "The plan as configuration of a serving engine: vllm or\nlmcache; repeatable with --out")
+      ->check(CLI::IsMember(engines()))
+      ->type_name("ENGINE")
+      ->allow_extra_args(false);
   declare_simulation_options(app, *options);
-  app.add_option("--out", options->out, "Folder for plan.json, plan.md")->type_name("DIR");
+  app.add_option("--out", options->out, "Folder for plan.json, plan.md and what is exported")->type_name("DIR");
   app.add_flag("--json", options->json, "Print one JSON document");
   app.add_flag("--timing", options->timing, "Wall-clock figures in the JSON too, which then differs between runs");
   return [options](Console& console) { plan(console, *options); };

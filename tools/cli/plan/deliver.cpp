@@ -4,16 +4,28 @@
 namespace kvsim::cli {
 
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
-                  const results::Page& page) {
+                  const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported) {
   constexpr int indent = 2;
   const std::string text = document.dump(indent) + "\n";
   if (!options.out.empty()) {
+    std::string markdown;
+    for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
+    std::vector<PlanFile> files{{"plan.json", text}, {"plan.md", markdown}};
+    files.insert(files.end(), exported.begin(), exported.end());
     OutputFolder folder(options.out);
-    folder.write({{"plan.json", text}, {"plan.md", results::to_markdown(page)}});
+    folder.write(files);
+  } else if (!exported.empty()) {
+    for (const PlanFile& file : exported) console.print(file.second);
+    return;
   }
   if (options.json) {
     console.print(text);
-  } else {
+    return;
+  }
+  bool first = true;
+  for (const results::Page& page : pages) {
+    if (!first) console.print("\n");
+    first = false;
     console.print(page);
   }
 }

@@ -1,6 +1,10 @@
 // What `kvsim plan` does, by what it is given.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tools/cli/console.h"
 #include "tools/cli/plan/plan_options.h"
 
@@ -15,8 +19,12 @@ void plan_symbols(Console& console, const PlanOptions& options);
 /// `kvsim plan --paths FILE`. Throws std::runtime_error after the results where no self-consistent batches were found.
 void plan_paths(Console& console, const PlanOptions& options);
 
-/// Prints a plan and writes the files of --out: plan.json, plan.md.
+/// A file of --out: name and contents.
+using PlanFile = std::pair<std::string, std::string>;
+
+/// Prints a plan and writes the files of --out: plan.json, plan.md and `exported`. Without --out, what is exported is
+/// printed in place of the plan.
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
-                  const results::Page& page);
+                  const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported = {});
 
 }  // namespace kvsim::cli

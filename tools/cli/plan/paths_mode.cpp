@@ -35,6 +35,8 @@ void refuse_foreign(const PlanOptions& options) {
   refuse("--seed", options.seed.has_value());
   refuse("--replications", options.replications.has_value());
   refuse("--timing", options.timing);
+  refuse("--explain", options.explain);
+  refuse("--export", !options.engines.empty());
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ void plan_paths(Console& console, const PlanOptions& options) {
     lp_file->write(lp_of(result));
     lp_file->commit();
   }
-  deliver_plan(console, options, results::paths_document(result), results::paths_page(result));
+  deliver_plan(console, options, results::paths_document(result), {results::paths_page(result)});
   if (!result.plan.converged) {
     throw std::runtime_error(
         fmt::format("warning: not converged: no batches were found that agree with the occupancy they lead to "

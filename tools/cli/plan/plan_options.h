@@ -19,6 +19,8 @@ struct PlanOptions : RunOptions {
   std::string keep_ratio;
   std::vector<std::string> without;  ///< refinements
   bool simulate = false;
+  bool explain = false;
+  std::vector<std::string> engines;  ///< --export
 };
 
 }  // namespace kvsim::cli

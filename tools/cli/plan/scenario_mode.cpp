@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -6,8 +7,11 @@
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
+#include "planner/explain/explain.h"
+#include "planner/export/engine_export.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
+#include "tools/results/explain_page.h"
 #include "tools/results/plan_page.h"
 
 namespace kvsim::cli {
@@ -88,6 +92,37 @@ planner::PlanRequest request_of(const PlanOptions& options) {
   return request;
 }
 
+/// Without --out, the one export is all that is printed.
+void check_exports(const PlanOptions& options) {
+  if (options.engines.empty() || !options.out.empty()) return;
+  if (options.engines.size() > 1) throw InputError("plan: several --export need a folder: --out DIR");
+  if (options.json || options.explain) {
+    throw InputError(
+        "plan: --export without --out prints the configuration alone: give --out DIR, or leave out --json "
+        "and --explain");
+  }
+}
+
+std::vector<PlanFile> exported(const results::PlanOutcome& outcome, const PlanOptions& options) {
+  std::vector<PlanFile> files;
+  for (const std::string& name : options.engines) {
+    const PlanFile file{planner::find_engine_export(name)->file,
+                        planner::export_plan(outcome.scenario, outcome.plan, name)};
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  }
+  return files;
+}
+
+planner::Explanation explained(const results::PlanOutcome& outcome, const PlanOptions& options) {
+  planner::ExplainOptions how;
+  how.replications = options.replications;
+  how.jobs = options.jobs;
+  how.go_on = [] { return !interrupted(); };
+  planner::Explanation explanation = planner::explain(outcome.scenario, outcome.plan, how);
+  if (explanation.interrupted) throw Interrupted();
+  return explanation;
+}
+
 planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const PlanOptions& options) {
   planner::SimulatedSearchOptions search;
   search.jobs = options.jobs;
@@ -104,6 +139,7 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
 }  // namespace
 
 void plan_scenario(Console& console, const PlanOptions& options) {
+  check_exports(options);
   results::PlanOutcome outcome;
   outcome.scenario = load(options.scenario, options);
   const planner::PlanRequest request = request_of(options);
@@ -111,7 +147,14 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.simulate) outcome.simulated = simulated(outcome, options);
-  deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
+  results::Json document = results::plan_document(outcome, options.timing);
+  std::vector<results::Page> pages{results::plan_page(outcome)};
+  if (options.explain) {
+    const planner::Explanation explanation = explained(outcome, options);
+    results::add_explanation(document, explanation);
+    pages.push_back(results::explain_page(explanation));
+  }
+  deliver_plan(console, options, document, pages, exported(outcome, options));
 }
 
 }  // namespace kvsim::cli

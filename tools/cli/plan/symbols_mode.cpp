@@ -20,7 +20,7 @@ void plan_symbols(Console& console, const PlanOptions& options) {
     other.model = entry.model;
     outcome.by_model.emplace_back(entry.model, planner::plan(other).optimum);
   }
-  deliver_plan(console, options, results::plan_document(outcome, options.timing), results::plan_page(outcome));
+  deliver_plan(console, options, results::plan_document(outcome, options.timing), {results::plan_page(outcome)});
 }
 
 }  // namespace kvsim::cli
