@@ -19,6 +19,7 @@ struct GpuSpec {
   Sourced<double> fp8_flops_per_s;     ///< peak dense rate in fp8; 0 where the GPU has no fp8 units
   Sourced<double> multiprocessors;     ///< streaming multiprocessors (SMs); 0: not given
   Sourced<std::int64_t> l2_bytes;      ///< L2 cache; 0: not given
+  Sourced<double> board_power_w;       ///< most that the board draws; 0: not given
   std::string architecture;            ///< for example hopper; kernels carry over best within one
   std::string host_link;               ///< default link to host memory, a name in the link catalogue
   std::string peer_link;               ///< default link between GPUs of one replica, a name in the link catalogue

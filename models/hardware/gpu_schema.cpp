@@ -17,6 +17,8 @@ schema::ObjectSchema<GpuSpec> make_schema() {
   s.optional("multiprocessors", &GpuSpec::multiprocessors, number().non_negative(),
              "streaming multiprocessors (SMs); 0: not given, kernel times then come from the profile's rooflines");
   s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
+  s.optional("board_power", &GpuSpec::board_power_w, power().non_negative(),
+             "most that the board draws, for the energy of an output token; 0: not given");
   s.optional("architecture", &GpuSpec::architecture, text(),
              "for example hopper; a profile measured on another one is marked as carried over");
   s.required("host_link", &GpuSpec::host_link, text().non_empty(), "link to host memory, a name in the link catalogue");

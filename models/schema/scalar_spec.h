@@ -121,6 +121,9 @@ inline ScalarSpec rate() {
 inline ScalarSpec price() {
   return ScalarSpec::quantity(Dimension::price);
 }
+inline ScalarSpec power() {
+  return ScalarSpec::quantity(Dimension::power);
+}
 inline ScalarSpec storage_price() {
   return ScalarSpec::quantity(Dimension::storage_price);
 }

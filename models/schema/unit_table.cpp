@@ -68,19 +68,20 @@ constexpr std::array rate_units{per("/s", 1),
 
 constexpr std::array price_units{decimal("USD/h", 0)};
 constexpr std::array storage_price_units{decimal("USD/GB-month", 0)};
+constexpr std::array power_units{decimal("W", 0), decimal("kW", 3)};
 
 // In the order of enum Dimension.
-constexpr std::array<DimensionInfo, 10> dimensions{
-    {{"a number", "0.2", false, {}},
-     {"a whole number", "25", true, {}},
-     {"a size in bytes", "80 GiB", true, byte_units},
-     {"a bandwidth", "64 GB/s", false, bandwidth_units},
-     {"a time", "25 ms", false, time_units},
-     {"a number of tokens", "32k tokens", true, token_units},
-     {"a compute rate", "312 TFLOP/s", false, compute_units},
-     {"a rate", "0.5/s", false, rate_units},
-     {"a price", "2.5 USD/h", false, price_units},
-     {"a price of memory", "3 USD/GB-month", false, storage_price_units}}};
+constexpr std::array<DimensionInfo, 11> dimensions{{{"a number", "0.2", false, {}},
+                                                    {"a whole number", "25", true, {}},
+                                                    {"a size in bytes", "80 GiB", true, byte_units},
+                                                    {"a bandwidth", "64 GB/s", false, bandwidth_units},
+                                                    {"a time", "25 ms", false, time_units},
+                                                    {"a number of tokens", "32k tokens", true, token_units},
+                                                    {"a compute rate", "312 TFLOP/s", false, compute_units},
+                                                    {"a rate", "0.5/s", false, rate_units},
+                                                    {"a price", "2.5 USD/h", false, price_units},
+                                                    {"a price of memory", "3 USD/GB-month", false, storage_price_units},
+                                                    {"a power", "700 W", false, power_units}}};
 
 }  // namespace
 

@@ -11,16 +11,17 @@ namespace kvsim::schema {
 
 /// What a quantity measures, and the unit of its value in the program.
 enum class Dimension {
-  number,        ///< dimensionless: a bare number (keep ratio 0.2)
-  integer,       ///< dimensionless and whole: 25, also 1e6
-  bytes,         ///< whole bytes; B, kB = 1000 B ... PB, KiB = 1024 B ... PiB
-  bandwidth,     ///< bytes per second; GB/s, GiB/s ..., and bits: Gb/s = 125 MB/s
-  time,          ///< seconds; ns, us, ms, s, min, h
-  tokens,        ///< whole tokens; k = 1000, Ki = 1024, M, Mi: 32k tokens
-  compute,       ///< FLOP/s; kFLOP/s ... PFLOP/s
-  rate,          ///< events per second; 0.5/s, 10 req/s, 30/min
-  price,         ///< USD per hour: 2.5 USD/h
-  storage_price  ///< USD per decimal GB and month: 3 USD/GB-month
+  number,         ///< dimensionless: a bare number (keep ratio 0.2)
+  integer,        ///< dimensionless and whole: 25, also 1e6
+  bytes,          ///< whole bytes; B, kB = 1000 B ... PB, KiB = 1024 B ... PiB
+  bandwidth,      ///< bytes per second; GB/s, GiB/s ..., and bits: Gb/s = 125 MB/s
+  time,           ///< seconds; ns, us, ms, s, min, h
+  tokens,         ///< whole tokens; k = 1000, Ki = 1024, M, Mi: 32k tokens
+  compute,        ///< FLOP/s; kFLOP/s ... PFLOP/s
+  rate,           ///< events per second; 0.5/s, 10 req/s, 30/min
+  price,          ///< USD per hour: 2.5 USD/h
+  storage_price,  ///< USD per decimal GB and month: 3 USD/GB-month
+  power           ///< watts; W, kW: 700 W
 };
 
 /// Why a text is not the quantity asked for; what() says what was found and what was expected, without a position.

@@ -25,6 +25,7 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.gpu.type.fp8_peak", recomputed({"model.weight_bytes_per_parameter=1"}), "1979 TFLOP/s", "1200 TFLOP/s"},
       {"cluster.gpu.type.multiprocessors", {fitted_profile()}, "132", "66"},
       {"cluster.gpu.type.l2_cache", recomputed({fitted_profile()}), "50 MiB", "5 MiB"},
+      {"cluster.gpu.type.board_power", {}, "700 W", "350 W", Effect::reported},
       {"cluster.gpu.type.architecture",
        {"cluster.gpu.type=h200", fitted_profile()},
        "ampere",

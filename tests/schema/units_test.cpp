@@ -54,6 +54,7 @@ TEST(Units, EveryDimensionReadsItsUnits) {
   EXPECT_EQ(parse_rate("7200 requests/h"), 2.0);
   EXPECT_EQ(parse_real(Dimension::price, "2.5 USD/h"), 2.5);
   EXPECT_EQ(parse_real(Dimension::storage_price, "0.08 USD/GB-month"), 0.08);
+  EXPECT_EQ(parse_real(Dimension::power, "0.7 kW"), 700.0);
   EXPECT_EQ(parse_integer("1e6"), 1'000'000);
   EXPECT_EQ(parse_integer("-3"), -3);
   EXPECT_EQ(parse_integer("2.0"), 2);
@@ -148,7 +149,7 @@ TEST(Units, RoundingIsForPeople) {
 
 constexpr Dimension real_dimensions[] = {Dimension::number,       Dimension::bandwidth, Dimension::time,
                                          Dimension::compute,      Dimension::rate,      Dimension::price,
-                                         Dimension::storage_price};
+                                         Dimension::storage_price, Dimension::power};
 constexpr Dimension whole_dimensions[] = {Dimension::integer, Dimension::bytes, Dimension::tokens};
 
 RC_GTEST_PROP(UnitsProperty, EveryIntegerReadsBackAsWritten, (std::int64_t value)) {

@@ -35,6 +35,7 @@ void add_gpu(Collector& out, const serving::ServingConfig& c) {
   const models::GpuSpec& gpu = c.cluster.gpu;
   out.add("gpu.memory", gpu.memory_bytes);
   out.add("gpu.memory_bandwidth", Dimension::bandwidth, gpu.memory_bytes_per_s);
+  if (gpu.board_power_w.value > 0) out.add("gpu.board_power", Dimension::power, gpu.board_power_w);
   const bool fp8 = c.model.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
   if (fp8) {
     out.add("gpu.fp8_peak", Dimension::compute, gpu.fp8_flops_per_s);

@@ -46,6 +46,18 @@ Json request_iterations(const Measurements& m) {
           {"stalled_otherwise", m.stalled_request_iterations - m.late_request_iterations}};
 }
 
+/// An upper bound: what is not known is how much less a GPU draws than its board may.
+Section energy(Section s, const Outcome& outcome) {
+  const serving::ClusterConfig& c = outcome.scenario.serving.cluster;
+  const Measurements& m = outcome.result.measured;
+  const char* key = "joules_per_output_token_at_most";
+  if (c.gpu.board_power_w.value <= 0) return s.missing(key, "GPU " + c.gpu.name + " has no board_power");
+  const auto gpus = static_cast<double>(c.tensor_parallel);  // capacity_s counts every replica
+  s.ratio(key, c.gpu.board_power_w.value * gpus * m.capacity_s, static_cast<double>(m.output_tokens),
+          "no output token in the measured time");
+  return s;
+}
+
 Json sources(const scenario::Scenario& scenario) {
   Json list = Json::array();
   for (const Provenance& p : provenance_of(scenario)) {
@@ -102,6 +114,7 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.count("stalled_request_iterations", m.stalled_request_iterations);
   s.set("request_iterations", request_iterations(m));
   s.ratio("short_of_gpu_memory", m.memory_short_s, m.capacity_s, "no time was measured");
+  s.set("energy", energy(s.child("energy"), outcome));
   s.set("round_gap_s",
         sample_section(s.child("round_gap_s"), m.round_gap_s, "no request got tokens twice in the measured time"));
   add_speed(s, result, timing);

@@ -1,4 +1,6 @@
 // kvsim plan: the best draft length, keep ratio and batch, by the closed forms.
+#include <fmt/format.h>
+
 #include "models/schema/error.h"
 #include "planner/closed_form/transfer_model.h"
 #include "planner/export/engine_export.h"
@@ -22,6 +24,28 @@ std::vector<std::string> engines() {
   return names;
 }
 
+void refuse_what_has_no_effect(const PlanOptions& o) {
+  const auto refuse = [](const char* name, bool given, const char* why) {
+    if (given) throw schema::InputError(fmt::format("{}: {}", name, why));
+  };
+  if (!o.symbols.empty()) {
+    constexpr const char* kFile = "does not go with --symbols, whose file says it all";
+    refuse("--draft-length", !o.draft_length.empty(), kFile);
+    refuse("--keep-ratio", !o.keep_ratio.empty(), kFile);
+    refuse("--without", !o.without.empty(), kFile);
+    refuse("--set", !o.set.empty(), kFile);
+    refuse("--simulate", o.simulate, "raw symbols have nothing to simulate, give a SCENARIO");
+    refuse("--explain", o.explain, "raw symbols have nothing to simulate, give a SCENARIO");
+    refuse("--pareto", o.pareto, "raw symbols know no other policies, give a SCENARIO");
+    refuse("--export", !o.engines.empty(), "raw symbols name no model to serve, give a SCENARIO");
+  }
+  refuse("--prices", !o.prices.empty() && !o.pareto, "belongs to --pareto, and would have no effect here");
+  if (o.simulate || o.explain) return;
+  constexpr const char* kSimulated = "belongs to --simulate and --explain, and would have no effect here";
+  refuse("--seed", o.seed.has_value(), kSimulated);
+  refuse("--replications", o.replications.has_value(), kSimulated);
+}
+
 void plan(Console& console, const PlanOptions& options) {
   const int given =
       (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1) + (options.paths.empty() ? 0 : 1);
@@ -32,11 +56,8 @@ void plan(Console& console, const PlanOptions& options) {
     throw schema::InputError("--lp-out: belongs to --paths, and would have no effect here");
   }
   if (!options.paths.empty()) return plan_paths(console, options);
+  refuse_what_has_no_effect(options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
-  if (options.simulate) throw schema::InputError("--simulate: raw symbols have nothing to simulate, give a SCENARIO");
-  if (options.explain) throw schema::InputError("--explain: raw symbols have nothing to simulate, give a SCENARIO");
-  if (!options.engines.empty())
-    throw schema::InputError("--export: raw symbols name no model to serve, give a SCENARIO");
   plan_symbols(console, options);
 }
 
@@ -67,6 +88,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
                "Simulate the best plans and their neighbours, and say\nwhich one is best, with its interval");
   app.add_flag("--explain", options->explain,
                "Say which resource binds, what more of each would bring\n(by simulation) and how far the plan holds");
+  app.add_flag("--pareto", options->pareto,
+               "The front of throughput against speed for each user and\nquality, with cost and energy per token");
+  app.add_option("--prices", options->prices, "With --pareto: price table (YAML) that changes the\nbuilt-in one")
+      ->type_name("FILE");
   app.add_option("--export", options->engines,
                  "The plan as configuration of a serving engine: vllm or\nlmcache; repeatable with --out")
       ->check(CLI::IsMember(engines()))

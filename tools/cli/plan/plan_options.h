@@ -20,6 +20,8 @@ struct PlanOptions : RunOptions {
   std::vector<std::string> without;  ///< refinements
   bool simulate = false;
   bool explain = false;
+  bool pareto = false;
+  std::string prices;  ///< with pareto
   std::vector<std::string> engines;  ///< --export
 };
 

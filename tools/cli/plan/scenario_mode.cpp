@@ -2,6 +2,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,10 @@
 #include "planner/export/engine_export.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/status_line.h"
 #include "tools/results/explain_page.h"
+#include "tools/results/numbers.h"
+#include "tools/results/pareto_page.h"
 #include "tools/results/plan_page.h"
 
 namespace kvsim::cli {
@@ -130,7 +134,16 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
     search.seeds = *options.replications;
     search.first_seeds = std::min(search.first_seeds, search.seeds);
   }
-  search.progress = [](std::size_t, std::size_t) { return !interrupted(); };
+  StatusLine line;
+  std::mutex mutex;
+  search.progress = [&](std::size_t done, std::size_t known) {
+    const std::lock_guard lock(mutex);
+    if (done > 0 && line.due()) {
+      const double rate = static_cast<double>(done) / line.elapsed_s();
+      line.show(fmt::format("{} of {} simulations known so far, {} a second", done, known, results::figure(rate)));
+    }
+    return !interrupted();
+  };
   planner::SimulatedPlan found = planner::simulate_plans(outcome.scenario, outcome.plan, search);
   if (found.interrupted) throw Interrupted();
   return found;
@@ -153,6 +166,13 @@ void plan_scenario(Console& console, const PlanOptions& options) {
     const planner::Explanation explanation = explained(outcome, options);
     results::add_explanation(document, explanation);
     pages.push_back(results::explain_page(explanation));
+  }
+  if (options.pareto) {
+    models::PriceTable prices = models::PriceTable::built_in();
+    if (!options.prices.empty()) prices.change_by_file(options.prices);
+    const results::ParetoFront front = results::pareto_front_of(outcome.scenario, request, prices);
+    document["pareto"] = results::pareto_document(front);
+    pages.push_back(results::pareto_page(front));
   }
   deliver_plan(console, options, document, pages, exported(outcome, options));
 }
