@@ -101,6 +101,36 @@ TEST_F(PlanTest, WritesItsFilesWhole) {
   EXPECT_EQ(run({"plan", "s.yaml", "--out", "/proc/none"}).status, 1);
 }
 
+TEST_F(PlanTest, TheParetoFrontHasCostAndEnergyWithTheirSources) {
+  write("prices.yaml",
+        "gpus: {h100-sxm: {price: {value: 7 USD/h, source: datasheet, reference: an offer}, date: \"2026\"}}\n");
+  const Json doc = json({"plan", "s.yaml", "--pareto", "--prices", "prices.yaml"});
+  const Json& front = doc["pareto"];
+  EXPECT_NE(front["price"].get<std::string>().find("7 USD/h a GPU (2026, datasheet: an offer)"), std::string::npos);
+  ASSERT_GT(front["points"].size(), 3U);
+  for (const Json& point : front["points"]) {
+    const double tokens = point["tokens_per_s_per_gpu"].get<double>();
+    EXPECT_NEAR(point["usd_per_1m_output_tokens"].get<double>(), 7 / (tokens * 3600) * 1e6, 1e-6);
+    EXPECT_NEAR(point["joules_per_output_token_at_most"].get<double>(), 700 / tokens, 1e-6);
+  }
+}
+
+TEST_F(PlanTest, OptionsWithoutEffectAreRefused) {
+  const auto refused = [this](const std::vector<std::string>& arguments, const std::string& part) {
+    const CommandResult r = run(arguments);
+    EXPECT_EQ(r.status, 2) << part;
+    EXPECT_NE(r.err.find(part), std::string::npos) << r.err;
+  };
+  refused({"plan", "s.yaml", "--seed", "3"}, "--seed: belongs to --simulate and --explain");
+  refused({"plan", "s.yaml", "--replications", "3"}, "--replications: belongs to");
+  refused({"plan", "s.yaml", "--prices", "x.yaml"}, "--prices: belongs to --pareto");
+  refused({"plan", "s.yaml", "--lp-out", "x.lp"}, "--lp-out: belongs to --paths");
+  for (const char* option : {"--draft-length", "--keep-ratio", "--set"}) {
+    refused({"plan", "--symbols", "symbols.yaml", option, "decode.draft_length=4"}, "does not go with --symbols");
+  }
+  refused({"plan", "--symbols", "symbols.yaml", "--pareto"}, "--pareto: raw symbols");
+}
+
 TEST_F(PlanTest, InfeasibleIsExitFourWithTheNearestMiss) {
   write("big.yaml", edited(kSymbols, "HBM: 96 GB", "HBM: 50.5 GB"));
   const CommandResult r = run({"plan", "--symbols", "big.yaml"});
