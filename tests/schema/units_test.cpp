@@ -147,8 +147,8 @@ TEST(Units, RoundingIsForPeople) {
   EXPECT_EQ(round_quantity(Dimension::time, std::numeric_limits<double>::infinity()), "inf");
 }
 
-constexpr Dimension real_dimensions[] = {Dimension::number,       Dimension::bandwidth, Dimension::time,
-                                         Dimension::compute,      Dimension::rate,      Dimension::price,
+constexpr Dimension real_dimensions[] = {Dimension::number,        Dimension::bandwidth, Dimension::time,
+                                         Dimension::compute,       Dimension::rate,      Dimension::price,
                                          Dimension::storage_price, Dimension::power};
 constexpr Dimension whole_dimensions[] = {Dimension::integer, Dimension::bytes, Dimension::tokens};
 

@@ -64,12 +64,16 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
                              "estimate from one replica. Headroom, at least: replicas x rate of one (alone, or in the "
                              "fleet) / required rate - 1",
                              first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas));
-    list.emplace_back("ssd", "no storage tier is simulated, so none is sized");
+    list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
   }
   if (outcome.hit_rates) {
     list.emplace_back("hit rate",
                       "share of the trace's prefix blocks that an LRU cache of this size would hold, prefixes evicted "
                       "last; the simulated rates reuse no prefix");
+    list.emplace_back("prefix cache",
+                      "the smallest cache with that share of the hits that one without end would have: all in DRAM, or "
+                      "DRAM for 90 % of its hits and SSD for the older blocks; for the whole traffic, however many "
+                      "replicas share it. What a hit saves is not simulated yet");
   }
   return list;
 }

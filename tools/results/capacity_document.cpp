@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tools/results/prefix_cache_page.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
 
@@ -111,7 +112,8 @@ Json price_json(const std::string& what, std::string_view unit, const models::Pr
           {"reference", price.usd.source.reference}};
 }
 
-Json prices_json(const CapacityPlan& plan) {
+Json prices_json(const CapacityOutcome& outcome) {
+  const CapacityPlan& plan = outcome.plan;
   Json list = Json::array();
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
@@ -121,6 +123,7 @@ Json prices_json(const CapacityPlan& plan) {
     }
   }
   list.push_back(price_json("dram", "GB and month of 730 h", plan.request.prices.dram));
+  if (outcome.hit_rates) list.push_back(price_json("ssd", "GB and month of 730 h", plan.request.prices.ssd));
   return list;
 }
 
@@ -146,8 +149,11 @@ Json capacity_document(const CapacityOutcome& outcome) {
                            {"tensor_parallel", first.tensor_parallel},
                            {"policy", first.policy},
                            {"by_price", plan.ranked_by_price}});
-  if (outcome.hit_rates) doc.set("hit_rate_curve", hit_rate_json(*outcome.hit_rates));
-  doc.set("prices", prices_json(plan));
+  if (outcome.hit_rates) {
+    doc.set("hit_rate_curve", hit_rate_json(*outcome.hit_rates));
+    doc.set("prefix_cache", cache_options_json(cache_options_of(*outcome.hit_rates, plan.request.prices)));
+  }
+  doc.set("prices", prices_json(outcome));
   Json details = Json::object();
   for (const auto& [word, sentence] : capacity_definitions(outcome)) details[word] = sentence;
   details["assumptions"] = first.scenario.assumptions;

@@ -26,6 +26,6 @@ Page capacity_page(const CapacityOutcome& outcome);
 std::vector<std::pair<std::string, std::string>> capacity_definitions(const CapacityOutcome& outcome);
 
 /// One line for every price that a configuration used, and for every one that was missing.
-std::vector<std::string> price_lines(const planner::capacity::CapacityPlan& plan);
+std::vector<std::string> price_lines(const CapacityOutcome& outcome);
 
 }  // namespace kvsim::results

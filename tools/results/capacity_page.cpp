@@ -8,6 +8,7 @@
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity_document.h"
 #include "tools/results/numbers.h"
+#include "tools/results/prefix_cache_page.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -186,7 +187,8 @@ List remarks(const CapacityPlan& plan) {
 
 }  // namespace
 
-std::vector<std::string> price_lines(const CapacityPlan& plan) {
+std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
+  const CapacityPlan& plan = outcome.plan;
   std::vector<std::string> lines;
   std::set<std::string> machines;
   const auto line = [](const std::string& what, double usd, const char* per, const models::Price& p) {
@@ -204,6 +206,9 @@ std::vector<std::string> price_lines(const CapacityPlan& plan) {
   }
   const models::Price& dram = plan.request.prices.dram;
   lines.push_back(line("host memory", dram.usd.value, "GB and month of 730 h", dram));
+  if (outcome.hit_rates) {
+    lines.push_back(line("SSD", plan.request.prices.ssd.usd.value, "GB and month of 730 h", plan.request.prices.ssd));
+  }
   return lines;
 }
 
@@ -215,13 +220,17 @@ Page capacity_page(const CapacityOutcome& outcome) {
   if (plan.request.rate) page.tables.push_back(fleets(plan));
   page.tables.push_back(rates(plan));
   page.tables.push_back(memory(plan));
-  if (outcome.hit_rates) page.tables.push_back(hit_rate_table(*outcome.hit_rates));
+  if (outcome.hit_rates) {
+    page.tables.push_back(hit_rate_table(*outcome.hit_rates));
+    const auto options = cache_options_of(*outcome.hit_rates, plan.request.prices);
+    if (!options.empty()) page.tables.push_back(cache_options_table(options));
+  }
   List method{"How this was found", {}};
   for (const auto& [word, sentence] : capacity_definitions(outcome)) {
     method.items.push_back(fmt::format("{}: {}", word, sentence));
   }
   page.lists = {remarks(plan),
-                {"Prices", price_lines(plan)},
+                {"Prices", price_lines(outcome)},
                 std::move(method),
                 {"Assumptions of the scenario", plan.configurations.front().scenario.assumptions}};
   return page;
