@@ -130,9 +130,10 @@ double BatchSearch::best_of(std::int64_t B_c, double best) const {
     return best;
   }
   // Memory grows with B_g (`rings`: l_r shrinks, by less), so those that fit are the first ones.
-  const std::int64_t B_g = evaluated({B_c, most, l}) ? most : first_where(0, most - 1, [&](std::int64_t n) {
-                                                                return !evaluated({B_c, n, l});
-                                                              }) - 1;
+  const std::int64_t B_g =
+      evaluated({B_c, most, l}) ? most : first_where(B_c > 0 ? 0 : 1, most - 1, [&](std::int64_t n) {
+                                           return !evaluated({B_c, n, l});
+                                         }) - 1;
   if (B_g < 0) return best;
   const auto point = evaluated({B_c, B_g, l});
   return point ? std::max(best, point->throughput_tokens_per_s) : best;

@@ -62,23 +62,36 @@ Cycle cycle_at(const SymbolsProblem& p, const AcceptanceModel& outer, const Acce
   return cycle;
 }
 
+/// HBM for KV that one request of a cycle needs: offloaded, or resident.
+double least_bytes(TransferModel model, const Cycle& cycle) {
+  const Batch resident{0, 1, 1}, offloaded{1, 0, 1};
+  double least = cycle.resident_bytes;
+  for (const Batch& one : {resident, offloaded}) {
+    if (one.B_c > 0 && cycle.x == 0) continue;
+    const double iteration_s = iteration_times(model, cycle, one).iteration_s();
+    least = std::min(least, kv_memory_bytes(model, cycle, one, iteration_s));
+  }
+  return least;
+}
+
 [[noreturn]] void nothing_fits(const SymbolsProblem& p, const std::vector<Cycle>& cycles) {
-  double least = static_cast<double>(p.symbols.KV) - static_cast<double>(p.symbols.HBM - p.symbols.M);
+  double missing = static_cast<double>(p.symbols.KV) - static_cast<double>(p.symbols.HBM - p.symbols.M);
   double c = 1;
   for (const Cycle& cycle : cycles) {
-    const double missing = cycle.average_bytes - cycle.room_bytes;
-    if (missing < least) {
-      least = missing;
+    const double of_this = least_bytes(p.model, cycle) - cycle.room_bytes;
+    if (of_this < missing) {
+      missing = of_this;
       c = cycle.c;
     }
   }
   const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
+  constexpr double kMB = 1e6;  // rounded up, so that what is named is enough
   throw Infeasible(fmt::format(
-      "no plan: not even one request fits. M = {} leaves {} of HBM = {} for KV; the nearest miss, one request at "
-      "keep ratio {:g}, needs {} more HBM",
-      quantity(static_cast<double>(p.symbols.M)),
+      "no plan under model {}: not even one request fits. M = {} leaves {} of HBM = {} for KV; the nearest miss, one "
+      "request at keep ratio {:g}, needs {:.0f} MB more HBM",
+      name_of(p.model), quantity(static_cast<double>(p.symbols.M)),
       quantity(std::max(0.0, static_cast<double>(p.symbols.HBM - p.symbols.M))),
-      quantity(static_cast<double>(p.symbols.HBM)), c, quantity(std::max(least, 1.0))));
+      quantity(static_cast<double>(p.symbols.HBM)), c, std::max(1.0, std::ceil(missing / kMB))));
 }
 
 }  // namespace

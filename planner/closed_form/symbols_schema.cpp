@@ -27,7 +27,8 @@ using schema::Reporter;
 
 constexpr std::int64_t kMostDraftLength = 4096;
 constexpr std::int64_t kMostDepth = 64;
-constexpr double kLargest = 1e18;  // bytes: sums of a few stay exact enough in doubles
+constexpr double kMostRequests = 1e6;  // the search goes through batches one by one
+constexpr double kLargest = 1e18;      // bytes: sums of a few stay exact enough in doubles
 
 const char* const kByRatio = "agreement_by_keep_ratio";
 
@@ -110,6 +111,10 @@ ObjectSchema<SymbolsProblem> problem_schema() {
              "what a verification brings to the GPU");
   s.object("drafter", &SymbolsProblem::drafter, drafter_schema(), Presence::optional, "auxiliary drafter");
   s.check([](const SymbolsProblem& p, const Reporter& report) {
+    const double least = *std::min_element(p.keep_ratios.begin(), p.keep_ratios.end());
+    if (static_cast<double>(p.symbols.HBM) > kMostRequests * least * static_cast<double>(p.symbols.KV)) {
+      report.fail("symbols.KV", "more than a million requests would fit: expected the KV of a long context");
+    }
     if (p.acceptance.kind == AcceptanceKind::compressor && p.agreement.empty()) {
       report.fail("acceptance.model",
                   "raw symbols have no compressor: expected constant with an agreement, or another model");

@@ -18,7 +18,7 @@ double as_double(std::int64_t n) {
 
 /// Iterations that a reload takes.
 double whole_span(const Cycle& cycle, double iteration_s) {
-  return std::max(1.0, std::ceil(cycle.reload_s / iteration_s * (1 - kRounding)));
+  return std::max(1.0, std::ceil(cycle.reload_s / (kCountedOn * iteration_s) * (1 - kRounding)));
 }
 
 }  // namespace

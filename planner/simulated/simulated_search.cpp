@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -104,6 +105,13 @@ SimulatedCandidate predicted(SimulatedCandidate candidate, const Predictor& pred
   return candidate;
 }
 
+/// Whether it is among what was asked for.
+bool within(const OperatingPoint& p, const PlanRequest& request) {
+  const auto same_ratio = [&p](double c) { return std::abs(c - p.c) < 1e-9; };
+  return p.x >= request.least_draft_length && p.x <= request.most_draft_length &&
+         std::any_of(request.keep_ratios.begin(), request.keep_ratios.end(), same_ratio);
+}
+
 void enter_all(Race& race, const scenario::Scenario& s, const ScenarioPlan& plan, const Predictor& predict) {
   const auto enter = [&](std::string origin, const OperatingPoint& point, bool open_batch) {
     race.enter(predicted({std::move(origin), point, open_batch, std::nullopt, {}, false}, predict));
@@ -112,9 +120,15 @@ void enter_all(Race& race, const scenario::Scenario& s, const ScenarioPlan& plan
   enter(optimum, plan.optimum, false);
   enter(optimum + ", open batch", plan.optimum, true);
   for (const auto& [model, point] : plan.by_model) enter(fmt::format("optimum, {}", name_of(model)), point, false);
-  for (const OperatingPoint& point : most_promising(plan)) enter("among the best of the closed forms", point, false);
+  for (const OperatingPoint& point : most_promising(plan)) {
+    enter("among the best of the closed forms", point, false);
+    enter("among the best, open batch", point, true);
+  }
   if (plan.full_kv) enter("full_kv", *plan.full_kv, true);
-  if (serving::find_decode_policy(s.serving.decode.policy)->verifies) race.enter(predicted(own_plan(s), predict));
+  if (const SimulatedCandidate own = own_plan(s);
+      serving::find_decode_policy(s.serving.decode.policy)->verifies && within(own.point, plan.request)) {
+    race.enter(predicted(own, predict));
+  }
 }
 
 /// Best first, the stopped ones behind, each group by its mean.

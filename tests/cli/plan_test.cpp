@@ -132,12 +132,47 @@ TEST_F(PlanTest, OptionsWithoutEffectAreRefused) {
 }
 
 TEST_F(PlanTest, InfeasibleIsExitFourWithTheNearestMiss) {
-  write("big.yaml", edited(kSymbols, "HBM: 96 GB", "HBM: 50.5 GB"));
+  write("big.yaml", edited(kSymbols, "HBM: 96 GB", "HBM: 50.1 GB"));
   const CommandResult r = run({"plan", "--symbols", "big.yaml"});
   EXPECT_EQ(r.status, 4);
   EXPECT_EQ(r.out, "");
   EXPECT_NE(r.err.find("nearest miss"), std::string::npos) << r.err;
   EXPECT_NE(r.err.find("more HBM"), std::string::npos) << r.err;
+}
+
+TEST_F(PlanTest, WhereOneModelFindsNoRoomTheOthersStillAnswer) {
+  // rings needs 102 MB more than the 1.67 GB that are left; conserving does not.
+  write("tight.yaml",
+        "symbols: {M: 5 GB, KV: 2 GB, HBM: 6674172705 B, BW_hbm: 3350 GB/s, BW_link: 128 GB/s}\n"
+        "draft_length: {max: 9}\nkeep_ratio: [0.1]\nacceptance: {model: constant, agreement: 0.9}\n");
+  const Json doc = json({"plan", "--symbols", "tight.yaml", "--model", "conserving"});
+  EXPECT_EQ(doc["optimum"]["x"], 9);
+  EXPECT_TRUE(doc["speedup"].is_null());
+  EXPECT_FALSE(doc["details"]["by_model"].contains("rings"));
+  const CommandResult r = run({"plan", "--symbols", "tight.yaml", "--model", "rings"});
+  EXPECT_EQ(r.status, 4);
+  EXPECT_NE(r.err.find("needs 102 MB more HBM"), std::string::npos) << r.err;
+}
+
+TEST_F(PlanTest, AModelOrContextThatCannotBeIsInfeasibleToo) {
+  const CommandResult weights = run({"plan", "s.yaml", "--set", "cluster.gpu.memory_fraction=0.1"});
+  EXPECT_EQ(weights.status, 4) << weights.err;
+  EXPECT_NE(weights.err.find("does not fit"), std::string::npos);
+  const CommandResult context = run({"plan", "s.yaml", "--set", "workload.context=200k tokens"});
+  EXPECT_EQ(context.status, 4) << context.err;
+  EXPECT_NE(context.err.find("shorten them by"), std::string::npos) << context.err;
+}
+
+TEST_F(PlanTest, TheSimulatedPlanIsAmongWhatWasAskedFor) {
+  const Json doc =
+      json({"plan", "s.yaml", "--simulate", "--replications", "3", "--keep-ratio", "0.5", "--draft-length", "2:4"});
+  for (const Json& candidate : doc["simulated"]["candidates"]) {
+    if (candidate["origin"] == "full_kv") continue;
+    if (candidate["plan"]["x"] == 0) continue;
+    EXPECT_EQ(candidate["plan"]["c"], 0.5);
+    EXPECT_GE(candidate["plan"]["x"], 2);
+    EXPECT_LE(candidate["plan"]["x"], 4);
+  }
 }
 
 TEST_F(PlanTest, BadUsageIsExitTwo) {

@@ -64,6 +64,7 @@ TEST(SymbolsFile, LeavesOutWhatHasADefault) {
 TEST(SymbolsFile, SaysWhereItIsWrong) {
   EXPECT_EQ(refusal(kWhole), "accepted");
   EXPECT_NE(refusal(changed("50 GB", "50")).find("s.yaml:1:14"), std::string::npos) << refusal(changed("50 GB", "50"));
+  EXPECT_NE(refusal(changed("KV: 4 GB", "KV: 4 kB")).find("more than a million requests"), std::string::npos);
   EXPECT_NE(refusal(changed("BW_link", "BW_lnik")).find("BW_link"), std::string::npos);
   EXPECT_NE(refusal(changed("conserving", "conserved")).find("conserving"), std::string::npos);
   EXPECT_NE(refusal(changed("min: 2", "min: 50")).find("must not exceed max"), std::string::npos);

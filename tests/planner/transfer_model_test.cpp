@@ -123,9 +123,40 @@ TEST(SymbolsPlan, WithoutRoomForOneRequestTheNearestMissIsNamed) {
     plan(p);
     FAIL();
   } catch (const Infeasible& e) {
-    // KV_avg at x = 10 is 8 (2.5 + 1)/11 = 2.545 GB: 1.55 GB more.
-    EXPECT_NE(std::string(e.what()).find("keep ratio 0.25, needs 1.55 GB more HBM"), std::string::npos) << e.what();
+    // KV_avg at x = 10 is 8 (2.5 + 1)/11 = 2.545 GB: 1.546 GB more.
+    EXPECT_NE(std::string(e.what()).find("keep ratio 0.25, needs 1546 MB more HBM"), std::string::npos) << e.what();
   }
+}
+
+TEST(SymbolsPlan, WhatTheNearestMissNamesIsEnoughUnderEveryModel) {
+  for (const TransferModelName& entry : kTransferModels) {
+    SymbolsProblem p = by_hand(entry.model);
+    p.symbols.HBM = 41 * kGB;
+    std::string what;
+    try {
+      plan(p);
+    } catch (const Infeasible& e) {
+      what = e.what();
+    }
+    const std::size_t at = what.find("needs ");
+    ASSERT_NE(at, std::string::npos) << entry.name;
+    const std::int64_t more = std::stoll(what.substr(at + 6)) * 1'000'000;
+    p.symbols.HBM += more;
+    EXPECT_NO_THROW(plan(p)) << entry.name;
+    p.symbols.HBM -= 2'000'000;
+    EXPECT_THROW(plan(p), Infeasible) << entry.name;
+  }
+}
+
+TEST(SymbolsPlan, ARequestThatJustFitsIsFound) {
+  // Room for 1.99999... full KVs: one, though bounds on the way are a little generous.
+  SymbolsProblem p = by_hand(TransferModel::conserving);
+  p.symbols = {5 * kGB, 1000 * kGB, 2'004'999'999'995, 1e12, 8e9};
+  p.keep_ratios = {0.99};
+  p.acceptance.agreement = 0.9;
+  const SymbolsPlan found = plan(p);
+  ASSERT_TRUE(found.full_kv);
+  EXPECT_EQ(found.full_kv->batch.B_g, 1);
 }
 
 TEST(Composition, ThePublishedFactorCountsPerPositionTheOtherReadingPerToken) {

@@ -49,7 +49,7 @@ const char* binding(const OperatingPoint& p) {
 
 std::string decision(const OperatingPoint& p, const std::optional<OperatingPoint>& full_kv) {
   const std::string gain = full_kv ? fmt::format("{} of full-KV decoding", factor(plan_speedup(p, full_kv)))
-                                   : std::string("of which full-KV decoding can hold not even one");
+                                   : std::string("where not even one full KV would fit");
   return fmt::format("{}: {} tokens/s, {}; {}.", plan_in_words(p), figure(p.throughput_tokens_per_s), gain, binding(p));
 }
 
@@ -59,6 +59,12 @@ Table model_table(const Points& points, planner::TransferModel asked, const std:
   for (const auto& [model, point] : points) {
     const std::string name(planner::name_of(model));
     t.rows.push_back(point_row(model == asked ? name + " *" : name, point, full_kv));
+  }
+  for (const planner::TransferModelName& entry : planner::kTransferModels) {
+    const auto is_this = [&entry](const auto& of_model) { return of_model.first == entry.model; };
+    if (std::any_of(points.begin(), points.end(), is_this)) continue;
+    t.rows.push_back({std::string(entry.name), "nothing fits"});
+    t.rows.back().resize(t.header.size());
   }
   if (full_kv) t.rows.push_back(point_row("full_kv", *full_kv, full_kv));
   return t;
@@ -97,7 +103,7 @@ Table heat_table(const ScenarioPlan& plan) {
     columns.insert(std::upper_bound(columns.begin(), columns.end(), plan.optimum.x), plan.optimum.x);
   }
   Table t;
-  t.title = "Tokens/s of the best batch by keep ratio c (down) and draft length x (across)";
+  t.title = "Tokens/s of the best batch, verified after x drafts: keep ratio c (down), x (across)";
   t.header.emplace_back("c \\ x");
   for (const std::int64_t x : columns) t.header.push_back(whole(x));
   t.align.assign(t.header.size(), Align::right);

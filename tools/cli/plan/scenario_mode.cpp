@@ -10,6 +10,7 @@
 #include "models/schema/units.h"
 #include "planner/explain/explain.h"
 #include "planner/export/engine_export.h"
+#include "planner/infeasible.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/status_line.h"
@@ -149,12 +150,23 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
   return found;
 }
 
+/// The scenario; where its model does not fit into the GPUs, that is a plan that cannot be.
+scenario::Scenario feasible_scenario(const PlanOptions& options) {
+  try {
+    return load(options.scenario, options);
+  } catch (const scenario::UnworkableScenario& e) {
+    if (e.reason().find("does not fit") == std::string::npos) throw;
+    throw planner::Infeasible(
+        fmt::format("no plan: {}; a larger tensor-parallel group or memory_fraction would make room", e.what()));
+  }
+}
+
 }  // namespace
 
 void plan_scenario(Console& console, const PlanOptions& options) {
   check_exports(options);
   results::PlanOutcome outcome;
-  outcome.scenario = load(options.scenario, options);
+  outcome.scenario = feasible_scenario(options);
   const planner::PlanRequest request = request_of(options);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/error.h"
+#include "planner/infeasible.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/results/plan_page.h"
 
@@ -18,7 +18,10 @@ void plan_symbols(Console& console, const PlanOptions& options) {
   for (const planner::TransferModelName& entry : planner::kTransferModels) {
     planner::SymbolsProblem other = outcome.problem;
     other.model = entry.model;
-    outcome.by_model.emplace_back(entry.model, planner::plan(other).optimum);
+    try {
+      outcome.by_model.emplace_back(entry.model, planner::plan(other).optimum);
+    } catch (const planner::Infeasible&) {  // where one model finds no room, another may
+    }
   }
   deliver_plan(console, options, results::plan_document(outcome, options.timing), {results::plan_page(outcome)});
 }
