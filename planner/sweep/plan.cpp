@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJournalVersion = 1;
+constexpr int kJournalVersion = 2;
 
 /// FNV-1a, 64 bits, over any number of texts and numbers.
 class Digest {

@@ -40,7 +40,12 @@ std::optional<PointResult> run_point(const scenario::ScenarioFile& file, const D
     experiment.progress = [&options](std::size_t, double) { return goes_on(options); };
     ExperimentResult result = run_experiment(scenario, experiment);
     if (result.interrupted) return std::nullopt;
-    return PointResult{point, "", options.encode(std::move(scenario), std::move(result))};
+    PointResult done{point, "", ""};
+    if (options.assumptions) done.assumptions = options.assumptions(scenario);
+    done.fallbacks = result.fallbacks;
+    done.fallbacks.insert(done.fallbacks.end(), result.own_fallbacks.begin(), result.own_fallbacks.end());
+    done.result = options.encode(std::move(scenario), std::move(result));
+    return done;
   } catch (const scenario::UnworkableScenario& error) {
     return PointResult{point, error.reason(), ""};
   } catch (const serving::ConfigurationError& error) {

@@ -16,6 +16,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/point_progress.h"
 #include "tools/cli/signals.h"
+#include "tools/results/provenance.h"
 #include "tools/results/sweep_document.h"
 #include "tools/results/sweep_page.h"
 
@@ -116,6 +117,7 @@ class Sitting {
     }
     runner_.jobs = options.jobs;
     runner_.encode = results::encoded_figures;
+    runner_.assumptions = [](const scenario::Scenario& scenario) { return results::assumptions_of(scenario); };
     runner_.proceed = [] { return !interrupted(); };
   }
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/numbers.h"
+#include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {
 namespace {
@@ -207,7 +208,7 @@ Page sweep_page(const Sweep& sweep) {
   page.tables = {points_table(sweep, figures, order)};
   Table map = heat_map(sweep, figures, order);
   if (!map.rows.empty()) page.tables.push_back(std::move(map));
-  page.lists = {infeasible(sweep)};
+  page.lists = {{"Assumptions", assumptions_of(sweep)}, {"Fall-backs", fallbacks_of(sweep)}, infeasible(sweep)};
   return page;
 }
 
