@@ -151,7 +151,7 @@ void check_paths(const std::vector<Axis>& axes, const std::vector<std::string>& 
     if (!known.insert(axis.path).second) throw InputError(origin, "is there twice");
     for (const std::string& assignment : set) {
       if (assignment.substr(0, assignment.find('=')) == axis.path) {
-        throw InputError(origin, "is also set for all points (--set, --seed, --replications), expected one of the two");
+        throw InputError(origin, "is also set for all points (--seed, --replications), expected one of the two");
       }
     }
   }

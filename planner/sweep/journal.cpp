@@ -28,9 +28,12 @@ constexpr std::chrono::milliseconds kBetweenFlushes{100};
 }
 
 std::string to_line(const PointResult& r) {
-  const Json reason = r.reason;
-  return r.simulated() ? fmt::format(R"({{"index":{},"status":"done","result":{}}})", r.point, r.result)
-                       : fmt::format(R"({{"index":{},"status":"infeasible","reason":{}}})", r.point, reason.dump());
+  const Json reason = r.reason, assumptions = r.assumptions, fallbacks = r.fallbacks;
+  if (!r.simulated()) {
+    return fmt::format(R"({{"index":{},"status":"infeasible","reason":{}}})", r.point, reason.dump());
+  }
+  return fmt::format(R"({{"index":{},"status":"done","result":{},"assumptions":{},"fallbacks":{}}})", r.point, r.result,
+                     assumptions.dump(), fallbacks.dump());
 }
 
 /// Takes the file for this process alone.

@@ -22,6 +22,8 @@ struct PointResult {
   std::size_t point = 0;
   std::string reason;  ///< why it cannot be simulated; empty: it was
   std::string result;  ///< JSON, as the runner's caller wrote it; empty where it cannot be simulated
+  std::vector<std::string> assumptions{};  ///< what was taken for granted, in words
+  std::vector<std::string> fallbacks{};    ///< figures that had to be replaced, in words
 
   [[nodiscard]] bool simulated() const { return reason.empty(); }
   friend bool operator==(const PointResult&, const PointResult&) = default;

@@ -32,6 +32,8 @@ PointResult to_point(std::string_view line) {
   result.point = json.at("index");
   if (json.at("status") == "done") {
     result.result = json.at("result").dump();
+    json.at("assumptions").get_to(result.assumptions);
+    json.at("fallbacks").get_to(result.fallbacks);
   } else {
     result.reason = json.at("reason");
     if (result.reason.empty()) throw std::invalid_argument("no reason");

@@ -1,20 +1,24 @@
 #include "planner/sweep/plan.h"
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/schema/config_node.h"
 #include "models/schema/error.h"
+#include "models/schema/yaml_reader.h"
 
 namespace kvsim::planner::sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJournalVersion = 1;
+constexpr int kJournalVersion = 2;
 
 /// FNV-1a, 64 bits, over any number of texts and numbers.
 class Digest {
@@ -60,6 +64,54 @@ Json to_json(const Plan& plan) {
   json["requests"] = plan.requests;
   json["resolved"] = plan.resolved;
   return json;
+}
+
+/// What two configurations differ in first.
+struct FirstDifference {
+  std::string path;
+  const schema::ConfigNode* before = nullptr;  ///< null: there is none
+  const schema::ConfigNode* now = nullptr;
+};
+
+/// No value where they are the same.
+std::optional<FirstDifference> first_difference(const schema::ConfigNode& a, const schema::ConfigNode& b,
+                                                const std::string& path) {
+  const auto below = [&path](std::string_view step) {
+    return path.empty() ? std::string(step) : fmt::format("{}.{}", path, step);
+  };
+  if (a == b) return std::nullopt;
+  if (a.is_map() && b.is_map()) {
+    for (const auto& [key, value, origin] : a.entries()) {
+      const schema::ConfigNode* other = b.find(key);
+      if (!other) return FirstDifference{below(key), &value, nullptr};
+      if (auto found = first_difference(value, *other, below(key))) return found;
+    }
+    for (const auto& [key, value, origin] : b.entries()) {
+      if (!a.find(key)) return FirstDifference{below(key), nullptr, &value};
+    }
+  } else if (a.is_sequence() && b.is_sequence()) {
+    for (std::size_t i = 0; i < std::min(a.items().size(), b.items().size()); ++i) {
+      if (auto found = first_difference(a.items()[i], b.items()[i], below(std::to_string(i)))) return found;
+    }
+  }
+  return FirstDifference{path, &a, &b};
+}
+
+std::string found_there(const schema::ConfigNode* node) {
+  if (!node) return "not there";
+  return node->is_scalar() ? node->text() : node->describe();
+}
+
+std::string difference_of_scenarios(const std::string& a, const std::string& b) {
+  try {
+    const schema::ConfigNode before = schema::read_yaml(a, "before"), now = schema::read_yaml(b, "now");
+    const auto found = first_difference(before, now, "");
+    if (!found || found->path.empty()) return "the scenario";
+    return fmt::format("{} of the scenario ({}, now {})", found->path, found_there(found->before),
+                       found_there(found->now));
+  } catch (const schema::InputError&) {
+    return "the scenario";  // a journal may hold anything
+  }
 }
 
 }  // namespace
@@ -114,7 +166,7 @@ std::string difference(const Plan& a, const Plan& b, bool shards_too) {
   if (a.replications != b.replications) {
     return fmt::format("the replications ({}, now {})", a.replications, b.replications);
   }
-  if (a.scenario != b.scenario || a.resolved != b.resolved) return "the scenario";
+  if (a.scenario != b.scenario || a.resolved != b.resolved) return difference_of_scenarios(a.resolved, b.resolved);
   if (a.requests != b.requests) return "the requests of the trace";
   if (!(a.design == b.design)) return "the axes";
   if (shards_too && !(a.shard == b.shard)) {

@@ -29,7 +29,7 @@ std::string to_string(const Shard& shard);
 
 struct Plan {
   std::string version;   ///< of kvsim
-  std::string scenario;  ///< name of the base scenario
+  std::string scenario;  ///< name of the base scenario (base.h)
   std::string resolved;  ///< the base scenario with every default written out, YAML
   std::string requests;  ///< digest of the requests of the base scenario's trace; empty: it has none
   std::uint64_t seed = 1;
@@ -41,14 +41,14 @@ struct Plan {
   [[nodiscard]] std::vector<std::size_t> points() const;
 };
 
-/// The plan of a sweep over `base`, the scenario without any point's changes.
+/// The plan of a sweep over `base`, the scenario without any point's changes where that can be simulated (base.h).
 Plan make_plan(const scenario::Scenario& base, Design design, Shard shard, std::string_view version);
 
 /// What decides every figure of the sweep, as 16 hexadecimal digits.
 std::string fingerprint(const Plan& plan);
 
-/// In what two plans differ, in words ("the scenario", "the axes"); empty where they are the same. The shard counts
-/// only with `shards_too`.
+/// In what two plans differ, in words ("the axes", "cluster.gpu.memory_fraction of the scenario (0.9, now 0.8)");
+/// empty where they are the same. Of scenarios it is the first key. The shard counts only with `shards_too`.
 std::string difference(const Plan& a, const Plan& b, bool shards_too = true);
 
 /// The plan as one line of JSON, without a line end; and back. `to_plan` throws std::exception for anything else.

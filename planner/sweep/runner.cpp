@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/error.h"
 #include "planner/parallel.h"
+#include "planner/sweep/base.h"
 
 namespace kvsim::planner::sweep {
 namespace {
@@ -17,30 +17,22 @@ bool goes_on(const RunnerOptions& options) {
   return !options.proceed || options.proceed();
 }
 
-/// The scenario of a point. Throws UnworkableScenario where it cannot be simulated, InputError naming the point where
-/// it is wrong.
-scenario::Scenario load(const scenario::ScenarioFile& file, const Design& design, std::size_t point) {
-  try {
-    return file.load(design.changes(point));
-  } catch (const scenario::UnworkableScenario&) {
-    throw;
-  } catch (const schema::InputError& error) {
-    if (design.axes().size() < 2) throw;
-    throw schema::InputError(fmt::format("{} (point {}: {})", error.what(), point, design.describe(point)));
-  }
-}
-
 /// No value where it was interrupted.
 std::optional<PointResult> run_point(const scenario::ScenarioFile& file, const Design& design, std::size_t point,
                                      int jobs, const RunnerOptions& options) {
   try {
-    scenario::Scenario scenario = load(file, design, point);
+    scenario::Scenario scenario = load_point(file, design, point);
     ExperimentOptions experiment;
     experiment.jobs = jobs;
     experiment.progress = [&options](std::size_t, double) { return goes_on(options); };
     ExperimentResult result = run_experiment(scenario, experiment);
     if (result.interrupted) return std::nullopt;
-    return PointResult{point, "", options.encode(std::move(scenario), std::move(result))};
+    PointResult done{point, "", ""};
+    if (options.assumptions) done.assumptions = options.assumptions(scenario);
+    done.fallbacks = result.fallbacks;
+    done.fallbacks.insert(done.fallbacks.end(), result.own_fallbacks.begin(), result.own_fallbacks.end());
+    done.result = options.encode(std::move(scenario), std::move(result));
+    return done;
   } catch (const scenario::UnworkableScenario& error) {
     return PointResult{point, error.reason(), ""};
   } catch (const serving::ConfigurationError& error) {
@@ -67,7 +59,7 @@ bool check_points(const scenario::ScenarioFile& file, const Design& design, cons
       return;
     }
     try {
-      static_cast<void>(load(file, design, points[i]));
+      static_cast<void>(load_point(file, design, points[i]));
     } catch (const scenario::UnworkableScenario&) {
       // Its row will say so.
     }

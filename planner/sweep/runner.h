@@ -17,6 +17,8 @@ struct RunnerOptions {
   int jobs = 1;  ///< points at once; no result depends on it
   /// Turns what a point came to into JSON on one line. Called from any thread.
   std::function<std::string(scenario::Scenario, ExperimentResult)> encode;
+  /// What a scenario takes for granted, in words. Called from any thread. May be empty.
+  std::function<std::vector<std::string>(const scenario::Scenario&)> assumptions;
   /// Whether to go on, asked often and from any thread; false interrupts. May be empty.
   std::function<bool()> proceed;
   /// Told of every point that has been done with. Called from any thread. May be empty.

@@ -189,6 +189,14 @@ ScenarioFile ScenarioFile::from_text(std::string_view text, const std::string& n
 Scenario ScenarioFile::load(const std::vector<schema::Assignment>& changes) const {
   ConfigNode document = document_;
   for (const schema::Assignment& change : changes) schema::assign(document, change);
+  return load(std::move(document), true);
+}
+
+Scenario ScenarioFile::parse() const {
+  return load(document_, false);
+}
+
+Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   const auto shared_catalogue = sources_->catalogue(document);
   const models::Catalogue& catalogue = *shared_catalogue;
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
@@ -197,6 +205,7 @@ Scenario ScenarioFile::load(const std::vector<schema::Assignment>& changes) cons
   const ParseContext context{"", &catalogue};
   Scenario scenario = scenario_schema().parse(document, context);
   scenario.file = name_;
+  if (!whole) return scenario;
   complete(scenario, catalogue, Reporter(document, context));
   if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
   return scenario;

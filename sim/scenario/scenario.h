@@ -99,8 +99,13 @@ class ScenarioFile {
   /// The scenario with these changes, resolved and checked. Throws schema::InputError, of which UnworkableScenario.
   [[nodiscard]] Scenario load(const std::vector<schema::Assignment>& changes = {}) const;
 
+  /// The scenario as it is written: every key read and known, and neither how they go together checked nor the trace
+  /// read. Throws schema::InputError for what no other key can put right: misspelt keys, values of the wrong kind.
+  [[nodiscard]] Scenario parse() const;
+
  private:
-  class Sources;  ///< what variants share
+  class Sources;                                                 ///< what variants share
+  Scenario load(schema::ConfigNode document, bool whole) const;  ///< not whole: parsed alone
   ScenarioFile(schema::ConfigNode document, const std::string& folder, std::string name,
                const std::vector<std::string>& overrides);
 

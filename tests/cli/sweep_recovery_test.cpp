@@ -51,7 +51,8 @@ TEST_F(SweepRecoveryTest, AnotherSweepIsNotResumed) {
   };
   EXPECT_EQ(resumed({"--seed", "7"}), other + "the seed (1, now 7)\n");
   EXPECT_EQ(resumed({"--replications", "2"}), other + "the replications (1, now 2)\n");
-  EXPECT_EQ(resumed({"--set", "cluster.gpu.memory_fraction=0.8"}), other + "the scenario\n");
+  EXPECT_EQ(resumed({"--set", "cluster.gpu.memory_fraction=0.8"}),
+            other + "cluster.gpu.memory_fraction of the scenario (0.9, now 0.8)\n");
   EXPECT_EQ(resumed({"--vary", "decode.resident=0,1"}), other + "the axes\n");
   EXPECT_EQ(resumed({"--shard", "1/2"}), other + "the shard (1/1, now 1/2)\n");
   EXPECT_EQ(read("o/points.jsonl"), journal);

@@ -87,6 +87,51 @@ TEST_F(SweepTest, ASweepWithoutAnyPointThatFitsIsInfeasible) {
   EXPECT_TRUE(Json::parse(read("o/sweep.json"))["best"].is_null());
 }
 
+TEST_F(SweepTest, TheBaseNeedNotBeWorkableItself) {
+  // Its policies do not go together, its model does not fit, its trace is missing: what points put right.
+  EXPECT_EQ(run({"sweep", "s.yaml", "--set", "decode.policy=full_kv", "--vary", "schedule.policy=fcfs"}).status, 0);
+  CommandResult r = run({"sweep", "s.yaml", "--set", "model=llama-3.1-70b", "--vary", "cluster.gpu.tensor_parallel=1,4",
+                         "--json", "--out", "o"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(Json::parse(r.out)["points"][0]["status"], "infeasible");
+  EXPECT_NE(read("o/resolved.yaml").find("tensor_parallel: 4"), std::string::npos);
+  write("t.csv", "arrival_s,prompt_tokens,output_tokens\n0,1000,10\n1,1000,10\n");
+  const std::string closed = "closed: {concurrency: 4}\n  context: {mean: 8k tokens}\n  output: {mean: 64 tokens}";
+  write("t.yaml", edited(tiny_scenario(), closed, "trace: {format: csv, path: lacks.csv}"));
+  r = run({"sweep", "t.yaml", "--vary", "workload.trace.path=t.csv", "--vary", "cluster.replicas=1,2"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  // What is set for all points gives way to an axis.
+  r = run({"sweep", "s.yaml", "--set", "decode.keep_ratio=0.3", "--vary", "decode.keep_ratio=0.1", "--json"});
+  EXPECT_EQ(Json::parse(r.out)["points"][0]["set"]["decode.keep_ratio"], 0.1);
+  EXPECT_NE(refusal({"sweep", "t.yaml", "--vary", "cluster.replicas=1,2"}).find("lacks.csv: cannot be opened"),
+            std::string::npos);
+  write("bad.yaml", edited(tiny_scenario(), "draft_length: 8", "draft_lenght: 8"));
+  EXPECT_TRUE(refusal({"sweep", "bad.yaml", "--vary", "cluster.replicas=1,2"}).starts_with("kvsim: bad.yaml:11:"));
+  EXPECT_EQ(run({"sweep", "s.yaml", "--set", "model=llama-3.1-70b", "--vary", "run.seed=1,2"}).status, 4);
+}
+
+TEST_F(SweepTest, CaveatsBelongToTheirValues) {
+  write("s.yaml", "assumptions: [as an author has it]\n" + tiny_scenario());
+  const CommandResult r = run({"sweep", "s.yaml", "--vary", "cluster.gpu.type=h100-sxm,l40s", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json doc = Json::parse(r.out);
+  EXPECT_EQ(doc["assumptions"][0], "as an author has it");
+  bool marked = false;
+  for (const char* list : {"assumptions", "fallbacks"}) {
+    for (const Json& text : doc[list]) marked |= text.get<std::string>().starts_with("cluster.gpu.type=l40s: ");
+  }
+  EXPECT_TRUE(marked) << doc["assumptions"] << doc["fallbacks"];
+}
+
+TEST_F(SweepTest, TheExamplesOfThePageRun) {
+  EXPECT_EQ(run({"sweep", "s.yaml", "--vary", "cluster.gpu.type.memory=80 GB,96 GB"}).status, 0);
+  write("policies.csv",
+        "decode.policy,schedule.policy\nfull_kv,fcfs\ndraft_verify,staggered\ndraft_verify,lock_step\n");
+  const CommandResult r = run({"sweep", "s.yaml", "--points", "policies.csv"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out.find("infeasible"), std::string::npos) << r.out;
+}
+
 TEST_F(SweepTest, PointsComeFromAFileToo) {
   write("p.csv",
         "decode.compressor,decode.keep_ratio,workload.context\nkvzip,0.2,8k tokens\n"
@@ -124,8 +169,7 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "decode.draft_length=60:5:5"}),
             "kvsim: --vary decode.draft_length: the range is empty: a step of 5 never gets from 60 to 5\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--seed", "3"}),
-            "kvsim: --vary run.seed: is also set for all points (--set, --seed, --replications), expected one of the "
-            "two\n");
+            "kvsim: --vary run.seed: is also set for all points (--seed, --replications), expected one of the two\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "slo.atainment"}),
             "kvsim: --metric: no result has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--sample", "sobol:3"}),

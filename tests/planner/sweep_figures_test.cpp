@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "tools/results/sweep_caveats.h"
 #include "tools/results/sweep_document.h"
 #include "tools/results/sweep_figures.h"
 #include "tools/results/sweep_page.h"
@@ -82,6 +83,24 @@ TEST(SweepFigures, CsvHasARowAPointAndQuotesWhatNeedsIt) {
             "2,3,done,,,3,2.5\n");
 }
 
+TEST(SweepFigures, CaveatsOfSomePointsNameTheirValues) {
+  using planner::sweep::parse_axis;
+  Sweep sweep;
+  sweep.plan.design = planner::sweep::Design::grid({parse_axis("gpu=h100,l40s"), parse_axis("n=1,2,3")});
+  for (std::size_t i = 0; i < 6; ++i) sweep.points.push_back(point(i, "1"));
+  sweep.points[1] = {1, "does not fit", ""};
+  for (const std::size_t i : {0U, 2U, 3U, 4U, 5U}) sweep.points[i].fallbacks = {"everywhere"};
+  for (const std::size_t i : {3U, 4U, 5U}) sweep.points[i].fallbacks.emplace_back("unfitted");
+  sweep.points[5].fallbacks.emplace_back("both");
+  sweep.points[0].fallbacks.emplace_back("odd");
+  sweep.points[5].fallbacks.emplace_back("odd");
+  sweep.points[0].assumptions = {"n alone"};
+  sweep.points[3].assumptions = {"n alone"};
+  EXPECT_EQ(fallbacks_of(sweep),
+            (std::vector<std::string>{"everywhere", "points 0, 5: odd", "gpu=l40s: unfitted", "gpu=l40s, n=3: both"}));
+  EXPECT_EQ(assumptions_of(sweep), std::vector<std::string>{"n=1: n alone"});
+}
+
 TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   std::vector<planner::sweep::PointResult> points;
   for (std::size_t i = 0; i < 41; ++i) points.push_back(point(i, std::to_string(i)));
@@ -90,6 +109,10 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   ASSERT_EQ(page.tables.front().rows.size(), 20U);
   EXPECT_EQ(page.tables.front().rows.front()[0], "*");
   EXPECT_EQ(page.tables.front().rows.front()[1], "40");
+  for (std::size_t i = 0; i < 41; ++i) points[i].fallbacks = {fmt::format("{} iterations", i)};
+  const std::vector<List> lists = sweep_page(sweep_of(points, 41)).lists;
+  EXPECT_EQ(lists[1].items.front(), "a.b=1: 0 iterations");
+  EXPECT_EQ(lists[1].items.back(), "1 more, all in sweep.json (--json, --out)");
   points.pop_back();
   EXPECT_EQ(sweep_page(sweep_of(points, 40)).tables.front().rows.size(), 40U);
 }

@@ -32,7 +32,7 @@ std::string text_of(const std::string& path) {
 }
 
 PointResult done(std::size_t point) {
-  return {point, "", fmt::format(R"({{"x":{},"y":0.1}})", point)};
+  return {point, "", fmt::format(R"({{"x":{},"y":0.1}})", point), {"no \"prefix\" is reused"}, {"t0"}};
 }
 
 class SweepJournal : public ::testing::Test {
@@ -118,9 +118,9 @@ TEST_F(SweepJournal, RefusesLinesThatAreNone) {
   };
   EXPECT_EQ(refusal("{}\n"), "points.jsonl:1:1: not the first line of a sweep's journal");
   EXPECT_EQ(refusal(header + "rubbish\n"), "points.jsonl:2:1: not a line of a sweep's journal");
-  EXPECT_EQ(refusal(header + "{\"index\":2,\"status\":\"done\",\"result\":{}}\n"),
+  EXPECT_EQ(refusal(header + "{\"index\":2,\"status\":\"done\",\"result\":{},\"assumptions\":[],\"fallbacks\":[]}\n"),
             "points.jsonl:2:1: point 2 is none of this sweep's");
-  const std::string line = "{\"index\":1,\"status\":\"done\",\"result\":{}}\n";
+  const std::string line = "{\"index\":1,\"status\":\"done\",\"result\":{},\"assumptions\":[],\"fallbacks\":[]}\n";
   EXPECT_EQ(refusal(header + line + line), "points.jsonl:3:1: point 1 is there twice");
   EXPECT_EQ(refusal(std::string(header).replace(header.find("1.2.3"), 5, "1.2.4")),
             "points.jsonl:1:1: not the first line of a sweep's journal");
@@ -139,7 +139,12 @@ TEST_F(SweepJournal, PlansSayInWhatTheyDiffer) {
   EXPECT_EQ(difference(plan, other), "the replications (1, now 3)");
   other = plan;
   other.resolved += "x: 1\n";
+  EXPECT_EQ(difference(plan, other), "x of the scenario (not there, now 1)");
+  other.resolved = "name: x\nrun: {seed: [1]}\n";
+  EXPECT_EQ(difference(plan, other), "run.seed of the scenario (1, now a list)");
+  other.resolved = "{";
   EXPECT_EQ(difference(plan, other), "the scenario");
+  other = plan;
   other = plan;
   other.requests = "another trace";
   EXPECT_EQ(difference(plan, other), "the requests of the trace");

@@ -11,11 +11,13 @@
 
 #include "models/schema/error.h"
 #include "planner/infeasible.h"
+#include "planner/sweep/base.h"
 #include "planner/sweep/merge.h"
 #include "planner/sweep/runner.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/point_progress.h"
 #include "tools/cli/signals.h"
+#include "tools/results/provenance.h"
 #include "tools/results/sweep_document.h"
 #include "tools/results/sweep_page.h"
 
@@ -31,11 +33,18 @@ std::string journal_in(const std::string& folder) {
   return (std::filesystem::path(folder) / "points.jsonl").string();
 }
 
-/// What all points have in common.
-std::vector<std::string> overrides_of(const SweepOptions& options) {
-  std::vector<std::string> overrides = options.set;
+/// The keys that options of their own set for all points.
+std::vector<std::string> seeds_of(const SweepOptions& options) {
+  std::vector<std::string> overrides;
   if (options.seed) overrides.push_back(fmt::format("run.seed={}", *options.seed));
   if (options.replications) overrides.push_back(fmt::format("run.replications={}", *options.replications));
+  return overrides;
+}
+
+/// What all points have in common, unless an axis changes it.
+std::vector<std::string> overrides_of(const SweepOptions& options) {
+  std::vector<std::string> overrides = options.set;
+  for (std::string& seed : seeds_of(options)) overrides.push_back(std::move(seed));
   return overrides;
 }
 
@@ -116,6 +125,7 @@ class Sitting {
     }
     runner_.jobs = options.jobs;
     runner_.encode = results::encoded_figures;
+    runner_.assumptions = [](const scenario::Scenario& scenario) { return results::assumptions_of(scenario); };
     runner_.proceed = [] { return !interrupted(); };
   }
 
@@ -173,10 +183,11 @@ void run_sweep(Console& console, const SweepOptions& options) {
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const std::vector<std::string> overrides = overrides_of(options);
   const scenario::ScenarioFile file(options.scenario, overrides);
-  const scenario::Scenario base = file.load();
-  sweep::Design design = design_of(options, base.serving.run.seed);
-  sweep::check_paths(design.axes(), overrides);
-  const sweep::Plan plan = sweep::make_plan(base, std::move(design), shard, results::kvsim_version());
+  sweep::Design design = design_of(options, file.parse().serving.run.seed);
+  sweep::check_paths(design.axes(), seeds_of(options));
+  const auto base = sweep::base_of(file, design, [] { return !interrupted(); });
+  if (!base) throw Interrupted();
+  const sweep::Plan plan = sweep::make_plan(*base, std::move(design), shard, results::kvsim_version());
   Sitting sitting(options, plan, file);
   const results::Sweep result = sitting.run();
   deliver(console, options, result, sitting.folder());

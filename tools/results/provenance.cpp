@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "models/kernels/used_figures.h"
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
@@ -87,6 +89,15 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
   if (decode.reads_compressed) add_compressor(out, c.decode.compressor, decode.verifies);
   return out.take();
+}
+
+std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
+  std::vector<std::string> list = scenario.assumptions;
+  for (const Provenance& p : provenance_of(scenario)) {
+    if (p.source != source_word(schema::SourceKind::assumption)) continue;
+    list.push_back(fmt::format("{} = {}{}{}", p.figure, p.value, p.reference.empty() ? "" : ": ", p.reference));
+  }
+  return list;
 }
 
 }  // namespace kvsim::results

@@ -21,4 +21,7 @@ std::string_view source_word(schema::SourceKind kind);
 /// The figures of the machines, the model, the profile and the compressor that this scenario uses.
 std::vector<Provenance> provenance_of(const scenario::Scenario& scenario);
 
+/// What the scenario takes for granted, in words: its author's assumptions, then the figures it uses that are such.
+std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
+
 }  // namespace kvsim::results

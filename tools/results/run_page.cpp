@@ -190,12 +190,7 @@ std::string setup_line(const Scenario& scenario) {
 std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
   List assumptions{"Assumptions", {}}, fallbacks{"Fall-backs", {}}, refusals{"Refusals", {}};
   for (const Outcome& o : outcomes) {
-    add_new(assumptions.items, "", o.scenario.assumptions);
-    for (const Provenance& p : provenance_of(o.scenario)) {
-      if (p.source != source_word(schema::SourceKind::assumption)) continue;
-      const std::string reason = p.reference.empty() ? "" : ": " + p.reference;
-      add_new(assumptions.items, "", {fmt::format("{} = {}{}", p.figure, p.value, reason)});
-    }
+    add_new(assumptions.items, "", assumptions_of(o.scenario));
     const std::string policy = o.policy.empty() ? "" : o.policy + ": ";
     add_new(fallbacks.items, "", o.result.fallbacks);
     add_new(fallbacks.items, policy, o.result.own_fallbacks);

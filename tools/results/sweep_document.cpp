@@ -6,6 +6,7 @@
 
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
+#include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {
 namespace {
@@ -80,6 +81,8 @@ std::string sweep_json(const Sweep& sweep) {
   if (!plan.shard.whole()) head["shard"] = planner::sweep::to_string(plan.shard);
   head["design"] = planner::sweep::design_name(plan.design.kind());
   head["axes"] = std::move(axes);
+  head["assumptions"] = assumptions_of(sweep);
+  head["fallbacks"] = fallbacks_of(sweep);
   std::string out = "{\n";
   for (const auto& [key, value] : head.items()) out += fmt::format("  \"{}\": {},\n", key, value.dump());
   out += "  \"points\": [";

@@ -5,11 +5,13 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "tools/results/numbers.h"
+#include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {
 namespace {
@@ -25,6 +27,7 @@ constexpr std::size_t kMostColumns = 12;   // of a heat map: more do not fit a t
 constexpr std::size_t kMostHeatRows = 60;  // of a heat map
 constexpr std::size_t kWidestValue = 16;   // of a heat map, in columns
 constexpr std::size_t kMostReasons = 5;
+constexpr std::size_t kMostCaveats = 40;
 
 std::string last_step(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
@@ -171,6 +174,16 @@ List infeasible(const Sweep& sweep) {
   return list;
 }
 
+/// Some fall-backs count iterations, so that every point has its own sentence.
+List caveats(std::string title, std::vector<std::string> items) {
+  if (items.size() > kMostCaveats) {
+    const std::size_t more = items.size() - kMostCaveats;
+    items.resize(kMostCaveats);
+    items.push_back(fmt::format("{} more, all in sweep.json (--json, --out)", more));
+  }
+  return {std::move(title), std::move(items)};
+}
+
 std::string design_line(const Sweep& sweep) {
   const planner::sweep::Plan& plan = sweep.plan;
   std::string line;
@@ -207,7 +220,8 @@ Page sweep_page(const Sweep& sweep) {
   page.tables = {points_table(sweep, figures, order)};
   Table map = heat_map(sweep, figures, order);
   if (!map.rows.empty()) page.tables.push_back(std::move(map));
-  page.lists = {infeasible(sweep)};
+  page.lists = {caveats("Assumptions", assumptions_of(sweep)), caveats("Fall-backs", fallbacks_of(sweep)),
+                infeasible(sweep)};
   return page;
 }
 
