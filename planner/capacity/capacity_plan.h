@@ -36,9 +36,12 @@ struct Configuration {
   std::int64_t tensor_parallel = 1;
   std::string policy;
   Placement placement = Placement::own;
-  std::string problem;         ///< why it cannot run at all; empty: it can, and the rest is filled
-  RateSearch search;           ///< rates of all of the scenario's replicas together
-  std::vector<Probe> probes;   ///< in order of probing
+  std::string problem;  ///< why it cannot run at all; empty: it can, and the rest is filled
+  /// GPUs per replica that were chosen automatically, tried before `tensor_parallel`, and met the objectives at no
+  /// rate.
+  std::vector<std::int64_t> failed_sizes;
+  RateSearch search;           ///< rates of all of the scenario's replicas together; the rate is the confirmed one
+  std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
   std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
 
   // Of one replica at its rate.
@@ -67,9 +70,11 @@ struct CapacityPlan {
 /// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
 std::string_view word_of(serving::Miss miss);
 
-/// Searches every machine under every policy. Throws schema::InputError for a closed loop, missing objectives, a trace
-/// without a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the
-/// nearest miss; and what `request.watch` throws.
+/// Searches every machine under every policy: short runs find a rate, long ones with fresh seeds confirm or lower it
+/// (planner/capacity/confirmation.h). A size that was chosen automatically and sustains nothing is doubled, up to 16
+/// GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without a span, unknown names;
+/// Infeasible where no configuration meets the objectives at any rate, naming the nearest miss; and what
+/// `request.watch` throws.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
 
 }  // namespace kvsim::planner::capacity
