@@ -157,6 +157,17 @@ const Probe* Configuration::first_failure() const {
   return probe_at(probes, search.fails_at, false);
 }
 
+std::vector<std::string> Configuration::fallbacks() const {
+  if (const Probe* best = sustained()) return best->fallbacks;
+  return probes.empty() ? std::vector<std::string>{} : probes.back().fallbacks;
+}
+
+const Probe* Configuration::last_of_search() const {
+  const auto found =
+      std::find_if(probes.rbegin(), probes.rend(), [](const Probe& p) { return p.stage == Stage::search; });
+  return found == probes.rend() ? nullptr : &*found;
+}
+
 double Configuration::rate_per_replica() const {
   return search.rate / static_cast<double>(scenario.serving.cluster.replicas);
 }

@@ -53,6 +53,10 @@ struct Configuration {
   [[nodiscard]] const Probe* sustained() const;
   /// The first rate above it that fails; null where none was found.
   [[nodiscard]] const Probe* first_failure() const;
+  /// Figures that had to be replaced, in words: of the sustained rate, or of the last one probed.
+  [[nodiscard]] std::vector<std::string> fallbacks() const;
+  /// The last probe of the search's, before any confirming one; null where nothing was probed.
+  [[nodiscard]] const Probe* last_of_search() const;
   /// Requests/s that one replica sustains; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
   /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.
