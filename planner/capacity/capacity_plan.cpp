@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "planner/capacity/confirmation.h"
 #include "planner/capacity/first_guess.h"
 #include "planner/capacity/nearest_miss.h"
 #include "planner/capacity/ranking.h"
@@ -71,24 +72,50 @@ class Evaluation {
       : request_(request), index_(index), jobs_(jobs) {}
 
   void run(Configuration& c) const {
-    RateSearchOptions options;
-    options.first_guess = first_guess(c.scenario);
-    options.lowest = std::max(lone_rate(c.scenario), kLeastRate);
-    options.highest = kHighest * options.first_guess;
-    options.tolerance = request_.probe.tolerance;
-    c.search = search_rate(
-        [&](double rate) {
-          c.probes.push_back(probe_rate(c.scenario, rate, request_.probe, jobs_, request_.watch));
-          if (request_.report) request_.report(index_, c.probes.back());
-          return c.probes.back().passes;
-        },
-        options);
+    search(c);
+    while (c.search.rate <= 0 && enlarge(c)) search(c);
     if (const Probe* best = c.sustained()) price(c, *best);
   }
 
  private:
   static constexpr double kLeastRate = 1e-6;  // requests/s: what an arrival process accepts
   static constexpr double kHighest = 1024;    // times the first guess
+  static constexpr std::int64_t kMostGpusTried = 16;
+
+  bool probe(Configuration& c, double rate, Stage stage) const {
+    ProbeOptions options = request_.probe;
+    options.stage = stage;
+    c.probes.push_back(probe_rate(c.scenario, rate, options, jobs_, request_.watch));
+    if (request_.report) request_.report(index_, c.probes.back());
+    return c.probes.back().passes;
+  }
+
+  void search(Configuration& c) const {
+    c.probes.clear();
+    RateSearchOptions options;
+    options.first_guess = first_guess(c.scenario);
+    options.lowest = std::max(lone_rate(c.scenario), kLeastRate);
+    options.highest = kHighest * options.first_guess;
+    options.tolerance = request_.probe.tolerance;
+    c.search = search_rate([&](double rate) { return probe(c, rate, Stage::search); }, options);
+    if (c.search.rate <= 0 || c.scenario.trace) return;  // there is no longer run of a trace
+    const ConfirmedRate confirmed =
+        confirm_rate(c.search.rate, [&](double rate) { return probe(c, rate, Stage::confirmation); },
+                     {options.lowest, options.tolerance});
+    if (confirmed.fails_at > 0) c.search.fails_at = confirmed.fails_at;
+    c.search.rate = confirmed.rate;
+  }
+
+  /// Twice the GPUs per replica where their number is ours to choose; false where it is not, or that cannot run.
+  static bool enlarge(Configuration& c) {
+    if (c.placement != Placement::smallest || 2 * c.tensor_parallel > kMostGpusTried) return false;
+    PlacedScenario larger = place(c.scenario, {c.machine, 2 * c.tensor_parallel});
+    if (!larger.problem.empty()) return false;
+    c.failed_sizes.push_back(c.tensor_parallel);
+    c.tensor_parallel *= 2;
+    c.scenario = std::move(larger.scenario);
+    return true;
+  }
 
   void price(Configuration& c, const Probe& best) const {
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
@@ -103,7 +130,9 @@ class Evaluation {
     fleet.n_minus_1 = request_.n_minus_1;
     fleet.replica_tokens_per_s = best.tokens_per_s / replicas;
     fleet.replica_host_bytes = best.host_peak_bytes;
-    c.fleet = size_fleet(c.scenario, fleet, request_.probe, request_.prices, jobs_, request_.watch);
+    ProbeOptions confirming = request_.probe;
+    confirming.stage = Stage::confirmation;
+    c.fleet = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
   }
 
   const CapacityRequest& request_;
@@ -111,19 +140,32 @@ class Evaluation {
   int jobs_;
 };
 
-const Probe* probe_at(const std::vector<Probe>& probes, double rate) {
-  const auto found = std::find_if(probes.begin(), probes.end(), [rate](const Probe& p) { return p.rate == rate; });
-  return found == probes.end() ? nullptr : &*found;
+/// The last one, which is the confirming one where both stages probed this rate.
+const Probe* probe_at(const std::vector<Probe>& probes, double rate, bool passes) {
+  const auto found = std::find_if(probes.rbegin(), probes.rend(),
+                                  [&](const Probe& p) { return p.rate == rate && p.passes == passes; });
+  return found == probes.rend() ? nullptr : &*found;
 }
 
 }  // namespace
 
 const Probe* Configuration::sustained() const {
-  return search.rate > 0 ? probe_at(probes, search.rate) : nullptr;
+  return search.rate > 0 ? probe_at(probes, search.rate, true) : nullptr;
 }
 
 const Probe* Configuration::first_failure() const {
-  return probe_at(probes, search.fails_at);
+  return probe_at(probes, search.fails_at, false);
+}
+
+std::vector<std::string> Configuration::fallbacks() const {
+  if (const Probe* best = sustained()) return best->fallbacks;
+  return probes.empty() ? std::vector<std::string>{} : probes.back().fallbacks;
+}
+
+const Probe* Configuration::last_of_search() const {
+  const auto found =
+      std::find_if(probes.rbegin(), probes.rend(), [](const Probe& p) { return p.stage == Stage::search; });
+  return found == probes.rend() ? nullptr : &*found;
 }
 
 double Configuration::rate_per_replica() const {

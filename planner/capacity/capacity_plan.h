@@ -36,9 +36,12 @@ struct Configuration {
   std::int64_t tensor_parallel = 1;
   std::string policy;
   Placement placement = Placement::own;
-  std::string problem;         ///< why it cannot run at all; empty: it can, and the rest is filled
-  RateSearch search;           ///< rates of all of the scenario's replicas together
-  std::vector<Probe> probes;   ///< in order of probing
+  std::string problem;  ///< why it cannot run at all; empty: it can, and the rest is filled
+  /// GPUs per replica that were chosen automatically, tried before `tensor_parallel`, and met the objectives at no
+  /// rate.
+  std::vector<std::int64_t> failed_sizes;
+  RateSearch search;           ///< rates of all of the scenario's replicas together; the rate is the confirmed one
+  std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
   std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
 
   // Of one replica at its rate.
@@ -50,6 +53,10 @@ struct Configuration {
   [[nodiscard]] const Probe* sustained() const;
   /// The first rate above it that fails; null where none was found.
   [[nodiscard]] const Probe* first_failure() const;
+  /// Figures that had to be replaced, in words: of the sustained rate, or of the last one probed.
+  [[nodiscard]] std::vector<std::string> fallbacks() const;
+  /// The last probe of the search's, before any confirming one; null where nothing was probed.
+  [[nodiscard]] const Probe* last_of_search() const;
   /// Requests/s that one replica sustains; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
   /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.
@@ -67,9 +74,11 @@ struct CapacityPlan {
 /// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
 std::string_view word_of(serving::Miss miss);
 
-/// Searches every machine under every policy. Throws schema::InputError for a closed loop, missing objectives, a trace
-/// without a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the
-/// nearest miss; and what `request.watch` throws.
+/// Searches every machine under every policy: short runs find a rate, long ones with fresh seeds confirm or lower it
+/// (planner/capacity/confirmation.h). A size that was chosen automatically and sustains nothing is doubled, up to 16
+/// GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without a span, unknown names;
+/// Infeasible where no configuration meets the objectives at any rate, naming the nearest miss; and what
+/// `request.watch` throws.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
 
 }  // namespace kvsim::planner::capacity

@@ -54,7 +54,12 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   result.gpus = result.replicas * scenario.serving.cluster.tensor_parallel;
   result.dram_gb = bought * host_memory_gb(result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
   result.tokens_per_s = result.probe ? result.probe->tokens_per_s : fleet.replica_tokens_per_s * exact;
-  const double of_one = 1.0 / (result.probe ? std::min(exact, static_cast<double>(result.needed)) : exact);
+  // Where the estimate failed, a replica carries less in a fleet than alone: only the fleet's own rate is known to
+  // hold.
+  const auto needed = static_cast<double>(result.needed);
+  double carried = exact;
+  if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
+  const double of_one = 1.0 / carried;
   result.headroom = bought * of_one - 1;
   result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, result.gpus, result.dram_gb);
   if (const auto total = result.cost.total())

@@ -31,7 +31,8 @@ struct Fleet {
   double dram_gb = 0;       ///< decimal GB for KV over all replicas, margin included
   double tokens_per_s = 0;  ///< output tokens at the required rate
   /// By how much the traffic may grow before the objectives break, at least: replicas x rate of one / required rate -
-  /// 1, where the rate of one is what it sustains alone, or as one of `needed` if that is more (a router balances).
+  /// 1, where the rate of one is what it sustains alone, or as one of `needed` if that is more (a router balances);
+  /// always the latter where one replica's own rate promised a smaller fleet than is needed.
   double headroom = 0;
   HourlyCost cost;
   std::optional<double> usd_per_million;
@@ -40,7 +41,7 @@ struct Fleet {
 
 /// The smallest fleet whose simulation (the scenario's router, `needed` replicas, all of the traffic) meets the
 /// objectives, searched from ceil(required / replica rate) downwards and upwards. Without a simulation beyond
-/// kMostSimulatedReplicas. `prices` gives the costs.
+/// kMostSimulatedReplicas. `options.stage` says how long the simulations are. `prices` gives the costs.
 Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,
                  const models::PriceTable& prices, int jobs = 1, const Watch& watch = {});
 

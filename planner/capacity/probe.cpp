@@ -1,9 +1,13 @@
 #include "planner/capacity/probe.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "planner/parallel.h"
 #include "sim/serving/simulation.h"
@@ -42,7 +46,42 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   run.judge_until_s = length.warmup_s + length.judged_s + just_after_s;
   run.duration_s = *run.judge_until_s + length.most_tail_s;
   run.sample_every_s.reset();
+  run.token_samples = false;
   return changed;
+}
+
+/// Requests that arrive in the judged part of this feed.
+std::uint64_t judged_arrivals(serving::RequestFeed& feed, const serving::RunConfig& run) {
+  std::uint64_t count = 0;
+  while (const auto spec = feed.next()) {
+    const double at = engine::SimTime{spec->arrival_ns}.seconds();
+    if (at >= *run.judge_until_s) break;
+    count += at >= run.warmup_s ? 1 : 0;
+  }
+  return count;
+}
+
+/// The share of misses in one of `n` runs beyond which the target is out of reach, whatever the others come to.
+/// Student's bound with a share d missed here and none elsewhere is 1 - d (1 + t) / n, and a miss elsewhere lowers it
+/// as long as t < n - 1; the mean alone, which is above the bound, is 1 - d / n.
+double hopeless_share(std::size_t n, const ProbeOptions& options) {
+  const auto runs = static_cast<double>(n);
+  if (n < 2) return 1 - options.target;
+  const double t = engine::student_t_quantile(options.confidence, runs - 1);
+  return runs * (1 - options.target) / (t < runs - 1 ? 1 + std::max(t, 0.0) : 1);
+}
+
+std::vector<std::string> fallbacks_of(const std::vector<serving::SimulationOutcome>& runs, std::size_t iterations,
+                                      const std::string& profile) {
+  std::vector<std::string> list = runs.front().fallbacks;
+  std::uint64_t extrapolated = 0;
+  for (const serving::SimulationOutcome& run : runs) extrapolated += run.measured.extrapolated_iterations;
+  if (extrapolated > 0) {
+    list.push_back(
+        fmt::format("{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",
+                    extrapolated, iterations, profile));
+  }
+  return list;
 }
 
 constexpr Miss kMisses[] = {Miss::ttft, Miss::tpot, Miss::itl, Miss::e2e, Miss::refused, Miss::unfinished};
@@ -89,27 +128,45 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   const scenario::Scenario scaled = at_rate(scenario, rate, probe.length);
   // A trace arrives the same way in every replication, so it has one, judged by batches.
   const std::size_t count = scenario.trace ? 1 : static_cast<std::size_t>(options.replications);
+  const bool confirming = options.stage == Stage::confirmation && !scenario.trace;
   std::vector<serving::SimulationOutcome> runs(count);
+  std::vector<std::size_t> iterations(count, 0);
+  std::atomic<std::size_t> last{count - 1};  // the first run given up: those after it are left out
   for_each_index(count, jobs, [&](std::size_t i) {
+    if (i > last) return;
     serving::ServingConfig config = scaled.serving;
-    config.run.seed += i;
+    config.run.seed += i + (confirming ? kConfirmationSeeds : 0);
+    if (confirming) {
+      const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, config.run.seed), config.run));
+      config.run.most_misses = static_cast<std::uint64_t>(std::ceil(judged * hopeless_share(count, options)));
+    }
     const auto feed = make_feed(scaled, config.run.seed);
     serving::SimulationOptions one;
-    if (watch) {
-      one.progress = [&watch](engine::SimTime) {
-        watch();
-        return true;
-      };
-    }
+    one.progress = [&](engine::SimTime) {
+      if (watch) watch();
+      return i <= last;
+    };
     runs[i] = serving::simulate(config, *feed, one);
-    Measurements& m = runs[i].measured;  // a sample per token or iteration, and a large fleet has millions
+    if (runs[i].given_up) {
+      std::size_t known = last;
+      while (i < known && !last.compare_exchange_weak(known, i)) {
+      }
+    }
+    Measurements& m = runs[i].measured;  // a sample per iteration, and a large fleet has millions
+    iterations[i] = m.iteration_s.count();
     m.itl_s = m.round_gap_s = m.iteration_s = {};
   });
+  runs.resize(last + 1);
+  iterations.resize(runs.size());
+  probe.stage = options.stage;
+  probe.given_up = runs.back().given_up;
   std::vector<Verdicts> verdicts;
-  verdicts.reserve(count);
+  verdicts.reserve(runs.size());
   for (const serving::SimulationOutcome& run : runs) verdicts.push_back(run.measured.verdicts);
   probe.attainment = attainment_of(verdicts, options.confidence);
-  probe.passes = probe.attainment.lower >= options.target;
+  probe.passes = !probe.given_up && probe.attainment.lower >= options.target;
+  probe.fallbacks = fallbacks_of(runs, std::accumulate(iterations.begin(), iterations.end(), std::size_t{0}),
+                                 scaled.serving.cluster.profile.name);
   summarise(probe, runs);
   return probe;
 }

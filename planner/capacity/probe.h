@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "planner/capacity/attainment.h"
 #include "planner/capacity/run_length.h"
@@ -25,6 +26,10 @@ struct Probe {
   double rate = 0;  ///< requests/s, of all replicas together
   Attainment attainment;
   bool passes = false;  ///< attainment.lower >= target
+  Stage stage = Stage::search;
+  /// A confirming run missed so often that the target could not be reached any more, and was ended there; attainment
+  /// and the rest are of the runs up to it.
+  bool given_up = false;
   RunLength length;
   /// Judged requests by what they missed; one that missed several objectives is in each.
   std::map<serving::Miss, std::uint64_t> misses;
@@ -34,17 +39,24 @@ struct Probe {
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
   BoundBy bound_by;
-  std::int64_t host_peak_bytes = 0;  ///< most bytes of host memory that one replica's KV had reserved
-  std::string refusal;               ///< the first reason of a refused request; empty without one
+  std::int64_t host_peak_bytes = 0;    ///< most bytes of host memory that one replica's KV had reserved
+  std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
+  std::string refusal;                 ///< the first reason of a refused request; empty without one
 };
 
 /// Called between events of a simulation, from any thread. May throw, which ends the whole.
 using Watch = std::function<void()>;
 
+/// The confirming runs' seeds lie this much above the search's, so that no rate is confirmed by the random numbers that
+/// chose it.
+inline constexpr std::uint64_t kConfirmationSeeds = 1'000'000'000;
+
 /// Simulates the scenario with arrivals at `rate`, `options.replications` times with seeds run.seed, run.seed + 1, ...
-/// Generated arrivals take the same random numbers at every rate, so that probes at two rates see the same requests in
-/// the same order, closer together or further apart; a trace's arrival times are stretched, which keeps its bursts.
-/// The scenario must not be a closed loop. Throws what serving::simulate throws.
+/// (confirming runs: from run.seed + kConfirmationSeeds). A confirming run whose misses alone put the target out of
+/// reach ends there, and those after it are left out: which ones does not depend on `jobs`. Generated arrivals take the
+/// same random numbers at every rate, so that probes at two rates see the same requests in the same order, closer
+/// together or further apart; a trace's arrival times are stretched, which keeps its bursts. The scenario must not be a
+/// closed loop. Throws what serving::simulate throws.
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs = 1,
                  const Watch& watch = {});
 

@@ -82,6 +82,10 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
   length.judged_s = std::max({needed, length.settle_s, s.serving.run.duration_s.value_or(0) - own_warmup});
   const double residence = std::min(longest_time_s(slo, output), patience + per_token_s(slo) * output);
   length.warmup_s = std::max({own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * residence});
+  if (options.stage == Stage::confirmation) {
+    length.judged_s = std::max(length.judged_s, options.confirm_judged_s);
+    length.warmup_s = std::max(length.warmup_s, options.confirm_warmup_s);
+  }
   return length;
 }
 

@@ -8,12 +8,19 @@
 
 namespace kvsim::planner::capacity {
 
+/// Short runs find a rate cheaply; long ones must confirm it, because near saturation queues relax over tens of
+/// minutes.
+enum class Stage { search, confirmation };
+
 /// What is asked of every probe.
 struct ProbeOptions {
   double target = 0.99;           ///< attainment to be reached, in (0, 1)
   double confidence = 0.95;       ///< one-sided, in (0, 1)
   double tolerance = 0.02;        ///< of the rate
   std::int64_t replications = 8;  ///< of generated workloads; a trace has one
+  Stage stage = Stage::search;
+  double confirm_judged_s = 1800;  ///< simulated: least judged time of a confirming run
+  double confirm_warmup_s = 300;   ///< simulated: its least warm-up
 };
 
 /// Times of one run, in simulated seconds.
@@ -34,7 +41,9 @@ double requests_needed(const ProbeOptions& options);
 ///   too high a queue takes that long to outgrow it (at most an hour); and the scenario's own measured time.
 /// - warm-up: the longest of the scenario's own, a fifth of that time, and twice the time that a mean request may take.
 /// - tail: patience and time for an output of twenty times the mean.
-/// For a trace: all of it, at the time scale that gives the rate, after 5 % of its span or the scenario's warm-up.
+/// Confirming runs last at least options.confirm_warmup_s and options.confirm_judged_s.
+/// For a trace: all of it, in both stages alike, at the time scale that gives the rate, after 5 % of its span or the
+/// scenario's warm-up.
 RunLength run_length(const scenario::Scenario& scenario, double rate, const ProbeOptions& options);
 
 /// Mean prompt and output tokens of the workload. Clamping by min and max is left out of account.

@@ -91,7 +91,10 @@ struct RunConfig {
   /// Requests that arrive after the warm-up and before this time are judged one by one (Measurements::verdicts); the
   /// run ends as soon as all of them have been, at its duration at the latest. None: no request is judged.
   std::optional<double> judge_until_s;
+  /// The run ends, as given up, once more judged requests than this have certainly missed. None: never.
+  std::optional<std::uint64_t> most_misses;
   std::uint64_t seed = 1;
+  bool token_samples = true;             ///< keep the gap before every token (Measurements::itl_s, round_gap_s)
   std::optional<double> sample_every_s;  ///< period of the timeline; none: no timeline
 };
 

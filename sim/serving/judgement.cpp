@@ -1,5 +1,7 @@
 #include "sim/serving/judgement.h"
 
+#include <algorithm>
+
 #include "sim/serving/objectives.h"
 
 namespace kvsim::serving {
@@ -37,6 +39,19 @@ bool Judgement::over(engine::SimTime now) {
   for_each_open(
       [&](const Request& r) { all = all && verdict_so_far(config_.slo, r, now) != miss_bit(Miss::unfinished); });
   return all;
+}
+
+bool Judgement::hopeless(engine::SimTime now) {
+  if (!config_.run.most_misses) return false;
+  const std::uint8_t open_yet = miss_bit(Miss::unfinished);
+  const auto& verdicts = measured_.verdicts;
+  auto missed =
+      std::count_if(verdicts.begin(), verdicts.end(), [open_yet](std::uint8_t v) { return v != 0 && v != open_yet; });
+  for_each_open([&](const Request& r) {
+    const std::uint8_t verdict = verdict_so_far(config_.slo, r, now);
+    missed += verdict != 0 && verdict != open_yet ? 1 : 0;
+  });
+  return static_cast<std::uint64_t>(missed) > *config_.run.most_misses;
 }
 
 void Judgement::close(engine::SimTime now) {

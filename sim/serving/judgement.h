@@ -28,6 +28,9 @@ class Judgement {
   /// where none is judged.
   [[nodiscard]] bool over(engine::SimTime now);
 
+  /// Whether more judged requests than RunConfig::most_misses have certainly missed.
+  [[nodiscard]] bool hopeless(engine::SimTime now);
+
   /// The run ends: whoever has not finished gets the verdict that is certain by now.
   void close(engine::SimTime now);
 

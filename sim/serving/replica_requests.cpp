@@ -86,11 +86,13 @@ void Replica::emit(Request& r, std::int64_t tokens) {
   if (!measuring()) return;
   Measurements& m = env_.measured;
   m.output_tokens += tokens;
-  if (!first) {
-    m.round_gap_s.add(gap);
-    m.itl_s.add(gap);
+  if (config_.run.token_samples) {
+    if (!first) {
+      m.round_gap_s.add(gap);
+      m.itl_s.add(gap);
+    }
+    if (tokens > 1) m.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
   }
-  if (tokens > 1) m.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
   m.tokens_by_slice.add((now - measure_begin_).seconds(), static_cast<double>(tokens));
 }
 

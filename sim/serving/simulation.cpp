@@ -212,7 +212,8 @@ class Cluster {
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
       simulator_.run_until(std::min(end, simulator_.now() + between));
-      if (judgement_.over(simulator_.now())) simulator_.stop();
+      outcome_.given_up = !warming_up_ && judgement_.hopeless(simulator_.now());
+      if (outcome_.given_up || judgement_.over(simulator_.now())) simulator_.stop();
       watch();
     }
   }

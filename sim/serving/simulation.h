@@ -54,6 +54,7 @@ struct SimulationOutcome {
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
   std::vector<std::string> refusals;   ///< the first few reasons why requests were refused
   bool interrupted = false;
+  bool given_up = false;  ///< ended early: more misses than RunConfig::most_misses
 };
 
 /// Runs to the configured duration, or until every request has finished. Same configuration, feed and seed: same

@@ -17,18 +17,23 @@ std::string length_sentence(const Configuration& c, const planner::capacity::Pro
         "{} judged requests of the trace in {}, after {} of warm-up, arrival times stretched to the rate",
         whole(p->attainment.requests), seconds(p->length.judged_s), seconds(p->length.warmup_s));
   }
+  const Probe* search = c.last_of_search();
   return fmt::format(
-      "at the rate given, {} judged requests in {} replications of {} after {} of warm-up: at least {} requests for a "
-      "statement about {:g} %, and long enough for a queue at a rate {:g} % too high to outgrow the objective",
-      whole(p->attainment.requests), options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s),
-      figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100);
+      "found by {} replications of {} after {} of warm-up: at least {} requests for a statement about {:g} %, and long "
+      "enough for a queue at a rate {:g} % too high to outgrow the objective; confirmed, or lowered until it passes, "
+      "by "
+      "{} of {} after {} of warm-up with other seeds, since queues near saturation relax over tens of minutes; the "
+      "figures at the rate given are theirs, of {} judged requests",
+      options.replications, seconds(search->length.judged_s), seconds(search->length.warmup_s),
+      figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100,
+      options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s), whole(p->attainment.requests));
 }
 
 std::string confidence_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
   const std::string spread =
-      c.scenario.trace
-          ? fmt::format("Student t over {} batches of consecutive requests, since a trace arrives in one way only",
-                        planner::capacity::kBatches)
+      c.scenario.trace || options.replications == 1
+          ? fmt::format("Student t over {} batches of consecutive requests, since {}", planner::capacity::kBatches,
+                        c.scenario.trace ? "a trace arrives in one way only" : "there is one replication")
           : fmt::format("Student t over the attainments of {} replications, since requests within one are correlated",
                         options.replications);
   return fmt::format(
@@ -58,6 +63,9 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
       {"$/1M", "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
       {"host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
                                   planner::capacity::kHostMemoryMargin * 100)}};
+  if (first.scenario.serving.slo.itl_s) {
+    list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
+  }
   if (plan.request.rate) {
     list.emplace_back(
         "fleet", fmt::format("the fewest replicas whose simulation together, under router {}, passes; beyond {} an "

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "sim/serving/decode_policy.h"
 #include "tools/results/prefix_cache_page.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
@@ -31,8 +32,15 @@ Json objectives(const serving::SloConfig& slo) {
 }
 
 Json probe_json(const Probe& p) {
-  return {{"rate", p.rate},     {"attainment", p.attainment.share},  {"lower", p.attainment.lower},
-          {"passes", p.passes}, {"requests", p.attainment.requests}, {"misses", p.attainment.misses}};
+  const bool search = p.stage == planner::capacity::Stage::search;
+  return {{"stage", search ? "search" : "confirmation"},
+          {"rate", p.rate},
+          {"attainment", p.attainment.share},
+          {"lower", p.attainment.lower},
+          {"passes", p.passes},
+          {"requests", p.attainment.requests},
+          {"misses", p.attainment.misses},
+          {"given_up", p.given_up}};
 }
 
 Section fleet_section(Section s, const Fleet& f) {
@@ -87,6 +95,8 @@ Section configuration_section(Section s, const Configuration& c) {
   for (const Probe& p : c.probes) probes.push_back(probe_json(p));
   s.set("probes", std::move(probes));
   s.set("monotone", c.search.monotone);
+  s.set("lossless", serving::find_decode_policy(c.scenario.serving.decode.policy)->lossless());
+  s.set("fallbacks", c.fallbacks());
   if (const Probe* best = c.sustained()) {
     s.set("bound_by", Json{{"hbm_bandwidth", best->bound_by.hbm_bandwidth},
                            {"compute", best->bound_by.compute},

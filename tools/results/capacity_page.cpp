@@ -3,8 +3,10 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/schema/units.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity_document.h"
 #include "tools/results/numbers.h"
@@ -20,23 +22,42 @@ using planner::capacity::Configuration;
 using planner::capacity::Fleet;
 using planner::capacity::Probe;
 
+constexpr double kMostPercent = 10;  // headroom above it is printed as a factor of the required rate
+
 std::string dollars(const std::optional<double>& usd) {
   return usd ? fmt::format("${:.2f}", *usd) : "-";
+}
+
+/// Whether the kernel times of this machine are those of another, or of none, scaled.
+bool scaled(const Configuration& c) {
+  return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;
+}
+
+bool lossless(const Configuration& c) {
+  return serving::find_decode_policy(c.scenario.serving.decode.policy)->lossless();
+}
+
+/// In tables: with a "~" where its kernel times are scaled.
+std::string marked(const Configuration& c) {
+  return fmt::format("{}{}", c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel),
+                     scaled(c) ? " ~" : "");
 }
 
 std::string machine(const Configuration& c) {
   return c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel);
 }
 
-std::string objectives(const serving::SloConfig& slo) {
+std::string objectives(const serving::SloConfig& slo, double target) {
+  constexpr double p99 = 0.99;
+  const char* sign = target == p99 ? "p99" : "<=";
   std::string text;
-  const auto add = [&text](const char* name, const std::optional<double>& limit) {
-    if (limit) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, schema::format_time(*limit));
+  const auto add = [&](const char* name, const std::optional<double>& limit) {
+    if (limit) text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name, sign, schema::format_time(*limit));
   };
-  add("TTFT p99", slo.ttft_s);
-  add("TPOT p99", slo.tpot_s);
-  add("ITL p99", slo.itl_s);
-  add("E2E p99", slo.e2e_s);
+  add("TTFT", slo.ttft_s);
+  add("TPOT", slo.tpot_s);
+  add("ITL", slo.itl_s);
+  add("E2E", slo.e2e_s);
   return text;
 }
 
@@ -87,13 +108,13 @@ Table rates(const CapacityPlan& plan) {
   for (const Configuration& c : plan.configurations) {
     const Probe* p = c.sustained();
     if (!p) {
-      t.rows.push_back({machine(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "cannot run",
+      t.rows.push_back({marked(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "cannot run",
                         "-", "-", "-"});
       continue;
     }
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
     const double rate = c.rate_per_replica();
-    t.rows.push_back({machine(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.tensor_parallel)),
+    t.rows.push_back({marked(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.tensor_parallel)),
                       figure(p->tokens_per_s / replicas), seconds(p->ttft_p99_s), seconds(p->tpot_p99_s), limit_of(c),
                       binding(p->bound_by), dollars(c.cost.total()), dollars(c.usd_per_million)});
   }
@@ -107,9 +128,9 @@ Table fleets(const CapacityPlan& plan) {
   for (const Configuration& c : plan.configurations) {
     if (!c.fleet) continue;
     const Fleet& f = *c.fleet;
-    t.rows.push_back({machine(c), c.policy, f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas),
+    t.rows.push_back({marked(c), c.policy, f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas),
                       whole(f.gpus), bytes(f.dram_gb * 1e9), "-", dollars(f.cost.total()), dollars(f.usd_per_million),
-                      fmt::format("{:.0f} %", f.headroom * 100),
+                      f.headroom > kMostPercent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100),
                       f.probe ? at_least(f.probe->attainment.lower) : "estimated"});
   }
   return t;
@@ -122,7 +143,7 @@ Table memory(const CapacityPlan& plan) {
     const Probe* p = c.sustained();
     if (!p) continue;
     const serving::KvCapacity k = serving::kv_capacity(c.scenario.serving);
-    t.rows.push_back({machine(c), c.policy, bytes(static_cast<double>(k.bytes)), whole(k.tokens),
+    t.rows.push_back({marked(c), c.policy, bytes(static_cast<double>(k.bytes)), whole(k.tokens),
                       bytes(static_cast<double>(p->host_peak_bytes)), bytes(c.dram_gb * 1e9)});
   }
   return t;
@@ -131,22 +152,24 @@ Table memory(const CapacityPlan& plan) {
 std::vector<std::string> decision(const CapacityPlan& plan) {
   const Configuration& c = plan.configurations.front();
   std::vector<std::string> lines;
-  const std::string within =
-      fmt::format("within {} for {:g} % of requests (confidence {:g} %)", objectives(c.scenario.serving.slo),
-                  plan.request.probe.target * 100, plan.request.probe.confidence * 100);
+  const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
+                                         objectives(c.scenario.serving.slo, plan.request.probe.target),
+                                         plan.request.probe.target * 100, plan.request.probe.confidence * 100);
+  const char* differs = lossless(c) ? "" : " (its output differs from that of full-KV decoding)";
   if (c.fleet) {
     const Fleet& f = *c.fleet;
-    lines.push_back(
-        fmt::format("Buy {} x {} under {} for {} requests/s {}{}: {} GPUs and {} of host memory for KV, {}/h, {} per "
-                    "1M output tokens",
-                    f.replicas, machine(c), c.policy, figure(*plan.request.rate), within,
-                    f.n_minus_1 ? ", also with one replica less" : "", f.gpus, bytes(f.dram_gb * 1e9),
-                    dollars(f.cost.total()), dollars(f.usd_per_million)));
+    lines.push_back(fmt::format(
+        "Buy {} x {} under {} for {} requests/s {}{}: {} GPUs and {} of host memory for KV, {}/h, {} per "
+        "1M output tokens{}{}",
+        f.replicas, machine(c), c.policy, figure(*plan.request.rate), within,
+        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus), bytes(f.dram_gb * 1e9),
+        dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
   } else {
     const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
     lines.push_back(fmt::format(
-        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens", machine(c),
-        c.policy, figure(c.rate_per_replica()), within, figure(tokens), dollars(c.usd_per_million)));
+        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens{}",
+        machine(c), c.policy, figure(c.rate_per_replica()), within, figure(tokens), dollars(c.usd_per_million),
+        differs));
   }
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
@@ -170,6 +193,14 @@ List remarks(const CapacityPlan& plan) {
       notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
                                c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
     }
+    if (!c.failed_sizes.empty()) {
+      list.items.push_back(fmt::format("{}: {} GPU{} per replica met the objectives at no rate; {}:TP chooses others",
+                                       name, fmt::join(c.failed_sizes, ", "),
+                                       c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
+    }
+    if (!lossless(c)) {
+      list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
+    }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: cannot run: {}", name, c.problem));
     if (c.problem.empty() && c.search.rate <= 0) {
       list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
@@ -182,6 +213,25 @@ List remarks(const CapacityPlan& plan) {
     }
   }
   list.items.insert(list.items.end(), notes.begin(), notes.end());
+  return list;
+}
+
+/// "machine: what"; once each.
+List fallbacks(const CapacityPlan& plan) {
+  List list{"Fall-backs", {}};
+  bool any_scaled = false;
+  std::set<std::string> seen;
+  for (const Configuration& c : plan.configurations) {
+    any_scaled = any_scaled || scaled(c);
+    for (const std::string& what : c.fallbacks()) {
+      std::string line = fmt::format("{}: {}", machine(c), what);
+      if (seen.insert(line).second) list.items.push_back(std::move(line));
+    }
+  }
+  if (any_scaled) {
+    list.items.insert(list.items.begin(),
+                      "~: kernel times are not measured on this machine, but scaled from another or assumed");
+  }
   return list;
 }
 
@@ -230,6 +280,7 @@ Page capacity_page(const CapacityOutcome& outcome) {
     method.items.push_back(fmt::format("{}: {}", word, sentence));
   }
   page.lists = {remarks(plan),
+                fallbacks(plan),
                 {"Prices", price_lines(outcome)},
                 std::move(method),
                 {"Assumptions of the scenario", plan.configurations.front().scenario.assumptions}};
