@@ -25,9 +25,9 @@ struct Attainment {
 };
 
 /// Attainment of replications with the same law. The lower bound is the smaller of two:
-/// - Student t over the replications' own attainments, mean - t(confidence, n - 1) s / sqrt(n). Requests within a run are
-///   correlated (they queue behind each other), so runs are counted, not requests. One run alone is cut into `kBatches`
-///   batches of consecutive requests instead (batch means).
+/// - Student t over the replications' own attainments, mean - t(confidence, n - 1) s / sqrt(n). Requests within a run
+///   are correlated (they queue behind each other), so runs are counted, not requests. One run alone is cut into
+///   `kBatches` batches of consecutive requests instead (batch means).
 /// - Clopper and Pearson's exact binomial bound over all requests, which holds where the spread says nothing: without
 ///   any miss it is 1 + ln(1 - confidence) / n, the rule of three. It takes requests as independent.
 /// `confidence` is in (0, 1). One run of fewer requests than batches has a lower bound of 0.

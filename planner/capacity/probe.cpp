@@ -75,7 +75,8 @@ std::vector<std::string> fallbacks_of(const std::vector<serving::SimulationOutco
                                       const std::string& profile) {
   std::vector<std::string> list = runs.front().fallbacks;
   std::uint64_t extrapolated = 0;
-  for (const serving::SimulationOutcome& run : runs) extrapolated += run.measured.extrapolated_iterations;
+  for (const serving::SimulationOutcome& run : runs)
+    extrapolated += static_cast<std::uint64_t>(run.measured.extrapolated_iterations);
   if (extrapolated > 0) {
     list.push_back(
         fmt::format("{} of {} iterations had a size beyond what profile {} was measured at: its forms were carried on",

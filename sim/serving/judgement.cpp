@@ -43,10 +43,9 @@ bool Judgement::over(engine::SimTime now) {
 
 bool Judgement::hopeless(engine::SimTime now) {
   if (!config_.run.most_misses) return false;
-  const std::uint8_t open_yet = miss_bit(Miss::unfinished);
+  constexpr std::uint8_t open_yet = miss_bit(Miss::unfinished);
   const auto& verdicts = measured_.verdicts;
-  auto missed =
-      std::count_if(verdicts.begin(), verdicts.end(), [open_yet](std::uint8_t v) { return v != 0 && v != open_yet; });
+  auto missed = std::count_if(verdicts.begin(), verdicts.end(), [](std::uint8_t v) { return v != 0 && v != open_yet; });
   for_each_open([&](const Request& r) {
     const std::uint8_t verdict = verdict_so_far(config_.slo, r, now);
     missed += verdict != 0 && verdict != open_yet ? 1 : 0;
