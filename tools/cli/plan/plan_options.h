@@ -21,7 +21,7 @@ struct PlanOptions : RunOptions {
   bool simulate = false;
   bool explain = false;
   bool pareto = false;
-  std::string prices;  ///< with pareto
+  std::string prices;                ///< with pareto
   std::vector<std::string> engines;  ///< --export
 };
 
