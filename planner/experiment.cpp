@@ -72,13 +72,10 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   const auto count = static_cast<std::size_t>(scenario.replications);
   std::vector<std::optional<SimulationOutcome>> outcomes(count);
   for_each_index(count, options.jobs, [&](std::size_t i) {
-    serving::ServingConfig config = scenario.serving;
-    config.run.seed += i;
-    const auto feed = make_feed(scenario, config.run.seed);
     serving::SimulationOptions one;
     one.trace = i == 0 ? options.trace : nullptr;
     if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
-    outcomes[i] = serving::simulate(config, *feed, one);
+    outcomes[i] = simulate_replication(scenario, i, one);
   });
   std::vector<SimulationOutcome> result;
   result.reserve(count);
@@ -160,6 +157,14 @@ void merge(Measurements& a, const Measurements& b) {
     sum.bytes_peak = std::max(sum.bytes_peak, tier.bytes_peak);
   }
   a.events += b.events;
+}
+
+serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
+                                                const serving::SimulationOptions& options) {
+  serving::ServingConfig config = scenario.serving;
+  config.run.seed += offset;
+  const auto feed = make_feed(scenario, config.run.seed);
+  return serving::simulate(config, *feed, options);
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -38,6 +39,10 @@ struct ExperimentResult {
   bool interrupted = false;
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
+
+/// One replication: the scenario with seed run.seed + `offset`. Throws what serving::simulate throws.
+serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
+                                                const serving::SimulationOptions& options = {});
 
 /// Runs all replications. Throws what serving::simulate throws.
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options = {});

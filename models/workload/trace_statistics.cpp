@@ -64,14 +64,25 @@ void describe_reuse(std::span<const RequestSpec> requests, std::int64_t block_to
   }
 }
 
+/// From the first arrival to the last.
+double span_s(std::span<const RequestSpec> requests) {
+  return static_cast<double>(requests.back().arrival_ns - requests.front().arrival_ns) / 1e9;
+}
+
 }  // namespace
+
+double arrival_rate(std::span<const RequestSpec> requests) {
+  if (requests.empty()) return 0;
+  const double span = span_s(requests);
+  return span > 0 ? static_cast<double>(requests.size() - 1) / span : 0;
+}
 
 TraceStatistics describe_trace(std::span<const RequestSpec> requests, std::int64_t block_tokens) {
   TraceStatistics out;
   if (requests.empty()) return out;
   out.requests = requests.size();
-  out.span_s = static_cast<double>(requests.back().arrival_ns - requests.front().arrival_ns) / 1e9;
-  if (out.span_s > 0) out.rate_per_s = static_cast<double>(requests.size() - 1) / out.span_s;
+  out.span_s = span_s(requests);
+  out.rate_per_s = arrival_rate(requests);
   out.gap_cv = gap_cv(requests);
 
   std::vector<std::int64_t> lengths;

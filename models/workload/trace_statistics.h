@@ -31,6 +31,9 @@ struct TraceStatistics {
   double token_reuse = 0;  ///< share of prompt tokens; a last, partly filled block counts for what it holds
 };
 
+/// (requests - 1) / span, in requests per second; 0 where there is no time between the first arrival and the last.
+double arrival_rate(std::span<const RequestSpec> requests);
+
 /// `block_tokens` is the trace format's (TraceFormat::block_tokens).
 TraceStatistics describe_trace(std::span<const RequestSpec> requests, std::int64_t block_tokens);
 

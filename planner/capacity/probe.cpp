@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/experiment.h"
 #include "planner/parallel.h"
 #include "sim/serving/simulation.h"
 
@@ -135,19 +136,19 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
   std::atomic<std::size_t> last{count - 1};  // the first run given up: those after it are left out
   for_each_index(count, jobs, [&](std::size_t i) {
     if (i > last) return;
-    serving::ServingConfig config = scaled.serving;
-    config.run.seed += i + (confirming ? kConfirmationSeeds : 0);
+    scenario::Scenario replication = scaled;
+    serving::RunConfig& run = replication.serving.run;
+    const std::uint64_t offset = i + (confirming ? kConfirmationSeeds : 0);
     if (confirming) {
-      const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, config.run.seed), config.run));
-      config.run.most_misses = static_cast<std::uint64_t>(std::ceil(judged * hopeless_share(count, options)));
+      const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, run.seed + offset), run));
+      run.most_misses = static_cast<std::uint64_t>(std::ceil(judged * hopeless_share(count, options)));
     }
-    const auto feed = make_feed(scaled, config.run.seed);
     serving::SimulationOptions one;
     one.progress = [&](engine::SimTime) {
       if (watch) watch();
       return i <= last;
     };
-    runs[i] = serving::simulate(config, *feed, one);
+    runs[i] = simulate_replication(replication, offset, one);
     if (runs[i].given_up) {
       std::size_t known = last;
       while (i < known && !last.compare_exchange_weak(known, i)) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "models/workload/trace_statistics.h"
+
 namespace kvsim::planner::capacity {
 namespace {
 
@@ -51,8 +53,7 @@ MeanRequest mean_request(const scenario::Scenario& s) {
 }
 
 double trace_rate(const scenario::Scenario& s) {
-  if (!s.trace || s.trace->size() < 2 || span_s(s) <= 0) return 0;
-  return static_cast<double>(s.trace->size() - 1) / span_s(s);
+  return s.trace ? models::arrival_rate(*s.trace) : 0;
 }
 
 double longest_time_s(const serving::SloConfig& slo, double output_tokens) {

@@ -62,23 +62,11 @@ Cycle cycle_at(const SymbolsProblem& p, const AcceptanceModel& outer, const Acce
   return cycle;
 }
 
-/// HBM for KV that one request of a cycle needs: offloaded, or resident.
-double least_bytes(TransferModel model, const Cycle& cycle) {
-  const Batch resident{0, 1, 1}, offloaded{1, 0, 1};
-  double least = cycle.resident_bytes;
-  for (const Batch& one : {resident, offloaded}) {
-    if (one.B_c > 0 && cycle.x == 0) continue;
-    const double iteration_s = iteration_times(model, cycle, one).iteration_s();
-    least = std::min(least, kv_memory_bytes(model, cycle, one, iteration_s));
-  }
-  return least;
-}
-
 [[noreturn]] void nothing_fits(const SymbolsProblem& p, const std::vector<Cycle>& cycles) {
   double missing = static_cast<double>(p.symbols.KV) - static_cast<double>(p.symbols.HBM - p.symbols.M);
   double c = 1;
   for (const Cycle& cycle : cycles) {
-    const double of_this = least_bytes(p.model, cycle) - cycle.room_bytes;
+    const double of_this = least_kv_bytes(p.model, cycle) - cycle.room_bytes;
     if (of_this < missing) {
       missing = of_this;
       c = cycle.c;

@@ -85,6 +85,14 @@ ObjectSchema<Drafter> drafter_schema() {
   return s;
 }
 
+std::vector<schema::Word> model_words() {
+  std::vector<schema::Word> words;
+  for (const TransferModelName& entry : kTransferModels) {
+    words.push_back({std::string(entry.name), std::string(entry.description), static_cast<std::int64_t>(entry.model)});
+  }
+  return words;
+}
+
 ObjectSchema<SymbolsProblem> problem_schema() {
   ObjectSchema<KeepRatioPoint> point("point", "Agreement at one keep ratio.");
   point.required("keep_ratio", &KeepRatioPoint::keep_ratio, number().above(0).at_most(1), "c");
@@ -92,10 +100,7 @@ ObjectSchema<SymbolsProblem> problem_schema() {
 
   ObjectSchema<SymbolsProblem> s("plan", "The long-context plan from raw symbols.");
   s.object("symbols", &SymbolsProblem::symbols, symbols_schema(), Presence::required, "one replica and its requests");
-  s.optional("model", &SymbolsProblem::model,
-             choice<TransferModel>({{"published", TransferModel::published, "the formula as printed"},
-                                    {"conserving", TransferModel::conserving, "the link carries every byte once"},
-                                    {"rings", TransferModel::rings, "and a streaming reload occupies HBM"}}),
+  s.optional("model", &SymbolsProblem::model, schema::ScalarSpec::choice(model_words()),
              "how reloads use link and HBM");
   s.object(
       "draft_length", [](auto& x) -> auto& { return x; }, draft_length_schema(), Presence::optional,

@@ -76,6 +76,13 @@ double kv_memory_bytes(TransferModel model, const Cycle& cycle, const Batch& bat
   return resident + as_double(batch.B_c) * cycle.compressed_bytes + streams;
 }
 
+double least_kv_bytes(TransferModel model, const Cycle& cycle) {
+  if (cycle.x == 0 || cycle.gpu.most() < 1) return cycle.resident_bytes;
+  const Batch offloaded{1, 0, 1};
+  const double iteration_s = iteration_times(model, cycle, offloaded).iteration_s();
+  return std::min(cycle.resident_bytes, kv_memory_bytes(model, cycle, offloaded, iteration_s));
+}
+
 bool fits(double bytes, double room) {
   return bytes <= room * (1 + kRounding);
 }

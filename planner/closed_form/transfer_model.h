@@ -64,6 +64,9 @@ struct IterationTimes {
 /// `rings` alone.
 [[nodiscard]] double kv_memory_bytes(TransferModel model, const Cycle& cycle, const Batch& batch, double iteration_s);
 
+/// HBM that one request needs, offloaded or resident, whichever is less.
+[[nodiscard]] double least_kv_bytes(TransferModel model, const Cycle& cycle);
+
 /// Whether `bytes` fit into `room`, but for rounding.
 [[nodiscard]] bool fits(double bytes, double room);
 

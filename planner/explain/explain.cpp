@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "planner/explain/alternatives.h"
+#include "planner/explain/difference.h"
 #include "planner/explain/margins.h"
-#include "planner/explain/optimum.h"
 #include "planner/explain/paired_runs.h"
 #include "sim/serving/simulation.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "planner/explain/optimum.h"
+#include "planner/explain/difference.h"
 #include "planner/parallel.h"
 
 namespace kvsim::planner {

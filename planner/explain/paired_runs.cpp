@@ -41,13 +41,11 @@ std::vector<double> rates_by_batch(const serving::Measurements& m) {
   return rates;
 }
 
-Run run_one(const scenario::Scenario& scenario, std::uint64_t seed, bool single, const std::function<bool()>& go_on) {
-  serving::ServingConfig config = scenario.serving;
-  config.run.seed = seed;
-  const auto feed = make_feed(scenario, seed);
+Run run_one(const scenario::Scenario& scenario, std::uint64_t replication, bool single,
+            const std::function<bool()>& go_on) {
   serving::SimulationOptions options;
   if (go_on) options.progress = [&go_on](engine::SimTime) { return go_on(); };
-  serving::SimulationOutcome outcome = serving::simulate(config, *feed, options);
+  serving::SimulationOutcome outcome = simulate_replication(scenario, replication, options);
   Run run;
   run.measured = std::move(outcome.measured);
   serving::Measurements& m = run.measured;
@@ -75,8 +73,7 @@ std::vector<VariantRuns> simulate_paired(const std::vector<scenario::Scenario>& 
   const auto replications = static_cast<std::size_t>(options.replications);
   std::vector<std::optional<Run>> runs(variants.size() * replications);
   for_each_index(runs.size(), options.jobs, [&](std::size_t i) {
-    const scenario::Scenario& scenario = variants[i / replications];
-    runs[i] = run_one(scenario, scenario.serving.run.seed + i % replications, replications == 1, options.go_on);
+    runs[i] = run_one(variants[i / replications], i % replications, replications == 1, options.go_on);
   });
   std::vector<VariantRuns> result(variants.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -131,16 +131,12 @@ void ScenarioCosts::set_gpu_time(Cycle& cycle, const serving::KvGeometry& g, boo
     const auto x = static_cast<double>(cycle.x);
     const double average = cycle.x > 0 ? (x * drafted + full) / (x + 1) : drafted;
     cycle.gpu = GpuTime::linear(static_cast<double>(config_.model.weight_bytes()) / bandwidth, average / bandwidth);
-    if (prefill_s_.empty()) return;
+    return;
   }
   std::vector<double> table{0.0};
   const std::int64_t most = most_requests(cycle);
   for (std::int64_t n = 1; n <= most; ++n) {
     const auto requests_n = static_cast<double>(n);
-    if (!refinements_.kernels && !refinements_.compute) {
-      table.push_back(cycle.gpu.at(n));
-      continue;
-    }
     if (cycle.x == 0) {
       table.push_back(seconds(average_work(g, config_, batch, requests_n, 0)));
       continue;

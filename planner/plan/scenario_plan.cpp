@@ -1,6 +1,7 @@
 #include "planner/plan/scenario_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -45,26 +46,34 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
   return rows;
 }
 
-[[noreturn]] void nothing_fits(const scenario::Scenario& s, const ScenarioCosts& costs,
+[[noreturn]] void nothing_fits(const scenario::Scenario& s, const ScenarioCosts& costs, TransferModel model,
                                const std::vector<Cycle>& cycles) {
   double least = costs.full_kv().resident_bytes;
   double c = 1;
   for (const Cycle& cycle : cycles) {
-    const double streams = cycle.whole_iterations ? 1.0 : 1.0 / static_cast<double>(cycle.x + 1);
-    const double need = cycle.compressed_bytes + streams * cycle.streaming_bytes;
+    const double need = least_kv_bytes(model, cycle);
     if (need < least) {
       least = need;
       c = cycle.c;
     }
   }
   const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
-  const std::string miss = c < 1 ? fmt::format("at keep ratio {:g}", c) : "with its full KV";
+  const double room = std::max(0.0, costs.room_bytes());
+  const std::string request = fmt::format("one request of {} tokens {}", costs.prompt() + costs.generated(),
+                                          c < 1 ? fmt::format("at keep ratio {:g}", c) : "with its full KV");
+  if (fits(least, room)) {
+    throw Infeasible(fmt::format(
+        "{}: no plan: {} would fit into GPU memory, but not what else it needs: host memory has room for {} offloaded "
+        "requests, and a reload must be over within a draft; allow longer drafts, or take more host memory or a faster "
+        "link",
+        s.file, request, costs.limits().offloaded));
+  }
+  constexpr double kMB = 1e6;  // rounded up, so that what is named is enough
   throw Infeasible(
-      fmt::format("{}: no plan: not even one request of {} tokens fits. {} is left for KV beside the weights; the "
-                  "nearest miss, one "
-                  "request {}, needs {}: {} more GPU memory, a larger tensor-parallel group or shorter contexts",
-                  s.file, costs.prompt() + costs.generated(), quantity(std::max(0.0, costs.room_bytes())), miss,
-                  quantity(least), quantity(least - costs.room_bytes())));
+      fmt::format("{}: no plan under model {}: {} is left for KV beside the weights; the nearest miss, {}, needs {}: "
+                  "{:.0f} MB more "
+                  "GPU memory, a larger tensor-parallel group or shorter contexts",
+                  s.file, name_of(model), quantity(room), request, quantity(least), std::ceil((least - room) / kMB)));
 }
 
 void check_context(const scenario::Scenario& s, const Traffic& traffic) {
@@ -111,8 +120,7 @@ PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
   if (!s.compressor) {
     throw schema::InputError(
         fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "
-                    "`keep_ratio: 0.2`, or "
-                    "--set decode.compressor=kvzip --set decode.keep_ratio=0.2",
+                    "`keep_ratio: 0.2`, or --set decode.compressor=kvzip --set decode.keep_ratio=0.2",
                     s.file));
   }
   const models::CompressorSpec& compressor = s.serving.decode.compressor;
@@ -122,6 +130,11 @@ PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
     request.keep_ratios = default_keep_ratios();
   }
   return request;
+}
+
+std::optional<OperatingPoint> optimum_of(const scenario::Scenario& s, const PlanRequest& request) {
+  const ScenarioCosts costs(s, request.refinements);
+  return best_of(request.model, cycles_of(s, costs, request), costs.full_kv(), costs.limits()).optimum;
 }
 
 ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
@@ -138,7 +151,7 @@ ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
     const Found found = best_of(entry.model, cycles, full, result.limits);
     if (found.optimum) result.by_model[entry.model] = *found.optimum;
     if (entry.model != request.model) continue;
-    if (!found.optimum) nothing_fits(s, costs, cycles);
+    if (!found.optimum) nothing_fits(s, costs, entry.model, cycles);
     result.optimum = *found.optimum;
     result.full_kv = found.full_kv;
     result.evaluated = found.evaluated;

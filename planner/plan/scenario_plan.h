@@ -68,6 +68,9 @@ PlanRequest completed(const scenario::Scenario& scenario, PlanRequest request);
 std::vector<Cycle> cycles_of(const scenario::Scenario& scenario, const ScenarioCosts& costs,
                              const PlanRequest& request);
 
+/// The optimum alone, under request.model; none where nothing fits. `request` is completed.
+std::optional<OperatingPoint> optimum_of(const scenario::Scenario& scenario, const PlanRequest& request);
+
 /// The plan. Throws schema::InputError where the scenario has no compressor or its agreement is not known, Infeasible
 /// where not even one request fits.
 ScenarioPlan plan(const scenario::Scenario& scenario, const PlanRequest& request);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/workload/trace_statistics.h"
 #include "sim/engine/random.h"
 
 namespace kvsim::planner {
@@ -36,11 +37,6 @@ void set_lengths(Traffic& t, std::vector<double> contexts, const std::vector<dou
   t.contexts = std::move(contexts);
 }
 
-double rate_of(const std::vector<models::RequestSpec>& trace) {
-  const double span_s = static_cast<double>(trace.back().arrival_ns - trace.front().arrival_ns) * 1e-9;
-  return span_s > 0 ? static_cast<double>(trace.size() - 1) / span_s : 0.0;
-}
-
 }  // namespace
 
 double Traffic::longest_of(double requests) const {
@@ -60,7 +56,7 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
     }
     set_lengths(t, std::move(contexts), outputs);
     t.named_context = t.mean_context;
-    t.rate_per_s = rate_of(*scenario.trace) / replicas;
+    t.rate_per_s = models::arrival_rate(*scenario.trace) / replicas;
     return t;
   }
   set_lengths(t, draw(*w.context, "plan.context"), draw(*w.output, "plan.output"));

@@ -89,7 +89,8 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
     try {
       report.fail(e.key(), e.what());
     } catch (const InputError& located) {
-      throw UnworkableScenario(located, fmt::format("{}: {}", e.key(), e.what()));
+      throw UnworkableScenario(located, fmt::format("{}: {}", e.key(), e.what()),
+                               dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
     }
   }
 }

@@ -78,12 +78,15 @@ Scenario load_scenario_text(std::string_view text, const std::string& name,
 class UnworkableScenario : public schema::InputError {
  public:
   /// `problem` says where it was written, `reason` only which key is to blame and why.
-  UnworkableScenario(const schema::InputError& problem, std::string reason)
-      : schema::InputError(problem), reason_(std::move(reason)) {}
+  UnworkableScenario(const schema::InputError& problem, std::string reason, bool does_not_fit)
+      : schema::InputError(problem), reason_(std::move(reason)), does_not_fit_(does_not_fit) {}
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// Whether it is GPU memory that is too small for the model.
+  [[nodiscard]] bool does_not_fit() const { return does_not_fit_; }
 
  private:
   std::string reason_;
+  bool does_not_fit_;
 };
 
 /// A scenario's file, read once, from which many variants are made. Variants with equal `include` share a catalogue,

@@ -92,7 +92,7 @@ KvCapacity kv_capacity(const ServingConfig& config) {
     const double usable =
         static_cast<double>(c.tensor_parallel) *
         (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - static_cast<double>(c.activation_bytes));
-    throw ConfigurationError(
+    throw ModelDoesNotFit(
         "cluster.gpu",
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "

@@ -26,6 +26,12 @@ class ConfigurationError : public std::runtime_error {
   std::string key_;
 };
 
+/// The weights leave no room for KV.
+class ModelDoesNotFit : public ConfigurationError {
+ public:
+  using ConfigurationError::ConfigurationError;
+};
+
 /// KV memory of one replica, as computed and enforced.
 struct KvCapacity {
   std::int64_t bytes = 0;
@@ -39,7 +45,7 @@ struct KvCapacity {
 /// ConfigurationError.
 void check_configuration(const ServingConfig& config);
 
-/// KV capacity of a replica. Throws ConfigurationError where the model does not fit.
+/// KV capacity of a replica. Throws ModelDoesNotFit.
 KvCapacity kv_capacity(const ServingConfig& config);
 
 struct SimulationOptions {

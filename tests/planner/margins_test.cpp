@@ -5,8 +5,8 @@
 
 #include "models/kernels/step_time.h"
 #include "planner/explain/alternatives.h"
+#include "planner/explain/difference.h"
 #include "planner/explain/margins.h"
-#include "planner/explain/optimum.h"
 #include "tests/planner/explain_cases.h"
 
 namespace kvsim::planner {

@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -11,6 +8,7 @@
 #include "planner/explain/explain.h"
 #include "planner/export/engine_export.h"
 #include "planner/infeasible.h"
+#include "planner/sweep/axis.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/status_line.h"
@@ -27,23 +25,13 @@ using schema::InputError;
 constexpr std::int64_t kMostDraftLength = 4096;
 constexpr std::size_t kMostRatios = 10000;
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// "5:60"
 void set_draft_lengths(const std::string& text, planner::PlanRequest& request) {
-  const std::vector<std::string> ends = split(text, ':');
+  const std::size_t colon = text.find(':');
   try {
-    if (ends.size() == 2) {
-      request.least_draft_length = schema::parse_integer(ends[0]);
-      request.most_draft_length = schema::parse_integer(ends[1]);
+    if (colon != std::string::npos) {
+      request.least_draft_length = schema::parse_integer(std::string_view(text).substr(0, colon));
+      request.most_draft_length = schema::parse_integer(std::string_view(text).substr(colon + 1));
       if (request.least_draft_length >= 1 && request.least_draft_length <= request.most_draft_length &&
           request.most_draft_length <= kMostDraftLength) {
         return;
@@ -55,29 +43,20 @@ void set_draft_lengths(const std::string& text, planner::PlanRequest& request) {
       fmt::format("--draft-length {}: expected two whole numbers such as 1:60, from 1 to {}", text, kMostDraftLength));
 }
 
-/// "0.1,0.2,0.4" or "0.05:0.95:0.05"
+/// "0.1,0.2,0.4" or "0.05:0.95:0.05", as a sweep's axis.
 std::vector<double> keep_ratios(const std::string& text) {
   std::vector<double> ratios;
   try {
-    const std::vector<std::string> range = split(text, ':');
-    if (range.size() == 3) {
-      const double from = schema::parse_number(range[0]), to = schema::parse_number(range[1]),
-                   step = schema::parse_number(range[2]);
-      const double count = step > 0 ? std::floor((to - from) / step + 1e-9) : -1;
-      if (count >= 0 && count < static_cast<double>(kMostRatios)) {
-        for (double i = 0; i <= count; ++i) ratios.push_back(std::round((from + i * step) * 1e12) / 1e12);
-      }
-    } else if (range.size() == 1) {
-      for (const std::string& item : split(text, ',')) ratios.push_back(schema::parse_number(item));
+    for (const std::string& value : planner::sweep::parse_axis("decode.keep_ratio=" + text).axis.values) {
+      ratios.push_back(schema::parse_number(value));
     }
+  } catch (const InputError&) {
+    ratios.clear();
   } catch (const schema::UnitError&) {
     ratios.clear();
   }
-  for (const double c : ratios) {
-    if (!(c > 0 && c < 1)) ratios.clear();
-    if (ratios.empty()) break;
-  }
-  if (ratios.empty()) {
+  const bool between = std::all_of(ratios.begin(), ratios.end(), [](double c) { return c > 0 && c < 1; });
+  if (ratios.empty() || ratios.size() > kMostRatios || !between) {
     throw InputError(fmt::format(
         "--keep-ratio {}: expected ratios between 0 and 1, a list such as 0.1,0.2,0.4 or from:to:step such as "
         "0.05:0.95:0.05",
@@ -155,7 +134,7 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
   try {
     return load(options.scenario, options);
   } catch (const scenario::UnworkableScenario& e) {
-    if (e.reason().find("does not fit") == std::string::npos) throw;
+    if (!e.does_not_fit()) throw;
     throw planner::Infeasible(
         fmt::format("no plan: {}; a larger tensor-parallel group or memory_fraction would make room", e.what()));
   }

@@ -1,21 +1,8 @@
-#include "planner/explain/optimum.h"
-
-#include <iterator>
+#include "planner/explain/difference.h"
 
 #include <fmt/format.h>
 
 namespace kvsim::planner {
-
-std::optional<OperatingPoint> optimum_of(const scenario::Scenario& scenario, const PlanRequest& request) {
-  const ScenarioCosts costs(scenario, request.refinements);
-  std::vector<Cycle> cycles;
-  for (const double c : request.keep_ratios) {
-    std::vector<Cycle> some = costs.drafting(c, request.least_draft_length, request.most_draft_length);
-    std::move(some.begin(), some.end(), std::back_inserter(cycles));
-  }
-  cycles.push_back(costs.full_kv());
-  return search(request.model, cycles, costs.limits()).optimum;
-}
 
 namespace {
 
