@@ -10,6 +10,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "planner/parallel.h"
+#include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
@@ -81,6 +82,35 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   result.reserve(count);
   for (std::optional<SimulationOutcome>& outcome : outcomes) result.push_back(std::move(*outcome));
   return result;
+}
+
+void merge_pools(Measurements& a, const Measurements& b) {
+  for (std::size_t i = 0; i < models::kPaths; ++i) {
+    a.paths[i].started += b.paths[i].started;
+    a.paths[i].completed += b.paths[i].completed;
+    a.paths[i].output_tokens += b.paths[i].output_tokens;
+  }
+  for (const auto& [name, pool] : b.pools) {
+    serving::PoolMeasurement& sum = a.pools[name];
+    const double weight = sum.capacity_s + pool.capacity_s;
+    if (weight > 0) {
+      sum.reserved_mean_bytes =
+          (sum.reserved_mean_bytes * sum.capacity_s + pool.reserved_mean_bytes * pool.capacity_s) / weight;
+    }
+    sum.capacity_s += pool.capacity_s;
+    sum.busy_s += pool.busy_s;
+    sum.iterations += pool.iterations;
+    sum.decode_tokens += pool.decode_tokens;
+    sum.draft_tokens += pool.draft_tokens;
+    sum.verifications += pool.verifications;
+    sum.verified_tokens += pool.verified_tokens;
+    sum.prefill_tokens += pool.prefill_tokens;
+    sum.reserved_peak_bytes = std::max(sum.reserved_peak_bytes, pool.reserved_peak_bytes);
+  }
+  a.prefix.loaded_tokens += b.prefix.loaded_tokens;
+  a.prefix.on_node_tokens += b.prefix.on_node_tokens;
+  a.prefix.joined_tokens += b.prefix.joined_tokens;
+  a.prefix.prefilled_tokens += b.prefix.prefilled_tokens;
 }
 
 template <class Registry>
@@ -156,6 +186,7 @@ void merge(Measurements& a, const Measurements& b) {
     sum.evictions += tier.evictions;
     sum.bytes_peak = std::max(sum.bytes_peak, tier.bytes_peak);
   }
+  merge_pools(a, b);
   a.events += b.events;
 }
 
@@ -164,7 +195,7 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
-  return serving::simulate(config, *feed, options);
+  return config.cluster.pools ? pools::simulate(config, *feed, options) : serving::simulate(config, *feed, options);
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {

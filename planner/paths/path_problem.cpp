@@ -64,6 +64,15 @@ void check(const PathProblem& problem, const Reporter& report) {
   }
 }
 
+std::vector<Word> path_words() {
+  std::vector<Word> words;
+  for (const Path path : kAllPaths) {
+    words.push_back(
+        {std::string(path_name(path)), std::string(traits(path).description), static_cast<std::int64_t>(path)});
+  }
+  return words;
+}
+
 ObjectSchema<PathProblem> make_schema() {
   using P = PathProblem;
   ObjectSchema<P> s("paths", "Requests between two pools around a storage node (remote prefix caching).");
@@ -72,15 +81,8 @@ ObjectSchema<PathProblem> make_schema() {
   s.object("request", &P::request, request_schema(), Presence::required, "what every request is like");
   s.object("acceptance", &P::acceptance, models::acceptance_schema(), Presence::required,
            "how many drafted tokens a verification accepts");
-  s.list("paths", &P::paths,
-         choice<Path>(
-             {{"B1", Path::B1, "local pool only"},
-              {"B2", Path::B2, "remote pool only, with the full KV"},
-              {"P1_cached", Path::P1_cached, "remote drafts, local verifies and keeps the full KV meanwhile"},
-              {"P1_stateless", Path::P1_stateless, "remote drafts, local reads the full KV for each round"},
-              {"P2_cached", Path::P2_cached, "as P1_cached until the full KV has reached the remote pool"},
-              {"P2_stateless", Path::P2_stateless, "as P1_stateless until the full KV has reached the remote pool"}}),
-         Presence::optional, "the paths that requests may take; left out: all six", {.at_least = 1});
+  s.list("paths", &P::paths, ScalarSpec::choice(path_words()), Presence::optional,
+         "the paths that requests may take; left out: all six", {.at_least = 1});
   s.optional("residence", &P::residence,
              choice<Residence>({{"published", Residence::published, "T_tok, as printed"},
                                 {"steps", Residence::steps, "B T_tok, the whole step"}}),
@@ -90,12 +92,6 @@ ObjectSchema<PathProblem> make_schema() {
 }
 
 }  // namespace
-
-std::string_view path_name(Path path) {
-  static constexpr std::array<std::string_view, kPaths> names{"B1",           "B2",        "P1_cached",
-                                                              "P1_stateless", "P2_cached", "P2_stateless"};
-  return names.at(static_cast<std::size_t>(path));
-}
 
 std::string_view residence_name(Residence residence) {
   return residence == Residence::published ? "published" : "steps";

@@ -2,26 +2,20 @@
 // the question that the path LP answers, in plain symbols, and how it is written in YAML.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/acceptance/acceptance.h"
+#include "models/paths/path.h"
 #include "models/schema/object_schema.h"
 
 namespace kvsim::planner {
 
-/// The ways a request can take. B1: local pool only; B2: remote pool only, with the full KV; P1: the remote pool drafts
-/// on compressed KV, the local pool verifies; P2: as P1 while the rest of the KV streams to the remote pool, which then
-/// decodes by itself. cached: the full KV stays on the local GPU between rounds; stateless: it is read anew each round.
-enum class Path { B1, B2, P1_cached, P1_stateless, P2_cached, P2_stateless };
-inline constexpr std::size_t kPaths = 6;
-inline constexpr std::array<Path, kPaths> kAllPaths{Path::B1,           Path::B2,        Path::P1_cached,
-                                                    Path::P1_stateless, Path::P2_cached, Path::P2_stateless};
-std::string_view path_name(Path path);
+using models::kAllPaths;
+using models::kPaths;
+using models::Path;
 
 /// Bytes and bytes per second.
 struct PathSymbols {

@@ -13,6 +13,7 @@
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
 #include "models/workload/trace_reader.h"
+#include "sim/pools/simulation.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
@@ -84,7 +85,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
     report.fail("decode.resident", "must not exceed schedule.max_requests");
   }
   try {
-    serving::check_configuration(c);
+    c.cluster.pools ? pools::check_configuration(c) : serving::check_configuration(c);
   } catch (const serving::ConfigurationError& e) {
     try {
       report.fail(e.key(), e.what());

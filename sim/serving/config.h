@@ -1,6 +1,7 @@
 // What one serving simulation is told: catalogue entries already resolved, every quantity in base units.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,9 +13,48 @@
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
 #include "models/llm/llm_spec.h"
+#include "models/paths/path.h"
 #include "sim/engine/link.h"
 
 namespace kvsim::serving {
+
+/// A time in which a link has less bandwidth, or none: a failure.
+struct Outage {
+  double at_s = 0;
+  double lasting_s = 0;
+  double bandwidth_fraction = 0;  ///< of its bandwidth, what is left meanwhile; in [0, 1)
+};
+
+/// Identical nodes, each a tensor-parallel group, with a link each to the storage node.
+struct PoolConfig {
+  std::int64_t nodes = 0;
+  models::LinkSpec link;                     ///< read: storage to one node; write: back
+  std::optional<double> shared_bytes_per_s;  ///< of what all the pool's nodes read together cross; none: no such limit
+  std::vector<Outage> outages;               ///< of the links of the pool and what they share, both directions
+};
+
+/// Where the contexts are that nodes read.
+struct StorageConfig {
+  std::optional<std::int64_t> capacity_bytes;  ///< for KV; none: all of it is kept (prefill: prefix_cache)
+  std::optional<double> read_bytes_per_s;      ///< what both pools' reads cross together; none: no such limit
+};
+
+/// Which path each request takes (sim/pools/dispatchers).
+struct DispatchConfig {
+  std::string policy = "online";
+  std::vector<models::Path> paths;               ///< allowed; empty: all that the decode policy has a use for
+  std::array<double, models::kPaths> weights{};  ///< weighted: requests/s by path, or any numbers in proportion
+};
+
+/// A small local pool on a fast link and a larger remote pool on a slow one, around a storage node (remote prefix
+/// caching). The GPUs of a node are those of a replica (ClusterConfig).
+struct PoolsConfig {
+  PoolConfig local;
+  PoolConfig remote;
+  StorageConfig storage;
+  DispatchConfig dispatch;
+  double message_latency_s = 0;  ///< drafts to the verifier, and its verdict back; each way
+};
 
 /// One or several identical replicas; each is a tensor-parallel group of GPUs with its own links to host memory.
 struct ClusterConfig {
@@ -29,12 +69,15 @@ struct ClusterConfig {
   std::int64_t activation_bytes = 0;    ///< per GPU, within that fraction, not available to KV
   std::int64_t host_memory_bytes = 0;   ///< per replica
   std::string router = "least_loaded";  ///< round_robin | least_loaded
+  std::optional<PoolsConfig> pools;     ///< instead of replicas with host memory
 };
 
 /// How a prompt's KV comes to exist on the GPU.
 enum class PrefillKind {
-  recompute,  ///< prefilled here, in chunks mixed with decoding
-  stored      ///< computed before (elsewhere, or by an earlier request) and waiting in host memory: loaded
+  recompute,    ///< prefilled here, in chunks mixed with decoding
+  stored,       ///< computed before (elsewhere, or by an earlier request) and waiting in host memory (pools: on the
+                ///< storage node): loaded
+  prefix_cache  ///< pools: what earlier requests left on the storage node is loaded, the rest prefilled and stored
 };
 
 /// Draft length that follows a request's own accept/reject outcomes: the x at which the estimated agreement gives

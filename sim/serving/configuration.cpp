@@ -20,11 +20,11 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   if (c.name.empty()) {
     throw ConfigurationError("decode", fmt::format("decode policy {} needs a compressor", decode.name));
   }
-  if (!c.long_context) {
+  if (!config.cluster.pools && !c.long_context) {
     throw ConfigurationError("decode.compressor",
                              fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
   }
-  if (c.mode == CompressionMode::offline && config.prefill == PrefillKind::recompute) {
+  if (!config.cluster.pools && c.mode == CompressionMode::offline && config.prefill == PrefillKind::recompute) {
     throw ConfigurationError(
         "decode.compressor",
         fmt::format("compressor {} works offline, before a request arrives: use prefill {{policy: stored}}, or a "
@@ -45,6 +45,26 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   }
 }
 
+/// What only replicas with host memory have.
+void check_replicas(const ServingConfig& config, const DecodePolicy& decode, const SchedulePolicyEntry& schedule) {
+  if (schedule.needs_verification && !decode.verifies) {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
+                                         schedule.name, decode.name));
+  }
+  if ((decode.verifies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+    throw ConfigurationError("cluster.host",
+                             "no host memory: stored contexts and full KV to verify against are kept "
+                             "there; give cluster.host.memory");
+  }
+  if (config.prefill == PrefillKind::prefix_cache) {
+    throw ConfigurationError(
+        "prefill.policy",
+        "prefix_cache is about what a storage node holds, and there is none: give cluster.pools, or "
+        "use recompute or stored");
+  }
+}
+
 }  // namespace
 
 void check_configuration(const ServingConfig& config) {
@@ -56,22 +76,13 @@ void check_configuration(const ServingConfig& config) {
   if (!find_router(config.cluster.router)) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
-  if (schedule->needs_verification && !decode->verifies) {
-    throw ConfigurationError("schedule.policy",
-                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
-                                         schedule->name, decode->name));
-  }
   if (config.model.heads % config.cluster.tensor_parallel != 0) {
     throw ConfigurationError("cluster.gpu.tensor_parallel",
                              fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
                                          config.model.heads, config.model.name, config.cluster.tensor_parallel));
   }
   check_compressor(config, *decode);
-  if ((decode->verifies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
-    throw ConfigurationError("cluster.host",
-                             "no host memory: stored contexts and full KV to verify against are kept "
-                             "there; give cluster.host.memory");
-  }
+  if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
   if (decode->verifies && config.schedule.max_batched_tokens < draft_limit(config.decode) + 1) {
     throw ConfigurationError("schedule.max_batched_tokens",
                              fmt::format("{} tokens are less than one verification of up to {} drafted tokens",

@@ -2,11 +2,13 @@
 // made of these; measurements of several replications merge into one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "models/paths/path.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
 
@@ -35,6 +37,36 @@ struct TierMeasurement {
   std::uint64_t misses = 0;  ///< prompts whose KV was not in it and was prefilled
   std::uint64_t evictions = 0;
   std::int64_t bytes_peak = 0;  ///< most bytes reserved in one replica's tier
+};
+
+/// What requests on one path through two pools came to.
+struct PathMeasurement {
+  std::uint64_t started = 0;    ///< requests that were given this path in the measured part
+  std::uint64_t completed = 0;  ///< of those that finished there, had this path
+  std::int64_t output_tokens = 0;
+};
+
+/// One pool of nodes. Bytes are those of the fullest node.
+struct PoolMeasurement {
+  double capacity_s = 0;  ///< measured time, times nodes
+  double busy_s = 0;      ///< node-seconds with a forward pass under way
+  std::uint64_t iterations = 0;
+  std::int64_t decode_tokens = 0;  ///< of ordinary decoding
+  std::int64_t draft_tokens = 0;   ///< drafted
+  std::uint64_t verifications = 0;
+  std::int64_t verified_tokens = 0;  ///< query positions of verifications
+  std::int64_t prefill_tokens = 0;
+  double reserved_mean_bytes = 0;  ///< KV memory reserved, mean over nodes and time
+  std::int64_t reserved_peak_bytes = 0;
+};
+
+/// Where prompts' KV came from, in tokens; each prompt once for every node that needed its full KV or its compressed
+/// KV, reloads left out.
+struct PrefixMeasurement {
+  std::int64_t loaded_tokens = 0;   ///< read from the storage node
+  std::int64_t on_node_tokens = 0;  ///< already on the node: no transfer
+  std::int64_t joined_tokens = 0;   ///< on their way to the node for another request: no transfer of its own
+  std::int64_t prefilled_tokens = 0;
 };
 
 struct Measurements {
@@ -79,6 +111,11 @@ struct Measurements {
   double hbm_mean_bytes = 0;                 ///< mean over replicas
   std::map<std::string, LinkMeasurement> links;
   std::map<std::string, TierMeasurement> tiers;
+
+  // Two pools around a storage node; empty and zero elsewhere.
+  std::array<PathMeasurement, models::kPaths> paths{};
+  std::map<std::string, PoolMeasurement> pools;  ///< "local", "remote"
+  PrefixMeasurement prefix;
   std::uint64_t events = 0;
   TokenSlices tokens_by_slice;  ///< of a single run, for batch means; not merged
 };

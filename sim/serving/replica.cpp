@@ -41,6 +41,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
                              environment.trace)),
       schedule_(schedule.make(environment.config.schedule)),
       draft_limit_(draft_limit(environment.config.decode)),
+      log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(environment.config.model.weight_bytes()) {
   models::StepWork one_token;
   one_token.decode.query_tokens = 1;
@@ -107,8 +108,7 @@ ReplicaView Replica::view() const {
 }
 
 void Replica::start_measuring() {
-  measuring_ = true;
-  measure_begin_ = env_.simulator.now();
+  log_.start_measuring();
   hbm_.reset_statistics();
   host_.reset_statistics();
   used_peak_ = 0;
@@ -129,7 +129,7 @@ void Replica::finish_measuring() {
     account_idle();
   }
   Measurements& m = env_.measured;
-  const double measured_s = (now - measure_begin_).seconds();
+  const double measured_s = (now - log_.measure_begin()).seconds();
   m.capacity_s += measured_s;
   m.memory_short_s += memory_short_.integral(now);
   m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, weights_bytes_ + used_peak_);

@@ -18,6 +18,7 @@
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
+#include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
@@ -136,14 +137,12 @@ class Replica {
   [[nodiscard]] Request& request(std::uint64_t id) const { return *env_.requests[id]; }
 
   // Progress of requests (replica_requests.cpp).
-  void emit(Request& r, std::int64_t tokens);
-  void emit_directly(Request& r);  // one token, by an ordinary step or a prompt's last chunk
+  void emit_directly(Request& r);
+  [[nodiscard]] OutputFidelity fidelity() const;
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
-  void record_completion(const Request& r);
   static void notify(engine::Callback callback, const Request& r);
   void note_memory();
-  [[nodiscard]] bool measuring() const { return measuring_; }
 
   ReplicaEnvironment env_;
   const ServingConfig& config_;
@@ -183,8 +182,7 @@ class Replica {
   bool idle_on_link_ = false;
   engine::SimTime idle_since_;
 
-  bool measuring_ = true;
-  engine::SimTime measure_begin_;
+  RequestLog log_;
   std::int64_t weights_bytes_ = 0;
   std::int64_t used_peak_ = 0;
   engine::TimeWeighted used_;

@@ -1,9 +1,8 @@
-// Progress of requests through a replica: tokens emitted, rounds verified, what is measured of them.
+// Progress of requests through a replica: rounds begun and verified, the end, and what is measured of its steps.
 #include <algorithm>
 #include <cmath>
 
 #include "sim/engine/invariant.h"
-#include "sim/serving/objectives.h"
 #include "sim/serving/replica.h"
 
 namespace kvsim::serving {
@@ -35,72 +34,28 @@ void Replica::adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t 
 }
 
 void Replica::apply_verification(Request& r) {
+  KVSIM_ALWAYS(r.resident || r.reload == Reload::arrived, "a request was verified without its full KV");
   const std::int64_t drafted = r.drafted;
   const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
-  KVSIM_ALWAYS(r.resident || r.reload == Reload::arrived, "a request was verified without its full KV");
-  KVSIM_ALWAYS(drafted <= r.remaining() && accepted >= 0 && accepted <= drafted,
-               "a round accepted more than it drafted");
-  // The verifier's own token: the correction at the first mismatch, or the bonus. None after the last token.
-  const std::int64_t correction = accepted < r.remaining() ? 1 : 0;
-  r.rounds += 1;
-  r.drafted_tokens += drafted;
-  r.accepted_tokens += accepted;
-  r.corrections += correction;
-  if (measuring()) {
-    Measurements& m = env_.measured;
-    m.rounds += 1;
-    m.drafted_tokens += drafted;
-    m.accepted_tokens += accepted;
-    m.rejected_tokens += drafted - accepted;
-    m.corrections += correction;
-    m.late_reloads += r.late ? 1 : 0;
-  }
   adapt_draft_length(r, drafted, accepted);
   release_staged(r);
-  emit(r, accepted + correction);
+  const std::int64_t emitted = log_.verified(r, drafted, accepted);
+  outstanding_tokens_ -= emitted;
   if (r.remaining() == 0) {
     finish(r);
     return;
   }
-  if (offloads(r)) write_back(r, accepted + correction);
+  if (offloads(r)) write_back(r, emitted);
   begin_round(r);
 }
 
 void Replica::emit_directly(Request& r) {
-  r.direct_tokens += 1;
-  if (measuring()) env_.measured.direct_tokens += 1;
-  emit(r, 1);
-}
-
-void Replica::emit(Request& r, std::int64_t tokens) {
-  const SimTime now = env_.simulator.now();
-  const bool first = r.generated == 0;
-  r.generated += tokens;
-  outstanding_tokens_ -= tokens;
-  if (first) {
-    r.first_token = now;
-  }
-  const double gap = first ? 0.0 : (now - r.last_token).seconds();
-  r.largest_gap_s = std::max(r.largest_gap_s, gap);
-  r.last_token = now;
-  if (!measuring()) return;
-  Measurements& m = env_.measured;
-  m.output_tokens += tokens;
-  if (config_.run.token_samples) {
-    if (!first) {
-      m.round_gap_s.add(gap);
-      m.itl_s.add(gap);
-    }
-    if (tokens > 1) m.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
-  }
-  m.tokens_by_slice.add((now - measure_begin_).seconds(), static_cast<double>(tokens));
+  outstanding_tokens_ -= 1;
+  log_.emitted_directly(r);
 }
 
 void Replica::finish(Request& r) {
-  KVSIM_ALWAYS(r.generated == r.output, "a request finished with the wrong number of tokens");
-  KVSIM_ALWAYS(r.generated == r.accepted_tokens + r.corrections + r.direct_tokens,
-               "a token was emitted that no full-KV pass, or more than one, stands for");
-  record_completion(r);
+  log_.finished(r, fidelity());
   schedule_->removed(r);
   remove_from_lists(r);
   release_staged(r);
@@ -109,43 +64,21 @@ void Replica::finish(Request& r) {
   r.held = 0;
   host_.release(r.host_held);
   r.host_held = 0;
-  r.phase = Phase::finished;
   finished_since_decided_ += 1;
   notify(env_.on_finished, r);
   if (r.writebacks == 0) notify(env_.on_released, r);
 }
 
+OutputFidelity Replica::fidelity() const {
+  if (decode_.lossless()) return {};
+  const models::CompressorSpec& compressor = config_.decode.compressor;
+  const double ratio = geometry_.ratio();
+  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
+}
+
 void Replica::notify(engine::Callback callback, const Request& r) {
   callback.word = r.id;
   callback();
-}
-
-void Replica::record_completion(const Request& r) {
-  Measurements& m = env_.measured;
-  m.completed += 1;
-  if (!measuring()) return;
-  m.completed_measured += 1;
-  const double e2e = (r.last_token - r.arrival).seconds();
-  const double ttft = (r.first_token - r.arrival).seconds();
-  m.e2e_s.add(e2e);
-  m.ttft_s.add(ttft);
-  double tpot = 0;
-  if (r.output > 1) {
-    tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
-    m.tpot_s.add(tpot);
-  }
-  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.largest_gap_s, e2e});
-  m.within_slo += missed == 0 ? 1 : 0;
-  if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
-  if (decode_.lossless()) {
-    m.same_output += 1;
-  } else {
-    const double ratio = geometry_.ratio();
-    const double nats = config_.decode.compressor.step_kl(ratio) * static_cast<double>(r.direct_tokens);
-    m.kl_nats += nats;
-    m.same_output += std::exp(-nats);
-    m.quality += config_.decode.compressor.quality_at(ratio);
-  }
 }
 
 void Replica::note_memory() {
@@ -157,8 +90,8 @@ void Replica::note_memory() {
 }
 
 void Replica::account_step(SimTime begin, SimTime end) {
-  begin = std::max(begin, measure_begin_);
-  if (!measuring() || end <= begin) return;
+  begin = std::max(begin, log_.measure_begin());
+  if (end <= begin) return;
   const double s = (end - begin).seconds();
   Measurements& m = env_.measured;
   const double waiting = std::clamp(step_wait_s_, 0.0, s);
@@ -168,9 +101,9 @@ void Replica::account_step(SimTime begin, SimTime end) {
 }
 
 void Replica::account_idle() {
-  const SimTime begin = std::max(idle_since_, measure_begin_);
+  const SimTime begin = std::max(idle_since_, log_.measure_begin());
   const SimTime end = env_.simulator.now();
-  if (!measuring() || end <= begin) return;
+  if (end <= begin) return;
   (idle_on_link_ ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
 }
 

@@ -104,18 +104,15 @@ void Replica::batch_decoding(models::StepWork& work) {
     const std::int64_t tokens = action == Action::verify ? r.drafted + 1 : 1;
     if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {
-      const bool counts = decode_.verifies && measuring();
-      env_.measured.stalled_request_iterations += counts ? 1 : 0;
-      env_.measured.late_request_iterations += counts && r.late ? 1 : 0;
+      env_.measured.stalled_request_iterations += decode_.verifies ? 1 : 0;
+      env_.measured.late_request_iterations += decode_.verifies && r.late ? 1 : 0;
       continue;
     }
     if (!decode_.verifies && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
     budget -= tokens;
     add_decode(r, action, work);
-    if (measuring()) {
-      (action == Action::verify ? env_.measured.verifying_request_iterations
-                                : env_.measured.drafting_request_iterations) += 1;
-    }
+    (action == Action::verify ? env_.measured.verifying_request_iterations
+                              : env_.measured.drafting_request_iterations) += 1;
     step_.push_back({&r, r.admission, action, 0});
   }
 }
@@ -199,10 +196,8 @@ void Replica::end_iteration() {
   note_memory();
   account_step(step_begin_, now);
   trace_step(step_begin_, now);
-  if (measuring()) {
-    env_.measured.iteration_s.add(length);
-    env_.measured.extrapolated_iterations += step_time_.within_domain ? 0 : 1;
-  }
+  env_.measured.iteration_s.add(length);
+  env_.measured.extrapolated_iterations += step_time_.within_domain ? 0 : 1;
   if (step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;

@@ -15,6 +15,8 @@ class RequestFeed {
   virtual std::optional<models::RequestSpec> next() = 0;
   /// Requests kept in the system at once (closed loop); 0: they arrive at their own times (open).
   [[nodiscard]] virtual std::int64_t concurrency() const { return 0; }
+  /// Tokens of each of RequestSpec::prefix_blocks; 0: the workload has none.
+  [[nodiscard]] virtual std::int64_t prefix_block_tokens() const { return 0; }
 };
 
 }  // namespace kvsim::serving

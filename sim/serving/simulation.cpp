@@ -5,66 +5,37 @@
 
 #include <fmt/format.h>
 
-#include "models/kernels/step_time.h"
 #include "sim/engine/invariant.h"
-#include "sim/engine/random.h"
 #include "sim/engine/simulator.h"
-#include "sim/serving/capacity.h"
-#include "sim/serving/decode_policy.h"
 #include "sim/serving/judgement.h"
-#include "sim/serving/replica.h"
-#include "sim/serving/router.h"
-#include "sim/serving/schedule_policy.h"
+#include "sim/serving/replica_fleet.h"
+#include "sim/serving/system.h"
 
 namespace kvsim::serving {
 namespace {
 
 using engine::Callback;
 using engine::SimTime;
-using models::CompressionKind;
 
-double agreement_of(const DecodeConfig& decode) {
-  return decode.compressor.agreement_at(effective_ratio(decode.compressor, decode.keep_ratio));
-}
-
-/// Builds the cluster, feeds it requests and runs it to the end.
-class Cluster {
+/// Feeds a system with requests and runs it to the end.
+class Run {
  public:
-  Cluster(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options)
+  Run(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
+      const SystemFactory& make_system)
       : config_(config),
         feed_(feed),
         options_(options),
-        decode_(*find_decode_policy(config.decode.policy)),
-        geometry_(config.model, config.cluster.tensor_parallel, config.decode.compressor,
-                  decode_.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens),
-        timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
-               config.cluster.tensor_parallel),
-        acceptance_(decode_.verifies ? config.decode.acceptance : models::AcceptanceSpec{},
-                    decode_.verifies ? agreement_of(config.decode) : 1.0, draft_limit(config.decode)),
-        router_(find_router(config.cluster.router)->make()) {
-    const ReplicaEnvironment environment{simulator_,
-                                         config_,
-                                         decode_,
-                                         geometry_,
-                                         timer_,
-                                         acceptance_,
-                                         outcome_.measured,
-                                         options_.trace,
-                                         Callback::to<&Cluster::on_finished>(this),
-                                         Callback::to<&Cluster::on_released>(this),
-                                         requests_};
-    const SchedulePolicyEntry& schedule = *find_schedule_policy(config.schedule.policy);
-    for (std::int64_t i = 0; i < config.cluster.replicas; ++i) {
-      replicas_.push_back(std::make_unique<Replica>(environment, static_cast<int>(i), schedule));
-    }
-    outcome_.fallbacks = timer_.fallbacks();
+        system_(
+            make_system({simulator_, config_, outcome_.measured, options_.trace, Callback::to<&Run::on_finished>(this),
+                         Callback::to<&Run::on_released>(this), requests_, feed.prefix_block_tokens()})) {
+    outcome_.fallbacks = system_->fallbacks();
   }
 
   SimulationOutcome run() {
     const auto warmup = engine::from_seconds(config_.run.warmup_s);
     if (warmup.ns > 0) {
       warming_up_ = true;
-      simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Cluster::end_warmup>(this));
+      simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Run::end_warmup>(this));
     }
     if (config_.run.sample_every_s) start_sampling(*config_.run.sample_every_s);
     start_arrivals();
@@ -92,7 +63,7 @@ class Cluster {
   }
 
   void schedule_arrival() {
-    if (next_) simulator_.schedule_at({next_->arrival_ns}, Callback::to<&Cluster::on_arrival>(this));
+    if (next_) simulator_.schedule_at({next_->arrival_ns}, Callback::to<&Run::on_arrival>(this));
   }
 
   void on_arrival() {
@@ -123,18 +94,10 @@ class Cluster {
     r.arrival = simulator_.now();
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
-    if (decode_.verifies) {
-      r.accept_stream = engine::RandomStream(config_.run.seed, "acceptance", spec.id);
-      if (acceptance_.heterogeneous()) {
-        engine::RandomStream agreement(config_.run.seed, "agreement", spec.id);
-        r.acceptance.agreement = agreement.beta(acceptance_.beta_a(), acceptance_.beta_b());
-      }
-    }
     requests_.push_back(std::move(owned));
     outcome_.measured.arrived += 1;
     if (!warming_up_) judgement_.arrived(r, simulator_.now());
-    Replica& replica = *replicas_[router_->choose(replicas_)];
-    if (std::string reason = replica.refusal(r); !reason.empty()) {
+    if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
       outcome_.measured.refused += 1;
@@ -145,21 +108,20 @@ class Cluster {
       return false;
     }
     refused_in_a_row_ = 0;
-    replica.submit(r);
     return true;
   }
 
   void on_finished(std::uint64_t) {
     // Deferred, so that the replica is done with its iteration before the successor arrives.
     if (feed_.concurrency() > 0) {
-      simulator_.schedule_in({}, Callback::to<&Cluster::replace_in_closed_loop>(this));
+      simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
     } else if (!next_ && idle()) {
       stop_if_done();
     }
   }
 
   /// Deferred too: the replica still holds pointers to it within its iteration.
-  void on_released(std::uint64_t id) { simulator_.schedule_in({}, Callback::to<&Cluster::forget>(this, id)); }
+  void on_released(std::uint64_t id) { simulator_.schedule_in({}, Callback::to<&Run::forget>(this, id)); }
   void forget(std::uint64_t id) { requests_[id].reset(); }
 
   [[nodiscard]] bool idle() const {
@@ -174,22 +136,16 @@ class Cluster {
 
   void start_sampling(double period_s) {
     outcome_.timeline.period_s = period_s;
-    for (const auto& replica : replicas_) outcome_.timeline.kv_capacity_bytes += replica->kv_capacity();
-    simulator_.schedule_in(engine::from_seconds(period_s), Callback::to<&Cluster::take_sample>(this));
+    outcome_.timeline.kv_capacity_bytes = system_->kv_capacity();
+    simulator_.schedule_in(engine::from_seconds(period_s), Callback::to<&Run::take_sample>(this));
   }
 
   void take_sample() {
     ++samples_taken_;
-    LoadSample sample;
-    for (const auto& replica : replicas_) {
-      sample.running += replica->running();
-      sample.waiting += replica->waiting();
-      sample.kv_bytes += replica->kv_reserved();
-    }
-    outcome_.timeline.add(sample);
+    outcome_.timeline.add(system_->load());
     // Without a duration the run ends with its last event; sampling alone does not keep it going.
     if (!config_.run.duration_s && simulator_.pending() == 0) return;
-    simulator_.schedule_in(engine::from_seconds(outcome_.timeline.period_s), Callback::to<&Cluster::take_sample>(this));
+    simulator_.schedule_in(engine::from_seconds(outcome_.timeline.period_s), Callback::to<&Run::take_sample>(this));
   }
 
   void end_warmup() {
@@ -202,7 +158,7 @@ class Cluster {
     outcome_.measured = std::move(fresh);
     warming_up_ = false;
     measure_begin_ = simulator_.now();
-    for (const auto& replica : replicas_) replica->start_measuring();
+    system_->start_measuring();
   }
 
   // Progress is asked for between events, never by one: watching a run does not change it.
@@ -240,10 +196,8 @@ class Cluster {
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
     judgement_.close(simulator_.now());
-    for (const auto& replica : replicas_) {
-      replica->finish_measuring();
-      replica->check_conservation();
-    }
+    system_->finish_measuring();
+    system_->check_conservation();
     m.events = simulator_.events_executed() - samples_taken_;  // watching a run does not change it
     m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
       return r && r->phase != Phase::finished && r->phase != Phase::refused;
@@ -259,14 +213,9 @@ class Cluster {
   RequestFeed& feed_;
   const SimulationOptions& options_;
   engine::Simulator simulator_;
-  const DecodePolicy& decode_;
-  KvGeometry geometry_;
-  models::StepTimer timer_;
-  models::AcceptanceModel acceptance_;
-  std::unique_ptr<Router> router_;
   std::vector<std::unique_ptr<Request>> requests_;
   SimulationOutcome outcome_;
-  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
@@ -277,10 +226,15 @@ class Cluster {
 
 }  // namespace
 
-SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options) {
+SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
+                             const SystemFactory& make_system) {
   check_configuration(config);
-  Cluster cluster(config, feed, options);
-  return cluster.run();
+  Run run(config, feed, options, make_system);
+  return run.run();
+}
+
+SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options) {
+  return run_system(config, feed, options, make_replica_fleet);
 }
 
 }  // namespace kvsim::serving

@@ -1,0 +1,17 @@
+#include "models/paths/path.h"
+
+namespace kvsim::models {
+
+const PathTraits& traits(Path path) {
+  static constexpr std::array<PathTraits, kPaths> table{{
+      {"B1", "local pool only", true, false, false, false, false},
+      {"B2", "remote pool only, with the full KV", false, true, false, false, false},
+      {"P1_cached", "remote drafts, local verifies and keeps the full KV meanwhile", true, true, true, true, false},
+      {"P1_stateless", "remote drafts, local reads the full KV for each round", true, true, true, false, false},
+      {"P2_cached", "as P1_cached until the full KV has reached the remote pool", true, true, true, true, true},
+      {"P2_stateless", "as P1_stateless until the full KV has reached the remote pool", true, true, true, false, true},
+  }};
+  return table.at(index_of(path));
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,30 @@
+#include "sim/pools/dispatcher.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kvsim::pools {
+namespace {
+
+constexpr std::array kDispatchers{
+    DispatcherEntry{"online", "each request takes the path on which it is expected to finish first", false, nullptr},
+    DispatcherEntry{"weighted", "paths in proportion to dispatch.weights", true, nullptr},
+    DispatcherEntry{"planned", "weighted, with the weights that the path LP finds for this scenario", true, nullptr},
+    DispatcherEntry{"admit",
+                    "drafts where ADMIT finds room in the rings of both pools' links and memories, else full KV", false,
+                    nullptr},
+};
+
+}  // namespace
+
+std::span<const DispatcherEntry> dispatchers() {
+  return kDispatchers;
+}
+
+const DispatcherEntry* find_dispatcher(std::string_view name) {
+  const auto it = std::find_if(kDispatchers.begin(), kDispatchers.end(),
+                               [name](const DispatcherEntry& entry) { return entry.name == name; });
+  return it == kDispatchers.end() ? nullptr : &*it;
+}
+
+}  // namespace kvsim::pools

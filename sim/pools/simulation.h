@@ -1,0 +1,24 @@
+// Remote prefix caching: a small local pool of nodes on a fast link and a larger remote pool on a slow one, around a
+// storage node that holds contexts' KV (VeriCache; spec/draft_verify "Remote prefix caching"). Requests take one of six
+// paths (models/paths); a dispatcher chooses which, and on which nodes.
+#pragma once
+
+#include <vector>
+
+#include "sim/serving/config.h"
+#include "sim/serving/request_feed.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::pools {
+
+/// Checks what no single field of a configuration with pools shows. Throws serving::ConfigurationError.
+void check_configuration(const serving::ServingConfig& config);
+
+/// The paths that requests can take: allowed, with nodes to take them, and with a use for them.
+std::vector<models::Path> usable_paths(const serving::ServingConfig& config);
+
+/// Runs a configuration whose cluster has pools; see serving::simulate.
+serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
+                                    const serving::SimulationOptions& options = {});
+
+}  // namespace kvsim::pools

@@ -1,0 +1,87 @@
+#include "sim/serving/request_log.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/invariant.h"
+#include "sim/serving/objectives.h"
+
+namespace kvsim::serving {
+
+using engine::SimTime;
+
+std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t accepted) {
+  KVSIM_ALWAYS(drafted <= r.remaining() && accepted >= 0 && accepted <= drafted,
+               "a round accepted more than it drafted");
+  // The verifier's own token: the correction at the first mismatch, or the bonus. None after the last token.
+  const std::int64_t correction = accepted < r.remaining() ? 1 : 0;
+  r.rounds += 1;
+  r.drafted_tokens += drafted;
+  r.accepted_tokens += accepted;
+  r.corrections += correction;
+  measured_.rounds += 1;
+  measured_.drafted_tokens += drafted;
+  measured_.accepted_tokens += accepted;
+  measured_.rejected_tokens += drafted - accepted;
+  measured_.corrections += correction;
+  measured_.late_reloads += r.late ? 1 : 0;
+  emitted(r, accepted + correction);
+  return accepted + correction;
+}
+
+void RequestLog::emitted_directly(Request& r) {
+  r.direct_tokens += 1;
+  measured_.direct_tokens += 1;
+  emitted(r, 1);
+}
+
+void RequestLog::emitted(Request& r, std::int64_t tokens) {
+  const SimTime now = simulator_.now();
+  const bool first = r.generated == 0;
+  r.generated += tokens;
+  if (first) r.first_token = now;
+  const double gap = first ? 0.0 : (now - r.last_token).seconds();
+  r.largest_gap_s = std::max(r.largest_gap_s, gap);
+  r.last_token = now;
+  measured_.output_tokens += tokens;
+  if (config_.run.token_samples) {
+    if (!first) {
+      measured_.round_gap_s.add(gap);
+      measured_.itl_s.add(gap);
+    }
+    if (tokens > 1) measured_.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
+  }
+  measured_.tokens_by_slice.add((now - measure_begin_).seconds(), static_cast<double>(tokens));
+}
+
+void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
+  KVSIM_ALWAYS(r.generated == r.output, "a request finished with the wrong number of tokens");
+  KVSIM_ALWAYS(r.generated == r.accepted_tokens + r.corrections + r.direct_tokens,
+               "a token was emitted that no full-KV pass, or more than one, stands for");
+  r.phase = Phase::finished;
+  Measurements& m = measured_;
+  m.completed += 1;
+  m.completed_measured += 1;
+  const double e2e = (r.last_token - r.arrival).seconds();
+  const double ttft = (r.first_token - r.arrival).seconds();
+  m.e2e_s.add(e2e);
+  m.ttft_s.add(ttft);
+  double tpot = 0;
+  if (r.output > 1) {
+    tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
+    m.tpot_s.add(tpot);
+  }
+  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.largest_gap_s, e2e});
+  m.within_slo += missed == 0 ? 1 : 0;
+  if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
+  if (fidelity.lossless) {
+    m.same_output += 1;
+  } else {
+    const double nats = fidelity.step_kl_nats * static_cast<double>(r.direct_tokens);
+    m.kl_nats += nats;
+    m.same_output += std::exp(-nats);
+    m.quality += fidelity.quality;
+  }
+}
+
+}  // namespace kvsim::serving
