@@ -77,6 +77,7 @@ class NodeMemory {
   [[nodiscard]] std::int64_t available() const { return used_.available(); }
   [[nodiscard]] std::int64_t high_water() const { return used_.high_water(); }  ///< of reserved()
   [[nodiscard]] double mean_reserved() const { return used_.mean_reserved(); }  ///< over time
+  [[nodiscard]] std::int64_t private_bytes() const { return private_; }         ///< of reserved(), those of one claim
   [[nodiscard]] std::uint64_t evictions() const { return evictions_; }          ///< blocks that had to go
   [[nodiscard]] const std::string& name() const { return used_.name(); }
 
