@@ -154,7 +154,7 @@ std::vector<BadInput> senseless_scenarios() {
        {{"  closed: {concurrency: 4}",
          "  trace: {format: csv, path: t.csv}\n  prefixes: {count: 2, tokens: 1k tokens}"},
         {"  context: {mean: 8k tokens}\n", ""},
-        {"  output: {mean: 128 tokens}\n", ""}},
+        {"  output: {mean: 64 tokens}\n", ""}},
        "s.yaml:8:13: workload.prefixes: the trace brings its own prompts: remove this key"},
       {"PrefixesWithoutLengths",
        {{"  closed: {concurrency: 4}", "  closed: {concurrency: 4}\n  prefixes: {count: 2}"}},
