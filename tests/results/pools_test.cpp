@@ -168,6 +168,7 @@ TEST(PoolsPage, ShowsPoolsPathsAndPrefixes) {
   EXPECT_NE(page.find("llama-3.1-8b on 1 local and 2 remote nodes of 1 x h100-sxm"), std::string::npos) << page;
   const std::string setup = results::setup_line(pools_scenario());
   EXPECT_NE(setup.find("; dispatch online; prefill stored; seed 1"), std::string::npos) << setup;
+  EXPECT_NE(line_of(page, "on the storage node, peak").find("7.00 GB"), std::string::npos) << page;
   EXPECT_NE(line_of(page, "verifications").find("45"), std::string::npos) << page;
   EXPECT_NE(line_of(page, "P1_stateless").find("75.0 %"), std::string::npos) << page;
   EXPECT_NE(line_of(page, "loaded").find("60.0 %"), std::string::npos) << page;  // 6000 of 10000

@@ -35,7 +35,7 @@ Table pools(const Outcome& outcome) {
                                              {"decoded tokens"},
                                              {"drafted tokens"},
                                              {"verifications"},
-                                             {"their positions"},
+                                             {"verified positions"},
                                              {"prefilled tokens"},
                                              {"KV reserved, mean"},
                                              {"KV reserved, peak"},

@@ -124,7 +124,9 @@ Table memory(const Scenario& scenario, const ExperimentResult& result) {
                                 bytes(static_cast<double>(m.hbm_reserved_peak_bytes)))});
   t.rows.push_back({"GPU memory, mean", bytes(m.hbm_mean_bytes)});
   for (const auto& [name, tier] : m.tiers) {
-    t.rows.push_back({name + " memory, peak", bytes(static_cast<double>(tier.bytes_peak)), "",
+    // The storage node of pools is nobody's memory.
+    t.rows.push_back({scenario.serving.cluster.pools ? "on the storage node, peak" : name + " memory, peak",
+                      bytes(static_cast<double>(tier.bytes_peak)), "",
                       fmt::format("{} prompts loaded, {} prefilled", whole(tier.hits), whole(tier.misses))});
   }
   return t;
