@@ -207,7 +207,9 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
   if (node.reload_starved && !local_drains_) return false;  // what falls free is for the reload that waits
   const std::size_t hits = stored_blocks(r);
   const std::int64_t own = memory_.local_private(r, path, static_cast<std::int64_t>(hits));
-  const std::int64_t reload = std::max(largest_reload(node), expects_stateless() ? memory_.largest_reload(r) : 0);
+  // On a node that serves nobody, whoever fits: one that fills it would else never be served.
+  const bool others = node.requests > 0 && expects_stateless();
+  const std::int64_t reload = std::max(largest_reload(node), others ? memory_.largest_reload(r) : 0);
   return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
                             std::max<std::int64_t>(0, reload - node.reload_bytes));
 }

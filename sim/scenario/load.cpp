@@ -82,7 +82,7 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
   report.fail("prefill",
               "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-              "nothing: use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
+              "nothing: give workload.prefixes, use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
@@ -258,7 +258,7 @@ Scenario load_scenario_text(std::string_view text, const std::string& name, cons
 }
 
 bool has_prefix_blocks(const Scenario& scenario) {
-  if (!scenario.trace) return false;
+  if (!scenario.trace) return scenario.workload.prefixes.has_value();
   return std::any_of(scenario.trace->begin(), scenario.trace->end(),
                      [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }

@@ -52,9 +52,4 @@ inline std::vector<std::string> recomputed(std::vector<std::string> more = {}) {
 /// The small scenario's requests over one local and two remote nodes, drafting on KIVI at 4 bits.
 std::vector<std::string> with_pools(std::vector<std::string> more = {});
 
-/// Whether a run failed because pools cannot be simulated yet; goes when they can.
-inline bool not_simulated_yet(const std::exception& e) {
-  return std::string_view(e.what()) == "cannot be simulated yet";
-}
-
 }  // namespace kvsim::testing

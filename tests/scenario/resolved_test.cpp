@@ -110,9 +110,6 @@ TEST(Defaults, AsDocumentedAreThoseUsed) {
         left_out = measured(small_scenario(sets));
       } catch (const schema::InputError&) {
         continue;  // needed in this scenario
-      } catch (const serving::ConfigurationError& e) {
-        if (!not_simulated_yet(e)) throw;
-        continue;
       }
       sets.push_back(key.path + "=" + key.default_text);
       EXPECT_EQ(measured(small_scenario(sets)), left_out) << sets.back();
