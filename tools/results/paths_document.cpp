@@ -25,6 +25,7 @@ Json rates(const PathsResult& result) {
 Section by_resource(Section s, const PathsResult& result, const planner::ResourceFigures& figures) {
   for (const auto resource : kAllResources) {
     const auto r = static_cast<std::size_t>(resource);
+    if (resource == planner::Resource::storage && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
     if (result.plan.lp.limits[r] > 0) {
       s.set(resource_name(resource), figures[r]);
     } else {

@@ -127,7 +127,7 @@ List notes(const PathsResult& result) {
 }  // namespace
 
 Page paths_page(const PathsResult& result) {
-  const auto& [symbols, pools, request, acceptance, allowed, residence] = result.problem;
+  const auto& [symbols, pools, request, acceptance, allowed, residence, steps] = result.problem;
   Page page;
   page.title = fmt::format("Paths of {}", result.file);
   page.subtitle = {
