@@ -12,9 +12,9 @@ struct BatchSearch {
   std::function<double(const std::array<double, 2>&)> value;
 };
 
-/// The best of a grid of up to 12 lines per pool, evenly in log B, improved by golden sections around it, one pool's
-/// within the other's: exact (to 1e-7) where the function has one peak in each pool's batch between neighbours on the
-/// grid, ridges across both pools included.
+/// The best of the summits above the four highest peaks of a grid of 16 lines per pool, evenly in log B. Each is
+/// climbed by golden sections, one pool's within the other's, which follows ridges across both pools; the best is known
+/// to 1e-7.
 std::array<double, 2> best_batches(const BatchSearch& search);
 
 }  // namespace kvsim::planner

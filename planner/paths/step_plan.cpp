@@ -11,6 +11,7 @@ namespace {
 constexpr int kMostSettling = 1000;
 constexpr double kSettled = 1e-9;
 constexpr double kSlack = 1e-7;
+constexpr int kMostShorter = 20;
 
 double figure(const ResourceFigures& figures, Resource resource) {
   return figures[static_cast<std::size_t>(resource)];
@@ -48,26 +49,34 @@ PerPool settled(const PathProblem& problem, const PathRates& n, PerPool batch) {
   return batch;
 }
 
-BatchSearch search_of(const PathProblem& problem, std::size_t& solved) {
+/// As many requests as fit in their smallest form, each with the most work that one brings into a step.
+PerPool most_work(const PathProblem& problem) {
   const StepCosts& c = *problem.steps;
-  // As many requests as fit in their smallest form, each with the most work that one brings into a step.
-  const double local =
-      c.slots.local * std::max(1.0, c.verify_work) / std::min({1.0, c.verifying_slots, c.rereading_slots});
-  const double remote =
-      c.slots.remote * std::max(1.0, c.draft_work) / std::min({1.0, c.drafting_slots, c.streaming_slots});
-  return {
-      {problem.pools.local > 0 ? std::max(1.0, local) : 1.0, problem.pools.remote > 0 ? std::max(1.0, remote) : 1.0},
-      [&problem, &solved](const std::array<double, 2>& at) {
-        ++solved;
-        return solve(path_lp(problem, {at[0], at[1]})).requests_per_s;
-      }};
+  const PathLp lp = path_lp(problem, {1, 1});
+  const auto used = [&lp](bool models::PathTraits::*in_pool) {
+    return std::any_of(kAllPaths.begin(), kAllPaths.end(),
+                       [&](Path path) { return lp.usable(path) && models::traits(path).*in_pool; });
+  };
+  const auto most = [](double slots, double work, double smallest) {
+    return std::max(1.0, slots * std::max(1.0, work) / std::min(1.0, smallest));
+  };
+  PerPool work{1, 1};
+  if (used(&models::PathTraits::on_local)) {
+    work.local = most(c.slots.local, c.verify_work, std::min(c.verifying_slots, c.rereading_slots));
+  }
+  if (used(&models::PathTraits::on_remote)) {
+    work.remote = most(c.slots.remote, c.draft_work, std::min(c.drafting_slots, c.streaming_slots));
+  }
+  return work;
 }
 
-}  // namespace
-
-PathPlan plan_by_steps(const PathProblem& problem) {
+PathPlan best_up_to(const PathProblem& problem, const PerPool& top) {
   PathPlan plan;
-  const std::array<double, 2> best = best_batches(search_of(problem, plan.lps_solved));
+  const BatchSearch search{{top.local, top.remote}, [&](const std::array<double, 2>& at) {
+                             ++plan.lps_solved;
+                             return solve(path_lp(problem, {at[0], at[1]})).requests_per_s;
+                           }};
+  const std::array<double, 2> best = best_batches(search);
   const PathLpSolution solution = solve(path_lp(problem, {best[0], best[1]}));
   const auto K = static_cast<double>(problem.request.K);
   plan.n = solution.n;
@@ -79,12 +88,34 @@ PathPlan plan_by_steps(const PathProblem& problem) {
   plan.use = resource_use(plan.lp.costs, plan.n);
   plan.occupancy = {share(figure(plan.use, Resource::local_mem), static_cast<double>(problem.pools.local)),
                     share(figure(plan.use, Resource::remote_mem), static_cast<double>(problem.pools.remote))};
-  // A step may be shorter than assumed, never longer.
-  const PerPool work = implied(plan.lp, plan.n, plan.batch);
-  plan.residual = std::max({0.0, work.local / plan.batch.local - 1, work.remote / plan.batch.remote - 1});
-  plan.converged = plan.residual <= kPathResidual;
   plan.fixed_points = 1;
   return plan;
+}
+
+bool streams(const PathPlan& plan) {
+  return plan.n[models::index_of(Path::P2_cached)] > 0 || plan.n[models::index_of(Path::P2_stateless)] > 0;
+}
+
+}  // namespace
+
+PathPlan plan_by_steps(const PathProblem& problem) {
+  PerPool top = most_work(problem);
+  std::size_t solved = 0;
+  for (int shorter = 0;; ++shorter) {
+    PathPlan plan = best_up_to(problem, top);
+    solved += plan.lps_solved;
+    plan.lps_solved = solved;
+    // A step may be shorter than assumed, never longer. On P2 alone shorter ones cost: more verifications.
+    const PerPool work = implied(plan.lp, plan.n, plan.batch);
+    const PerPool longer{plan.batch.local / std::max(1.0, work.local) - 1,
+                         plan.batch.remote / std::max(1.0, work.remote) - 1};
+    plan.residual = std::max({0.0, -longer.local, -longer.remote});
+    if (streams(plan)) plan.residual = std::max({plan.residual, longer.local, longer.remote});
+    plan.converged = plan.residual <= kPathResidual;
+    if (plan.converged || shorter == kMostShorter) return plan;
+    if (longer.local > kPathResidual) top.local = std::max(1.0, work.local);
+    if (longer.remote > kPathResidual) top.remote = std::max(1.0, work.remote);
+  }
 }
 
 }  // namespace kvsim::planner

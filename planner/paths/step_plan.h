@@ -2,8 +2,10 @@
 //
 // At batches B the steps take s(B), requests hold their slots for so many of them, and the LP's rows of GPU time say
 // that the work fits into steps that long: any rates that meet the rows at some B can be had, in steps that are s(B) or
-// shorter. So the best plan is the LP's optimum at the best B. No fixed point is asked for: with slots held for whole
-// steps, every batch at which the GPU row is tight would be one.
+// shorter. (Shorter steps cost nothing, save on P2, where more rounds fit into the time of its transfer: there the
+// steps must be as long as assumed, and longer ones are ruled out one search after the other.) So the best plan is the
+// LP's optimum at the best B. No fixed point is asked for: with slots held for whole steps, every batch at which the
+// GPU row is tight would be one.
 #pragma once
 
 #include "planner/paths/path_plan.h"
