@@ -22,7 +22,7 @@ double NodeSteps::seconds(double decoding, double drafting, double verifying) co
   const double factor =
       compressor.kind == models::CompressionKind::token_dropping ? compressor.attention_time_factor.value : 1.0;
   const double drafted = static_cast<double>(config_.decode.draft_length - 1) / 2;
-  const double kept = resident_tokens(geometry_, prompt_);
+  const double kept = resident_tokens(compressor, geometry_, prompt_);
   const double whole = static_cast<double>(generated_) + drafted;
   work.decode.query_tokens += drafting;
   work.decode.requests += drafting;
@@ -32,8 +32,10 @@ double NodeSteps::seconds(double decoding, double drafting, double verifying) co
   return timer_.time(work).total_s;
 }
 
-double resident_tokens(const serving::KvGeometry& geometry, std::int64_t prompt) {
-  return geometry.attended_compressed(prompt, 0);
+double resident_tokens(const models::CompressorSpec& compressor, const serving::KvGeometry& geometry,
+                       std::int64_t prompt) {
+  return compressor.kind == models::CompressionKind::token_dropping ? geometry.attended_compressed(prompt, 0)
+                                                                    : static_cast<double>(prompt);
 }
 
 }  // namespace kvsim::planner

@@ -26,6 +26,7 @@ class NodeSteps {
 
 /// Tokens of a prompt that a remote node holds, in full size, once the compressed ones have arrived: what is quantised
 /// is decompressed to full size, what is dropped is gone.
-double resident_tokens(const serving::KvGeometry& geometry, std::int64_t prompt);
+double resident_tokens(const models::CompressorSpec& compressor, const serving::KvGeometry& geometry,
+                       std::int64_t prompt);
 
 }  // namespace kvsim::planner

@@ -39,7 +39,8 @@ RequestTime request_time(const PathProblem& problem, Path path) {
   const double hidden = traits.cached ? drafting : std::max(drafting, c.local_reread.seconds());
   RequestTime t;
   t.load_s = c.remote_compressed.seconds() + c.decompress_s;
-  t.cycle_s = hidden + c.round_trip_s + alone(c.local, c.verify_work);
+  t.cycle_s = hidden + c.joining * alone(c.remote, c.draft_work) + c.round_trip_s +
+              (1 + c.joining) * alone(c.local, c.verify_work);
   const double share = traits.streams_rest ? std::min(1.0, c.remote_rest.seconds() / (c.rounds * t.cycle_s)) : 1.0;
   t.rounds = share * c.rounds;
   // The first round of cached verification waits for its KV, which was sent for when the request came.

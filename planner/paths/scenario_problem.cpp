@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kLeastToken = 1e-12;  // seconds; a step of more requests takes longer, if only by this
 constexpr double kGigabyte = 1e9;
+// What nodes of sim/pools do: a reload starts two of its lengths before its drafts are due, and what is to be done
+// waits for the end of the step under way, half of one on average.
+constexpr double kReloadLead = 2;
+constexpr double kJoining = 0.5;
 
 /// The straight line nearest to times at three batches.
 StepLine line_through(const std::array<double, 3>& batches, const std::array<double, 3>& times) {
@@ -136,10 +140,12 @@ class Derivation {
     const ExpectedRounds rounds = expected_rounds({p.acceptance, 1, x_}, x_, output_);
     c.rounds = rounds.rounds;
     c.drafts = rounds.drafts;
+    c.reread_held = kReloadLead;
+    c.joining = lines_ == StepsOf::one_request ? 0.0 : kJoining;
     c.round_trip_s = 2 * pools_.message_latency_s;
     c.local_reread = load(pools_.local, geometry_.full_transfer(prompt_ + generated_before_a_round(c.rounds)));
     c.remote_compressed = load(pools_.remote, geometry_.compressed_transfer(prompt_, 0));
-    c.remote_rest = load(pools_.remote, geometry_.reload_transfer(prompt_, 0));
+    c.remote_rest = load(pools_.remote, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
     const models::CompressorSpec& compressor = config_.decode.compressor;
     if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
       // Each GPU of the node decompresses its shard.
@@ -148,10 +154,11 @@ class Derivation {
     }
     const auto slots = [&](std::int64_t tokens) { return slots_of(geometry_.full_reservation(tokens)); };
     const std::int64_t whole = output_ + x_ + 1;
-    c.drafting_slots = slots(static_cast<std::int64_t>(std::ceil(resident_tokens(geometry_, prompt_))) + whole);
+    const auto resident = static_cast<std::int64_t>(std::ceil(resident_tokens(compressor, geometry_, prompt_)));
+    c.drafting_slots = slots(resident + whole);
     c.streaming_slots = slots(prompt_ + whole);
     c.verifying_slots = slots(prompt_ + whole);
-    c.rereading_slots = slots(prompt_ + generated_before_a_round(c.rounds));
+    c.rereading_slots = slots(prompt_ + generated_before_a_round(c.rounds) + x_ + 1);
   }
 
   /// Tokens, over all rounds of a request: 0 before the first, as many less than all of them before the last.

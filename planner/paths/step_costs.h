@@ -40,6 +40,8 @@ struct StepCosts {
   LoadCost local_full, local_reread;  ///< reread: averaged over rounds
   LoadCost remote_full, remote_compressed, remote_rest;
   double decompress_s = 0;  ///< of a remote node, for each request that drafts
+  double reread_held = 1;   ///< lengths of a reload that its memory is held for, as far as drafting lasts that long
+  double joining = 0;       ///< of a step, what a request that comes to a node waits for the one under way
   double round_trip_s = 0;  ///< of the messages of a round: drafts to the verifier, and its verdict back
 
   double rounds = 1;  ///< verifications of a request that is drafted from end to end, expected (expected_rounds.h)

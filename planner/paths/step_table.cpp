@@ -39,10 +39,22 @@ struct Table {
         draft(one_step(c.remote, batch.remote, c.draft_work)),
         verify(one_step(c.local, batch.local, c.verify_work)) {}
 
+  /// From drafts at the local node to their verdict.
+  [[nodiscard]] double verified_s() const { return (1 + c.joining) * verify.slot_s; }
+
+  /// That a reload's memory is held before its drafts are there.
+  [[nodiscard]] double reread_s() const {
+    const double reload = c.local_reread.seconds();
+    return std::clamp(rounds(true).drafting_s, reload, c.reread_held * reload);
+  }
+
+  /// Until drafting begins.
+  [[nodiscard]] double begun_s() const { return c.remote_compressed.seconds() + c.decompress_s; }
+
   [[nodiscard]] Rounds rounds(bool cached) const {
     const double drafting = c.drafts / c.rounds * draft.slot_s;
     const double hidden = cached ? drafting : std::max(drafting, c.local_reread.seconds());
-    return {drafting, hidden + c.round_trip_s + verify.slot_s};
+    return {drafting, hidden + c.joining * draft.slot_s + c.round_trip_s + verified_s()};
   }
 
   /// Of all rounds, those that begin while the rest of the KV is under way.
@@ -56,8 +68,9 @@ struct Table {
     const Rounds r = rounds(cached);
     at(row, Resource::local_net) = cached ? c.local_full.link_s : n * c.local_reread.link_s;
     at(row, Resource::local_gpu) = n * verify.gpu_s;
-    at(row, Resource::local_mem) = cached ? c.verifying_slots * (c.local_full.seconds() + n * r.round_s)
-                                          : c.rereading_slots * n * (c.local_reread.seconds() + verify.slot_s);
+    at(row, Resource::local_mem) =
+        cached ? c.verifying_slots * (std::max(c.local_full.seconds(), begun_s()) + n * r.round_s)
+               : c.rereading_slots * n * (reread_s() + verified_s());
     at(row, Resource::storage) += cached ? c.local_full.bytes : n * c.local_reread.bytes;
   }
 
@@ -66,8 +79,7 @@ struct Table {
     add_local(row, cached, 1);
     at(row, Resource::remote_net) = c.remote_compressed.link_s;
     at(row, Resource::remote_gpu) = c.drafts * draft.gpu_s + c.decompress_s;
-    at(row, Resource::remote_mem) =
-        c.drafting_slots * (c.remote_compressed.seconds() + c.decompress_s + c.rounds * rounds(cached).round_s);
+    at(row, Resource::remote_mem) = c.drafting_slots * (begun_s() + c.rounds * rounds(cached).round_s);
     at(row, Resource::storage) += c.remote_compressed.bytes;
     return row;
   }

@@ -7,7 +7,8 @@
 //
 // A round of P1 and P2 drafts (each token a step of the remote node), sends the drafts, is verified in one step of the
 // local node, and gets its verdict back. Where the full KV is reread for each round, that begins with the drafting and
-// hides behind it. Both nodes' slots are held throughout; stateless verification holds its own from the reload on.
+// hides behind it. Both nodes' slots are held from the first load on; stateless verification holds its own for its
+// reload alone, and until it is verified.
 #pragma once
 
 #include "planner/paths/path_costs.h"

@@ -59,6 +59,14 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
   }
 }
 
+void check_storage(const ServingConfig& config, const PoolsConfig& pools) {
+  if (pools.storage.capacity_bytes && config.prefill != serving::PrefillKind::prefix_cache) {
+    throw ConfigurationError("cluster.pools.storage.capacity",
+                             "only prefill: prefix_cache fills the storage node, otherwise it has everything from the "
+                             "start: remove this key, or use prefix_cache");
+  }
+}
+
 }  // namespace
 
 std::vector<models::Path> usable_paths(const ServingConfig& config) {
@@ -78,6 +86,7 @@ std::vector<models::Path> usable_paths(const ServingConfig& config) {
 void check_configuration(const ServingConfig& config) {
   serving::check_configuration(config);
   check_decode(config);
+  check_storage(config, *config.cluster.pools);
   check_dispatch(config, *config.cluster.pools);
 }
 

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/pools/dispatchers/dispatchers.h"
+
 namespace kvsim::pools {
 namespace {
 
 constexpr std::array kDispatchers{
-    DispatcherEntry{"online", "each request takes the path on which it is expected to finish first", false, nullptr},
-    DispatcherEntry{"weighted", "paths in proportion to dispatch.weights", true, nullptr},
-    DispatcherEntry{"planned", "weighted, with the weights that the path LP finds for this scenario", true, nullptr},
+    DispatcherEntry{"online", "each request takes the path on which it is expected to finish first", false,
+                    make_online},
+    DispatcherEntry{"weighted", "paths in proportion to dispatch.weights", true, make_weighted},
+    DispatcherEntry{"planned", "weighted, with the weights that the path LP finds for this scenario", true,
+                    make_weighted},
     DispatcherEntry{"admit",
                     "drafts where ADMIT finds room in the rings of both pools' links and memories, else full KV", false,
-                    nullptr},
+                    make_admit},
 };
 
 }  // namespace

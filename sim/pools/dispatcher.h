@@ -1,24 +1,87 @@
 // Which path each request takes, and on which nodes. A dispatcher sees the pools through a narrow view and decides; the
-// nodes reserve memory, move bytes and compute.
+// system reserves memory, moves bytes and computes.
 //
 // To add one: a file in dispatchers/ with a class and a factory, and one line in the table of dispatcher.cpp.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "models/paths/path.h"
+#include "sim/engine/time.h"
+#include "sim/pools/node.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
 
 namespace kvsim::pools {
 
-class Dispatcher;
+/// A path, and the nodes that it needs.
+struct Placement {
+  models::Path path = models::Path::B1;
+  Node* local = nullptr;
+  Node* remote = nullptr;
+};
+
+/// What a dispatcher may know.
+class PoolsView {
+ public:
+  virtual ~PoolsView() = default;
+
+  [[nodiscard]] virtual engine::SimTime now() const = 0;
+  /// Paths that requests can take in this configuration.
+  [[nodiscard]] virtual std::span<const models::Path> paths() const = 0;
+  /// The nodes on which `request` could start on `path` now, and be done first; nothing if memory, or the number of
+  /// requests at once, leaves no room.
+  [[nodiscard]] virtual std::optional<Placement> room(const PoolRequest& request, models::Path path) const = 0;
+  /// Expected seconds from now to its last token if it starts there now.
+  [[nodiscard]] virtual double expected_s(const PoolRequest& request, const Placement& placement) const = 0;
+  /// Seconds of link time: its first transfer, to the remote node where it takes one, else to the local one; and one
+  /// reload of its full KV to a local node.
+  [[nodiscard]] virtual double first_load_s(const PoolRequest& request, const Placement& placement) const = 0;
+  [[nodiscard]] virtual double reload_s(const PoolRequest& request, const Node& local) const = 0;
+  /// Seconds that the transfers queued or under way to a node still take.
+  [[nodiscard]] virtual double backlog_s(const Node& node) const = 0;
+  /// Bytes of memory that a reload takes, and that `node` has for reloads beside what is held for good.
+  [[nodiscard]] virtual double reload_bytes(const PoolRequest& request) const = 0;
+  [[nodiscard]] virtual double reload_room(const Node& node) const = 0;
+};
+
+class Dispatcher {
+ public:
+  virtual ~Dispatcher() = default;
+
+  /// The path of a request that arrives now, if that is decided at once; requests of each path then wait in order.
+  /// None: it waits with all others of which none was decided, in order, until place() finds one.
+  virtual std::optional<models::Path> on_arrival(const PoolRequest& request, const PoolsView& view) = 0;
+
+  /// Where the request, first of those waiting with it, can start now; nothing: it waits on. What is returned happens.
+  virtual std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) = 0;
+
+  /// When the reload for the round that `request` begins now may start; `drafts_due` is when its drafts are expected to
+  /// be there. By default just in time: nothing, and the system decides.
+  virtual std::optional<engine::SimTime> reload_start(const PoolRequest& request, engine::SimTime drafts_due,
+                                                      const PoolsView& view) {
+    (void)request, (void)drafts_due, (void)view;
+    return std::nullopt;
+  }
+
+  /// Whether waiting alone can make room: place() is then asked again after this time. By default not.
+  [[nodiscard]] virtual std::optional<engine::Duration> retry_after() const { return std::nullopt; }
+
+  /// The request needs no more reloads; it has finished, or goes on alone.
+  virtual void leaves(const PoolRequest& request) { (void)request; }
+};
 
 struct DispatcherEntry {
   std::string_view name;
   std::string_view description;
   bool needs_weights = false;  ///< DispatchConfig::weights
-  std::unique_ptr<Dispatcher> (*make)(const serving::ServingConfig& config) = nullptr;
+  std::unique_ptr<Dispatcher> (*make)(const serving::ServingConfig& config,
+                                      std::span<const models::Path> paths) = nullptr;
 };
 
 /// All registered dispatchers, in the order in which they are listed to users.

@@ -1,4 +1,5 @@
 // From a file to a scenario: read, override, resolve names, check, read the trace.
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "models/schema/yaml_writer.h"
 #include "models/workload/trace_reader.h"
 #include "sim/pools/simulation.h"
+#include "sim/scenario/pools_schema.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
@@ -63,6 +65,26 @@ double keep_ratio_of(const Scenario& s, const Reporter& report) {
   return ratio;
 }
 
+/// The dispatch of the pools, from what the scenario says of it.
+void complete_pools(Scenario& s, const Reporter& report) {
+  auto& pools = s.serving.cluster.pools;
+  if (!pools) {
+    if (s.dispatch) report.fail("dispatch", "belongs to cluster.pools, and there are none: remove this key");
+    return;
+  }
+  check_written_with_pools(s, report);
+  const DispatchInput given = s.dispatch.value_or(DispatchInput{});
+  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
+}
+
+/// A prefix cache needs requests that say what they share. Asked once the trace has been read.
+void check_prefixes(const Scenario& s, const Reporter& report) {
+  if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
+  report.fail("prefill",
+              "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
+              "nothing: use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
+}
+
 void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
@@ -72,6 +94,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   }
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
+  complete_pools(s, report);
   if (s.compressor) c.decode.compressor = *s.compressor;
   c.decode.keep_ratio = keep_ratio_of(s, report);
   if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
@@ -104,6 +127,17 @@ const ConfigNode* at(const ConfigNode& document, std::initializer_list<const cha
     if (!node) return nullptr;
   }
   return node;
+}
+
+/// Removes the value at a dotted path of maps, if there is one.
+void erase(ConfigNode& document, std::string_view path) {
+  ConfigNode* parent = &document;
+  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    parent = parent->find(path.substr(0, dot));
+    if (!parent) return;
+    path.remove_prefix(dot + 1);
+  }
+  parent->erase(path);
 }
 
 /// A part of a catalogue entry (`--set cluster.gpu.profile.linear.t0=9us`) changes the GPU's own entry where the
@@ -208,8 +242,10 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   Scenario scenario = scenario_schema().parse(document, context);
   scenario.file = name_;
   if (!whole) return scenario;
-  complete(scenario, catalogue, Reporter(document, context));
+  const Reporter report(document, context);
+  complete(scenario, catalogue, report);
   if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
+  check_prefixes(scenario, report);
   return scenario;
 }
 
@@ -221,7 +257,16 @@ Scenario load_scenario_text(std::string_view text, const std::string& name, cons
   return ScenarioFile::from_text(text, name, overrides).load();
 }
 
+bool has_prefix_blocks(const Scenario& scenario) {
+  if (!scenario.trace) return false;
+  return std::any_of(scenario.trace->begin(), scenario.trace->end(),
+                     [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
+}
+
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
+  if (scenario.serving.cluster.pools) {
+    throw InputError("cluster.pools: another GPU is tried for replicas only: change cluster.gpu itself");
+  }
   Scenario changed = scenario;
   serving::ClusterConfig& cluster = changed.serving.cluster;
   cluster.tensor_parallel = tensor_parallel;
@@ -243,7 +288,18 @@ std::string resolved_yaml(const Scenario& scenario) {
   shown.host_link = scenario.serving.cluster.host_link;
   shown.peer_link = scenario.serving.cluster.peer_link;
   shown.include.clear();  // what the files said is written out
-  return schema::to_yaml(scenario_schema().dump(shown));
+  shown.dispatch.reset();
+  const auto& pools = scenario.serving.cluster.pools;
+  if (pools) {
+    const serving::DispatchConfig& d = pools->dispatch;
+    shown.dispatch = DispatchInput{d.policy, d.paths, std::nullopt};
+    if (d.policy == "weighted") shown.dispatch->weights = d.weights;
+  }
+  ConfigNode document = scenario_schema().dump(shown);
+  if (pools) {
+    for (const ReplicaKey& key : replica_keys()) erase(document, key.key);
+  }
+  return schema::to_yaml(document);
 }
 
 }  // namespace kvsim::scenario

@@ -2,6 +2,7 @@
 // from the same field tables that parse it (scenario_schema.cpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,15 @@ struct WorkloadConfig {
   std::int64_t requests = 0;                  ///< how many; 0: until the run's duration is over
 };
 
+using PathWeights = std::array<double, models::kPaths>;
+
+/// What a scenario with pools says about paths; PoolsConfig::dispatch follows from it.
+struct DispatchInput {
+  std::string policy = serving::DispatchConfig{}.policy;
+  std::vector<models::Path> paths;
+  std::optional<PathWeights> weights;  ///< of the policy weighted
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -58,6 +68,7 @@ struct Scenario {
   std::optional<models::LinkSpec> peer_link;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;
+  std::optional<DispatchInput> dispatch;
 
   std::string file;                                               ///< where it was read from
   std::shared_ptr<const std::vector<models::RequestSpec>> trace;  ///< the requests of workload.trace
@@ -122,8 +133,13 @@ std::string resolved_yaml(const Scenario& scenario);
 
 /// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica.
 /// Another GPU brings its own kernel profile and links; the scenario's own keeps what the scenario gave it. Throws
-/// schema::InputError for an unknown name. Whether the model fits is not checked (serving::check_configuration).
+/// schema::InputError for an unknown name, and for a scenario with pools. Whether the model fits is not checked
+/// (serving::check_configuration).
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
+
+/// Whether requests say which blocks of their prompts they share, without which a prefix cache never hits. The
+/// scenario's trace has been read.
+bool has_prefix_blocks(const Scenario& scenario);
 
 /// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);

@@ -7,6 +7,8 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/workload/trace_reader.h"
+#include "sim/scenario/pools_schema.h"
+#include "sim/scenario/registry_words.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/router.h"
@@ -32,17 +34,8 @@ using schema::Reporter;
 using schema::text;
 using schema::time;
 using schema::tokens;
-using schema::Word;
 
 constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the clock ends after 292 years
-
-/// The words of a registry whose entries have a name and a description.
-template <class Registry>
-std::vector<Word> words_of(const Registry& registry) {
-  std::vector<Word> words;
-  for (const auto& entry : registry) words.push_back({std::string(entry.name), std::string(entry.description), 0});
-  return words;
-}
 
 #define KVSIM_MEMBER(path)   \
   [](auto& whole) -> auto& { \
@@ -169,6 +162,8 @@ ObjectSchema<Scenario> cluster_schema() {
              "which replica an arriving request goes to");
   add_gpu(s);
   add_host(s);
+  s.object("pools", KVSIM_MEMBER(serving.cluster.pools), pools_schema(), Presence::optional,
+           "two pools of nodes around a storage node, in place of replicas with host memory");
   return s;
 }
 
@@ -217,7 +212,7 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   ObjectSchema<ScheduleConfig> s("schedule", "Which requests run, verify and load in which iteration.");
   s.optional("policy", &ScheduleConfig::policy, one_of(words_of(serving::schedule_policies())), "schedule policy");
   s.optional("window", &ScheduleConfig::window, integer().at_least(2).at_most(1 << 20),
-             "iterations that the staggered schedule looks ahead");
+             "iterations that the staggered schedule, and dispatch policy admit, look ahead");
   using serving::ReloadArrival;
   s.optional("arrival", &ScheduleConfig::arrival,
              choice<ReloadArrival>(
@@ -274,7 +269,11 @@ ObjectSchema<Scenario> make_scenario_schema() {
   prefill.optional(
       "policy", KVSIM_MEMBER(serving.prefill),
       choice<PrefillKind>({{"recompute", PrefillKind::recompute, "prefilled here, in chunks between decodes"},
-                           {"stored", PrefillKind::stored, "computed before and loaded from host memory"}}),
+                           {"stored", PrefillKind::stored,
+                            "computed before and loaded from host memory, or from the storage node of pools"},
+                           {"prefix_cache", PrefillKind::prefix_cache,
+                            "pools: what earlier requests left on the storage node is loaded, the rest prefilled and "
+                            "stored there"}}),
       "prefill policy");
 
   ObjectSchema<Scenario> s("scenario", "One simulation: model, machines, traffic and policies.");
@@ -292,6 +291,8 @@ ObjectSchema<Scenario> make_scenario_schema() {
       "prefill", [](auto& x) -> auto& { return x; }, prefill, Presence::optional, "prefill policy");
   s.object(
       "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
+  s.object("dispatch", &Scenario::dispatch, dispatch_schema(), Presence::optional,
+           "paths through pools; by default policy online over all paths");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(

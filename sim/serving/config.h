@@ -72,6 +72,16 @@ struct ClusterConfig {
   std::optional<PoolsConfig> pools;     ///< instead of replicas with host memory
 };
 
+/// Tensor-parallel groups: replicas, or the nodes of both pools.
+inline std::int64_t groups(const ClusterConfig& cluster) {
+  return cluster.pools ? cluster.pools->local.nodes + cluster.pools->remote.nodes : cluster.replicas;
+}
+
+/// GPUs of the whole cluster.
+inline std::int64_t gpus(const ClusterConfig& cluster) {
+  return groups(cluster) * cluster.tensor_parallel;
+}
+
 /// How a prompt's KV comes to exist on the GPU.
 enum class PrefillKind {
   recompute,    ///< prefilled here, in chunks mixed with decoding

@@ -83,10 +83,12 @@ void check_configuration(const ServingConfig& config) {
   }
   check_compressor(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
-  if (decode->verifies && config.schedule.max_batched_tokens < draft_limit(config.decode) + 1) {
+  // A pool's drafts stop at their length; a replica's go on while the reload is late.
+  const std::int64_t most_drafted = config.cluster.pools ? config.decode.draft_length : draft_limit(config.decode);
+  if (decode->verifies && config.schedule.max_batched_tokens < most_drafted + 1) {
     throw ConfigurationError("schedule.max_batched_tokens",
                              fmt::format("{} tokens are less than one verification of up to {} drafted tokens",
-                                         config.schedule.max_batched_tokens, draft_limit(config.decode)));
+                                         config.schedule.max_batched_tokens, most_drafted));
   }
   kv_capacity(config);
 }

@@ -93,7 +93,7 @@ class Replica {
   /// the kernels it takes.
   [[nodiscard]] double compression_s(const Request& r) const;
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
-  void add_decode(Request& r, Action action, models::StepWork& work);
+  void add_decode(const Request& r, Action action, models::StepWork& work) const;
   void apply_draft_results();
   void apply_prefill_results();
   void apply_verification(Request& r);

@@ -4,6 +4,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
 
@@ -117,33 +118,14 @@ void Replica::batch_decoding(models::StepWork& work) {
   }
 }
 
-void Replica::add_decode(Request& r, Action action, models::StepWork& work) {
-  const auto drafted = static_cast<double>(r.drafted);
-  const auto context = static_cast<double>(r.context());
+void Replica::add_decode(const Request& r, Action action, models::StepWork& work) const {
   if (action == Action::verify) {
-    const double queries = drafted + 1;
-    work.verify.query_tokens += queries;
-    work.verify.requests += 1;
-    work.verify.longest_kv = std::max(work.verify.longest_kv, context + drafted);
-    work.verify.kv_bytes += geometry_.full_read(r.context() + r.drafted);
-    work.verify.pairs += queries * context + queries * (queries + 1) / 2;
-    work.logit_tokens += queries;
-    return;
+    add_verification(work, geometry_, r.context(), r.drafted);
+  } else if (decode_.reads_compressed) {
+    add_draft(work, geometry_, r.prompt, r.generated, r.drafted, config_.decode.compressor.attention_time_factor.value);
+  } else {
+    serving::add_decode(work, geometry_, r.context());
   }
-  work.decode.query_tokens += 1;
-  work.logit_tokens += 1;
-  if (!decode_.reads_compressed) {
-    work.decode.kv_bytes += geometry_.full_read(r.context());
-    work.decode.pairs += context;
-    work.decode.longest_kv = std::max(work.decode.longest_kv, context);
-    return;
-  }
-  work.decode.kv_bytes +=
-      geometry_.compressed_read(r.prompt, r.generated) * config_.decode.compressor.attention_time_factor.value +
-      geometry_.full_read(r.drafted);
-  const double attended = geometry_.attended_compressed(r.prompt, r.generated) + drafted;
-  work.decode.pairs += attended;
-  work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
 }
 
 void Replica::batch_prefill(models::StepWork& work) {
@@ -174,17 +156,9 @@ double Replica::compression_s(const Request& r) const {
 
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
-  const auto n = static_cast<double>(tokens);
-  const auto before = static_cast<double>(r.prefill_done);
-  work.prefill.query_tokens += n;
-  work.prefill.requests += 1;
-  work.chunks.push_back({n, before});
-  work.prefill.pairs += n * before + n * (n + 1) / 2;
-  work.prefill.kv_bytes += geometry_.full_read(r.prefill_done + tokens);
-  if (r.prefill_done + tokens == r.prefill_target) {
-    work.logit_tokens += 1;
-    if (holds_compressed(r)) work.extra_gpu_s += compression_s(r);
-  }
+  const bool last = r.prefill_done + tokens == r.prefill_target;
+  add_chunk(work, geometry_, r.prefill_done, tokens, last);
+  if (last && holds_compressed(r)) work.extra_gpu_s += compression_s(r);
   step_.push_back({&r, r.admission, Action::stall, tokens});
   return tokens;
 }

@@ -4,7 +4,10 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "models/schema/error.h"
+#include "sim/serving/simulation.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/schema_keys.h"
 #include "tests/scenario/summary.h"
@@ -36,6 +39,7 @@ TEST(ScenarioKeys, OnlyNamesAndDescriptionsAreMerelyShown) {
 /// What a user can see of one value of a key.
 struct Seen {
   bool refused = false;
+  bool simulated = true;
   std::string message, measured, reported, resolved;
   std::string again;  ///< measured with the resolved scenario
 };
@@ -49,6 +53,14 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     const std::string chat = R"("chat_id": 1, "parent_chat_id": -1, "type": "text", "turn": 1, "hash_ids": [1])";
     const std::string request = R"(, "input_length": 12, "output_length": 40, )" + chat + "}\n";
     folder_.write("both.jsonl", R"({"timestamp": 0)" + request + R"({"timestamp": 3)" + request);
+    const auto shared = [](int minute, const char* blocks) {
+      return fmt::format(R"({{"timestamp": {}, "input_length": 4096, "output_length": 40, "hash_ids": [{}]}})",
+                         minute * 60000, blocks) +
+             "\n";
+    };
+    const char* const one = "1, 2, 3, 4, 5, 6, 7, 8";
+    const char* const two = "11, 12, 13, 14, 15, 16, 17, 18";
+    folder_.write("prefixes.jsonl", shared(0, one) + shared(1, two) + shared(2, one) + shared(3, two));
     folder_.write("fast_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 50 GB/s}}\n");
     folder_.write("slow_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
   }
@@ -66,15 +78,18 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     Seen seen;
     try {
       const scenario::Scenario s = small_scenario(sets);
+      seen.resolved = resolved_yaml(s);
       const results::Outcome outcome{s, planner::run_experiment(s), ""};
       seen.measured = summary(outcome.result.measured);
       seen.reported =
           results::result_document(outcome, false).dump() + results::to_text(results::run_page(outcome, false));
-      seen.resolved = resolved_yaml(s);
       seen.again = summary(measure(scenario::load_scenario_text(seen.resolved, "resolved.yaml")));
     } catch (const schema::InputError& e) {
       seen.refused = true;
       seen.message = e.what();
+    } catch (const serving::ConfigurationError& e) {
+      if (!not_simulated_yet(e)) throw;
+      seen.simulated = false;
     }
     return seen;
   }
@@ -92,6 +107,7 @@ TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
   ASSERT_FALSE(a.refused) << a.message;
   ASSERT_FALSE(b.refused) << b.message;
   EXPECT_NE(a.resolved, b.resolved);
+  if (!a.simulated || !b.simulated) GTEST_SKIP() << "cannot be simulated yet";
   EXPECT_EQ(a.again, a.measured) << "the resolved scenario is another one";
   EXPECT_EQ(b.again, b.measured) << "the resolved scenario is another one";
   switch (GetParam().effect) {

@@ -1,8 +1,10 @@
 // What each key of a scenario changes, shown by two values of it.
 #pragma once
 
+#include <exception>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvsim::testing {
@@ -33,6 +35,7 @@ std::vector<KeyRow> profile_rows();   ///< cluster.gpu.profile
 std::vector<KeyRow> kernel_rows();    ///< cluster.gpu.profile: fitted forms and tables
 std::vector<KeyRow> workload_rows();  ///< workload, prefill and what a scenario says of itself
 std::vector<KeyRow> decode_rows();    ///< decode
+std::vector<KeyRow> pools_rows();     ///< cluster.pools, dispatch
 std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
 
 /// The assignment of a profile with fitted forms, as measured on an H100.
@@ -44,6 +47,14 @@ std::vector<KeyRow> key_rows();  ///< all of them
 inline std::vector<std::string> recomputed(std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"prefill=recompute", "decode.compressor=fast-kvzip"});
   return more;
+}
+
+/// The small scenario's requests over one local and two remote nodes, drafting on KIVI at 4 bits.
+std::vector<std::string> with_pools(std::vector<std::string> more = {});
+
+/// Whether a run failed because pools cannot be simulated yet; goes when they can.
+inline bool not_simulated_yet(const std::exception& e) {
+  return std::string_view(e.what()) == "cannot be simulated yet";
 }
 
 }  // namespace kvsim::testing

@@ -45,7 +45,7 @@ std::vector<KeyRow> compressor_rows() {
       {kCompressor + ".scope", {}, "prompt", "all"},
       {kCompressor + ".reload", {}, "missing", "whole"},
       {kCompressor + ".long_context", {}, "true", "false", Effect::refused},
-      {kCompressor + ".remote_prefix", {}, "true", "false", Effect::none_yet},
+      {kCompressor + ".remote_prefix", with_pools(), "true", "false", Effect::refused},
       {kCompressor + ".bits_per_element", kQuantised, "2", "4"},
       {kCompressor + ".group_size", kQuantised, "32", "64"},
       {kCompressor + ".residual_tokens", kQuantised, "128", "1024"},

@@ -38,6 +38,18 @@ std::string summary(const serving::Measurements& m) {
   for (const auto& [name, t] : m.tiers) {
     text += fmt::format("{}: {} {} {} {}\n", name, t.hits, t.misses, t.evictions, t.bytes_peak);
   }
+  for (const models::Path path : models::kAllPaths) {
+    const serving::PathMeasurement& p = m.paths.at(models::index_of(path));
+    if (p.started + p.completed == 0) continue;
+    text += fmt::format("{}: {} {} {}\n", models::path_name(path), p.started, p.completed, p.output_tokens);
+  }
+  for (const auto& [name, p] : m.pools) {
+    text += fmt::format("{}: busy {} of {}, {} iterations, {} {} {} {} {} tokens, {} {} B\n", name, p.busy_s,
+                        p.capacity_s, p.iterations, p.decode_tokens, p.draft_tokens, p.verifications, p.verified_tokens,
+                        p.prefill_tokens, p.reserved_mean_bytes, p.reserved_peak_bytes);
+  }
+  text += fmt::format("prefixes {} {} {} {}\n", m.prefix.loaded_tokens, m.prefix.on_node_tokens, m.prefix.joined_tokens,
+                      m.prefix.prefilled_tokens);
   return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice.tokens, " "));
 }
 

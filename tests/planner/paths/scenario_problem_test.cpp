@@ -53,8 +53,7 @@ TEST(PathProblemOfScenario, LoadsPromptsOverItsLinks) {
   EXPECT_DOUBLE_EQ(c.remote_full.seconds(), 16000 * kToken / 2e9 + 0.021);
   // 4 bits and two 16-bit figures per group of 32: 0.3125; 128 recent tokens whole.
   EXPECT_NEAR(c.remote_compressed.link_s, (15872 * 0.3125 + 128) * kToken / 2e9, 1e-9);
-  // What is quantised is sent anew in full.
-  EXPECT_NEAR(c.remote_rest.link_s, 15872 * kToken / 2e9, 1e-9);
+  EXPECT_NEAR(c.remote_rest.link_s, 15872 * 0.6875 * kToken / 2e9, 1e-9);
   EXPECT_DOUBLE_EQ(c.round_trip_s, 0.006);
   EXPECT_DOUBLE_EQ(c.decompress_s, 16000 * kToken / 500e9);
   // From 0 to 200 - 200/R generated tokens, on average half.

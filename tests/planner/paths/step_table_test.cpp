@@ -19,17 +19,18 @@ TEST(StepTable, ByHand) {
   // At B = 5 a local step takes 25 ms, at B = 4 a remote one 24 ms. A token takes 1/5 and 1/4 of them, a draft half as
   // much as that, a verification three times. A round drafts 80/10 = 8 tokens in 0.192 s, 4 ms of messages, one local
   // step: 0.221 s. Ten of them: 2.21 s.
+  // P1 and P2 hold their local slots for the 0.32 s of loading and decompressing, too.
   const PathCosts costs = path_costs(testing::steps_by_hand(), {5, 4});
   expect_row(costs, Path::B1, {0.1, 60 * 0.005, 0.11 + 60 * 0.025, 0, 0, 0, 0});
   expect_row(costs, Path::B2, {0, 0, 0, 1, 60 * 0.006, 1.02 + 60 * 0.024, 0});
   expect_row(costs, Path::P1_cached,
-             {0.1, 10 * 0.015, 1.1 * (0.11 + 2.21), 0.25, 80 * 0.003 + 0.05, 0.5 * (0.27 + 0.05 + 2.21), 0});
+             {0.1, 10 * 0.015, 1.1 * (0.32 + 2.21), 0.25, 80 * 0.003 + 0.05, 0.5 * (0.27 + 0.05 + 2.21), 0});
   expect_row(costs, Path::P1_stateless,
              {1.2, 10 * 0.015, 0.9 * 10 * (0.13 + 0.025), 0.25, 80 * 0.003 + 0.05, 0.5 * (0.27 + 0.05 + 2.21), 0});
   // The rest takes 0.77 s, in which 0.77/2.21 of the rounds are over. Then the others of 60 tokens are decoded.
   const double s = 0.77 / 2.21;
   const double gpu = s * 80 * 0.003 + (1 - s) * 60 * 0.006 + 0.05, mem = 0.27 + 0.05 + 0.77 + (1 - s) * 60 * 0.024;
-  expect_row(costs, Path::P2_cached, {0.1, s * 10 * 0.015, 1.1 * (0.11 + 0.77), 1, gpu, mem, 0});
+  expect_row(costs, Path::P2_cached, {0.1, s * 10 * 0.015, 1.1 * (0.32 + 0.77), 1, gpu, mem, 0});
   expect_row(costs, Path::P2_stateless, {s * 1.2, s * 10 * 0.015, 0.9 * s * 10 * (0.13 + 0.025), 1, gpu, mem, 0});
 }
 
@@ -47,6 +48,18 @@ TEST(StepTable, RereadingHidesBehindDraftingAsFarAsItGoes) {
   const PathCosts costs = path_costs(p, {5, 4});
   EXPECT_NEAR(costs[models::index_of(Path::P1_stateless)][5], 0.5 * (0.27 + 0.05 + 10 * (0.31 + 0.004 + 0.025)), 1e-12);
   EXPECT_NEAR(costs[models::index_of(Path::P1_cached)][5], 0.5 * (0.27 + 0.05 + 2.21), 1e-12);
+}
+
+TEST(StepTable, ReloadsAreHeldAheadOfTheirDraftsAndStepsUnderWayAreWaitedFor) {
+  // Reloads of 0.13 s ahead by two lengths: 0.26 s, of which drafting lasts 0.192. Half a step of 24 ms before
+  // drafting, half of 25 ms before verification.
+  PathProblem p = testing::steps_by_hand();
+  p.steps->reread_held = 2;
+  p.steps->joining = 0.5;
+  const PathCosts costs = path_costs(p, {5, 4});
+  EXPECT_NEAR(costs[models::index_of(Path::P1_stateless)][2], 0.9 * 10 * (0.192 + 0.0375), 1e-12);
+  EXPECT_NEAR(costs[models::index_of(Path::P1_stateless)][5], 0.5 * (0.32 + 10 * (0.192 + 0.012 + 0.004 + 0.0375)),
+              1e-12);
 }
 
 TEST(StepTable, AStorageNodesLimitCountsWhatBothPoolsRead) {

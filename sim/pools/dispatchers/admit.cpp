@@ -1,0 +1,164 @@
+// ADMIT over two pools (VeriCache): a request drafts where the link ring of a remote node has room for its compressed
+// KV and the link and memory rings of a local node for the reload of its first verification; else it is served with its
+// full KV where there is room, else it waits. After every verification the local rings are asked again. Rings are
+// belief, in windows of one local iteration; the links and the memory are the facts.
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "sim/pools/dispatchers/dispatchers.h"
+#include "sim/serving/admit.h"
+
+namespace kvsim::pools {
+namespace {
+
+using models::Path;
+
+class Admit final : public Dispatcher {
+ public:
+  Admit(const serving::ServingConfig& config, std::span<const Path> paths)
+      : windows_(config.schedule.window),
+        draft_length_(config.decode.draft_length),
+        paths_(paths.begin(), paths.end()) {}
+
+  std::optional<Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
+
+  std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) override {
+    for (const Path path : {Path::P1_stateless, Path::P2_stateless, Path::P1_cached, Path::P2_cached}) {
+      if (auto placement = speculate(request, path, view)) return placement;
+    }
+    // Cycles that speculation leaves over serve with the full KV.
+    std::optional<Placement> best;
+    for (const Path path : {Path::B1, Path::B2}) {
+      const auto candidate = room(request, path, view);
+      if (candidate && (!best || view.expected_s(request, *candidate) < view.expected_s(request, *best))) {
+        best = candidate;
+      }
+    }
+    if (!best || !admit_load(request, *best, view)) return std::nullopt;
+    return best;
+  }
+
+  std::optional<engine::SimTime> reload_start(const PoolRequest& request, engine::SimTime drafts_due,
+                                              const PoolsView& view) override {
+    const Node& local = *request.local;
+    Rings& rings = rings_of(local, view);
+    withdraw(request);
+    const auto ahead = windows_until(rings, drafts_due, view);
+    const auto found = rings.rings.admit({view.reload_s(request, local), view.reload_bytes(request), ahead, 0},
+                                         rings.window_s, view.reload_room(local));
+    if (!found) return drafts_due;  // on demand, once it has drafted
+    reserved_[&request] = {*found, rings.passed};
+    return rings.begin + engine::from_seconds(static_cast<double>(found->first) * rings.window_s);
+  }
+
+  void leaves(const PoolRequest& request) override { withdraw(request); }
+
+  [[nodiscard]] std::optional<engine::Duration> retry_after() const override {
+    double shortest = 0;
+    for (const auto& [node, rings] : nodes_)
+      shortest = shortest > 0 ? std::min(shortest, rings.window_s) : rings.window_s;
+    return engine::from_seconds(shortest > 0 ? shortest : 1e-3);
+  }
+
+ private:
+  struct Rings {
+    explicit Rings(std::int64_t windows) : rings(windows, 1) {}
+    serving::AdmissionRings rings;
+    double window_s = 0;
+    engine::SimTime begin;    // of the current window
+    std::int64_t passed = 0;  // windows since the beginning
+  };
+  struct Reserved {
+    serving::AdmittedReload reload;
+    std::int64_t made = 0;  // Rings::passed then
+  };
+
+  [[nodiscard]] std::optional<Placement> room(const PoolRequest& request, Path path, const PoolsView& view) const {
+    if (std::find(paths_.begin(), paths_.end(), path) == paths_.end()) return std::nullopt;
+    return view.room(request, path);
+  }
+
+  std::optional<Placement> speculate(const PoolRequest& request, Path path, const PoolsView& view) {
+    const auto placement = room(request, path, view);
+    if (!placement) return std::nullopt;
+    const auto load = admit_load(request, *placement, view);
+    if (!load) return std::nullopt;
+    const double load_s = view.first_load_s(request, *placement);
+    if (models::traits(path).cached) return placement;
+    // Would a first verification find room, once it is loaded and has drafted?
+    Rings& local = rings_of(*placement->local, view);
+    const double ready_s = load_s + static_cast<double>(draft_length_) * placement->remote->iteration_s();
+    const auto due = view.now() + engine::from_seconds(ready_s);
+    const auto reload = local.rings.admit(
+        {view.reload_s(request, *placement->local), view.reload_bytes(request), windows_until(local, due, view), 0},
+        local.window_s, view.reload_room(*placement->local));
+    if (!reload) {
+      rings_of(*placement->remote, view).rings.withdraw(*load, 0);
+      return std::nullopt;
+    }
+    reserved_[&request] = {*reload, local.passed};
+    owners_[&request] = placement->local;
+    return placement;
+  }
+
+  /// Link time for the first transfer. One that is longer than the whole ring has the link when nobody else wants it.
+  std::optional<serving::AdmittedReload> admit_load(const PoolRequest& request, const Placement& placement,
+                                                    const PoolsView& view) {
+    const Node& node = placement.remote != nullptr ? *placement.remote : *placement.local;
+    Rings& rings = rings_of(node, view);
+    const double load_s = view.first_load_s(request, placement);
+    if (load_s > rings.window_s * static_cast<double>(windows_)) {
+      if (view.backlog_s(node) > 0) return std::nullopt;
+      return serving::AdmittedReload{0, -1, -1, 0, 0};
+    }
+    return rings.rings.admit_load(load_s, rings.window_s);
+  }
+
+  /// The rings of a node, moved on to now.
+  Rings& rings_of(const Node& node, const PoolsView& view) {
+    auto [at, fresh] = nodes_.try_emplace(&node, windows_);
+    Rings& rings = at->second;
+    if (fresh) rings.begin = view.now();
+    if (rings.window_s > 0) {
+      const double since = (view.now() - rings.begin).seconds();
+      const auto windows = static_cast<std::int64_t>(since / rings.window_s);
+      rings.rings.advance(windows);
+      rings.passed += windows;
+      rings.begin = rings.begin + engine::from_seconds(static_cast<double>(windows) * rings.window_s);
+    }
+    rings.window_s = std::max(node.iteration_s(), 1e-6);
+    return rings;
+  }
+
+  [[nodiscard]] std::int64_t windows_until(const Rings& rings, engine::SimTime at, const PoolsView& view) const {
+    const double s = std::max(0.0, (at - view.now()).seconds());
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(s / rings.window_s)), 1, windows_ - 1);
+  }
+
+  void withdraw(const PoolRequest& request) {
+    const auto at = reserved_.find(&request);
+    if (at == reserved_.end()) return;
+    const auto node = nodes_.find(request.local != nullptr ? request.local : owners_[&request]);
+    if (node != nodes_.end()) {
+      node->second.rings.withdraw(at->second.reload, node->second.passed - at->second.made);
+    }
+    reserved_.erase(at);
+    owners_.erase(&request);
+  }
+
+  std::int64_t windows_;
+  std::int64_t draft_length_;
+  std::vector<Path> paths_;
+  std::unordered_map<const Node*, Rings> nodes_;
+  std::unordered_map<const PoolRequest*, Reserved> reserved_;
+  std::unordered_map<const PoolRequest*, const Node*> owners_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dispatcher> make_admit(const serving::ServingConfig& config, std::span<const Path> paths) {
+  return std::make_unique<Admit>(config, paths);
+}
+
+}  // namespace kvsim::pools

@@ -1,0 +1,182 @@
+// What crosses the links for a request: its first loads, what was prefilled on its way back, the rest of its KV.
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/invariant.h"
+#include "sim/pools/pool_system.h"
+
+namespace kvsim::pools {
+
+using engine::Callback;
+
+namespace {
+
+constexpr std::uint64_t kClaims = 4;
+
+std::uint64_t word_of(const PoolRequest& r, Claim claim) {
+  return r.request->id * kClaims + static_cast<std::uint64_t>(claim);
+}
+
+MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
+  return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload_claim;
+}
+
+Node& node_of(PoolRequest& r, Claim claim) {
+  return claim == Claim::remote ? *r.remote : *r.local;
+}
+
+}  // namespace
+
+void PoolSystem::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
+  node.loads.push_back({&r, claim, false});
+  r.in_transit += 1;
+  const Callback arrived = Callback::to<&PoolSystem::on_arrival>(this, word_of(r, claim));
+  if (bytes == 0) {  // all of it is there, or on its way for somebody else
+    env_.simulator.schedule_in({}, arrived);
+    return;
+  }
+  network_.submit(network_.lane(node.pool(), node.index(), Direction::read), {bytes, 0, arrived, r.request->id, kind});
+}
+
+void PoolSystem::on_arrival(std::uint64_t word) {
+  PoolRequest& r = *find(word / kClaims);
+  const auto claim = static_cast<Claim>(word % kClaims);
+  Node& node = node_of(r, claim);
+  const auto mine = std::find_if(node.loads.begin(), node.loads.end(), [&](const Load& load) {
+    return load.request == &r && load.claim == claim && !load.arrived;
+  });
+  KVSIM_ALWAYS(mine != node.loads.end(), "a transfer arrived for which nobody waits");
+  mine->arrived = true;
+  MemoryClaim& held = claim_of(r, claim);
+  if (held.loading != 0) node.memory().loaded(held);
+  sweep(node);
+}
+
+/// Whoever has everything goes on, also those who waited for blocks that another one loaded.
+void PoolSystem::sweep(Node& node) {
+  for (std::size_t i = 0; i < node.loads.size();) {
+    const Load load = node.loads[i];
+    if (!load.arrived || !node.memory().complete(claim_of(*load.request, load.claim))) {
+      ++i;
+      continue;
+    }
+    node.loads.erase(node.loads.begin() + static_cast<std::ptrdiff_t>(i));
+    load.request->in_transit -= 1;
+    if (load.claim == Claim::reload) node.reloads_moving -= 1;
+    if (load.leaves) {
+      drop(*load.request, node, load.claim);
+    } else {
+      on_complete(*load.request, load.claim);
+    }
+    forget_if_free(*load.request);
+    i = 0;  // more may have changed
+  }
+}
+
+void PoolSystem::on_complete(PoolRequest& r, Claim claim) {
+  switch (claim) {
+    case Claim::local:
+      on_local_complete(r);
+      break;
+    case Claim::remote:
+      on_remote_complete(r);
+      break;
+    case Claim::reload:
+      r.reload = Reload::arrived;
+      verify_if_ready(r);
+      changed(*r.local);
+      break;
+  }
+}
+
+/// Releases a claim, now or when what is on its way for it has arrived.
+void PoolSystem::drop(PoolRequest& r, Node& node, Claim claim) {
+  for (Load& load : node.loads) {
+    if (load.request != &r || load.claim != claim) continue;
+    load.leaves = true;
+    return;
+  }
+  if (claim == Claim::reload) node.reload_bytes -= std::exchange(r.reload_bytes, 0);
+  MemoryClaim& held = claim_of(r, claim);
+  if (held.empty()) return;
+  node.memory().release(held);
+  changed(node);
+}
+
+void PoolSystem::on_local_complete(PoolRequest& r) {
+  if (r.request->prefill_done < r.request->prompt) {
+    r.request->phase = serving::Phase::prefilling;
+    r.local->enqueue(r, Work::prefill);
+  } else if (r.traits().drafts) {
+    r.local_ready = true;
+    verify_if_ready(r);
+  } else {
+    start_decoding(*r.local, r);
+  }
+}
+
+void PoolSystem::on_remote_complete(PoolRequest& r) {
+  if (!r.traits().drafts) {
+    if (r.request->prefill_done < r.request->prompt) {
+      r.request->phase = serving::Phase::prefilling;
+      r.remote->enqueue(r, Work::prefill);
+    } else {
+      start_decoding(*r.remote, r);
+    }
+    return;
+  }
+  r.remote_parts -= 1;
+  if (r.remote_parts > 0 || r.request->remaining() == 0) return;
+  const models::CompressorSpec& compressor = config_.decode.compressor;
+  if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
+    r.remote->enqueue(r, Work::decompress);
+  } else {
+    start_drafting(r);
+  }
+}
+
+/// What was prefilled goes to the storage node: others may read it (prefix_cache), and a request that drafts elsewhere
+/// goes on when it is there.
+void PoolSystem::upload(PoolRequest& r, Node& node, std::int64_t tokens, bool resumes) {
+  Upload upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes};
+  if (resumes) r.in_transit += 1;
+  uploads_.emplace(next_upload_, std::move(upload));
+  network_.submit(network_.lane(node.pool(), node.index(), Direction::write),
+                  {memory_.full_transfer(tokens), 0, Callback::to<&PoolSystem::on_uploaded>(this, next_upload_),
+                   r.request->id, "store"});
+  ++next_upload_;
+}
+
+void PoolSystem::on_uploaded(std::uint64_t id) {
+  const auto node = uploads_.extract(id);
+  const Upload& upload = node.mapped();
+  if (store_) store_->insert(upload.blocks);
+  if (!upload.resumes) return;
+  PoolRequest& r = *find(upload.request);
+  r.in_transit -= 1;
+  if (r.stateless()) {  // its memory was for the prefill
+    drop(r, *r.local, Claim::local);
+    r.local->requests -= 1;
+  }
+  const std::int64_t tail = r.request->prompt - r.stored;
+  load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tail), "first load");
+}
+
+/// P2: after the compressed KV, when nothing more urgent waits.
+void PoolSystem::load_rest(PoolRequest& r) {
+  const std::int64_t bytes = memory_.rest_transfer(r);
+  if (bytes == 0) return;
+  r.rest = network_.submit(network_.lane(Pool::remote, r.remote->index(), Direction::read),
+                           {bytes, 0, Callback::to<&PoolSystem::on_rest>(this, r.request->id), r.request->id, "rest"},
+                           Urgency::deferrable);
+}
+
+void PoolSystem::on_rest(std::uint64_t id) {
+  PoolRequest* r = find(id);
+  if (r == nullptr || r->rest == 0) return;  // finished while the last bytes were on their way
+  r->rest = 0;
+  r->whole = true;
+  if (r->round == Round::drafting || r->round == Round::sent) go_alone(*r);
+}
+
+}  // namespace kvsim::pools

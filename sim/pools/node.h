@@ -1,0 +1,132 @@
+// One node: a tensor-parallel group of GPUs with its memory, which computes whatever its requests need next, iteration
+// by iteration. It knows nothing of paths; what follows from a finished step is its owner's business.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+#include "sim/engine/simulator.h"
+#include "sim/engine/statistics.h"
+#include "sim/engine/trace.h"
+#include "sim/pools/node_memory.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/storage_network.h"
+#include "sim/serving/config.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/measurements.h"
+
+namespace kvsim::pools {
+
+/// What a forward pass does for one request.
+enum class Work : std::uint8_t {
+  decode,      ///< one token against the full KV, in every iteration until removed
+  draft,       ///< one token against the compressed KV, in every iteration until removed
+  prefill,     ///< chunks of the prompt, until it is done
+  verify,      ///< its drafted tokens against the full KV, once
+  catch_up,    ///< all it has generated and drafted against the full prompt, once (P2's change to decoding alone)
+  decompress,  ///< compressed KV that has arrived, to full size, once
+};
+
+struct StepEntry {
+  PoolRequest* request = nullptr;
+  Work work = Work::decode;
+  std::int64_t tokens = 0;  ///< query positions
+};
+
+/// What all nodes share; all of it outlives them.
+struct NodeEnvironment {
+  engine::Simulator& simulator;
+  const serving::ServingConfig& config;
+  const serving::KvGeometry& geometry;
+  const models::StepTimer& timer;
+  serving::Measurements& measured;
+  engine::TraceSink* trace;
+};
+
+/// Hears what nodes have computed.
+class StepListener {
+ public:
+  virtual ~StepListener() = default;
+  virtual void on_step(Node& node, const StepEntry& entry) = 0;
+};
+
+/// Which of a request's claims a load fills.
+enum class Claim : std::uint8_t { local, remote, reload };
+
+struct Load {
+  PoolRequest* request = nullptr;
+  Claim claim = Claim::local;
+  bool arrived = false;  ///< its own transfer is over
+  bool leaves = false;   ///< not wanted any more: the claim is released when everything is there
+};
+
+class Node {
+ public:
+  Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
+       std::int64_t kv_capacity_bytes);
+
+  /// Decoding or drafting from the next iteration on.
+  void start(PoolRequest& request, Work steady);
+  void stop(const PoolRequest& request);
+  /// One of the other kinds of work, after what was queued before; prompts after everything else.
+  void enqueue(PoolRequest& request, Work task);
+
+  [[nodiscard]] Pool pool() const { return pool_; }
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] NodeMemory& memory() { return memory_; }
+  [[nodiscard]] const NodeMemory& memory() const { return memory_; }
+  /// Expected length of an iteration.
+  [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
+
+  void start_measuring();
+  void finish_measuring();
+  void check_conservation() const { memory_.check_conservation(); }
+
+  // What its owner keeps about it.
+  std::int64_t requests = 0;              ///< placed here for good and not finished
+  std::vector<Load> loads;                ///< under way, or waiting for what others load
+  std::vector<PoolRequest*> stateless;    ///< verified here, full KV read anew each round
+  std::vector<PoolRequest*> reloads_due;  ///< of these, with a wish for a reload
+  std::int64_t reload_bytes = 0;          ///< memory reserved for reloads
+  std::int64_t reloads_moving = 0;        ///< of these, on the link or queued for it
+  bool reload_starved = false;            ///< a reload that is due found no memory
+  bool changed = false;                   ///< memory or places fell free since it was last looked at
+  engine::EventHandle reload_timer;
+
+ private:
+  void wake();
+  void begin_iteration();
+  void end_iteration();
+  void batch();
+  [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
+  void add(const StepEntry& entry);
+  void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
+  void account(engine::SimTime begin, engine::SimTime end);
+  void account_idle();
+  void note_memory();
+  void trace_step(engine::SimTime begin, engine::SimTime end);
+
+  const NodeEnvironment& env_;
+  StepListener& listener_;
+  Pool pool_;
+  std::size_t index_;
+  NodeMemory memory_;
+  std::vector<StepEntry> steady_;
+  std::deque<StepEntry> tasks_;
+  std::deque<StepEntry> prompts_;
+  std::vector<StepEntry> step_;
+  models::StepWork work_;
+  models::StepTime step_time_;
+  engine::SimTime step_begin_, idle_since_, measure_begin_;
+  bool iterating_ = false, wake_pending_ = false;
+  double iteration_estimate_s_ = 0;
+  serving::PoolMeasurement sums_;
+  engine::TimeWeighted used_;
+  std::int64_t used_peak_ = 0;
+  int track_ = -1;
+};
+
+}  // namespace kvsim::pools

@@ -1,0 +1,337 @@
+// From arrival to placement: which path and nodes a request gets, and when.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/engine/invariant.h"
+#include "sim/pools/pool_system.h"
+
+namespace kvsim::pools {
+
+using engine::Callback;
+using engine::SimTime;
+using models::Path;
+using models::PathTraits;
+
+namespace {
+
+constexpr std::size_t kUndecided = models::kPaths;  // place of the queue without a path
+
+/// Who has been the first of a queue for longer than this goes before whoever came later.
+constexpr double kPatience_s = 10;
+
+}  // namespace
+
+std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& spec) {
+  auto owned = std::make_unique<PoolRequest>();
+  PoolRequest& r = *owned;
+  r.request = &q;
+  const std::int64_t tokens = q.prompt + q.output;
+  if (tokens > config_.model.max_context) {
+    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
+                       config_.model.max_context);
+  }
+  fit_blocks(r, spec);
+  std::optional<Path> path = dispatcher_->on_arrival(r, *this);
+  const auto runs_on = [&](Path p) { return could_ever_run(r, p); };
+  if (path ? !runs_on(*path) : std::none_of(paths_.begin(), paths_.end(), runs_on)) {
+    const std::int64_t full = memory_.local_private(r, Path::B1, 0);
+    return fmt::format("needs {} bytes of KV memory with its full KV, a node has {}", full,
+                       (local_.empty() ? remote_ : local_).front()->memory().capacity());
+  }
+  if (path) r.path = *path;
+  r.path_given = path.has_value();
+  q.phase = serving::Phase::queued;
+  q.prefill_target = q.prompt;
+  q.accept_stream = engine::RandomStream(config_.run.seed, "acceptance", spec.id);
+  if (acceptance_.heterogeneous()) {
+    engine::RandomStream agreement(config_.run.seed, "agreement", spec.id);
+    q.acceptance.agreement = agreement.beta(acceptance_.beta_a(), acceptance_.beta_b());
+  }
+  if (requests_.size() <= q.id) requests_.resize(q.id + 1);
+  requests_[q.id] = std::move(owned);
+  enqueue(r);
+  return {};
+}
+
+/// Only whole blocks can be shared.
+void PoolSystem::fit_blocks(PoolRequest& r, const models::RequestSpec& spec) const {
+  if (memory_.block_tokens() == 0 || config_.prefill == serving::PrefillKind::recompute) return;
+  const auto whole = static_cast<std::size_t>(r.request->prompt / memory_.block_tokens());
+  r.blocks.assign(spec.prefix_blocks.begin(),
+                  spec.prefix_blocks.begin() + static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size())));
+}
+
+bool PoolSystem::could_ever_run(const PoolRequest& r, Path path) const {
+  const PathTraits& t = models::traits(path);
+  const bool local = !t.on_local || memory_.local_private(r, path, 0) <= local_.front()->memory().capacity();
+  const bool remote = !t.on_remote || memory_.remote_private(r, path, 0) <= remote_.front()->memory().capacity();
+  return local && remote;
+}
+
+void PoolSystem::enqueue(PoolRequest& r) {
+  Queue& queue = queues_.at(r.path_given ? models::index_of(r.path) : kUndecided);
+  if (queue.waiting.empty()) queue.head_since = now();
+  queue.waiting.push_back(&r);
+  if (!settle_pending_) {
+    settle_pending_ = true;
+    env_.simulator.schedule_in({}, Callback::to<&PoolSystem::settle>(this));
+  }
+}
+
+void PoolSystem::changed(Node& node) {
+  node.changed = true;
+  if (settle_pending_) return;
+  settle_pending_ = true;
+  env_.simulator.schedule_in({}, Callback::to<&PoolSystem::settle>(this));
+}
+
+/// Once for everything that happens at this instant.
+void PoolSystem::settle() {
+  settle_pending_ = false;
+  for (const auto& node : local_) {
+    if (std::exchange(node->changed, false)) start_reloads(*node);
+  }
+  for (const auto& node : remote_) node->changed = false;
+  place_waiting();
+}
+
+bool PoolSystem::out_of_patience(const Queue& queue) const {
+  return (now() - queue.head_since).seconds() > kPatience_s;
+}
+
+/// The first of every queue, in order of arrival. Where one has waited for too long, nobody who came later takes memory
+/// that it needs, and reloads of the local pool take turns, so that its room adds up.
+void PoolSystem::place_waiting() {
+  bool again = true;
+  while (again) {
+    again = false;
+    local_drains_ = false;
+    bool keep_local = false, keep_remote = false;
+    std::vector<Queue*> heads;
+    for (Queue& queue : queues_) {
+      if (!queue.waiting.empty()) heads.push_back(&queue);
+    }
+    std::sort(heads.begin(), heads.end(), [](const Queue* a, const Queue* b) {
+      return a->waiting.front()->request->id < b->waiting.front()->request->id;
+    });
+    for (Queue* queue : heads) {
+      const PoolRequest& head = *queue->waiting.front();
+      const bool needs_local = !head.path_given || head.traits().on_local;
+      const bool needs_remote = !head.path_given || head.traits().on_remote;
+      if ((keep_local && needs_local) || (keep_remote && needs_remote)) continue;
+      const bool late = out_of_patience(*queue);
+      local_drains_ = late && needs_local;
+      if (place_head(*queue)) {
+        again = true;
+        break;
+      }
+      keep_local = keep_local || (late && needs_local);
+      keep_remote = keep_remote || (late && needs_remote);
+    }
+    local_drains_ = keep_local;
+  }
+  const bool waiting = std::any_of(queues_.begin(), queues_.end(), [](const Queue& q) { return !q.waiting.empty(); });
+  if (const auto after = dispatcher_->retry_after(); after && waiting && !env_.simulator.pending(retry_)) {
+    retry_ = env_.simulator.schedule_in(*after, Callback::to<&PoolSystem::place_waiting>(this));
+  }
+}
+
+bool PoolSystem::place_head(Queue& queue) {
+  PoolRequest& r = *queue.waiting.front();
+  const auto placement = dispatcher_->place(r, *this);
+  if (!placement) return false;
+  queue.waiting.pop_front();
+  queue.head_since = now();
+  start(r, *placement);
+  return true;
+}
+
+std::optional<Placement> PoolSystem::room(const PoolRequest& r, Path path) const {
+  if (!could_ever_run(r, path)) return std::nullopt;
+  const PathTraits& t = models::traits(path);
+  Placement placement{path, nullptr, nullptr};
+  if (t.on_local) placement.local = local_room(r, path);
+  if (t.on_remote) placement.remote = remote_room(r, path);
+  if ((t.on_local && !placement.local) || (t.on_remote && !placement.remote)) return std::nullopt;
+  return placement;
+}
+
+/// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
+/// the fewest are.
+Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
+  const PathTraits& t = models::traits(path);
+  const bool stateless = t.drafts && !t.cached;
+  const std::int64_t stored = stored_tokens(r);
+  Node* best = nullptr;
+  for (const auto& node : local_) {
+    if (stateless && !room_for_reloads(r, *node)) continue;
+    // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
+    const bool holds = !stateless || stored < r.request->prompt;
+    if (holds && !room_for_good(r, path, *node, stateless)) continue;
+    const auto rank = [&](const Node& n) {
+      return std::tuple(stateless ? n.stateless.size() : 0, backlog_s(n), -n.memory().available());
+    };
+    if (!best || rank(*node) < rank(*best)) best = node.get();
+  }
+  return best;
+}
+
+Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
+  const KvForm form = RequestMemory::remote_form(path);
+  const std::size_t hits = stored_blocks(r);
+  const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
+  const std::int64_t block = memory_.block_bytes(form);
+  const std::int64_t own = memory_.remote_private(r, path, static_cast<std::int64_t>(hits));
+  Node* best = nullptr;
+  double best_s = 0;
+  for (const auto& node : remote_) {
+    if (node->requests >= config_.schedule.max_requests) continue;
+    if (!node->memory().fits(chain, form, block, own)) continue;
+    // Its link is free, and has brought what is not there yet.
+    const std::int64_t missing = chain.empty() ? 0 : node->memory().need(chain, form, block, 0);
+    const double s =
+        backlog_s(*node) + network_.transfer_s(network_.lane(Pool::remote, node->index(), Direction::read), missing);
+    if (best && (s > best_s || (s == best_s && node->memory().available() <= best->memory().available()))) continue;
+    best = node.get();
+    best_s = s;
+  }
+  return best;
+}
+
+bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node, bool stateless) const {
+  if (node.requests >= config_.schedule.max_requests) return false;
+  if (node.reload_starved && !local_drains_) return false;  // what falls free is for the reload that waits
+  const std::size_t hits = stored_blocks(r);
+  const std::int64_t own = memory_.local_private(r, path, static_cast<std::int64_t>(hits));
+  const std::int64_t reload = std::max(largest_reload(node), stateless ? memory_.largest_reload(r) : 0);
+  return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
+                            std::max<std::int64_t>(0, reload - node.reload_bytes));
+}
+
+/// Beside what is held for good, one reload must always find room, whoever's it is.
+bool PoolSystem::room_for_reloads(const PoolRequest& r, const Node& node) const {
+  const std::int64_t held = node.memory().reserved() - node.reload_bytes;
+  return held + std::max(largest_reload(node), memory_.largest_reload(r)) <= node.memory().capacity();
+}
+
+std::int64_t PoolSystem::largest_reload(const Node& node) const {
+  std::int64_t largest = 0;
+  for (const PoolRequest* r : node.stateless) largest = std::max(largest, memory_.largest_reload(*r));
+  return largest;
+}
+
+std::size_t PoolSystem::stored_blocks(const PoolRequest& r) const {
+  return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
+}
+
+std::int64_t PoolSystem::stored_tokens(const PoolRequest& r) const {
+  if (config_.prefill == serving::PrefillKind::stored) return r.request->prompt;
+  return static_cast<std::int64_t>(stored_blocks(r)) * memory_.block_tokens();
+}
+
+void PoolSystem::start(PoolRequest& r, const Placement& placement) {
+  serving::Request& q = *r.request;
+  r.path = placement.path;
+  r.local = placement.local;
+  r.remote = placement.remote;
+  const PathTraits& t = r.traits();
+  const std::size_t hits = stored_blocks(r);
+  r.stored = stored_tokens(r);
+  r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(hits));
+  r.chain_tokens = static_cast<std::int64_t>(hits) * memory_.block_tokens();
+  if (store_) {
+    store_->touch(r.chain);
+    store_->pin(r.chain);
+    store_hits_ += hits;
+    store_misses_ += r.blocks.size() - hits;
+  }
+  q.phase = serving::Phase::loading;
+  q.prefill_done = r.stored;
+  path_sums(r).started += 1;
+  if (r.stateless()) r.local->stateless.push_back(&r);
+  const auto blocks = static_cast<std::int64_t>(hits);
+  const bool tail = r.stored < q.prompt;
+  if (t.on_remote) {
+    const KvForm form = RequestMemory::remote_form(r.path);
+    KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
+                                              memory_.remote_private(r, r.path, blocks)),
+                 "memory that was available could not be reserved");
+    r.remote->requests += 1;
+    r.remote_parts = t.drafts && tail ? 2 : 1;
+    const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
+    count_loads(r.remote_claim, tokens);
+    load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tokens), "first load");
+  }
+  if (t.on_local && (!r.stateless() || tail)) {
+    KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, KvForm::full, memory_.block_bytes(KvForm::full),
+                                             memory_.local_private(r, r.path, blocks)),
+                 "memory that was available could not be reserved");
+    r.local->requests += 1;
+    const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
+    count_loads(r.local_claim, tokens);
+    load(r, *r.local, Claim::local, memory_.full_transfer(tokens), "first load");
+  }
+}
+
+void PoolSystem::count_loads(const MemoryClaim& claim, std::int64_t tokens) {
+  serving::PrefixMeasurement& prefix = env_.measured.prefix;
+  prefix.loaded_tokens += tokens;
+  prefix.on_node_tokens += claim.present * memory_.block_tokens();
+  prefix.joined_tokens += claim.joined * memory_.block_tokens();
+}
+
+double PoolSystem::backlog_s(const Node& node) const {
+  return network_.backlog_s(network_.lane(node.pool(), node.index(), Direction::read));
+}
+
+double PoolSystem::first_load_s(const PoolRequest& r, const Placement& placement) const {
+  const std::int64_t tokens = stored_tokens(r);
+  if (placement.remote == nullptr) {
+    return network_.transfer_s(network_.lane(Pool::local, placement.local->index(), Direction::read),
+                               memory_.full_transfer(tokens));
+  }
+  return network_.transfer_s(network_.lane(Pool::remote, placement.remote->index(), Direction::read),
+                             memory_.remote_transfer(r, placement.path, tokens));
+}
+
+double PoolSystem::reload_s(const PoolRequest& r, const Node& local) const {
+  return network_.transfer_s(network_.lane(Pool::local, local.index(), Direction::read),
+                             memory_.full_transfer(r.request->context()));
+}
+
+double PoolSystem::reload_bytes(const PoolRequest& r) const {
+  return static_cast<double>(memory_.largest_reload(r));
+}
+
+double PoolSystem::reload_room(const Node& node) const {
+  return static_cast<double>(node.memory().capacity() - node.memory().reserved() + node.reload_bytes);
+}
+
+/// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
+/// a local node share its link evenly. What must be prefilled takes its iterations.
+double PoolSystem::expected_s(const PoolRequest& r, const Placement& p) const {
+  const serving::Request& q = *r.request;
+  const auto output = static_cast<double>(q.output);
+  const double chunks = std::ceil(static_cast<double>(q.prompt - stored_tokens(r)) /
+                                  static_cast<double>(config_.schedule.max_batched_tokens));
+  const PathTraits& t = models::traits(p.path);
+  if (!t.drafts) {
+    const Node& node = p.local != nullptr ? *p.local : *p.remote;
+    return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.iteration_s();
+  }
+  const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s();
+  double cycle = drafting;
+  if (!t.cached) {
+    const double others = static_cast<double>(p.local->stateless.size() + 1);
+    cycle = std::max(cycle, others * reload_s(r, *p.local));
+  }
+  cycle += p.local->iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
+  const double rounds = std::ceil(output / accepted_per_round_);
+  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + rounds * cycle;
+}
+
+}  // namespace kvsim::pools

@@ -1,0 +1,64 @@
+// A request on its way through two pools.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/paths/path.h"
+#include "sim/engine/time.h"
+#include "sim/pools/node_memory.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::pools {
+
+class Node;
+
+/// Where a drafting request's round is.
+enum class Round : std::uint8_t {
+  none,      ///< does not draft (yet, or any more)
+  drafting,  ///< on the remote node
+  sent,      ///< drafts on their way to the local node, or there and not being verified yet
+  verifying  ///< in the local node's forward pass or its queue, or the verdict is on its way back
+};
+
+/// The full KV for a stateless request's next verification.
+enum class Reload : std::uint8_t { none, wished, in_flight, arrived };
+
+struct PoolRequest {
+  serving::Request* request = nullptr;
+  models::Path path = models::Path::B1;
+  bool path_given = false;  ///< the dispatcher chose it on arrival; else when it can start
+  Node* local = nullptr;
+  Node* remote = nullptr;
+
+  std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
+  std::vector<std::uint64_t> chain;   ///< of these, the leading ones that the storage node held when it was placed
+  std::int64_t chain_tokens = 0;
+  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was placed; the rest is prefilled
+
+  MemoryClaim local_claim;   ///< full KV, from placement to the end; or only while a prompt is prefilled
+  MemoryClaim remote_claim;  ///< full or compressed KV
+  MemoryClaim reload_claim;  ///< full KV for one verification (stateless)
+  bool local_ready = false;  ///< its full KV stays on the local node and is there
+  bool local_left = false;   ///< the local node has done its part
+  int remote_parts = 0;      ///< loads of the remote node before it can draft
+  int in_transit = 0;        ///< transfers under way that end in a claim of its
+  bool counted = false;      ///< its prompt's KV has been available once
+  std::uint64_t rest = 0;    ///< transfer of the rest of the KV (P2); 0: none under way
+  bool whole = false;        ///< all of the KV has reached the remote node (P2)
+
+  Round round = Round::none;
+  Reload reload = Reload::none;
+  bool drafts_here = false;                    ///< of this round, on the local node
+  bool left = false;                           ///< holds nothing any more
+  engine::SimTime due;                         ///< when this round's drafts are expected on the local node
+  std::optional<engine::SimTime> reload_from;  ///< the dispatcher's wish; none: just in time
+  std::int64_t reload_bytes = 0;               ///< memory reserved for the reload
+
+  [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
+  /// Reads its full KV anew for every verification.
+  [[nodiscard]] bool stateless() const { return traits().drafts && !traits().cached; }
+};
+
+}  // namespace kvsim::pools

@@ -1,0 +1,118 @@
+#include "sim/pools/pool_system.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/engine/invariant.h"
+#include "sim/pools/simulation.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
+
+namespace kvsim::pools {
+namespace {
+
+bool verifies(const serving::ServingConfig& config) {
+  return serving::find_decode_policy(config.decode.policy)->verifies;
+}
+
+models::AcceptanceModel acceptance_of(const serving::ServingConfig& config) {
+  const serving::DecodeConfig& decode = config.decode;
+  if (!verifies(config)) return {models::AcceptanceSpec{}, 1.0, decode.draft_length};
+  const double ratio = serving::effective_ratio(decode.compressor, decode.keep_ratio);
+  return {decode.acceptance, decode.compressor.agreement_at(ratio), decode.draft_length};
+}
+
+}  // namespace
+
+PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
+    : env_(environment),
+      config_(environment.config),
+      pools_(*environment.config.cluster.pools),
+      geometry_(config_.model, config_.cluster.tensor_parallel, config_.decode.compressor,
+                verifies(config_) ? config_.decode.keep_ratio : 1.0, config_.schedule.block_tokens),
+      timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
+             config_.cluster.tensor_parallel),
+      acceptance_(acceptance_of(config_)),
+      accepted_per_round_(acceptance_.expected_accepted(config_.decode.draft_length) + 1),
+      paths_(usable_paths(config_)),
+      log_(environment.simulator, config_, environment.measured),
+      network_(environment.simulator, pools_, environment.trace),
+      memory_(config_, geometry_, environment.prefix_block_tokens),
+      node_environment_{environment.simulator, config_, geometry_, timer_, environment.measured, environment.trace},
+      dispatcher_(find_dispatcher(pools_.dispatch.policy)->make(config_, paths_)) {
+  const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);
+  for (const Pool pool : {Pool::local, Pool::remote}) {
+    const auto count = static_cast<std::size_t>((pool == Pool::local ? pools_.local : pools_.remote).nodes);
+    for (std::size_t i = 0; i < count; ++i) {
+      nodes_of(pool).push_back(
+          std::make_unique<Node>(node_environment_, static_cast<StepListener&>(*this), pool, i, kv_bytes));
+    }
+  }
+  if (config_.prefill == serving::PrefillKind::prefix_cache && memory_.block_tokens() > 0) {
+    store_.emplace(pools_.storage.capacity_bytes, memory_.full_transfer(memory_.block_tokens()));
+  }
+}
+
+void PoolSystem::start_measuring() {
+  log_.start_measuring();
+  network_.start_measuring();
+  for (const Pool pool : {Pool::local, Pool::remote}) {
+    for (const auto& node : nodes_of(pool)) node->start_measuring();
+  }
+  if (store_) store_->reset_statistics();
+  store_hits_ = store_misses_ = 0;
+}
+
+void PoolSystem::finish_measuring() {
+  for (const Pool pool : {Pool::local, Pool::remote}) {
+    for (const auto& node : nodes_of(pool)) node->finish_measuring();
+  }
+  network_.finish_measuring(env_.measured, (now() - log_.measure_begin()).seconds());
+  if (!store_) return;
+  serving::TierMeasurement& tier = env_.measured.tiers["storage"];
+  tier.hits += store_hits_;
+  tier.misses += store_misses_;
+  tier.evictions += store_->evictions();
+  tier.bytes_peak = std::max(tier.bytes_peak, store_->peak_bytes());
+}
+
+void PoolSystem::check_conservation() const {
+  const_cast<StorageNetwork&>(network_).check_conservation();
+  if (store_) store_->check_conservation();
+  std::int64_t placed = 0;
+  for (const auto& r : requests_) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;
+  for (const auto* nodes : {&local_, &remote_}) {
+    for (const auto& node : *nodes) {
+      node->check_conservation();
+      std::int64_t bytes = 0;
+      for (const auto& r : requests_) {
+        if (r && r->local == node.get()) bytes += r->local_claim.private_bytes + r->reload_claim.private_bytes;
+        if (r && r->remote == node.get()) bytes += r->remote_claim.private_bytes;
+      }
+      KVSIM_ALWAYS(bytes == node->memory().private_bytes(), "a node's memory differs from what its requests hold");
+      KVSIM_ALWAYS(placed > 0 || node->requests == 0, "a node counts requests that are gone");
+    }
+  }
+}
+
+serving::LoadSample PoolSystem::load() const {
+  serving::LoadSample sample;
+  for (const Queue& queue : queues_) sample.waiting += static_cast<std::int64_t>(queue.waiting.size());
+  const serving::Measurements& m = env_.measured;
+  sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
+  for (const auto* nodes : {&local_, &remote_}) {
+    for (const auto& node : *nodes) sample.kv_bytes += node->memory().reserved();
+  }
+  return sample;
+}
+
+std::int64_t PoolSystem::kv_capacity() const {
+  std::int64_t bytes = 0;
+  for (const auto* nodes : {&local_, &remote_}) {
+    for (const auto& node : *nodes) bytes += node->memory().capacity();
+  }
+  return bytes;
+}
+
+}  // namespace kvsim::pools

@@ -1,0 +1,189 @@
+#include "sim/scenario/pools_schema.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "models/hardware/link_schema.h"
+#include "sim/pools/dispatcher.h"
+#include "sim/scenario/registry_words.h"
+
+namespace kvsim::scenario {
+namespace {
+
+using schema::bandwidth;
+using schema::bytes;
+using schema::integer;
+using schema::number;
+using schema::ObjectSchema;
+using schema::one_of;
+using schema::Presence;
+using schema::Reporter;
+using schema::ScalarSpec;
+using schema::time;
+using serving::Outage;
+using serving::PoolConfig;
+using serving::PoolsConfig;
+using serving::StorageConfig;
+
+ObjectSchema<Outage> outage_schema() {
+  ObjectSchema<Outage> s("outages", "A time in which the pool's links fail or are slow, in both directions.");
+  s.required("at", &Outage::at_s, time().non_negative(), "when it begins, since the start of the run");
+  s.required("lasting", &Outage::lasting_s, time().positive(), "how long it lasts");
+  s.optional("bandwidth", &Outage::bandwidth_fraction, number().non_negative().below(1),
+             "share of the bandwidth that is left meanwhile; 0: transfers stand still");
+  return s;
+}
+
+/// The place of an outage that begins before another one of the list is over; none where they follow one another.
+std::optional<std::size_t> overlapping(const std::vector<Outage>& outages) {
+  for (std::size_t i = 0; i < outages.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const Outage& a = outages[i];
+      const Outage& b = outages[j];
+      if (a.at_s < b.at_s + b.lasting_s && b.at_s < a.at_s + a.lasting_s) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+ObjectSchema<PoolConfig> pool_schema(const char* name, const char* description) {
+  ObjectSchema<PoolConfig> s(name, description);
+  s.required("nodes", &PoolConfig::nodes, integer().non_negative().at_most(10000),
+             "nodes, each with the GPUs of cluster.gpu");
+  s.reference("link", &PoolConfig::link, "link", models::link_schema(), Presence::required,
+              "link between the storage node and one node; each node has its own");
+  s.optional("shared", &PoolConfig::shared_bytes_per_s, bandwidth().positive(),
+             "what all the pool's nodes read together crosses this too; without it there is no such limit");
+  s.list("outages", &PoolConfig::outages, outage_schema(), Presence::optional,
+         "failures of the pool's links and of what they share");
+  s.check([](const PoolConfig& pool, const Reporter& report) {
+    if (const auto i = overlapping(pool.outages)) {
+      report.fail(fmt::format("outages.{}", *i), "overlaps an outage before it in the list: make one of them");
+    }
+  });
+  return s;
+}
+
+ObjectSchema<PoolsConfig> make_pools_schema() {
+  ObjectSchema<StorageConfig> storage("storage", "The storage node, which holds the KV of contexts.");
+  storage.optional("capacity", &StorageConfig::capacity_bytes, bytes().positive(),
+                   "for KV (prefill: prefix_cache), the least recently used going first; without it all is kept");
+  storage.optional("read", &StorageConfig::read_bytes_per_s, bandwidth().positive(),
+                   "what both pools read together crosses this too; without it there is no such limit");
+
+  ObjectSchema<PoolsConfig> s("pools",
+                              "Remote prefix caching: a local pool of nodes on a fast link and a remote pool on a slow "
+                              "one, around a storage node. In place of replicas with host memory.");
+  s.object("local", &PoolsConfig::local, pool_schema("local", "The nodes near the storage node, which can verify."),
+           Presence::optional, "by default no nodes");
+  s.object("remote", &PoolsConfig::remote,
+           pool_schema("remote", "The nodes far from the storage node, which can draft on compressed KV."),
+           Presence::optional, "by default no nodes");
+  s.object("storage", &PoolsConfig::storage, storage, Presence::optional, "the storage node");
+  s.optional("message_latency", &PoolsConfig::message_latency_s, time().non_negative(),
+             "of drafts on their way to the verifying node, and of its verdict back; each way");
+  s.check([](const PoolsConfig& pools, const Reporter& report) {
+    if (pools.local.nodes + pools.remote.nodes == 0) {
+      report.fail("", "no nodes: give local.nodes or remote.nodes at least 1");
+    }
+  });
+  return s;
+}
+
+std::vector<schema::Word> path_words() {
+  std::vector<schema::Word> words;
+  for (const models::Path path : models::kAllPaths) {
+    const models::PathTraits& t = models::traits(path);
+    words.push_back({std::string(t.name), std::string(t.description), static_cast<std::int64_t>(path)});
+  }
+  return words;
+}
+
+ObjectSchema<PathWeights> weights_schema() {
+  ObjectSchema<PathWeights> s("weights", "Requests by path, as numbers in any proportion.");
+  for (const models::Path path : models::kAllPaths) {
+    const models::PathTraits& t = models::traits(path);
+    const std::size_t i = models::index_of(path);
+    s.optional(
+        t.name.data(), [i](auto& weights) -> auto& { return weights[i]; }, number().non_negative(),
+        t.description.data());
+  }
+  return s;
+}
+
+ObjectSchema<DispatchInput> make_dispatch_schema() {
+  ObjectSchema<DispatchInput> s("dispatch", "Which path through the pools each request takes (with cluster.pools).");
+  s.optional("policy", &DispatchInput::policy, one_of(words_of(pools::dispatchers())), "dispatch policy");
+  s.list("paths", &DispatchInput::paths, ScalarSpec::choice(path_words()), Presence::optional,
+         "paths that requests may take; by default all that the decode policy has a use for");
+  s.object("weights", &DispatchInput::weights, weights_schema(), Presence::optional, "of the policy weighted");
+  s.check([](const DispatchInput& dispatch, const Reporter& report) {
+    const bool weighted = dispatch.policy == "weighted";
+    if (weighted && !dispatch.weights) {
+      report.fail("", "missing key \"weights\", which policy weighted needs, such as {B1: 1, P1_stateless: 3}");
+    }
+    if (!weighted && dispatch.weights) {
+      report.fail("weights",
+                  fmt::format("belongs to policy weighted, and policy {} would not look at it: remove it, or use "
+                              "policy: weighted",
+                              dispatch.policy));
+    }
+    for (std::size_t i = 0; i < dispatch.paths.size(); ++i) {
+      const auto here = dispatch.paths.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(dispatch.paths.begin(), here, *here) != here) {
+        report.fail(fmt::format("paths.{}", i), fmt::format("{} is in the list twice", models::path_name(*here)));
+      }
+    }
+  });
+  return s;
+}
+
+constexpr std::array kReplicaKeys{
+    ReplicaKey{"cluster.replicas", "pools have nodes: use cluster.pools.local.nodes and cluster.pools.remote.nodes"},
+    ReplicaKey{"cluster.router", "which node a request goes to is for dispatch.policy to say: remove this key"},
+    ReplicaKey{"cluster.host",
+               "nodes of pools read from the storage node and not from host memory: use cluster.pools.storage, and "
+               "link of cluster.pools.local and cluster.pools.remote"},
+    ReplicaKey{"decode.draft_limit", "pools draft decode.draft_length tokens per round, never more: remove this key"},
+    ReplicaKey{"decode.resident",
+               "whether full KV stays on a local node is part of a request's path: use dispatch.paths (P1_cached, "
+               "P2_cached)"},
+    ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
+    ReplicaKey{"decode.adaptive", "pools draft a fixed length: use decode.draft_length"},
+    ReplicaKey{"schedule.arrival", "pools verify once all of the KV is there: remove this key"},
+    ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
+    ReplicaKey{"schedule.asynchronous", "nodes of pools decide an iteration as it begins: remove this key"},
+};
+
+}  // namespace
+
+const ObjectSchema<PoolsConfig>& pools_schema() {
+  static const ObjectSchema<PoolsConfig> schema = make_pools_schema();
+  return schema;
+}
+
+const ObjectSchema<DispatchInput>& dispatch_schema() {
+  static const ObjectSchema<DispatchInput> schema = make_dispatch_schema();
+  return schema;
+}
+
+std::span<const ReplicaKey> replica_keys() {
+  return kReplicaKeys;
+}
+
+void check_written_with_pools(const Scenario& scenario, const Reporter& report) {
+  for (const ReplicaKey& key : kReplicaKeys) {
+    if (report.node().find_path(key.key)) report.fail(key.key, fmt::format("not with cluster.pools: {}", key.instead));
+  }
+  const std::string& schedule = scenario.serving.schedule.policy;
+  if (schedule != "fcfs") {
+    report.fail("schedule.policy",
+                fmt::format("not with cluster.pools: {} orders the reloads of one replica; use fcfs, and "
+                            "dispatch.policy for which requests draft",
+                            schedule));
+  }
+}
+
+}  // namespace kvsim::scenario

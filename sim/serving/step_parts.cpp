@@ -1,0 +1,50 @@
+#include "sim/serving/step_parts.h"
+
+#include <algorithm>
+
+namespace kvsim::serving {
+
+void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {
+  const auto tokens = static_cast<double>(context);
+  work.decode.query_tokens += 1;
+  work.logit_tokens += 1;
+  work.decode.kv_bytes += geometry.full_read(context);
+  work.decode.pairs += tokens;
+  work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
+}
+
+void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+               std::int64_t drafted, double attention_time_factor) {
+  work.decode.query_tokens += 1;
+  work.logit_tokens += 1;
+  work.decode.kv_bytes +=
+      geometry.compressed_read(prompt, generated) * attention_time_factor + geometry.full_read(drafted);
+  const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
+  work.decode.pairs += attended;
+  work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
+}
+
+void add_verification(models::StepWork& work, const KvGeometry& geometry, std::int64_t context, std::int64_t drafted) {
+  const double queries = static_cast<double>(drafted) + 1;
+  const auto tokens = static_cast<double>(context);
+  work.verify.query_tokens += queries;
+  work.verify.requests += 1;
+  work.verify.longest_kv = std::max(work.verify.longest_kv, static_cast<double>(context + drafted));
+  work.verify.kv_bytes += geometry.full_read(context + drafted);
+  work.verify.pairs += queries * tokens + queries * (queries + 1) / 2;
+  work.logit_tokens += queries;
+}
+
+void add_chunk(models::StepWork& work, const KvGeometry& geometry, std::int64_t before, std::int64_t tokens,
+               bool last) {
+  const auto n = static_cast<double>(tokens);
+  const auto done = static_cast<double>(before);
+  work.prefill.query_tokens += n;
+  work.prefill.requests += 1;
+  work.chunks.push_back({n, done});
+  work.prefill.pairs += n * done + n * (n + 1) / 2;
+  work.prefill.kv_bytes += geometry.full_read(before + tokens);
+  if (last) work.logit_tokens += 1;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,25 @@
+// What one request adds to a forward pass, by the kind of its part in it.
+#pragma once
+
+#include <cstdint>
+
+#include "models/kernels/step_work.h"
+#include "sim/serving/kv_geometry.h"
+
+namespace kvsim::serving {
+
+/// One token against the full KV of `context` tokens.
+void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);
+
+/// One token against compressed KV and the `drafted` tokens after it, which are whole. `attention_time_factor`: see
+/// models::CompressorSpec.
+void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+               std::int64_t drafted, double attention_time_factor);
+
+/// `drafted` drafted tokens, and the one before them, against the full KV of `context` tokens.
+void add_verification(models::StepWork& work, const KvGeometry& geometry, std::int64_t context, std::int64_t drafted);
+
+/// `tokens` tokens of a prompt after the first `before`; `last` if they end it, and give the first output token.
+void add_chunk(models::StepWork& work, const KvGeometry& geometry, std::int64_t before, std::int64_t tokens, bool last);
+
+}  // namespace kvsim::serving
