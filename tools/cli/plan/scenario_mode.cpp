@@ -146,6 +146,7 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   check_exports(options);
   results::PlanOutcome outcome;
   outcome.scenario = feasible_scenario(options);
+  if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);
   const planner::PlanRequest request = request_of(options);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);
