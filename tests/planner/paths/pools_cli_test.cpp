@@ -1,6 +1,7 @@
 // kvsim plan and kvsim compare on a scenario with two pools, as a user runs them.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/workspace.h"
@@ -53,7 +54,7 @@ TEST_F(PoolsCliTest, ItsWeightsCanBePasted) {
   write("s.yaml", std::string(text).replace(at, own.size(), page.out.substr(block + 1)));
   EXPECT_EQ(run({"check", "s.yaml"}).status, 0);
   ASSERT_EQ(run({"plan", kScenario, "--out", "results"}).status, 0);
-  EXPECT_EQ(read_file(path("results/dispatch.yaml")), page.out.substr(block + 1));
+  EXPECT_EQ(read("results/dispatch.yaml"), page.out.substr(block + 1));
 }
 
 TEST_F(PoolsCliTest, OptionsWithoutAMeaningAreRefused) {
