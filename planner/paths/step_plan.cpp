@@ -1,7 +1,9 @@
 #include "planner/paths/step_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "planner/paths/best_batches.h"
 
@@ -92,13 +94,37 @@ PathPlan best_up_to(const PathProblem& problem, const PerPool& top) {
   return plan;
 }
 
+/// Of P1, the P2 that begins like it.
+constexpr std::array<std::pair<Path, Path>, 2> kDeferred{
+    {{Path::P1_cached, Path::P2_cached}, {Path::P1_stateless, Path::P2_stateless}}};
+
+/// With a column for requests on P2 whose rest never gets the link: they go the way of P1, in the memory of P2.
+PathProblem with_deferred(const PathProblem& problem) {
+  PathProblem wider = problem;
+  if (problem.paths.empty()) return wider;
+  const bool p1 = problem.allows(Path::P1_cached) || problem.allows(Path::P1_stateless);
+  if (p1 && problem.steps->drafting_slots < problem.steps->streaming_slots) return wider;  // P1's columns are P1's own
+  wider.steps->drafting_slots = std::max(problem.steps->drafting_slots, problem.steps->streaming_slots);
+  for (const auto& [like, path] : kDeferred) {
+    if (problem.allows(path) && !problem.allows(like)) wider.paths.push_back(like);
+  }
+  return wider.paths.size() > problem.paths.size() ? wider : problem;
+}
+
+void count_deferred(PathPlan& plan, const PathProblem& problem) {
+  for (const auto& [like, path] : kDeferred) {
+    if (!problem.allows(like)) plan.n[models::index_of(path)] += std::exchange(plan.n[models::index_of(like)], 0);
+  }
+}
+
 bool streams(const PathPlan& plan) {
   return plan.n[models::index_of(Path::P2_cached)] > 0 || plan.n[models::index_of(Path::P2_stateless)] > 0;
 }
 
 }  // namespace
 
-PathPlan plan_by_steps(const PathProblem& problem) {
+PathPlan plan_by_steps(const PathProblem& given) {
+  const PathProblem problem = with_deferred(given);
   PerPool top = most_work(problem);
   std::size_t solved = 0;
   for (int shorter = 0;; ++shorter) {
@@ -112,7 +138,10 @@ PathPlan plan_by_steps(const PathProblem& problem) {
     plan.residual = std::max({0.0, -longer.local, -longer.remote});
     if (streams(plan)) plan.residual = std::max({plan.residual, longer.local, longer.remote});
     plan.converged = plan.residual <= kPathResidual;
-    if (plan.converged || shorter == kMostShorter) return plan;
+    if (plan.converged || shorter == kMostShorter) {
+      count_deferred(plan, given);
+      return plan;
+    }
     if (longer.local > kPathResidual) top.local = std::max(1.0, work.local);
     if (longer.remote > kPathResidual) top.remote = std::max(1.0, work.remote);
   }

@@ -6,6 +6,9 @@
 // steps must be as long as assumed, and longer ones are ruled out one search after the other.) So the best plan is the
 // LP's optimum at the best B. No fixed point is asked for: with slots held for whole steps, every batch at which the
 // GPU row is tight would be one.
+//
+// The rest of the KV on P2 gives way to first loads: where the link has no time for it, a request goes on as on P1, and
+// the plan counts it on P2 all the same.
 #pragma once
 
 #include "planner/paths/path_plan.h"

@@ -103,6 +103,20 @@ TEST(StepPlan, MeetsItsRowsAndItsOwnBatches) {
   }
 }
 
+TEST(StepPlan, OnP2ALinkWithoutTimeForTheRestMakesItP1) {
+  // 0.25 s of compressed KV against 1 s of all of it: P1 alone, at P2's slots.
+  PathProblem p = only(Path::P1_cached);
+  p.steps->drafting_slots = 1;
+  p.steps->local = p.steps->remote = {0.001, 1e-5};
+  const double drafting = plan_paths(p).tokens_per_s;
+  p = only(Path::P2_cached);
+  p.steps->local = p.steps->remote = {0.001, 1e-5};
+  const PathPlan plan = plan_paths(p);
+  EXPECT_GE(plan.tokens_per_s, drafting * (1 - 1e-6));
+  EXPECT_NEAR(plan.n[models::index_of(Path::P2_cached)], plan.requests_per_s, 1e-9);
+  EXPECT_EQ(plan.n[models::index_of(Path::P1_cached)], 0);
+}
+
 TEST(StepPlan, MorePathsAreNeverWorse) {
   for (PathProblem& p : any_steps(10)) {
     const double all = plan_paths(p).tokens_per_s;
