@@ -10,6 +10,8 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "planner/parallel.h"
+#include "planner/paths/planned_weights.h"
+#include "planner/pool_policy.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
@@ -192,6 +194,7 @@ void merge(Measurements& a, const Measurements& b) {
 
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options) {
+  if (needs_planned_weights(scenario)) return simulate_replication(with_planned_weights(scenario), offset, options);
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
@@ -199,6 +202,7 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
+  if (needs_planned_weights(scenario)) return run_experiment(with_planned_weights(scenario), options);  // once for all
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);
@@ -223,6 +227,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
 }
 
 scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
+  if (scenario.serving.cluster.pools) return with_pool_policy(scenario, policy);
   const std::size_t colon = policy.find(':');
   const std::string decode_name = policy.substr(0, colon);
   const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);

@@ -40,7 +40,8 @@ struct ExperimentResult {
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
 
-/// One replication: the scenario with seed run.seed + `offset`. Throws what serving::simulate throws.
+/// One replication: the scenario with seed run.seed + `offset`. Throws what serving::simulate throws. Where dispatch is
+/// "planned" the weights are planned anew for each (planned_weights.h; throws Infeasible); run_experiment does so once.
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options = {});
 
@@ -49,7 +50,8 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
 
 /// The scenario under another decode policy, with the schedule that goes with it: "draft_verify" keeps the scenario's
 /// schedule (staggered where that has none for verification), "draft_verify:lock_step" names one. Keys that the policy
-/// does not use are ignored. Throws schema::InputError for unknown names.
+/// does not use are ignored. Between pools the words after the colon are paths (pool_policy.h). Throws
+/// schema::InputError for unknown names.
 scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy);
 
 /// a += b, as if b had been measured beside a.

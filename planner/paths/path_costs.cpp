@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/paths/step_table.h"
+
 namespace kvsim::planner {
 
 std::string_view resource_name(Resource resource) {
-  static constexpr std::array<std::string_view, kResources> names{"local_net",  "local_gpu",  "local_mem",
-                                                                  "remote_net", "remote_gpu", "remote_mem"};
+  static constexpr std::array<std::string_view, kResources> names{"local_net",  "local_gpu",  "local_mem", "remote_net",
+                                                                  "remote_gpu", "remote_mem", "storage"};
   return names.at(static_cast<std::size_t>(resource));
 }
 
 PathTimes path_times(const PathProblem& problem, const PerPool& B) {
+  if (problem.steps) return step_times(problem, B);
   const auto& [M, KV, HBM, BW_hbm, BW_h, BW_l] = problem.symbols;
   const double c = problem.request.c;
   const auto K = static_cast<double>(problem.request.K);
@@ -35,6 +38,7 @@ PathTimes path_times(const PathProblem& problem, const PerPool& B) {
 }
 
 PathCosts path_costs(const PathProblem& problem, const PerPool& batch) {
+  if (problem.steps) return step_table(problem, batch);
   const auto [T_tok, T_slot, T_h, T_l, T_lc, T_rem, g, N1, Nd, N2, K2] = path_times(problem, batch);
   const auto K = static_cast<double>(problem.request.K);
   const double p1_gpu = K / g * T_tok.remote;
@@ -44,20 +48,26 @@ PathCosts path_costs(const PathProblem& problem, const PerPool& batch) {
   const double p2_mem = T_lc + std::max(Nd * T_slot.remote, T_rem) + K2 * T_slot.remote;
   // The rows are kAllPaths, the columns kAllResources; drafts take the remote pool's time in the local slot, too.
   return {{
-      {T_h, K * T_tok.local, T_h + K * T_slot.local, 0, 0, 0},
-      {0, 0, 0, T_l, K * T_tok.remote, T_l + K * T_slot.remote},
-      {T_h, N1 * T_tok.local, T_h + K / g * T_slot.remote, T_lc, p1_gpu, p1_mem},
-      {N1 * T_h, N1 * T_tok.local, N1 * (T_h + T_slot.local), T_lc, p1_gpu, p1_mem},
-      {T_h, N2 * T_tok.local, T_h + Nd * T_slot.remote, p2_net, p2_gpu, p2_mem},
-      {N2 * T_h, N2 * T_tok.local, N2 * (T_h + T_slot.local), p2_net, p2_gpu, p2_mem},
+      {T_h, K * T_tok.local, T_h + K * T_slot.local, 0, 0, 0, 0},
+      {0, 0, 0, T_l, K * T_tok.remote, T_l + K * T_slot.remote, 0},
+      {T_h, N1 * T_tok.local, T_h + K / g * T_slot.remote, T_lc, p1_gpu, p1_mem, 0},
+      {N1 * T_h, N1 * T_tok.local, N1 * (T_h + T_slot.local), T_lc, p1_gpu, p1_mem, 0},
+      {T_h, N2 * T_tok.local, T_h + Nd * T_slot.remote, p2_net, p2_gpu, p2_mem, 0},
+      {N2 * T_h, N2 * T_tok.local, N2 * (T_h + T_slot.local), p2_net, p2_gpu, p2_mem, 0},
   }};
 }
 
 ResourceFigures path_limits(const PathProblem& problem) {
   const auto G_L = static_cast<double>(problem.pools.local);
   const auto G_R = static_cast<double>(problem.pools.remote);
-  const double B_max = slots_per_gpu(problem.symbols);
-  return {G_L, G_L, G_L * B_max, G_R, G_R, G_R * B_max};
+  const PerPool B_max = slots_per_gpu(problem);
+  ResourceFigures limits{G_L, G_L, G_L * B_max.local, G_R, G_R, G_R * B_max.remote, 0};
+  if (problem.steps) {
+    limits[static_cast<std::size_t>(Resource::local_net)] = problem.steps->links.local;
+    limits[static_cast<std::size_t>(Resource::remote_net)] = problem.steps->links.remote;
+    limits[static_cast<std::size_t>(Resource::storage)] = problem.steps->storage_bytes_per_s;
+  }
+  return limits;
 }
 
 ResourceFigures resource_use(const PathCosts& costs, const PathRates& n) {

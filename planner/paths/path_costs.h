@@ -6,15 +6,17 @@
 #include <string_view>
 
 #include "planner/paths/path_problem.h"
+#include "planner/paths/per_pool.h"
 
 namespace kvsim::planner {
 
-/// The rows of the LP. net: seconds of the pool's link; gpu: seconds of a GPU; mem: seconds of a KV slot.
-enum class Resource { local_net, local_gpu, local_mem, remote_net, remote_gpu, remote_mem };
-inline constexpr std::size_t kResources = 6;
-inline constexpr std::array<Resource, kResources> kAllResources{Resource::local_net,  Resource::local_gpu,
-                                                                Resource::local_mem,  Resource::remote_net,
-                                                                Resource::remote_gpu, Resource::remote_mem};
+/// The rows of the LP. net: seconds of the pool's link; gpu: seconds of a GPU; mem: seconds of a KV slot. storage:
+/// bytes that the storage node sends to both pools, a row that only PathProblem::steps may have.
+enum class Resource { local_net, local_gpu, local_mem, remote_net, remote_gpu, remote_mem, storage };
+inline constexpr std::size_t kResources = 7;
+inline constexpr std::array<Resource, kResources> kAllResources{
+    Resource::local_net,  Resource::local_gpu,  Resource::local_mem, Resource::remote_net,
+    Resource::remote_gpu, Resource::remote_mem, Resource::storage};
 std::string_view resource_name(Resource resource);
 
 /// Requests per second by path.
@@ -24,19 +26,14 @@ using ResourceFigures = std::array<double, kResources>;
 /// Seconds of each resource that one request on each path takes.
 using PathCosts = std::array<ResourceFigures, kPaths>;
 
-/// A figure for each pool.
-struct PerPool {
-  double local = 0;
-  double remote = 0;
-};
-
-/// The table at given batches per GPU, 1 <= B <= B_max (any real number).
+/// The table at given batches per GPU, 1 <= B <= B_max (any real number). With PathProblem::steps, that of
+/// step_table.h, where B is the work in a step.
 ///
 /// It prints one T_tok, and each pool has its own batch. Here a token's time is that of the pool whose GPU makes it:
 /// verification is the local pool's, drafting the remote pool's, also where a local slot waits for drafts.
 PathCosts path_costs(const PathProblem& problem, const PerPool& batch);
 
-/// Right-hand sides: G for net and gpu, G B_max for mem.
+/// Right-hand sides: G for net and gpu, G B_max for mem; 0 for storage where it does not count.
 ResourceFigures path_limits(const PathProblem& problem);
 
 /// sum over paths of cost x rate.

@@ -7,6 +7,7 @@
 
 #include "planner/infeasible.h"
 #include "planner/paths/consistent_batches.h"
+#include "planner/paths/step_plan.h"
 
 namespace kvsim::planner {
 namespace {
@@ -108,11 +109,13 @@ class Planner {
 };
 
 void refuse_infeasible(const PathProblem& problem) {
-  const auto& [symbols, pools, request, acceptance, paths, residence] = problem;
+  const PathSymbols& symbols = problem.symbols;
+  const PoolSizes& pools = problem.pools;
   if (pools.local == 0 && pools.remote == 0) {
     throw Infeasible("no plan: neither pool has a GPU; one in either pool would do");
   }
-  if (!(slots_per_gpu(symbols) > 0)) {
+  const PerPool slots = slots_per_gpu(problem);
+  if (!(std::max(slots.local, slots.remote) > 0)) {
     const double missing = symbols.M + symbols.KV - symbols.HBM;
     throw Infeasible(
         fmt::format("no plan: weights and the KV of one request do not fit a GPU; it needs {:.4g} GB more HBM per GPU "
@@ -136,7 +139,7 @@ PathLp path_lp(const PathProblem& problem, const PerPool& batch) {
 
 PathPlan plan_paths(const PathProblem& problem) {
   refuse_infeasible(problem);
-  return Planner(problem).best();
+  return problem.steps ? plan_by_steps(problem) : Planner(problem).best();
 }
 
 }  // namespace kvsim::planner

@@ -5,6 +5,8 @@
 // (counted as at least 1 where T_tok is concerned, for a GPU that decodes at all decodes for somebody). Where there are
 // several, it is the one with the highest throughput among those found (consistent_batches.h says how thoroughly).
 //
+// With PathProblem::steps it is the best of all batches instead (step_plan.h), and always converges.
+//
 // By steps, more of any resource makes no fewer tokens, on all of the thousands of plausible machines tried. As
 // published that holds of GPUs, HBM and its bandwidth, not of links: slots that wait for a link count as batch
 // (docs/findings.md). With paths left out and machines beyond any that exist (10 TB of weights, 100,000 slots) rare

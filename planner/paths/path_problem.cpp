@@ -105,6 +105,12 @@ double slots_per_gpu(const PathSymbols& s) {
   return std::max(0.0, std::floor((s.HBM - s.M) / s.KV));
 }
 
+PerPool slots_per_gpu(const PathProblem& problem) {
+  if (problem.steps) return problem.steps->slots;
+  const double slots = slots_per_gpu(problem.symbols);
+  return {slots, slots};
+}
+
 double accepted_share(const PathProblem& problem) {
   const std::int64_t x = problem.request.x;
   const models::AcceptanceModel model(problem.acceptance, 1, x);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "models/acceptance/acceptance.h"
 #include "models/paths/path.h"
 #include "models/schema/object_schema.h"
+#include "planner/paths/step_costs.h"
 
 namespace kvsim::planner {
 
@@ -53,12 +55,16 @@ struct PathProblem {
   models::AcceptanceSpec acceptance;
   std::vector<Path> paths;  ///< allowed; empty: all
   Residence residence = Residence::published;
+  /// Instead of the printed formulas; `symbols` then only describe. Not in the file: scenarios have it.
+  std::optional<StepCosts> steps;
 
   [[nodiscard]] bool allows(Path path) const;
 };
 
 /// Slots per GPU: B_max = floor((HBM - M)/KV), 0 where the weights leave no room.
 double slots_per_gpu(const PathSymbols& symbols);
+/// The same of the GPUs of each pool, or what `steps` says.
+PerPool slots_per_gpu(const PathProblem& problem);
 
 /// g = gamma(x, c) = A(x)/x, the share of drafted tokens that a verification accepts.
 double accepted_share(const PathProblem& problem);

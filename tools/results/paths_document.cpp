@@ -25,6 +25,7 @@ Json rates(const PathsResult& result) {
 Section by_resource(Section s, const PathsResult& result, const planner::ResourceFigures& figures) {
   for (const auto resource : kAllResources) {
     const auto r = static_cast<std::size_t>(resource);
+    if (resource == planner::Resource::storage && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
     if (result.plan.lp.limits[r] > 0) {
       s.set(resource_name(resource), figures[r]);
     } else {
@@ -91,14 +92,16 @@ Json paths_document(const PathsResult& result) {
   doc.set("converged", plan.converged).set("residual", plan.residual);
   Section details = doc.child("details");
   details.set("residence", residence_name(result.problem.residence));
-  details.set("batch", per_pool(plan.batch)).set("slots_per_gpu", slots_per_gpu(result.problem.symbols));
+  details.set("batch", per_pool(plan.batch)).set("slots_per_gpu", slots_per_gpu(result.problem).local);
   details.set("used", by_resource(details.child("used"), result, used_shares(result)));
   details.set("times_s", times(result)).set("purchases", purchases(result));
-  details.set("other_reading", {{"residence", residence_name(other_reading(result.problem.residence))},
-                                {"throughput_tokens_per_s", result.other.tokens_per_s},
-                                {"occupancy", per_pool(result.other.occupancy)},
-                                {"converged", result.other.converged},
-                                {"residual", result.other.residual}});
+  if (result.other) {
+    details.set("other_reading", {{"residence", residence_name(other_reading(result.problem.residence))},
+                                  {"throughput_tokens_per_s", result.other->tokens_per_s},
+                                  {"occupancy", per_pool(result.other->occupancy)},
+                                  {"converged", result.other->converged},
+                                  {"residual", result.other->residual}});
+  }
   details.set("on_a_step", plan.on_a_step).set("fixed_points", plan.fixed_points).set("lps_solved", plan.lps_solved);
   Json complete = details.take();
   complete["reasons"] = reasons;  // last: by now it holds them all

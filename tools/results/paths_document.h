@@ -1,6 +1,7 @@
 // What `kvsim plan --paths` answers, as a JSON document.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct PathsResult {
   std::string file;  ///< as the user named it
   planner::PathProblem problem;
   planner::PathPlan plan;
-  planner::PathPlan other;  ///< the same problem under the other reading of the slot time
+  std::optional<planner::PathPlan> other;  ///< the same problem under the other reading of the slot time; none: one
   std::vector<planner::Purchase> purchases;
 };
 

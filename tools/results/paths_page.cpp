@@ -44,9 +44,10 @@ Table throughput(const PathsResult& result) {
   t.rows.push_back({"requests", figure(plan.requests_per_s), "/s"});
   const auto pool = [&](const char* label, std::int64_t size, double slots) {
     if (size > 0) {
-      t.rows.push_back({label, figure(slots), "",
-                        fmt::format("of {} slots per GPU",
-                                    whole(static_cast<std::int64_t>(slots_per_gpu(result.problem.symbols))))});
+      t.rows.push_back(
+          {label, figure(slots), "",
+           fmt::format("of {} slots per {}", whole(static_cast<std::int64_t>(slots_per_gpu(result.problem).local)),
+                       result.problem.steps ? "node" : "GPU")});
     }
   };
   pool("occupied, local", result.problem.pools.local, plan.occupancy.local);
@@ -101,15 +102,18 @@ Table readings(const PathsResult& result) {
                                                         : "a slot per token for the step, B T_tok"});
   };
   row(result.problem.residence, result.plan);
-  row(other_reading(result.problem.residence), result.other);
+  row(other_reading(result.problem.residence), *result.other);
   return t;
 }
 
 List notes(const PathsResult& result) {
-  List list{"Notes",
-            {"shadow price: tokens/s per unit of the row's limit, at fixed times per token; \"What one buys\" solves "
-             "everything anew",
-             "local, remote: occupied slots per GPU, which are the batch that T_tok assumes"}};
+  List list{
+      "Notes",
+      {"shadow price: tokens/s per unit of the row's limit, at fixed times per token; \"What one buys\" solves "
+       "everything anew",
+       result.problem.steps ? "gpu: a node that decodes for anybody is always in a step, so that 100 % is no sign of "
+                              "a shortage"
+                            : "local, remote: occupied slots per GPU, which are the batch that T_tok assumes"}};
   for (const planner::Purchase& p : result.purchases) {
     if (p.tokens_per_s >= result.plan.tokens_per_s * (1 - planner::kPathResidual)) continue;
     list.items.emplace_back(
@@ -127,7 +131,7 @@ List notes(const PathsResult& result) {
 }  // namespace
 
 Page paths_page(const PathsResult& result) {
-  const auto& [symbols, pools, request, acceptance, allowed, residence] = result.problem;
+  const auto& [symbols, pools, request, acceptance, allowed, residence, steps] = result.problem;
   Page page;
   page.title = fmt::format("Paths of {}", result.file);
   page.subtitle = {
@@ -138,7 +142,8 @@ Page paths_page(const PathsResult& result) {
                   bytes(symbols.BW_l)),
       fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted; residence: {}", whole(request.K),
                   request.c, request.x, percent(planner::accepted_share(result.problem)), residence_name(residence))};
-  page.tables = {throughput(result), paths(result), resources(result), purchases(result), readings(result)};
+  page.tables = {throughput(result), paths(result), resources(result), purchases(result)};
+  if (result.other) page.tables.push_back(readings(result));
   page.lists = {notes(result)};
   return page;
 }

@@ -75,14 +75,14 @@ TEST(PathCosts, ARequestShorterThanADraftIsVerifiedOnce) {
 TEST(PathCosts, LimitsAreGpusAndTheirSlots) {
   const PathProblem p = testing::by_hand();
   EXPECT_DOUBLE_EQ(slots_per_gpu(p.symbols), 4);  // (16 - 8)/2
-  EXPECT_EQ(path_limits(p), (ResourceFigures{1, 1, 4, 2, 2, 8}));
+  EXPECT_EQ(path_limits(p), (ResourceFigures{1, 1, 4, 2, 2, 8, 0}));
 }
 
 TEST(PathCosts, AsPublishedARemoteSlotIsNeverHeldLongerThanLinkAndGpuWork) {
   // The reason why a remote pool never holds more than two requests per GPU in that reading (docs/findings.md).
   for (const PathProblem& p : testing::many_problems(300, 5)) {
     if (p.residence != Residence::published) continue;
-    for (const auto& [l_net, l_gpu, l_mem, net, gpu, mem] : path_costs(p, {1, 1})) {
+    for (const auto& [l_net, l_gpu, l_mem, net, gpu, mem, storage] : path_costs(p, {1, 1})) {
       EXPECT_LE(mem, (net + gpu) * (1 + 1e-12));
     }
   }

@@ -42,6 +42,33 @@ PathProblem by_hand() {
   return p;
 }
 
+PathProblem steps_by_hand() {
+  PathProblem p = by_hand();
+  p.residence = Residence::steps;
+  p.request = {60, 0.25, 8};
+  p.acceptance.points = {{8, 6}};
+  StepCosts c;
+  c.local = c.remote = {0.02, 0.001};
+  c.draft_work = 0.5;
+  c.verify_work = 3;
+  c.slots = {10, 10};
+  c.drafting_slots = 0.5;
+  c.verifying_slots = 1.1;
+  c.rereading_slots = 0.9;
+  c.local_full = {2e9, 0.1, 0.01};
+  c.local_reread = {2.4e9, 0.12, 0.01};
+  c.remote_full = {2e9, 1, 0.02};
+  c.remote_compressed = {0.5e9, 0.25, 0.02};
+  c.remote_rest = {1.5e9, 0.75, 0.02};
+  c.decompress_s = 0.05;
+  c.round_trip_s = 0.004;
+  c.rounds = 10;
+  c.drafts = 80;
+  c.links = {1, 2};
+  p.steps = c;
+  return p;
+}
+
 std::vector<PathProblem> many_problems(std::size_t count, std::uint64_t seed) {
   Draws draws(seed);
   std::vector<PathProblem> problems;

@@ -15,6 +15,10 @@ PathProblem published_set_up();
 /// Round numbers: T_tok(B) = 8/B + 2 ms, 4 slots per GPU, g = 0.8, K = 100, x = 2, c = 0.25; links of 20 and 4 GB/s.
 PathProblem by_hand();
 
+/// Steps of 20 ms and 1 ms per token, 10 slots per node, one local and two remote nodes; K = 60, x = 8, g = 0.75, in 10
+/// rounds of 8 drafts.
+PathProblem steps_by_hand();
+
 /// `count` machines, pools and requests of plausible sizes, always the same ones for the same seed.
 std::vector<PathProblem> many_problems(std::size_t count, std::uint64_t seed);
 

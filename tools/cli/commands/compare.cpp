@@ -1,9 +1,11 @@
 // kvsim compare: one scenario under several policies, with equal arrivals.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "planner/pool_policy.h"
 #include "tools/cli/command.h"
 #include "tools/cli/experiments.h"
 #include "tools/cli/run_options.h"
@@ -14,7 +16,7 @@ namespace {
 
 struct Options : RunOptions {
   std::string scenario;
-  std::string policies = "full_kv,lossy,draft_verify:lock_step,draft_verify:sequential_verify,draft_verify:staggered";
+  std::optional<std::string> policies;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -36,9 +38,16 @@ std::vector<std::string> split(const std::string& list) {
   return items;
 }
 
+std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
+  if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
+  return {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"};
+}
+
 void compare(Console& console, const Options& options) {
-  const std::vector<std::string> policies = split(options.policies);
+  std::vector<std::string> policies;
+  if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
   const scenario::Scenario scenario = load(options.scenario, options);
+  if (!options.policies) policies = default_policies(scenario);
   std::vector<Planned> planned;
   planned.reserve(policies.size());
   for (const std::string& policy : policies)
@@ -59,7 +68,9 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_option("--policies", options->policies,
                  "Decode policies, with a schedule after a colon if need be; the\n"
                  "first is the baseline. By default full_kv, lossy and draft_verify\n"
-                 "under lock_step, sequential_verify and staggered")
+                 "under lock_step, sequential_verify and staggered. Between pools,\n"
+                 "paths after the colon: full_kv:local, full_kv:remote, full_kv:mix\n"
+                 "and draft_verify:mix, by default, or draft_verify:P1_stateless")
       ->type_name("P,P:S,...");
   declare_run_options(app, *options);
   return [options](Console& console) { compare(console, *options); };

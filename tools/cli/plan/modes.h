@@ -13,6 +13,10 @@ namespace kvsim::cli {
 /// `kvsim plan SCENARIO`
 void plan_scenario(Console& console, const PlanOptions& options);
 
+/// `kvsim plan SCENARIO` of a scenario with pools. Throws std::runtime_error after the results where nothing consistent
+/// was found.
+void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
+
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 

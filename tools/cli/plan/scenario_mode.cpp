@@ -140,24 +140,13 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
   }
 }
 
-/// What is about the iterations of one replica.
-void refuse_with_pools(const PlanOptions& options, const scenario::Scenario& scenario) {
-  if (!scenario.serving.cluster.pools) return;
-  const auto refuse = [](const char* name, bool given, const char* why) {
-    if (given) throw InputError(fmt::format("{}: {}, and this scenario has cluster.pools: leave it out", name, why));
-  };
-  refuse("--export", !options.engines.empty(), "an engine's configuration is that of one replica");
-  refuse("--explain", options.explain, "it says what binds one replica");
-  refuse("--pareto", options.pareto, "its front is that of one replica");
-}
-
 }  // namespace
 
 void plan_scenario(Console& console, const PlanOptions& options) {
   check_exports(options);
   results::PlanOutcome outcome;
   outcome.scenario = feasible_scenario(options);
-  refuse_with_pools(options, outcome.scenario);
+  if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);
   const planner::PlanRequest request = request_of(options);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);

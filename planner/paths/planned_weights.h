@@ -1,0 +1,19 @@
+// Dispatch policy "planned": weights from the path LP.
+#pragma once
+
+#include "planner/paths/path_plan.h"
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner {
+
+/// The scenario with dispatch policy "weighted" and the LP's requests/s by path as weights. Throws Infeasible.
+/// Precondition: scenario.serving.cluster.pools.
+scenario::Scenario with_planned_weights(const scenario::Scenario& scenario);
+
+/// The same from a plan that was made of it.
+scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n);
+
+/// Whether the scenario's weights are still to be planned.
+bool needs_planned_weights(const scenario::Scenario& scenario);
+
+}  // namespace kvsim::planner

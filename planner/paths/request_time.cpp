@@ -1,0 +1,52 @@
+#include "planner/paths/request_time.h"
+
+#include <algorithm>
+
+namespace kvsim::planner {
+namespace {
+
+/// A step with this work and no other.
+double alone(const StepLine& line, double work) {
+  return line.at(work);
+}
+
+RequestTime decoded(const LoadCost& load, const StepLine& line, double K) {
+  return {load.seconds(), 0, alone(line, 1), load.seconds() + K * alone(line, 1)};
+}
+
+}  // namespace
+
+RequestTime request_time_as_printed(const PathProblem& problem) {
+  const StepCosts& c = *problem.steps;
+  const auto K = static_cast<double>(problem.request.K);
+  const auto x = static_cast<double>(problem.request.x);
+  RequestTime t;
+  t.load_s = c.remote_compressed.link_s;
+  t.rounds = K / (x * accepted_share(problem));
+  t.cycle_s = std::max(x * alone(c.remote, c.draft_work), c.local_full.link_s) + alone(c.local, c.verify_work);
+  t.total_s = t.load_s + t.rounds * t.cycle_s;
+  return t;
+}
+
+RequestTime request_time(const PathProblem& problem, Path path) {
+  const StepCosts& c = *problem.steps;
+  const models::PathTraits& traits = models::traits(path);
+  const auto K = static_cast<double>(problem.request.K);
+  if (!traits.drafts) {
+    return traits.on_local ? decoded(c.local_full, c.local, K) : decoded(c.remote_full, c.remote, K);
+  }
+  const double drafting = c.drafts / c.rounds * alone(c.remote, c.draft_work);
+  const double hidden = traits.cached ? drafting : std::max(drafting, c.local_reread.seconds());
+  RequestTime t;
+  t.load_s = c.remote_compressed.seconds() + c.decompress_s;
+  t.cycle_s = hidden + c.joining * alone(c.remote, c.draft_work) + c.round_trip_s +
+              (1 + c.joining) * alone(c.local, c.verify_work);
+  const double share = traits.streams_rest ? std::min(1.0, c.remote_rest.seconds() / (c.rounds * t.cycle_s)) : 1.0;
+  t.rounds = share * c.rounds;
+  // The first round of cached verification waits for its KV, which was sent for when the request came.
+  const double late = traits.cached ? std::max(0.0, c.local_full.seconds() - t.load_s - drafting) : 0.0;
+  t.total_s = t.load_s + late + t.rounds * t.cycle_s + (1 - share) * K * alone(c.remote, 1);
+  return t;
+}
+
+}  // namespace kvsim::planner

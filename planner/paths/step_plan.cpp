@@ -1,0 +1,150 @@
+#include "planner/paths/step_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "planner/paths/best_batches.h"
+
+namespace kvsim::planner {
+namespace {
+
+constexpr int kMostSettling = 1000;
+constexpr double kSettled = 1e-9;
+constexpr double kSlack = 1e-7;
+constexpr int kMostShorter = 20;
+
+double figure(const ResourceFigures& figures, Resource resource) {
+  return figures[static_cast<std::size_t>(resource)];
+}
+
+double share(double use, double of) {
+  return of > 0 ? use / of : 0.0;
+}
+
+/// Work in a step, as these rates at these batches imply: the GPU's busy share of it.
+PerPool implied(const PathLp& lp, const PathRates& n, const PerPool& batch) {
+  const ResourceFigures use = resource_use(lp.costs, n);
+  return {batch.local * share(figure(use, Resource::local_gpu), figure(lp.limits, Resource::local_gpu)),
+          batch.remote * share(figure(use, Resource::remote_gpu), figure(lp.limits, Resource::remote_gpu))};
+}
+
+bool feasible(const PathLp& lp, const PathRates& n) {
+  const ResourceFigures use = resource_use(lp.costs, n);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (use[r] > lp.limits[r] * (1 + kSlack)) return false;
+  }
+  return true;
+}
+
+/// Where a link binds, steps could be longer than they need to be at no loss: down to what the rates imply.
+PerPool settled(const PathProblem& problem, const PathRates& n, PerPool batch) {
+  for (int i = 0; i < kMostSettling; ++i) {
+    const PerPool next = implied(path_lp(problem, batch), n, batch);
+    const PerPool lower{std::clamp(next.local, 1.0, batch.local), std::clamp(next.remote, 1.0, batch.remote)};
+    if (!feasible(path_lp(problem, lower), n)) return batch;  // shorter steps leave P2 time for more drafts
+    const double moved = std::max(1 - lower.local / batch.local, 1 - lower.remote / batch.remote);
+    batch = lower;
+    if (moved < kSettled) break;
+  }
+  return batch;
+}
+
+/// As many requests as fit in their smallest form, each with the most work that one brings into a step.
+PerPool most_work(const PathProblem& problem) {
+  const StepCosts& c = *problem.steps;
+  const PathLp lp = path_lp(problem, {1, 1});
+  const auto used = [&lp](bool models::PathTraits::*in_pool) {
+    return std::any_of(kAllPaths.begin(), kAllPaths.end(),
+                       [&](Path path) { return lp.usable(path) && models::traits(path).*in_pool; });
+  };
+  const auto most = [](double slots, double work, double smallest) {
+    return std::max(1.0, slots * std::max(1.0, work) / std::min(1.0, smallest));
+  };
+  PerPool work{1, 1};
+  if (used(&models::PathTraits::on_local)) {
+    work.local = most(c.slots.local, c.verify_work, std::min(c.verifying_slots, c.rereading_slots));
+  }
+  if (used(&models::PathTraits::on_remote)) {
+    work.remote = most(c.slots.remote, c.draft_work, std::min(c.drafting_slots, c.streaming_slots));
+  }
+  return work;
+}
+
+PathPlan best_up_to(const PathProblem& problem, const PerPool& top) {
+  PathPlan plan;
+  const BatchSearch search{{top.local, top.remote}, [&](const std::array<double, 2>& at) {
+                             ++plan.lps_solved;
+                             return solve(path_lp(problem, {at[0], at[1]})).requests_per_s;
+                           }};
+  const std::array<double, 2> best = best_batches(search);
+  const PathLpSolution solution = solve(path_lp(problem, {best[0], best[1]}));
+  const auto K = static_cast<double>(problem.request.K);
+  plan.n = solution.n;
+  plan.requests_per_s = solution.requests_per_s;
+  plan.tokens_per_s = K * plan.requests_per_s;
+  for (std::size_t r = 0; r < kResources; ++r) plan.price[r] = K * solution.price[r];
+  plan.batch = settled(problem, plan.n, {best[0], best[1]});
+  plan.lp = path_lp(problem, plan.batch);
+  plan.use = resource_use(plan.lp.costs, plan.n);
+  plan.occupancy = {share(figure(plan.use, Resource::local_mem), static_cast<double>(problem.pools.local)),
+                    share(figure(plan.use, Resource::remote_mem), static_cast<double>(problem.pools.remote))};
+  plan.fixed_points = 1;
+  return plan;
+}
+
+/// Of P1, the P2 that begins like it.
+constexpr std::array<std::pair<Path, Path>, 2> kDeferred{
+    {{Path::P1_cached, Path::P2_cached}, {Path::P1_stateless, Path::P2_stateless}}};
+
+/// With a column for requests on P2 whose rest never gets the link: they go the way of P1, in the memory of P2.
+PathProblem with_deferred(const PathProblem& problem) {
+  PathProblem wider = problem;
+  if (problem.paths.empty()) return wider;
+  const bool p1 = problem.allows(Path::P1_cached) || problem.allows(Path::P1_stateless);
+  if (p1 && problem.steps->drafting_slots < problem.steps->streaming_slots) return wider;  // P1's columns are P1's own
+  wider.steps->drafting_slots = std::max(problem.steps->drafting_slots, problem.steps->streaming_slots);
+  for (const auto& [like, path] : kDeferred) {
+    if (problem.allows(path) && !problem.allows(like)) wider.paths.push_back(like);
+  }
+  return wider.paths.size() > problem.paths.size() ? wider : problem;
+}
+
+void count_deferred(PathPlan& plan, const PathProblem& problem) {
+  for (const auto& [like, path] : kDeferred) {
+    if (!problem.allows(like)) plan.n[models::index_of(path)] += std::exchange(plan.n[models::index_of(like)], 0);
+  }
+}
+
+bool streams(const PathPlan& plan) {
+  return plan.n[models::index_of(Path::P2_cached)] > 0 || plan.n[models::index_of(Path::P2_stateless)] > 0;
+}
+
+}  // namespace
+
+PathPlan plan_by_steps(const PathProblem& given) {
+  const PathProblem problem = with_deferred(given);
+  PerPool top = most_work(problem);
+  std::size_t solved = 0;
+  for (int shorter = 0;; ++shorter) {
+    PathPlan plan = best_up_to(problem, top);
+    solved += plan.lps_solved;
+    plan.lps_solved = solved;
+    // A step may be shorter than assumed, never longer. On P2 alone shorter ones cost: more verifications.
+    const PerPool work = implied(plan.lp, plan.n, plan.batch);
+    const PerPool longer{plan.batch.local / std::max(1.0, work.local) - 1,
+                         plan.batch.remote / std::max(1.0, work.remote) - 1};
+    plan.residual = std::max({0.0, -longer.local, -longer.remote});
+    if (streams(plan)) plan.residual = std::max({plan.residual, longer.local, longer.remote});
+    plan.converged = plan.residual <= kPathResidual;
+    if (plan.converged || shorter == kMostShorter) {
+      count_deferred(plan, given);
+      return plan;
+    }
+    if (longer.local > kPathResidual) top.local = std::max(1.0, work.local);
+    if (longer.remote > kPathResidual) top.remote = std::max(1.0, work.remote);
+  }
+}
+
+}  // namespace kvsim::planner

@@ -1,0 +1,91 @@
+// kvsim plan and kvsim compare on a scenario with two pools, as a user runs them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* const kScenario = KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml";
+const char* const kShort = "run.duration=4 min";
+
+class PoolsCliTest : public Workspace {};
+
+TEST_F(PoolsCliTest, PlanHasTheKeysOfPathsAndThoseOfAScenario) {
+  const CommandResult r = run({"plan", kScenario, "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json doc = Json::parse(r.out);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : doc.items()) keys.push_back(key);
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"schema_version", "kvsim_version", "throughput_tokens_per_s", "requests_per_s",
+                                      "paths", "occupancy", "shadow_prices", "converged", "residual", "details"}));
+  EXPECT_EQ(doc["converged"], true);
+  EXPECT_EQ(doc["details"]["dispatch"]["policy"], "weighted");
+  EXPECT_EQ(doc["details"]["dispatch"]["weights"]["B1"], doc["paths"]["B1"]);
+  EXPECT_EQ(doc["details"]["derived"]["slots_per_node"], 10);
+  EXPECT_TRUE(doc["details"]["simulated"].is_null());
+  EXPECT_FALSE(doc["details"].contains("other_reading"));
+  EXPECT_EQ(doc["details"]["purchases"].size(), 6U);
+}
+
+TEST_F(PoolsCliTest, ThePredictionIsNearTheSimulation) {
+  const CommandResult r = run({"plan", kScenario, "--json", "--simulate", "--set", kShort});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Json simulated = Json::parse(r.out)["details"]["simulated"];
+  EXPECT_LT(std::abs(simulated["gap"].get<double>()), 0.15);
+  EXPECT_GT(simulated["online_tokens_per_s"], 0);
+}
+
+TEST_F(PoolsCliTest, ItsWeightsCanBePasted) {
+  const CommandResult page = run({"plan", kScenario});
+  ASSERT_EQ(page.status, 0) << page.err;
+  const std::size_t block = page.out.find("\ndispatch:\n  policy: weighted\n  weights: {B1: ");
+  ASSERT_NE(block, std::string::npos) << page.out;
+  const std::string text = read_file(kScenario);
+  const std::string own = "dispatch: {policy: planned}\n";
+  const std::size_t at = text.find(own);
+  ASSERT_NE(at, std::string::npos);
+  write("s.yaml", std::string(text).replace(at, own.size(), page.out.substr(block + 1)));
+  EXPECT_EQ(run({"check", "s.yaml"}).status, 0);
+  ASSERT_EQ(run({"plan", kScenario, "--out", "results"}).status, 0);
+  EXPECT_EQ(read("results/dispatch.yaml"), page.out.substr(block + 1));
+}
+
+TEST_F(PoolsCliTest, OptionsWithoutAMeaningAreRefused) {
+  for (const std::vector<std::string>& option : std::vector<std::vector<std::string>>{{"--model", "rings"},
+                                                                                      {"--draft-length", "1:60"},
+                                                                                      {"--keep-ratio", "0.2"},
+                                                                                      {"--without", "compute"},
+                                                                                      {"--explain"},
+                                                                                      {"--pareto"},
+                                                                                      {"--timing"}}) {
+    std::vector<std::string> arguments{"plan", kScenario};
+    arguments.insert(arguments.end(), option.begin(), option.end());
+    const CommandResult r = run(arguments);
+    EXPECT_EQ(r.status, 2) << option.front();
+    EXPECT_NE(r.err.find(option.front() + ": does not go with a scenario with pools"), std::string::npos) << r.err;
+  }
+}
+
+TEST_F(PoolsCliTest, CompareHasPoliciesOfItsOwn) {
+  const CommandResult r = run({"compare", kScenario, "--json", "--set", kShort});
+  ASSERT_EQ(r.status, 0) << r.err;
+  for (const char* policy : {"full_kv:local", "full_kv:remote", "full_kv:mix", "draft_verify:mix"}) {
+    EXPECT_NE(r.out.find(std::string("\"") + policy + "\""), std::string::npos) << policy;
+  }
+}
+
+TEST_F(PoolsCliTest, CompareRefusesUnknownPathsWithTheNearest) {
+  const CommandResult r = run({"compare", kScenario, "--policies", "draft_verify:P1_cachd"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("expected P1_cached or another of"), std::string::npos) << r.err;
+}
+
+}  // namespace
+}  // namespace kvsim::test

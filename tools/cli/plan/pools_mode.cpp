@@ -1,0 +1,61 @@
+// kvsim plan SCENARIO where the scenario has two pools: rates by path.
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/paths/planned_weights.h"
+#include "tools/cli/experiments.h"
+#include "tools/cli/plan/modes.h"
+#include "tools/results/pools_plan.h"
+
+namespace kvsim::cli {
+namespace {
+
+void refuse_foreign(const PlanOptions& options) {
+  const auto refuse = [](const char* name, bool given, const char* why) {
+    if (given) throw schema::InputError(fmt::format("{}: does not go with a scenario with pools: {}", name, why));
+  };
+  constexpr const char* kPaths = "what is planned are requests/s by path, with its draft length and compressor";
+  refuse("--model", !options.model.empty(), "it is about reloads on one replica");
+  refuse("--draft-length", !options.draft_length.empty(), kPaths);
+  refuse("--keep-ratio", !options.keep_ratio.empty(), kPaths);
+  refuse("--without", !options.without.empty(), "its steps are always those of the machine");
+  refuse("--explain", options.explain, "what one buys is part of the plan");
+  refuse("--pareto", options.pareto, "the front is of one replica");
+  refuse("--export", !options.engines.empty(), "no engine has these paths");
+  refuse("--timing", options.timing, "there are no wall-clock figures in its plan");
+}
+
+void simulate(results::PoolsPlan& plan, const PlanOptions& options) {
+  scenario::Scenario online = plan.scenario;
+  online.serving.cluster.pools->dispatch.policy = "online";
+  std::vector<results::Outcome> outcomes =
+      run_experiments({{planner::with_weights(plan.scenario, plan.paths.plan.n), "weighted", nullptr},
+                       {std::move(online), "online", nullptr}},
+                      options.jobs);
+  plan.weighted = std::move(outcomes.front());
+  plan.online = std::move(outcomes.back());
+}
+
+}  // namespace
+
+void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
+  refuse_foreign(options);
+  results::PoolsPlan plan = results::plan_pools(scenario);
+  if (options.simulate) simulate(plan, options);
+  const std::string dispatch = results::dispatch_yaml(plan);
+  // In a folder the block is a file, on the terminal it follows the page.
+  std::vector<PlanFile> files;
+  if (!options.out.empty()) files.emplace_back("dispatch.yaml", dispatch);
+  deliver_plan(console, options, results::pools_plan_document(plan), {results::pools_plan_page(plan)}, files);
+  if (!options.json) console.print("\n" + dispatch);
+  if (!plan.paths.plan.converged) {
+    throw std::runtime_error(
+        fmt::format("warning: not converged: steps of P2 are longer than the work in them "
+                    "(residual {:.2g}); these figures are no plan",
+                    plan.paths.plan.residual));
+  }
+}
+
+}  // namespace kvsim::cli

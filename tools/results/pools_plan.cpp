@@ -1,0 +1,145 @@
+#include "tools/results/pools_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "planner/paths/scenario_problem.h"
+#include "planner/plan/traffic.h"
+#include "tools/results/numbers.h"
+#include "tools/results/paths_page.h"
+
+namespace kvsim::results {
+namespace {
+
+Json line(const planner::StepLine& step) {
+  return {{"base_s", step.base_s}, {"token_s", step.token_s}};
+}
+
+Json derived(const planner::PathProblem& problem) {
+  const planner::StepCosts& c = *problem.steps;
+  return {{"output_tokens", problem.request.K},
+          {"draft_length", problem.request.x},
+          {"transfer_ratio", problem.request.c},
+          {"local_step", line(c.local)},
+          {"remote_step", line(c.remote)},
+          {"draft_work_tokens", c.draft_work},
+          {"verification_work_tokens", c.verify_work},
+          {"slots_per_node", c.slots.local},
+          {"drafting_slots", c.drafting_slots},
+          {"decompress_s", c.decompress_s},
+          {"round_trip_s", c.round_trip_s},
+          {"rounds_per_request", c.rounds},
+          {"drafts_per_request", c.drafts}};
+}
+
+Json weights(const PoolsPlan& plan) {
+  Json n = Json::object();
+  for (const auto path : planner::kAllPaths) {
+    const double rate = plan.paths.plan.n[models::index_of(path)];
+    if (rate > 0) n[std::string(models::path_name(path))] = rate;
+  }
+  return n;
+}
+
+Json simulated(const PoolsPlan& plan) {
+  if (!plan.weighted || !plan.online) return nullptr;
+  return {{"predicted_tokens_per_s", plan.predicted_tokens_per_s},
+          {"weighted_tokens_per_s", output_tokens_per_s(plan.weighted->result)},
+          {"online_tokens_per_s", output_tokens_per_s(plan.online->result)},
+          {"gap", prediction_gap(plan)}};
+}
+
+std::string nodes(std::int64_t count, const char* pool) {
+  return fmt::format("{} {} node{}", whole(count), pool, count == 1 ? "" : "s");
+}
+
+Table steps(const planner::PathProblem& problem) {
+  const planner::StepCosts& c = *problem.steps;
+  Table t = key_figures("Derived from the scenario");
+  t.rows.push_back(
+      {"step", seconds(c.local.base_s), "", fmt::format("and {} per decoding request", seconds(c.local.token_s))});
+  t.rows.push_back({"full KV", seconds(c.local_full.seconds()), "",
+                    fmt::format("to a local node, {} to a remote one", seconds(c.remote_full.seconds()))});
+  if (c.remote_compressed.bytes > 0) {
+    t.rows.push_back({"compressed KV", seconds(c.remote_compressed.seconds()), "",
+                      fmt::format("to a remote node, and {} to decompress", seconds(c.decompress_s))});
+    t.rows.push_back({"a draft, a verification", figure(c.draft_work), "",
+                      fmt::format("and {} times what a decoded token adds to a step", figure(c.verify_work))});
+    t.rows.push_back(
+        {"rounds", figure(c.rounds), "", fmt::format("per request, of {} drafts in all", figure(c.drafts))});
+  }
+  return t;
+}
+
+Table simulation(const PoolsPlan& plan) {
+  Table t = key_figures("Simulated");
+  t.rows.push_back({"predicted", figure(plan.predicted_tokens_per_s), "tokens/s", ""});
+  t.rows.push_back({"with these weights", figure(output_tokens_per_s(plan.weighted->result)), "tokens/s",
+                    fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(plan))});
+  t.rows.push_back({"dispatch online", figure(output_tokens_per_s(plan.online->result)), "tokens/s", ""});
+  return t;
+}
+
+}  // namespace
+
+PoolsPlan plan_pools(const scenario::Scenario& scenario) {
+  PoolsPlan plan;
+  plan.scenario = scenario;
+  plan.paths.file = scenario.name;
+  plan.paths.problem = planner::path_problem(scenario);
+  plan.paths.plan = planner::plan_paths(plan.paths.problem);
+  plan.paths.purchases = planner::purchases(scenario);
+  plan.predicted_tokens_per_s = plan.paths.plan.tokens_per_s;
+  const planner::Traffic traffic = planner::traffic_of(scenario);
+  if (traffic.rate_per_s) {
+    plan.predicted_tokens_per_s = std::min(plan.predicted_tokens_per_s, *traffic.rate_per_s * traffic.mean_output);
+  }
+  return plan;
+}
+
+double prediction_gap(const PoolsPlan& plan) {
+  if (!plan.weighted || !(plan.predicted_tokens_per_s > 0)) return std::numeric_limits<double>::quiet_NaN();
+  return output_tokens_per_s(plan.weighted->result) / plan.predicted_tokens_per_s - 1;
+}
+
+std::string dispatch_yaml(const PoolsPlan& plan) {
+  const Json n = weights(plan);
+  std::string list;
+  for (const auto& [path, rate] : n.items()) {
+    list += fmt::format("{}{}: {:.6g}", list.empty() ? "" : ", ", path, rate.get<double>());
+  }
+  return fmt::format("dispatch:\n  policy: weighted\n  weights: {{{}}}\n", list);
+}
+
+Json pools_plan_document(const PoolsPlan& plan) {
+  Json document = paths_document(plan.paths);
+  Json& details = document["details"];
+  details["derived"] = derived(plan.paths.problem);
+  details["dispatch"] = {{"policy", "weighted"}, {"weights", weights(plan)}};
+  details["simulated"] = simulated(plan);
+  return document;
+}
+
+Page pools_plan_page(const PoolsPlan& plan) {
+  const planner::PathProblem& problem = plan.paths.problem;
+  const serving::ClusterConfig& c = plan.scenario.serving.cluster;
+  Page page = paths_page(plan.paths);
+  page.subtitle = {
+      fmt::format("{} on {} and {} of {} x {}: {} slots of {} each", plan.scenario.serving.model.name,
+                  nodes(problem.pools.local, "local"), nodes(problem.pools.remote, "remote"), c.tensor_parallel,
+                  c.gpu.name, whole(static_cast<std::int64_t>(problem.steps->slots.local)), bytes(problem.symbols.KV)),
+      fmt::format("links {}/s to a local and {}/s to a remote node", bytes(problem.symbols.BW_h),
+                  bytes(problem.symbols.BW_l)),
+      fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted", whole(problem.request.K),
+                  problem.request.c, problem.request.x, percent(planner::accepted_share(problem)))};
+  page.tables.insert(page.tables.begin() + 1, steps(problem));
+  if (plan.weighted && plan.online) page.tables.push_back(simulation(plan));
+  if (plan.scenario.serving.prefill != serving::PrefillKind::stored) {
+    page.lists.front().items.emplace_back("prompts are taken as stored: the time of prefilling is not in the plan");
+  }
+  return page;
+}
+
+}  // namespace kvsim::results
