@@ -1,19 +1,21 @@
 #include "models/workload/request_source.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "models/schema/error.h"
+#include "models/workload/limits.h"
 
 namespace kvsim::models {
 namespace {
 
-template <class Part, class Spec>
-Part checked(const char* what, const Spec& spec) {
+template <class Part, class Spec, class... More>
+Part checked(const char* what, const Spec& spec, More&... more) {
   if (const std::string problem = problem_with(spec); !problem.empty()) {
     throw schema::InputError(std::string(what) + ": " + problem);
   }
-  return Part(spec);
+  return Part(spec, more...);
 }
 
 }  // namespace
@@ -21,10 +23,15 @@ Part checked(const char* what, const Spec& spec) {
 RequestSource::RequestSource(const GeneratedWorkload& workload, WorkloadStreams streams)
     : prompt_(checked<LengthSampler>("prompt", workload.prompt)),
       output_(checked<LengthSampler>("output", workload.output)),
+      with_blocks_(workload.with_blocks),
       streams_(std::move(streams)) {
   if (workload.arrivals) arrivals_ = checked<ArrivalProcess>("arrivals", *workload.arrivals);
-  if (!streams_.arrivals || !streams_.prompts || !streams_.outputs) {
+  const bool has_prefix_streams = streams_.prefixes && streams_.prefix_lengths;
+  if (!streams_.arrivals || !streams_.prompts || !streams_.outputs || (workload.prefixes && !has_prefix_streams)) {
     throw std::invalid_argument("RequestSource: a random stream is missing");
+  }
+  if (workload.prefixes) {
+    prefixes_ = checked<SharedPrefixes>("prefixes", *workload.prefixes, *streams_.prefix_lengths);
   }
 }
 
@@ -34,7 +41,14 @@ RequestSpec RequestSource::next() {
   request.prompt_tokens = prompt_.sample(*streams_.prompts);
   request.output_tokens = output_.sample(*streams_.outputs);
   if (arrivals_) request.arrival_ns = arrivals_->next(*streams_.arrivals);
+  if (prefixes_) add_prefix(request);
   return request;
+}
+
+void RequestSource::add_prefix(RequestSpec& request) {
+  const std::size_t prefix = prefixes_->draw(*streams_.prefixes);
+  request.prompt_tokens = std::min(prefixes_->tokens(prefix) + request.prompt_tokens, max_request_tokens);
+  if (with_blocks_) request.prefix_blocks = prefixes_->blocks(prefix, request.prompt_tokens, request.id);
 }
 
 }  // namespace kvsim::models

@@ -9,6 +9,7 @@
 #include "models/workload/arrivals.h"
 #include "models/workload/distributions.h"
 #include "models/workload/request_spec.h"
+#include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
 
@@ -17,29 +18,41 @@ struct WorkloadStreams {
   std::unique_ptr<RandomSource> arrivals;
   std::unique_ptr<RandomSource> prompts;
   std::unique_ptr<RandomSource> outputs;
+  std::unique_ptr<RandomSource> prefixes{};        ///< which prefix a request has; of a workload with prefixes
+  std::unique_ptr<RandomSource> prefix_lengths{};  ///< of the same
 };
 
 struct GeneratedWorkload {
-  LengthSpec prompt;
+  LengthSpec prompt;  ///< with prefixes: of what follows the prefix
   LengthSpec output;
-  std::optional<ArrivalSpec> arrivals;  ///< absent: closed loop
+  std::optional<ArrivalSpec> arrivals;         ///< absent: closed loop
+  std::optional<SharedPrefixSpec> prefixes{};  ///< absent: no prompt begins like another
+  bool with_blocks = false;                    ///< fill RequestSpec::prefix_blocks; without prefixes they stay empty
 };
 
 class RequestSource {
  public:
-  /// Throws schema::InputError where the workload makes no sense. All three streams must be there.
+  /// Throws schema::InputError where the workload makes no sense. All streams that it has a use for must be there.
   RequestSource(const GeneratedWorkload& workload, WorkloadStreams streams);
 
   /// The next request, numbered from 0. Open loop: with its arrival time. Closed loop: arrival_ns is 0, for the caller
   /// to set.
   RequestSpec next();
 
+  /// Tokens of each of RequestSpec::prefix_blocks; 0: they are empty.
+  [[nodiscard]] std::int64_t block_tokens() const {
+    return prefixes_ && with_blocks_ ? SharedPrefixes::block_tokens : 0;
+  }
   [[nodiscard]] bool closed_loop() const { return !arrivals_.has_value(); }
 
  private:
+  void add_prefix(RequestSpec& request);
+
   LengthSampler prompt_;
   LengthSampler output_;
   std::optional<ArrivalProcess> arrivals_;
+  std::optional<SharedPrefixes> prefixes_;
+  bool with_blocks_ = false;
   WorkloadStreams streams_;
   std::uint64_t next_id_ = 0;
 };

@@ -11,7 +11,7 @@ struct RequestSpec {
   std::int64_t arrival_ns = 0;               ///< since the start of the workload
   std::int64_t prompt_tokens = 0;            ///< >= 1
   std::int64_t output_tokens = 0;            ///< >= 1
-  std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the trace has them, else empty
+  std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the workload has them, else empty
 };
 
 }  // namespace kvsim::models

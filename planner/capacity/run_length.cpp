@@ -41,7 +41,9 @@ double requests_needed(const ProbeOptions& options) {
 
 MeanRequest mean_request(const scenario::Scenario& s) {
   if (!s.trace) {
-    return {models::LengthSampler(*s.workload.context).mean(), models::LengthSampler(*s.workload.output).mean()};
+    const models::LengthSampler context(*s.workload.context), output(*s.workload.output);
+    const auto& prefixes = s.workload.prefixes;
+    return {context.mean() + (prefixes ? models::LengthSampler(prefixes->tokens).mean() : 0), output.mean()};
   }
   MeanRequest mean;
   for (const models::RequestSpec& r : *s.trace) {

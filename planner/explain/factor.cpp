@@ -56,18 +56,21 @@ void raise_agreement(serving::DecodeConfig& decode, double power) {
   }
 }
 
+void scale_lengths(models::LengthSpec& length, double by) {
+  length.mean *= by;
+  length.min = scaled_tokens(length.min, by);
+  length.max = scaled_tokens(length.max, by);
+  for (std::int64_t& value : length.values) value = scaled_tokens(value, by);
+}
+
 void scale_contexts(scenario::Scenario& s, double by) {
   if (s.trace) {
     auto requests = std::make_shared<std::vector<models::RequestSpec>>(*s.trace);
     for (models::RequestSpec& r : *requests) r.prompt_tokens = scaled_tokens(r.prompt_tokens, by);
     s.trace = std::move(requests);
   }
-  if (!s.workload.context) return;
-  models::LengthSpec& length = *s.workload.context;
-  length.mean *= by;
-  length.min = scaled_tokens(length.min, by);
-  length.max = scaled_tokens(length.max, by);
-  for (std::int64_t& value : length.values) value = scaled_tokens(value, by);
+  if (s.workload.context) scale_lengths(*s.workload.context, by);
+  if (s.workload.prefixes) scale_lengths(s.workload.prefixes->tokens, by);
 }
 
 }  // namespace

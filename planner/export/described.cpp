@@ -122,7 +122,9 @@ std::int64_t longest_request(const scenario::Scenario& s) {
   }
   if (!s.workload.context || !s.workload.output) return most;
   const std::int64_t context = longest(*s.workload.context), output = longest(*s.workload.output);
-  return context > 0 && output > 0 ? std::min(context + output, most) : most;
+  const std::int64_t prefix = s.workload.prefixes ? longest(s.workload.prefixes->tokens) : 0;
+  const bool bounded = context > 0 && output > 0 && (prefix > 0 || !s.workload.prefixes);
+  return bounded ? std::min(prefix + context + output, most) : most;
 }
 
 }  // namespace kvsim::planner

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "models/workload/trace_statistics.h"
 #include "sim/engine/random.h"
@@ -59,8 +61,15 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
     t.rate_per_s = models::arrival_rate(*scenario.trace) / replicas;
     return t;
   }
-  set_lengths(t, draw(*w.context, "plan.context"), draw(*w.output, "plan.output"));
+  std::vector<double> contexts = draw(*w.context, "plan.context");
   t.named_context = models::LengthSampler(*w.context).mean();
+  if (w.prefixes) {
+    // Popular prefixes have lengths like any others, so that over all runs popularity does not matter.
+    const std::vector<double> prefixes = draw(w.prefixes->tokens, "plan.prefixes");
+    std::transform(contexts.begin(), contexts.end(), prefixes.begin(), contexts.begin(), std::plus<>());
+    t.named_context += models::LengthSampler(w.prefixes->tokens).mean();
+  }
+  set_lengths(t, std::move(contexts), draw(*w.output, "plan.output"));
   if (w.closed) {
     t.concurrency = (w.closed->concurrency + scenario.serving.cluster.replicas - 1) / scenario.serving.cluster.replicas;
   } else {

@@ -43,8 +43,11 @@ class PoolsView {
   /// reload of its full KV to a local node.
   [[nodiscard]] virtual double first_load_s(const PoolRequest& request, const Placement& placement) const = 0;
   [[nodiscard]] virtual double reload_s(const PoolRequest& request, const Node& local) const = 0;
-  /// Seconds that the transfers queued or under way to a node still take.
+  /// Seconds that the transfers queued or under way to a node still take; and, beside those, reloads that are late.
   [[nodiscard]] virtual double backlog_s(const Node& node) const = 0;
+  [[nodiscard]] virtual double late_reloads_s(const PoolRequest& request, const Node& local) const = 0;
+  /// Rounds that it is expected to draft and verify on a path from now on.
+  [[nodiscard]] virtual double expected_rounds(const PoolRequest& request, models::Path path) const = 0;
   /// Bytes of memory that a reload takes, and that `node` has for reloads beside what is held for good.
   [[nodiscard]] virtual double reload_bytes(const PoolRequest& request) const = 0;
   [[nodiscard]] virtual double reload_room(const Node& node) const = 0;

@@ -171,7 +171,7 @@ Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
     if (stateless && !room_for_reloads(r, *node)) continue;
     // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
     const bool holds = !stateless || stored < r.request->prompt;
-    if (holds && !room_for_good(r, path, *node, stateless)) continue;
+    if (holds && !room_for_good(r, path, *node)) continue;
     const auto rank = [&](const Node& n) {
       return std::tuple(stateless ? n.stateless.size() : 0, backlog_s(n), -n.memory().available());
     };
@@ -202,14 +202,22 @@ Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
   return best;
 }
 
-bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node, bool stateless) const {
+bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node) const {
   if (node.requests >= config_.schedule.max_requests) return false;
   if (node.reload_starved && !local_drains_) return false;  // what falls free is for the reload that waits
   const std::size_t hits = stored_blocks(r);
   const std::int64_t own = memory_.local_private(r, path, static_cast<std::int64_t>(hits));
-  const std::int64_t reload = std::max(largest_reload(node), stateless ? memory_.largest_reload(r) : 0);
+  const std::int64_t reload = std::max(largest_reload(node), expects_stateless() ? memory_.largest_reload(r) : 0);
   return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
                             std::max<std::int64_t>(0, reload - node.reload_bytes));
+}
+
+/// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
+/// they come when the remote pool's links are what everybody waits for: drafting saves nothing else.
+bool PoolSystem::expects_stateless() const {
+  if (!may_be_stateless_) return false;
+  if (find_dispatcher(pools_.dispatch.policy)->needs_weights) return true;
+  return std::all_of(remote_.begin(), remote_.end(), [this](const auto& node) { return backlog_s(*node) > 0; });
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.
@@ -326,12 +334,24 @@ double PoolSystem::expected_s(const PoolRequest& r, const Placement& p) const {
   const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s();
   double cycle = drafting;
   if (!t.cached) {
-    const double others = static_cast<double>(p.local->stateless.size() + 1);
-    cycle = std::max(cycle, others * reload_s(r, *p.local));
+    const auto active = std::count_if(p.local->stateless.begin(), p.local->stateless.end(),
+                                      [](const PoolRequest* other) { return other->round != Round::none; });
+    cycle = std::max(cycle, static_cast<double>(active + 1) * reload_s(r, *p.local));
   }
   cycle += p.local->iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
-  const double rounds = std::ceil(output / accepted_per_round_);
-  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + rounds * cycle;
+  const double drafting_s = expected_rounds(r, p.path) * cycle;
+  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + drafting_s;
+}
+
+double PoolSystem::expected_rounds(const PoolRequest& r, Path path) const {
+  if (!models::traits(path).drafts) return 0;
+  return std::ceil(static_cast<double>(r.request->output) / accepted_per_round_);
+}
+
+double PoolSystem::late_reloads_s(const PoolRequest& r, const Node& local) const {
+  const auto late = std::count_if(local.reloads_due.begin(), local.reloads_due.end(),
+                                  [](const PoolRequest* other) { return other->drafts_here; });
+  return static_cast<double>(late) * reload_s(r, local);
 }
 
 }  // namespace kvsim::pools

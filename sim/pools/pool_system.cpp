@@ -16,6 +16,14 @@ bool verifies(const serving::ServingConfig& config) {
   return serving::find_decode_policy(config.decode.policy)->verifies;
 }
 
+bool may_be_stateless(const serving::DispatchConfig& dispatch, const std::vector<models::Path>& paths) {
+  const bool weighted = find_dispatcher(dispatch.policy)->needs_weights;
+  return std::any_of(paths.begin(), paths.end(), [&](models::Path path) {
+    const models::PathTraits& t = models::traits(path);
+    return t.drafts && !t.cached && (!weighted || dispatch.weights.at(models::index_of(path)) > 0);
+  });
+}
+
 models::AcceptanceModel acceptance_of(const serving::ServingConfig& config) {
   const serving::DecodeConfig& decode = config.decode;
   if (!verifies(config)) return {models::AcceptanceSpec{}, 1.0, decode.draft_length};
@@ -36,6 +44,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       acceptance_(acceptance_of(config_)),
       accepted_per_round_(acceptance_.expected_accepted(config_.decode.draft_length) + 1),
       paths_(usable_paths(config_)),
+      may_be_stateless_(may_be_stateless(pools_.dispatch, paths_)),
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, pools_, environment.trace),
       memory_(config_, geometry_, environment.prefix_block_tokens),

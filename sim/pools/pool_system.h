@@ -57,7 +57,8 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void count_loads(const MemoryClaim& claim, std::int64_t tokens);
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node, bool stateless) const;
+  [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node) const;
+  [[nodiscard]] bool expects_stateless() const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
   [[nodiscard]] std::int64_t largest_reload(const Node& node) const;
   [[nodiscard]] std::size_t stored_blocks(const PoolRequest& r) const;
@@ -72,6 +73,8 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] double first_load_s(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double reload_s(const PoolRequest& r, const Node& local) const override;
   [[nodiscard]] double backlog_s(const Node& node) const override;
+  [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
+  [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
   [[nodiscard]] double reload_bytes(const PoolRequest& r) const override;
   [[nodiscard]] double reload_room(const Node& node) const override;
 
@@ -136,6 +139,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   models::AcceptanceModel acceptance_;
   double accepted_per_round_ = 0;  // expected tokens of a full round
   std::vector<models::Path> paths_;
+  bool may_be_stateless_ = false;  // requests may take a stateless path
   serving::RequestLog log_;
   StorageNetwork network_;
   RequestMemory memory_;

@@ -1,6 +1,7 @@
 // Requests of a scenario: from its trace, or generated from named random streams.
 #include "models/workload/random_source.h"
 #include "models/workload/request_source.h"
+#include "models/workload/trace_reader.h"
 #include "sim/engine/random.h"
 #include "sim/scenario/scenario.h"
 
@@ -9,24 +10,30 @@ namespace {
 
 class TraceFeed final : public serving::RequestFeed {
  public:
-  explicit TraceFeed(std::shared_ptr<const std::vector<models::RequestSpec>> requests)
-      : requests_(std::move(requests)) {}
+  /// block_tokens: of RequestSpec::prefix_blocks; 0: leaves them out.
+  TraceFeed(std::shared_ptr<const std::vector<models::RequestSpec>> requests, std::int64_t block_tokens)
+      : requests_(std::move(requests)), block_tokens_(block_tokens) {}
 
   std::optional<models::RequestSpec> next() override {
     if (at_ == requests_->size()) return std::nullopt;
     const models::RequestSpec& r = (*requests_)[at_++];
+    if (block_tokens_ > 0) return r;
     return models::RequestSpec{r.id, r.arrival_ns, r.prompt_tokens, r.output_tokens, {}};
   }
 
+  [[nodiscard]] std::int64_t prefix_block_tokens() const override { return block_tokens_; }
+
  private:
   std::shared_ptr<const std::vector<models::RequestSpec>> requests_;
+  std::int64_t block_tokens_ = 0;
   std::size_t at_ = 0;
 };
 
 class GeneratedFeed final : public serving::RequestFeed {
  public:
-  GeneratedFeed(const WorkloadConfig& workload, std::uint64_t seed)
-      : source_({*workload.context, *workload.output, workload.arrivals}, streams(seed)),
+  GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed)
+      : source_({*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks},
+                streams(seed)),
         left_(workload.requests > 0 ? workload.requests : -1),
         concurrency_(workload.closed ? workload.closed->concurrency : 0) {}
 
@@ -37,13 +44,14 @@ class GeneratedFeed final : public serving::RequestFeed {
   }
 
   [[nodiscard]] std::int64_t concurrency() const override { return concurrency_; }
+  [[nodiscard]] std::int64_t prefix_block_tokens() const override { return source_.block_tokens(); }
 
  private:
   static models::WorkloadStreams streams(std::uint64_t seed) {
     const auto named = [seed](const char* name) -> std::unique_ptr<models::RandomSource> {
       return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(engine::RandomStream(seed, name));
     };
-    return {named("arrivals"), named("prompts"), named("outputs")};
+    return {named("arrivals"), named("prompts"), named("outputs"), named("prefixes"), named("prefix lengths")};
   }
 
   models::RequestSource source_;
@@ -54,8 +62,11 @@ class GeneratedFeed final : public serving::RequestFeed {
 }  // namespace
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
-  if (scenario.workload.trace) return std::make_unique<TraceFeed>(scenario.trace);
-  return std::make_unique<GeneratedFeed>(scenario.workload, seed);
+  const WorkloadConfig& workload = scenario.workload;
+  const bool with_blocks = scenario.serving.cluster.pools.has_value();  // nothing else shares prefixes
+  if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, with_blocks, seed);
+  const std::int64_t block_tokens = models::find_trace_format(workload.trace->format).block_tokens;
+  return std::make_unique<TraceFeed>(scenario.trace, with_blocks ? block_tokens : 0);
 }
 
 }  // namespace kvsim::scenario

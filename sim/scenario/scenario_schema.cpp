@@ -21,6 +21,7 @@ using models::ArrivalKind;
 using models::ArrivalSpec;
 using models::LengthDistribution;
 using models::LengthSpec;
+using models::SharedPrefixSpec;
 using schema::boolean;
 using schema::bytes;
 using schema::choice;
@@ -84,6 +85,16 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   return s;
 }
 
+ObjectSchema<SharedPrefixSpec> prefixes_schema() {
+  ObjectSchema<SharedPrefixSpec> s("prefixes", "Beginnings that prompts share; their lengths are drawn once a run.");
+  s.required("count", &SharedPrefixSpec::count, integer().at_least(1).at_most(1e6), "how many different ones");
+  s.optional("popularity", &SharedPrefixSpec::popularity, number().non_negative().at_most(10),
+             "Zipf exponent: the k-th prefix is used in proportion to 1/k^popularity; 0: all alike");
+  s.object("tokens", &SharedPrefixSpec::tokens, length_schema("tokens", "Prefix lengths."), Presence::required,
+           "tokens of a prefix, before the prompt's own; whole blocks of 256 of them are shared");
+  return s;
+}
+
 ObjectSchema<WorkloadConfig> workload_schema() {
   ObjectSchema<ClosedLoop> closed("closed",
                                   "A fixed number of clients, each sending its next request when one is done.");
@@ -106,6 +117,8 @@ ObjectSchema<WorkloadConfig> workload_schema() {
            "prompt tokens of a request; not with a trace");
   s.object("output", &WorkloadConfig::output, length_schema("output", "Output lengths."), Presence::optional,
            "output tokens of a request; not with a trace");
+  s.object("prefixes", &WorkloadConfig::prefixes, prefixes_schema(), Presence::optional,
+           "what prompts begin with, before `context` tokens of their own; not with a trace");
   s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
              "how many requests; 0: until run.duration is over");
   s.check([](const WorkloadConfig& w, const Reporter& report) {
@@ -116,6 +129,7 @@ ObjectSchema<WorkloadConfig> workload_schema() {
     }
     if (w.context) report.fail("context", "the trace brings its own lengths: remove this key");
     if (w.output) report.fail("output", "the trace brings its own lengths: remove this key");
+    if (w.prefixes) report.fail("prefixes", "the trace brings its own prompts: remove this key");
     if (w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
   });
   return s;

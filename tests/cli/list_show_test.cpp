@@ -19,8 +19,8 @@ class ListShowTest : public Workspace {
 };
 
 TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
-  for (const char* kind :
-       {"models", "gpus", "links", "compressors", "policies", "profiles", "schedules", "routers", "traces"}) {
+  for (const char* kind : {"models", "gpus", "links", "compressors", "policies", "profiles", "schedules", "routers",
+                           "dispatchers", "traces"}) {
     const Json doc = Json::parse(output({"list", kind, "--json"}));
     ASSERT_FALSE(doc["entries"].empty()) << kind;
     for (const Json& entry : doc["entries"]) {
@@ -32,7 +32,7 @@ TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
 
 TEST_F(ListShowTest, PoliciesAreThoseOfEveryAxis) {
   const std::string text = output({"list", "policies"});
-  for (const char* name : {"full_kv", "draft_verify", "staggered", "lock_step", "round_robin"}) {
+  for (const char* name : {"full_kv", "draft_verify", "staggered", "lock_step", "round_robin", "weighted"}) {
     EXPECT_NE(text.find(name), std::string::npos) << name;
   }
 }

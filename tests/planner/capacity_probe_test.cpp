@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planner/capacity/run_length.h"
 #include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
 #include "tests/planner/capacity_scenario.h"
@@ -63,6 +64,12 @@ TEST(Verdicts, TheRefusedAreMisses) {
   const serving::Measurements m = judged_run(s, 7, 20);
   EXPECT_GT(m.verdicts.size(), 0U);
   EXPECT_EQ(count(m, Miss::refused), m.verdicts.size());
+}
+
+TEST(MeanRequest, BeginsWithItsSharedPrefix) {
+  const double without = mean_request(quick_chat()).prompt_tokens;
+  EXPECT_EQ(mean_request(quick_chat({"workload.prefixes={count: 3, tokens: 700 tokens}"})).prompt_tokens,
+            without + 700);
 }
 
 TEST(Verdicts, NobodyIsJudgedWithoutBeingAsked) {

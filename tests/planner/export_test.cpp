@@ -134,6 +134,11 @@ TEST_F(ExportTest, RoundsToTheSafeSide) {
   EXPECT_EQ(schema::read_yaml(p.write("lmcache"), "l").find("max_local_cpu_size")->text(), "46.5");
 }
 
+TEST_F(ExportTest, TheModelLengthHasRoomForSharedPrefixes) {
+  const Planned p = planned({"workload.prefixes={count: 3, tokens: 1k tokens}"});
+  EXPECT_TRUE(has_line(arguments(p.write("vllm")), "--max-model-len\n17200"));
+}
+
 TEST_F(ExportTest, AModelLengthBeyondTheMemoryIsCut) {
   // 0.25 x 85.6 GB less 16.1 GB of weights: about 40k tokens of KV for contexts of 16k, in a model that allows 131k.
   const Planned p = planned({"workload.context={distribution: lognormal, mean: 8k tokens, cv: 0.3}",

@@ -141,6 +141,8 @@ TEST(Factor, ContextsScaleWithTheirBounds) {
   EXPECT_DOUBLE_EQ(longer.workload.context->mean, 24'000.0);
   EXPECT_EQ(longer.workload.context->max, 30'000);
   EXPECT_EQ(longer.workload.context->min, s.workload.context->min == 1 ? 2 : s.workload.context->min * 3 / 2);
+  const scenario::Scenario shared = testing::explain_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}"});
+  EXPECT_DOUBLE_EQ(scaled(shared, Factor::context, 1.5).workload.prefixes->tokens.mean, 3'000.0);
 }
 
 }  // namespace

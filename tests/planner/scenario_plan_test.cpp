@@ -213,6 +213,9 @@ TEST(Traffic, IsThatOfTheScenario) {
       traffic_of(small_scenario({"workload.context={distribution: uniform, min: 1k tokens, max: 3k tokens}"}));
   EXPECT_NEAR(uneven.mean_context, 2000, 60);
   EXPECT_NEAR(uneven.longest_of(9), 2800, 60);  // the nine-tenths quantile
+  const Traffic shared = traffic_of(small_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}"}));
+  EXPECT_EQ(shared.mean_context, 18000);
+  EXPECT_EQ(shared.named_context, 18000);
 }
 
 }  // namespace

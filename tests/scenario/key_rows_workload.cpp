@@ -8,22 +8,28 @@ using Sets = std::vector<std::string>;
 const Sets kOpen = {"workload={arrivals: {rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};
 const Sets kBursty = {
     "workload={arrivals: {process: gamma, rate: 5/s}, requests: 20, context: 8k tokens, output: 100 tokens}"};
+/// Prefixes of different lengths, so that it matters which of them a request has.
+const Sets kPrefixes = {
+    "workload.prefixes={count: 4, tokens: {distribution: uniform, min: 1k tokens, max: 9k tokens}}"};
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
 /// The keys of a length distribution.
-void add_lengths(std::vector<KeyRow>& rows, const std::string& key) {
-  const std::string tokens = key == "workload.context" ? "00 tokens" : " tokens";  // outputs of 80, prompts of 8000
+void add_lengths(std::vector<KeyRow>& rows, const std::string& key, const Sets& base = {}) {
+  const std::string tokens = key == "workload.output" ? " tokens" : "00 tokens";  // outputs of 80, prompts of 8000
+  const auto with = [&](const std::string& assignment) {
+    Sets sets = base;
+    sets.push_back(key + "=" + assignment);
+    return sets;
+  };
   rows.insert(
       rows.end(),
       {
-          {key + ".distribution", {key + "={mean: 80" + tokens + "}"}, "fixed", "exponential"},
-          {key + ".mean", {key + "={distribution: exponential}"}, "80" + tokens, "90" + tokens},
-          {key + ".cv", {key + "={distribution: lognormal, mean: 80" + tokens + "}"}, "0.5", "0.6"},
-          {key + ".min", {key + "={distribution: uniform, max: 90" + tokens + "}"}, "20" + tokens, "30" + tokens},
-          {key + ".max", {key + "={distribution: uniform, min: 20" + tokens + "}"}, "80" + tokens, "90" + tokens},
-          {key + ".values[]",
-           {},
-           key + "={distribution: empirical, values: [50" + tokens + ", 80" + tokens + "]}",
+          {key + ".distribution", with("{mean: 80" + tokens + "}"), "fixed", "exponential"},
+          {key + ".mean", with("{distribution: exponential}"), "80" + tokens, "90" + tokens},
+          {key + ".cv", with("{distribution: lognormal, mean: 80" + tokens + "}"), "0.5", "0.6"},
+          {key + ".min", with("{distribution: uniform, max: 90" + tokens + "}"), "20" + tokens, "30" + tokens},
+          {key + ".max", with("{distribution: uniform, min: 20" + tokens + "}"), "80" + tokens, "90" + tokens},
+          {key + ".values[]", base, key + "={distribution: empirical, values: [50" + tokens + ", 80" + tokens + "]}",
            key + "={distribution: empirical, values: [50" + tokens + ", 90" + tokens + "]}"},
       });
 }
@@ -44,11 +50,14 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.path", kTrace, "$DIR/long.csv", "$DIR/short.csv"},
       {"workload.trace.max_requests", kTrace, "0", "1"},
       {"workload.trace.time_scale", kTrace, "1", "10"},
+      {"workload.prefixes.count", kPrefixes, "4", "2"},
+      {"workload.prefixes.popularity", kPrefixes, "1", "0"},
       {"workload.requests", {}, "20", "15"},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };
   add_lengths(rows, "workload.context");
   add_lengths(rows, "workload.output");
+  add_lengths(rows, "workload.prefixes.tokens", {"workload.prefixes.count=4"});
   return rows;
 }
 

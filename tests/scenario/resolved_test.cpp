@@ -56,6 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "{distribution: lognormal, mean: 9k tokens, cv: 0.7}, output: 99 tokens}"}},
         Variant{"empirical", {"workload.context={distribution: empirical, values: [4k tokens, 9k tokens]}"}},
         Variant{"uniform", {"workload.output={distribution: uniform, min: 10 tokens, max: 90 tokens}"}},
+        Variant{
+            "shared_prefixes",
+            {"workload.prefixes={count: 5, popularity: 0.8, tokens: {distribution: exponential, mean: 2k tokens}}"}},
         Variant{"timed", {"run={duration: 3 s, warmup: 500 ms, seed: 9, replications: 2}"}},
         Variant{"objectives", {"slo={ttft_p99: 1.5 s, tpot_p99: 33 ms, itl_p99: 1 s, e2e_p99: 10 s}"}},
         Variant{"acceptance_curve",
@@ -71,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "{memory: 512 GiB, discipline: fair_share}}"}}));
 
 TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
-  const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(small_scenario()), "resolved.yaml");
+  const scenario::Scenario s = small_scenario({"workload.prefixes={count: 2, tokens: 1k tokens}"});
+  const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   for (const ScenarioKey& key : scenario_keys()) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
                              key.path.starts_with("cluster.pools") || key.path.starts_with("dispatch");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/workload/test_support.h"
 
 namespace kvsim::models {
@@ -11,7 +13,9 @@ const LengthSpec context{.distribution = LengthDistribution::lognormal, .mean = 
 const LengthSpec answer{.distribution = LengthDistribution::exponential, .mean = 300};
 
 RequestSource source(const GeneratedWorkload& workload, std::uint64_t seed = 7) {
-  return {workload, {stream("arrivals", seed), stream("prompts", seed), stream("outputs", seed)}};
+  return {workload,
+          {stream("arrivals", seed), stream("prompts", seed), stream("outputs", seed), stream("prefixes", seed),
+           stream("prefix lengths", seed)}};
 }
 
 TEST(RequestSource, ChangingTheRateLeavesEveryLength) {
@@ -44,6 +48,44 @@ TEST(RequestSource, ChangingOutputsLeavesPromptsAndArrivals) {
   EXPECT_TRUE(differ);
 }
 
+TEST(RequestSource, APrefixComesBeforeThePromptThatWouldBeThereWithoutIt) {
+  const SharedPrefixSpec shared{20, 1, {.distribution = LengthDistribution::uniform, .min = 100, .max = 9'000}};
+  RequestSource without = source({context, answer, ArrivalSpec{}});
+  RequestSource with = source({context, answer, ArrivalSpec{}, shared, true});
+  EXPECT_EQ(without.block_tokens(), 0);
+  EXPECT_EQ(with.block_tokens(), 256);
+  std::set<std::int64_t> added;
+  for (int i = 0; i < 1'000; ++i) {
+    const RequestSpec x = without.next(), y = with.next();
+    EXPECT_EQ(x.output_tokens, y.output_tokens);
+    EXPECT_EQ(x.arrival_ns, y.arrival_ns);
+    EXPECT_TRUE(x.prefix_blocks.empty());
+    EXPECT_EQ(std::ssize(y.prefix_blocks), (y.prompt_tokens + 255) / 256);
+    added.insert(y.prompt_tokens - x.prompt_tokens);
+  }
+  EXPECT_EQ(added.size(), 20U);  // as many lengths as there are prefixes
+  EXPECT_GE(*added.begin(), 100);
+  EXPECT_LE(*added.rbegin(), 9'000);
+}
+
+TEST(RequestSource, BlocksAreLeftOutWhereNobodyAsksForThem) {
+  const SharedPrefixSpec shared{20, 1, {.distribution = LengthDistribution::uniform, .min = 100, .max = 9'000}};
+  RequestSource with = source({context, answer, std::nullopt, shared, true});
+  RequestSource bare = source({context, answer, std::nullopt, shared, false});
+  EXPECT_EQ(bare.block_tokens(), 0);
+  for (int i = 0; i < 100; ++i) {
+    const RequestSpec x = with.next(), y = bare.next();
+    EXPECT_EQ(x.prompt_tokens, y.prompt_tokens);
+    EXPECT_TRUE(y.prefix_blocks.empty());
+  }
+}
+
+TEST(RequestSource, PrefixAndPromptTogetherStayWithinTheLongestRequest) {
+  const LengthSpec longest{.mean = 10'000'000};
+  RequestSource r = source({longest, answer, std::nullopt, SharedPrefixSpec{1, 1, longest}, true});
+  EXPECT_EQ(r.next().prompt_tokens, 10'000'000);
+}
+
 TEST(RequestSource, PromptsAndOutputsAreIndependent) {
   const LengthSpec coin{.distribution = LengthDistribution::uniform, .min = 1, .max = 2};
   RequestSource r = source({coin, coin, std::nullopt});
@@ -65,10 +107,15 @@ TEST(RequestSource, SaysWhichPartIsWrong) {
   EXPECT_EQ(refusal(output), "output: mean is -2 tokens, expected 1 to 10000000");
   const GeneratedWorkload rate{context, answer, ArrivalSpec{.rate_per_s = -1}};
   EXPECT_EQ(refusal(rate), "arrivals: rate is -1 requests/s, expected 1e-06 to 1e+09");
+  const GeneratedWorkload prefixes{context, answer, std::nullopt, SharedPrefixSpec{0, 1, context}};
+  EXPECT_EQ(refusal(prefixes), "prefixes: count is 0, expected 1 to 1000000 prefixes");
 }
 
 TEST(RequestSource, AMissingStreamIsAProgrammingError) {
   EXPECT_THROW(RequestSource({context, answer, std::nullopt}, {nullptr, stream("p"), stream("o")}),
+               std::invalid_argument);
+  EXPECT_THROW(RequestSource({context, answer, std::nullopt, SharedPrefixSpec{}},
+                             {stream("a"), stream("p"), stream("o"), stream("prefixes"), nullptr}),
                std::invalid_argument);
 }
 

@@ -8,6 +8,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "models/workload/trace_reader.h"
+#include "sim/pools/dispatcher.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
@@ -24,7 +25,7 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 9> kKinds{{
+const std::array<ThingKind, 10> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -37,6 +38,11 @@ const std::array<ThingKind, 9> kKinds{{
      {},
      [] { return named(serving::schedule_policies()); }},
     {"routers", "router", "routers (cluster.router)", {}, [] { return named(serving::routers()); }},
+    {"dispatchers",
+     "dispatcher",
+     "dispatch policies of two pools (dispatch.policy)",
+     {},
+     [] { return named(pools::dispatchers()); }},
     {"traces",
      "trace",
      "formats of recorded workloads (workload.trace.format)",

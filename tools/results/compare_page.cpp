@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 #include "tools/results/run_page.h"
 
@@ -19,7 +20,7 @@ double share(double part, double of) {
   return of > 0 ? part / of : kNone;
 }
 
-/// The busier of the host link's two directions.
+/// The busiest direction of a link.
 double link_use(const Measurements& m) {
   double most = kNone;
   for (const auto& [name, link] : m.links) {
@@ -99,11 +100,10 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
   const serving::ServingConfig& c = first.scenario.serving;
   Page page;
   page.title = first.scenario.name;
-  page.subtitle = {fmt::format("{} on {}{} x {}; KV capacity {} tokens in {} blocks of {}, {}", c.model.name,
-                               c.cluster.replicas > 1 ? fmt::format("{} replicas of ", c.cluster.replicas) : "",
-                               c.cluster.tensor_parallel, c.cluster.gpu.name, whole(first.result.capacity.tokens),
-                               whole(first.result.capacity.blocks), first.result.capacity.block_tokens,
-                               bytes(static_cast<double>(first.result.capacity.bytes)))};
+  page.subtitle = {fmt::format(
+      "{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name, machines_text(c.cluster),
+      c.cluster.pools ? "of a node " : "", whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
+      first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
   if (c.decode.compressor.name.empty()) {
     page.subtitle.emplace_back("no compressor");
   } else {
@@ -116,8 +116,10 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
   page.lists = {{"Columns",
                  {fmt::format("speedup: output tokens/s over those of {}", first.policy),
                   "TPOT: mean over requests; gap p99: between deliveries of tokens to a request",
-                  "accepted: drafted tokens per round, without the verifier's own; HBM: peak of a replica",
-                  "link: busier direction of the host link; GPU: share of time busy; KL: nats per request"}}};
+                  fmt::format("accepted: drafted tokens per round, without the verifier's own; HBM: peak of a {}",
+                              group_word(c.cluster)),
+                  fmt::format("link: {}; GPU: share of time busy; KL: nats per request",
+                              c.cluster.pools ? "the busiest" : "busier direction of the host link")}}};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;
 }

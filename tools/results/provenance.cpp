@@ -84,7 +84,13 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   add_gpu(out, c);
   const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.tensor_parallel);
   for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
-  if (c.prefill == serving::PrefillKind::stored || decode.verifies) add_link(out, "host_link", c.cluster.host_link);
+  if (c.cluster.pools) {
+    const serving::PoolsConfig& pools = *c.cluster.pools;
+    if (pools.local.nodes > 0) add_link(out, "local_link", pools.local.link);
+    if (pools.remote.nodes > 0) add_link(out, "remote_link", pools.remote.link);
+  } else if (c.prefill == serving::PrefillKind::stored || decode.verifies) {
+    add_link(out, "host_link", c.cluster.host_link);
+  }
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
   if (decode.reads_compressed) add_compressor(out, c.decode.compressor, decode.verifies);

@@ -4,6 +4,8 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/definitions.h"
+#include "tools/results/machines.h"
+#include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -19,8 +21,8 @@ Json policies(const Outcome& outcome) {
   if (!outcome.policy.empty()) out["asked"] = outcome.policy;
   out["decode"] = c.decode.policy;
   out["schedule"] = c.schedule.policy;
-  out["router"] = c.cluster.router;
-  out["prefill"] = c.prefill == serving::PrefillKind::stored ? "stored" : "recompute";
+  out[c.cluster.pools ? "dispatch" : "router"] = c.cluster.pools ? c.cluster.pools->dispatch.policy : c.cluster.router;
+  out["prefill"] = prefill_word(c.prefill);
   if (decode.reads_compressed) {
     out["compressor"] = c.decode.compressor.name;
     out["keep_ratio"] = c.decode.keep_ratio;
@@ -29,8 +31,8 @@ Json policies(const Outcome& outcome) {
   return out;
 }
 
-Json capacity(const serving::KvCapacity& k) {
-  return {{"per", "replica"},
+Json capacity(const serving::KvCapacity& k, std::string_view per) {
+  return {{"per", per},
           {"bytes", k.bytes},
           {"tokens", k.tokens},
           {"blocks", k.blocks},
@@ -52,7 +54,7 @@ Section energy(Section s, const Outcome& outcome) {
   const Measurements& m = outcome.result.measured;
   const char* key = "joules_per_output_token_at_most";
   if (c.gpu.board_power_w.value <= 0) return s.missing(key, "GPU " + c.gpu.name + " has no board_power");
-  const auto gpus = static_cast<double>(c.tensor_parallel);  // capacity_s counts every replica
+  const auto gpus = static_cast<double>(c.tensor_parallel);  // capacity_s counts every replica or node
   s.ratio(key, c.gpu.board_power_w.value * gpus * m.capacity_s, static_cast<double>(m.output_tokens),
           "no output token in the measured time");
   return s;
@@ -103,7 +105,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
                                  : "batch means of one replication: 20 batches in order of time (throughput) or of "
                                    "occurrence (latencies)");
   s.set("conservation", "checked");
-  s.set("kv_capacity", capacity(result.capacity));
+  const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
+  if (cluster.pools) s.set("pools", pools_configuration(*cluster.pools));
+  s.set("kv_capacity", capacity(result.capacity, group_word(cluster)));
   s.count("hbm_reserved_peak_bytes", m.hbm_reserved_peak_bytes).count("preemptions", m.preemptions);
   s.count("completed_measured", m.completed_measured).count("within_slo", m.within_slo);
   s.count("output_tokens", m.output_tokens).count("prompt_tokens", m.prompt_tokens);
@@ -126,6 +130,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.set("sources", sources(outcome.scenario));
   Json definitions = Json::object();
   for (const auto& [metric, definition] : metric_definitions()) definitions[std::string(metric)] = definition;
+  if (cluster.pools) {
+    for (const auto& [metric, definition] : pools_definitions()) definitions[std::string(metric)] = definition;
+  }
   s.set("definitions", std::move(definitions));
   return s;
 }

@@ -1,6 +1,7 @@
 #include "tools/results/result_document.h"
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/pools_results.h"
 #include "tools/results/result_details.h"
 
 namespace kvsim::results {
@@ -21,8 +22,7 @@ Section requests(Section s, const Measurements& m) {
 }
 
 Section throughput(Section s, const Scenario& scenario, const Measurements& m) {
-  const auto& cluster = scenario.serving.cluster;
-  const auto gpus = static_cast<double>(cluster.replicas * cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(serving::gpus(scenario.serving.cluster));
   const auto output = static_cast<double>(m.output_tokens);
   s.ratio("output_tokens_per_s", output, m.measured_s, kNoTime);
   s.ratio("total_tokens_per_s", output + static_cast<double>(m.prompt_tokens), m.measured_s, kNoTime);
@@ -200,6 +200,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   doc.set("gpu", gpu(doc.child("gpu"), m));
   doc.set("links", links(doc.child("links"), m));
   doc.set("tiers", tiers(doc.child("tiers"), m));
+  add_pools(doc, outcome);
   doc.set("iterations", iterations(doc.child("iterations"), m));
   doc.set("engine", engine_speed(doc.child("engine"), result, timing));
   doc.set("confidence", confidence(doc.child("confidence"), result));

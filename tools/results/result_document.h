@@ -25,7 +25,7 @@ struct Outcome {
   std::string policy;  ///< of a comparison, as asked for; else empty
 };
 
-/// Output tokens per second, over all replicas. 0 where no time was measured.
+/// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
 double output_tokens_per_s(const planner::ExperimentResult& result);
 
 /// Output tokens/s over those of `baseline`; no value where the baseline has none.

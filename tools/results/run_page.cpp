@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/machines.h"
 #include "tools/results/numbers.h"
+#include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -41,8 +43,7 @@ Table requests(const Measurements& m) {
 
 Table throughput(const Scenario& scenario, const ExperimentResult& result) {
   const Measurements& m = result.measured;
-  const auto& cluster = scenario.serving.cluster;
-  const auto gpus = static_cast<double>(cluster.replicas * cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(serving::gpus(scenario.serving.cluster));
   const auto output = static_cast<double>(m.output_tokens);
   const auto finished = static_cast<double>(m.completed_measured);
   Table t = key_figures("Throughput");
@@ -113,7 +114,7 @@ Table quality(const Scenario& scenario, const Measurements& m) {
 Table memory(const Scenario& scenario, const ExperimentResult& result) {
   const Measurements& m = result.measured;
   const serving::KvCapacity& k = result.capacity;
-  Table t = key_figures("Memory of a replica");
+  Table t = key_figures(fmt::format("Memory of a {}", group_word(scenario.serving.cluster)));
   t.rows.push_back({"KV capacity", whole(k.tokens), "",
                     fmt::format("tokens: {} blocks of {}, {}", whole(k.blocks), k.block_tokens,
                                 bytes(static_cast<double>(k.bytes)))});
@@ -123,7 +124,9 @@ Table memory(const Scenario& scenario, const ExperimentResult& result) {
                                 bytes(static_cast<double>(m.hbm_reserved_peak_bytes)))});
   t.rows.push_back({"GPU memory, mean", bytes(m.hbm_mean_bytes)});
   for (const auto& [name, tier] : m.tiers) {
-    t.rows.push_back({name + " memory, peak", bytes(static_cast<double>(tier.bytes_peak)), "",
+    // The storage node of pools is nobody's memory.
+    t.rows.push_back({scenario.serving.cluster.pools ? "on the storage node, peak" : name + " memory, peak",
+                      bytes(static_cast<double>(tier.bytes_peak)), "",
                       fmt::format("{} prompts loaded, {} prefilled", whole(tier.hits), whole(tier.misses))});
   }
   return t;
@@ -177,13 +180,15 @@ void add_new(std::vector<std::string>& list, const std::string& prefix, const st
 std::string setup_line(const Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
-  std::string line = fmt::format("{} on {}{} x {}", c.model.name,
-                                 c.cluster.replicas > 1 ? fmt::format("{} replicas of ", c.cluster.replicas) : "",
-                                 c.cluster.tensor_parallel, c.cluster.gpu.name);
+  std::string line = fmt::format("{} on {}", c.model.name, machines_text(c.cluster));
   line += fmt::format("; {}", decode.name);
   if (decode.reads_compressed)
     line += fmt::format(" with {}, keep ratio {:.4g}", c.decode.compressor.name, c.decode.keep_ratio);
   if (decode.verifies) line += fmt::format(", draft length {}", c.decode.draft_length);
+  if (c.cluster.pools) {
+    return line + fmt::format("; dispatch {}; prefill {}; seed {}", c.cluster.pools->dispatch.policy,
+                              prefill_word(c.prefill), c.run.seed);
+  }
   return line + fmt::format("; schedule {}; seed {}", c.schedule.policy, c.run.seed);
 }
 
@@ -210,6 +215,9 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.tables.push_back(quality(outcome.scenario, m));
   page.tables.push_back(memory(outcome.scenario, result));
   page.tables.push_back(gpu_time(m));
+  if (outcome.scenario.serving.cluster.pools) {
+    for (Table& table : pools_tables(outcome)) page.tables.push_back(std::move(table));
+  }
   if (!m.links.empty()) page.tables.push_back(links(m));
   page.tables.push_back(speed(result, timing));
   page.lists = caveats({outcome});

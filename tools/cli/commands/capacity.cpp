@@ -63,6 +63,11 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
 
 void capacity(Console& console, const Options& options) {
   scenario::Scenario scenario = load(options.scenario, options);
+  if (scenario.serving.cluster.pools) {
+    throw schema::InputError(
+        "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "
+        "arrivals and the nodes with kvsim sweep");
+  }
   for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
   planner::capacity::CapacityRequest request = request_of(options, scenario);
   std::optional<OutputFolder> folder;

@@ -4,6 +4,7 @@
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
 #include "tools/cli/run_options.h"
+#include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
@@ -20,8 +21,9 @@ void check(Console& console, const Options& options) {
   // Comments, so that the whole is a scenario again.
   console.print(
       fmt::format("# OK: {}\n"
-                  "# KV capacity of a replica: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
-                  options.scenario, k.tokens, k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
+                  "# KV capacity of a {}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
+                  options.scenario, results::group_word(scenario.serving.cluster), k.tokens, k.blocks, k.block_tokens,
+                  k.bytes, k.weights_bytes));
   if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
   console.print(scenario::resolved_yaml(scenario));
 }

@@ -19,7 +19,8 @@ struct Options {
 /// `list policies` means every axis along which a policy decides.
 std::vector<const ThingKind*> kinds_of(const std::string& word) {
   const ThingKind& asked = find_thing_kind(word);
-  if (asked.plural == "policies") return {&asked, &find_thing_kind("schedules"), &find_thing_kind("routers")};
+  if (asked.plural == "policies")
+    return {&asked, &find_thing_kind("schedules"), &find_thing_kind("routers"), &find_thing_kind("dispatchers")};
   return {&asked};
 }
 

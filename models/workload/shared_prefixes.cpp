@@ -1,0 +1,78 @@
+#include "models/workload/shared_prefixes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/schema/error.h"
+
+namespace kvsim::models {
+namespace {
+
+constexpr std::int64_t most_prefixes = 1'000'000;
+constexpr double steepest = 10;
+
+/// In proportion to the chance of the prefix with this rank, from 1.
+double weight(double rank, double popularity) {
+  // Of the usual exponents, 0 and 1, without pow(): the same on all platforms, to the last bit.
+  if (popularity == 0) return 1;
+  return popularity == 1 ? 1 / rank : std::pow(rank, -popularity);
+}
+
+/// A bijection of 64 bits that leaves no pattern (the finalizer of SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
+
+}  // namespace
+
+std::string problem_with(const SharedPrefixSpec& spec) {
+  if (spec.count < 1 || spec.count > most_prefixes) {
+    return fmt::format("count is {}, expected 1 to {} prefixes", spec.count, most_prefixes);
+  }
+  if (!(spec.popularity >= 0 && spec.popularity <= steepest)) {
+    return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, steepest);
+  }
+  const std::string problem = problem_with(spec.tokens);
+  return problem.empty() ? problem : "tokens: " + problem;
+}
+
+SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths) {
+  if (const std::string problem = problem_with(spec); !problem.empty()) throw schema::InputError(problem);
+  const LengthSampler length(spec.tokens);
+  const auto count = static_cast<std::size_t>(spec.count);
+  cumulative_.reserve(count);
+  tokens_.reserve(count);
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    sum += weight(static_cast<double>(i + 1), spec.popularity);
+    cumulative_.push_back(sum);
+    tokens_.push_back(length.sample(lengths));
+  }
+}
+
+std::size_t SharedPrefixes::draw(RandomSource& random) const {
+  const double at = random.uniform() * cumulative_.back();
+  const auto above = std::upper_bound(cumulative_.begin(), cumulative_.end(), at);
+  // Rounding may take the product to the very end.
+  return std::min(static_cast<std::size_t>(above - cumulative_.begin()), count() - 1);
+}
+
+std::vector<std::uint64_t> SharedPrefixes::blocks(std::size_t prefix, std::int64_t prompt_tokens,
+                                                  std::uint64_t request) const {
+  const auto total = static_cast<std::size_t>((prompt_tokens + block_tokens - 1) / block_tokens);
+  const auto shared = static_cast<std::size_t>(std::min(tokens_[prefix], prompt_tokens) / block_tokens);
+  std::vector<std::uint64_t> hashes(total);
+  std::uint64_t hash = mixed(prefix);
+  for (std::size_t i = 0; i < total; ++i) {
+    if (i == shared) hash ^= mixed(~request);  // here the prompt becomes its own
+    hashes[i] = hash = mixed(hash);
+  }
+  return hashes;
+}
+
+}  // namespace kvsim::models

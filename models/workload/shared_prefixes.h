@@ -1,0 +1,50 @@
+// Prompts that begin alike: system prompts, documents asked about again and again. Each request has one of a fixed
+// number of prefixes, by popularity, before the tokens of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/workload/distributions.h"
+#include "models/workload/random_source.h"
+
+namespace kvsim::models {
+
+struct SharedPrefixSpec {
+  std::int64_t count = 1;  ///< different prefixes
+  double popularity = 1;   ///< Zipf exponent: the k-th prefix is drawn in proportion to 1/k^popularity; 0: all alike
+  LengthSpec tokens{};     ///< of a prefix
+};
+
+/// What is wrong with the specification and what was expected; empty if nothing is.
+std::string problem_with(const SharedPrefixSpec& spec);
+
+class SharedPrefixes {
+ public:
+  static constexpr std::int64_t block_tokens = 256;
+
+  /// Draws the prefixes' lengths, in order, so that more prefixes leave the lengths of the first ones as they were.
+  /// Throws schema::InputError with problem_with(spec).
+  SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths);
+
+  /// The prefix of a request, by popularity: 0 is the most popular. Takes one draw, which another count or popularity
+  /// reads differently and leaves in step.
+  std::size_t draw(RandomSource& random) const;
+
+  [[nodiscard]] std::size_t count() const { return tokens_.size(); }
+  [[nodiscard]] std::int64_t tokens(std::size_t prefix) const { return tokens_[prefix]; }
+
+  /// Chained hashes of the blocks of a prompt of this length that begins with a prefix; the last block may be partly
+  /// filled, as in traces. Whole blocks of the prefix are shared by all its prompts; those after them are the
+  /// request's own.
+  [[nodiscard]] std::vector<std::uint64_t> blocks(std::size_t prefix, std::int64_t prompt_tokens,
+                                                  std::uint64_t request) const;
+
+ private:
+  std::vector<double> cumulative_;  ///< weights of the prefixes up to each
+  std::vector<std::int64_t> tokens_;
+};
+
+}  // namespace kvsim::models

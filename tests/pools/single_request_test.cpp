@@ -1,0 +1,145 @@
+// One request alone on each path: every time follows from the step times and the links, by hand. 16,000 tokens of
+// prompt, 200 of output, drafts of 20.
+#include <gtest/gtest.h>
+
+#include "tests/pools/pools_runs.h"
+
+namespace kvsim::testing {
+namespace {
+
+constexpr std::int64_t kPrompt = 16000;
+constexpr std::int64_t kOutput = 200;
+constexpr std::int64_t kDraft = 20;
+constexpr double kExact = 1e-6;  // relative; the clock counts nanoseconds
+
+const char* const kAlwaysAgrees = "decode.acceptance={model: constant, agreement: 1}";
+
+void expect_time(double simulated_s, double expected_s) {
+  EXPECT_NEAR(simulated_s, expected_s, kExact * expected_s);
+}
+
+TEST(SinglePoolsRequest, OnB1LoadsOverTheFastLinkAndDecodes) {
+  const auto s = pools_scenario(alone_on("B1"));
+  const Parts parts(s);
+  const auto m = simulated(s);
+  const double load = parts.fast_s(parts.geometry().full_transfer(kPrompt));
+  expect_time(m.e2e_s.mean(), load + parts.decodes_s(kPrompt, kPrompt + kOutput));
+  expect_time(m.ttft_s.mean(), load + parts.decode_s(kPrompt));
+  EXPECT_EQ(m.rounds, 0U);
+}
+
+TEST(SinglePoolsRequest, OnB2LoadsOverTheSlowLinkAndDecodes) {
+  const auto s = pools_scenario(alone_on("B2"));
+  const Parts parts(s);
+  const double load = parts.slow_s(parts.geometry().full_transfer(kPrompt));
+  expect_time(simulated(s).e2e_s.mean(), load + parts.decodes_s(kPrompt, kPrompt + kOutput));
+}
+
+/// Ten rounds of 20 drafts whose bonus tokens make them 9.52: nine of 21 tokens, then one of 11 drafted.
+double drafting_s(const Parts& parts) {
+  double s = 0;
+  for (std::int64_t done = 0; done < kOutput;) {
+    const std::int64_t draft = std::min(kDraft, kOutput - done);
+    s += parts.decodes_s(kPrompt + done, kPrompt + done + draft) + parts.message_s();
+    s += parts.verify_s(kPrompt + done, draft);
+    done += std::min(draft + 1, kOutput - done);
+    if (done < kOutput) s += parts.message_s();
+  }
+  return s;
+}
+
+TEST(SinglePoolsRequest, OnP1LoadsCompressedKvDecompressesItAndDraftsWhileReloadsHide) {
+  for (const char* path : {"P1_cached", "P1_stateless"}) {
+    const auto s = pools_scenario(alone_on(path, {kAlwaysAgrees}));
+    const Parts parts(s);
+    const auto m = simulated(s);
+    const double load = parts.slow_s(parts.geometry().compressed_transfer(kPrompt, 0)) + parts.decompress_s(kPrompt);
+    expect_time(m.e2e_s.mean(), load + drafting_s(parts));
+    EXPECT_EQ(m.rounds, 10U) << path;
+    EXPECT_EQ(m.late_reloads, 0U) << path;
+  }
+}
+
+TEST(SinglePoolsRequest, OnP1StatelessWaitsForReloadsThatDraftsDoNotHide) {
+  // At 1 GB/s a reload takes 2.1 s, twenty drafts a tenth of that: rounds go at the pace of the link.
+  const auto s = pools_scenario(alone_on("P1_stateless", {kAlwaysAgrees, "cluster.pools.local.link.read=1 GB/s"}));
+  const Parts parts(s);
+  const auto m = simulated(s);
+  double rounds = 0;
+  for (std::int64_t done = 0; done < kOutput; done += kDraft + 1) {
+    rounds += parts.fast_s(parts.geometry().full_transfer(kPrompt + done)) +
+              parts.verify_s(kPrompt + done, std::min(kDraft, kOutput - done));
+    if (done + kDraft + 1 < kOutput) rounds += parts.message_s();
+  }
+  const double load = parts.slow_s(parts.geometry().compressed_transfer(kPrompt, 0)) + parts.decompress_s(kPrompt);
+  expect_time(m.e2e_s.mean(), load + rounds);
+  EXPECT_EQ(m.late_reloads, 10U);
+}
+
+TEST(SinglePoolsRequest, OnP2DecodesAloneOnceTheRestIsThere) {
+  // The rest, 1.44 GB, takes 1.2 s; until then it drafts and verifies as on P1.
+  const auto s = pools_scenario(alone_on("P2_cached", {kAlwaysAgrees}));
+  const auto m = simulated(s);
+  EXPECT_GT(m.rounds, 0U);
+  EXPECT_GT(m.direct_tokens, 0);
+  const auto p1 = simulated(pools_scenario(alone_on("P1_cached", {kAlwaysAgrees})));
+  EXPECT_LT(m.rounds, p1.rounds);
+  EXPECT_EQ(m.links.at("storage_to_remote").bytes,
+            Parts(s).geometry().full_transfer(kPrompt));  // compressed and rest together
+}
+
+TEST(SinglePoolsRequest, OnP2WithAFinishedRequestTheRestIsNotSent) {
+  // Two tokens are there long before the rest is.
+  const auto s = pools_scenario(alone_on("P2_stateless", {kAlwaysAgrees, "workload.output=2 tokens"}));
+  const auto m = simulated(s);
+  EXPECT_EQ(m.completed, 1U);
+  EXPECT_EQ(m.direct_tokens, 0);
+}
+
+TEST(SinglePoolsRequest, HasAllItsTokensFromTheFullKvOnEveryPath) {
+  for (const models::Path path : models::kAllPaths) {
+    for (const char* agreement : {"0.3", "0.9", "1"}) {
+      const auto s =
+          pools_scenario(alone_on(std::string(path_name(path)),
+                                  {std::string("decode.acceptance={model: constant, agreement: ") + agreement + "}"}));
+      const auto m = simulated(s);
+      EXPECT_EQ(m.output_tokens, kOutput) << path_name(path);
+      EXPECT_EQ(m.accepted_tokens + m.corrections + m.direct_tokens, kOutput) << path_name(path);
+      EXPECT_EQ(m.paths.at(models::index_of(path)).completed, 1U) << path_name(path);
+      EXPECT_EQ(m.paths.at(models::index_of(path)).output_tokens, kOutput) << path_name(path);
+    }
+  }
+}
+
+TEST(SinglePoolsRequest, WhosePromptIsNotStoredIsPrefilledByTheFullKv) {
+  for (const models::Path path : models::kAllPaths) {
+    const auto s = pools_scenario(alone_on(std::string(path_name(path)), {"prefill=recompute"}));
+    const auto m = simulated(s);
+    EXPECT_EQ(m.prefix.prefilled_tokens, kPrompt) << path_name(path);
+    EXPECT_EQ(m.output_tokens, kOutput) << path_name(path);
+    // Drafting needs the compressed KV on the other node, by way of the storage node.
+    const bool drafts = models::traits(path).drafts;
+    EXPECT_EQ(m.links.at("local_to_storage").bytes > 0, drafts) << path_name(path);
+    EXPECT_EQ(m.links.at("storage_to_remote").bytes > 0, drafts) << path_name(path);
+  }
+}
+
+TEST(SinglePoolsRequest, IsNeverSlowerWithMoreOfAnything) {
+  const std::vector<std::pair<std::string, std::string>> more = {
+      {"cluster.pools.local.link.read=10 GB/s", "cluster.pools.local.link.read=40 GB/s"},
+      {"cluster.pools.remote.link.read=1 GB/s", "cluster.pools.remote.link.read=2 GB/s"},
+      {"cluster.pools.message_latency=20 ms", "cluster.pools.message_latency=1 ms"},
+      {"cluster.gpu.type.memory_bandwidth=1.5 TB/s", "cluster.gpu.type.memory_bandwidth=3 TB/s"},
+  };
+  for (const models::Path path : models::kAllPaths) {
+    for (const auto& [less, better] : more) {
+      const std::string name(path_name(path));
+      const double slow = simulated(pools_scenario(alone_on(name, {less}))).e2e_s.mean();
+      const double fast = simulated(pools_scenario(alone_on(name, {better}))).e2e_s.mean();
+      EXPECT_LE(fast, slow) << name << ", " << better;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::testing
