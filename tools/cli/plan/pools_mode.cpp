@@ -14,17 +14,19 @@ namespace {
 
 void refuse_foreign(const PlanOptions& options) {
   const auto refuse = [](const char* name, bool given, const char* why) {
-    if (given) throw schema::InputError(fmt::format("{}: does not go with a scenario with pools: {}", name, why));
+    if (given) {
+      throw schema::InputError(fmt::format("{}: {}, and this scenario has cluster.pools: leave it out", name, why));
+    }
   };
-  constexpr const char* kPaths = "what is planned are requests/s by path, with its draft length and compressor";
+  constexpr const char* kPaths = "what is planned between pools are requests/s by path";
   refuse("--model", !options.model.empty(), "it is about reloads on one replica");
   refuse("--draft-length", !options.draft_length.empty(), kPaths);
   refuse("--keep-ratio", !options.keep_ratio.empty(), kPaths);
-  refuse("--without", !options.without.empty(), "its steps are always those of the machine");
-  refuse("--explain", options.explain, "what one buys is part of the plan");
-  refuse("--pareto", options.pareto, "the front is of one replica");
-  refuse("--export", !options.engines.empty(), "no engine has these paths");
-  refuse("--timing", options.timing, "there are no wall-clock figures in its plan");
+  refuse("--without", !options.without.empty(), "refinements are those of one replica's plan");
+  refuse("--export", !options.engines.empty(), "an engine's configuration is that of one replica");
+  refuse("--explain", options.explain, "it says what binds one replica");
+  refuse("--pareto", options.pareto, "its front is that of one replica");
+  refuse("--timing", options.timing, "a plan between pools has no wall-clock figures");
 }
 
 void simulate(results::PoolsPlan& plan, const PlanOptions& options) {
