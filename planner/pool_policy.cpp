@@ -76,7 +76,7 @@ scenario::Scenario with_pool_policy(const scenario::Scenario& scenario, const st
 
 std::vector<std::string> default_pool_policies(const scenario::Scenario& scenario) {
   std::vector<std::string> policies;
-  for (const char* policy : {"full_kv:local", "full_kv:remote", "full_kv:mix", "draft_verify:mix"}) {
+  for (const char* policy : {"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"}) {
     if (can_be(scenario, policy)) policies.emplace_back(policy);
   }
   return policies;

@@ -14,8 +14,8 @@ namespace kvsim::planner {
 /// schema::InputError for unknown names, and for what has no nodes. Precondition: scenario.serving.cluster.pools.
 scenario::Scenario with_pool_policy(const scenario::Scenario& scenario, const std::string& policy);
 
-/// What `kvsim compare` compares where nothing else is asked for: full_kv:local, full_kv:remote, full_kv:mix and
-/// draft_verify:mix, as far as there are nodes, and a compressor to draft with. Precondition as above.
+/// What `kvsim compare` compares where nothing else is asked for: full_kv:mix (the baseline), full_kv:local,
+/// full_kv:remote and draft_verify:mix, as far as there are nodes, and a compressor to draft with. Precondition as above.
 std::vector<std::string> default_pool_policies(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::planner

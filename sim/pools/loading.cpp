@@ -162,19 +162,27 @@ void PoolSystem::on_uploaded(std::uint64_t id) {
   load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tail), "first load");
 }
 
-/// P2: after the compressed KV, when nothing more urgent waits.
+/// P2: after the compressed KV, layer by layer, when nothing more urgent waits. One layer moves, the next is set up.
 void PoolSystem::load_rest(PoolRequest& r) {
-  const std::int64_t bytes = memory_.rest_transfer(r);
-  if (bytes == 0) return;
-  r.rest = network_.submit(network_.lane(Pool::remote, r.remote->index(), Direction::read),
+  const LaneId lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
+  for (std::uint64_t& part : r.rest) {
+    const std::int64_t layers = config_.model.layers - r.rest_layers;
+    if (part != 0 || layers == 0) continue;
+    const std::int64_t bytes = r.rest_left / layers;
+    r.rest_left -= bytes;
+    r.rest_layers += 1;
+    part = network_.submit(lane,
                            {bytes, 0, Callback::to<&PoolSystem::on_rest>(this, r.request->id), r.request->id, "rest"},
                            Urgency::deferrable);
+  }
 }
 
 void PoolSystem::on_rest(std::uint64_t id) {
   PoolRequest* r = find(id);
-  if (r == nullptr || r->rest == 0) return;  // finished while the last bytes were on their way
-  r->rest = 0;
+  if (r == nullptr || r->left) return;  // finished while the last bytes were on their way
+  r->rest = {r->rest[1], 0};
+  load_rest(*r);
+  if (r->rest[0] != 0) return;
   r->whole = true;
   if (r->round == Round::drafting || r->round == Round::sent) go_alone(*r);
 }

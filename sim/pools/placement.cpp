@@ -336,13 +336,23 @@ double PoolSystem::expected_s(const PoolRequest& r, const Placement& p) const {
   const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s();
   double cycle = drafting;
   if (!t.cached) {
-    const auto active = std::count_if(p.local->stateless.begin(), p.local->stateless.end(),
-                                      [](const PoolRequest* other) { return other->round != Round::none; });
-    cycle = std::max(cycle, static_cast<double>(active + 1) * reload_s(r, *p.local));
+    cycle = std::max(cycle, static_cast<double>(drafting_on(*p.local) + 1) * reload_s(r, *p.local));
   }
   cycle += p.local->iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
   const double drafting_s = expected_rounds(r, p.path) * cycle;
   return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + drafting_s;
+}
+
+/// Of a local node's stateless requests, those that are loaded.
+std::int64_t PoolSystem::drafting_on(const Node& local) {
+  return std::count_if(local.stateless.begin(), local.stateless.end(),
+                       [](const PoolRequest* r) { return r->round != Round::none; });
+}
+
+double PoolSystem::reload_load(const PoolRequest& r, const Placement& p) const {
+  const double cycle_s = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s() +
+                         p.local->iteration_s() + 2 * pools_.message_latency_s;
+  return static_cast<double>(drafting_on(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
 }
 
 double PoolSystem::expected_rounds(const PoolRequest& r, Path path) const {

@@ -1,6 +1,7 @@
 // A request on its way through two pools.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -37,16 +38,18 @@ struct PoolRequest {
   std::int64_t chain_tokens = 0;
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was placed; the rest is prefilled
 
-  MemoryClaim local_claim;   ///< full KV, from placement to the end; or only while a prompt is prefilled
-  MemoryClaim remote_claim;  ///< full or compressed KV
-  MemoryClaim reload_claim;  ///< full KV for one verification (stateless)
-  bool local_ready = false;  ///< its full KV stays on the local node and is there
-  bool local_left = false;   ///< the local node has done its part
-  int remote_parts = 0;      ///< loads of the remote node before it can draft
-  int in_transit = 0;        ///< transfers under way that end in a claim of its
-  bool counted = false;      ///< its prompt's KV has been available once
-  std::uint64_t rest = 0;    ///< transfer of the rest of the KV (P2); 0: none under way
-  bool whole = false;        ///< all of the KV has reached the remote node (P2)
+  MemoryClaim local_claim;              ///< full KV, from placement to the end; or only while a prompt is prefilled
+  MemoryClaim remote_claim;             ///< full or compressed KV
+  MemoryClaim reload_claim;             ///< full KV for one verification (stateless)
+  bool local_ready = false;             ///< its full KV stays on the local node and is there
+  bool local_left = false;              ///< the local node has done its part
+  int remote_parts = 0;                 ///< loads of the remote node before it can draft
+  int in_transit = 0;                   ///< transfers under way that end in a claim of its
+  bool counted = false;                 ///< its prompt's KV has been available once
+  std::array<std::uint64_t, 2> rest{};  ///< transfers of layers of the rest of the KV (P2), in order; 0: none
+  std::int64_t rest_left = 0;           ///< bytes of it that were not sent yet
+  std::int64_t rest_layers = 0;         ///< layers of it that were
+  bool whole = false;                   ///< all of the KV has reached the remote node (P2)
 
   Round round = Round::none;
   Reload reload = Reload::none;

@@ -59,6 +59,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node) const;
   [[nodiscard]] bool expects_stateless() const;
+  [[nodiscard]] static std::int64_t drafting_on(const Node& local);
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
   [[nodiscard]] std::int64_t largest_reload(const Node& node) const;
   [[nodiscard]] std::size_t stored_blocks(const PoolRequest& r) const;
@@ -74,6 +75,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] double reload_s(const PoolRequest& r, const Node& local) const override;
   [[nodiscard]] double backlog_s(const Node& node) const override;
   [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
+  [[nodiscard]] double reload_load(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
   [[nodiscard]] double reload_bytes(const PoolRequest& r) const override;
   [[nodiscard]] double reload_room(const Node& node) const override;

@@ -73,7 +73,10 @@ void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
 
 void PoolSystem::start_drafting(PoolRequest& r) {
   count_prompt(r);
-  if (r.traits().streams_rest) load_rest(r);
+  if (r.traits().streams_rest) {
+    r.rest_left = memory_.rest_transfer(r);
+    load_rest(r);
+  }
   begin_round(r);
 }
 
@@ -208,9 +211,10 @@ void PoolSystem::leave_local(PoolRequest& r) {
 }
 
 void PoolSystem::leave(PoolRequest& r) {
-  if (r.rest != 0) {
-    network_.cancel(network_.lane(Pool::remote, r.remote->index(), Direction::read), std::exchange(r.rest, 0));
+  for (auto part = r.rest.rbegin(); part != r.rest.rend(); ++part) {
+    if (*part != 0) network_.cancel(network_.lane(Pool::remote, r.remote->index(), Direction::read), *part);
   }
+  r.rest = {};
   leave_local(r);
   if (r.remote != nullptr) {
     r.remote->requests -= 1;

@@ -70,14 +70,14 @@ TEST(PoolPolicy, UnknownNamesGetTheNearest) {
 TEST(PoolPolicy, WhatHasNoNodesIsRefusedWhereItIsNamedAndLeftOutWhereItIsNot) {
   scenario::Scenario s = pool_scenario();
   EXPECT_EQ(planner::default_pool_policies(s),
-            (Words{"full_kv:local", "full_kv:remote", "full_kv:mix", "draft_verify:mix"}));
+            (Words{"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"}));
   s.serving.cluster.pools->local.nodes = 0;
   EXPECT_EQ(planner::default_pool_policies(s), Words{"full_kv:remote"});
   EXPECT_NE(complaint(s, "full_kv:local").find("--policies full_kv:local: "), std::string::npos);
   s = pool_scenario();
   s.serving.decode.compressor = {};
   s.serving.decode.policy = "full_kv";
-  EXPECT_EQ(planner::default_pool_policies(s), (Words{"full_kv:local", "full_kv:remote", "full_kv:mix"}));
+  EXPECT_EQ(planner::default_pool_policies(s), (Words{"full_kv:mix", "full_kv:local", "full_kv:remote"}));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST_F(PoolsCliTest, PlanHasTheKeysOfPathsAndThoseOfAScenario) {
   EXPECT_EQ(doc["converged"], true);
   EXPECT_EQ(doc["details"]["dispatch"]["policy"], "weighted");
   EXPECT_EQ(doc["details"]["dispatch"]["weights"]["B1"], doc["paths"]["B1"]);
-  EXPECT_EQ(doc["details"]["derived"]["slots_per_node"], 10);
+  EXPECT_EQ(doc["details"]["derived"]["slots_per_node"], 5);
   EXPECT_TRUE(doc["details"]["simulated"].is_null());
   EXPECT_FALSE(doc["details"].contains("other_reading"));
   EXPECT_EQ(doc["details"]["purchases"].size(), 6U);
@@ -77,7 +77,7 @@ TEST_F(PoolsCliTest, OptionsWithoutAMeaningAreRefused) {
 TEST_F(PoolsCliTest, CompareHasPoliciesOfItsOwn) {
   const CommandResult r = run({"compare", kScenario, "--json", "--set", kShort});
   ASSERT_EQ(r.status, 0) << r.err;
-  for (const char* policy : {"full_kv:local", "full_kv:remote", "full_kv:mix", "draft_verify:mix"}) {
+  for (const char* policy : {"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"}) {
     EXPECT_NE(r.out.find(std::string("\"") + policy + "\""), std::string::npos) << policy;
   }
 }

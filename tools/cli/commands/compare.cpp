@@ -69,7 +69,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "Decode policies, with a schedule after a colon if need be; the\n"
                  "first is the baseline. By default full_kv, lossy and draft_verify\n"
                  "under lock_step, sequential_verify and staggered. Between pools,\n"
-                 "paths after the colon: full_kv:local, full_kv:remote, full_kv:mix\n"
+                 "paths after the colon: full_kv:mix, full_kv:local, full_kv:remote\n"
                  "and draft_verify:mix, by default, or draft_verify:P1_stateless")
       ->type_name("P,P:S,...");
   declare_run_options(app, *options);
