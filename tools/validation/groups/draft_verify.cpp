@@ -37,22 +37,6 @@ Figure divergence() {
   return f;
 }
 
-std::vector<Figure> remote_prefix_caching() {
-  std::vector<Figure> figures(2);
-  figures[0].id = "draft-verify/remote.full_kv";
-  figures[0].what = "remote prefix caching, full KV";
-  figures[0].expected = 240;
-  figures[1].id = "draft-verify/remote.draft_verify";
-  figures[1].what = "remote prefix caching, draft/verify";
-  figures[1].expected = 485;
-  for (Figure& f : figures) {
-    f.unit = "tokens/s";
-    f.tolerance = 0.15;
-    f.source = "VeriCache, Llama-70B, KIVI 4 bit, x = 40, 1 local and 4 remote nodes";
-  }
-  return all_skipped(std::move(figures), "remote prefix caching is not simulated yet");
-}
-
 }  // namespace
 
 std::vector<Figure> draft_verify_figures(const Inputs&) {
@@ -60,7 +44,6 @@ std::vector<Figure> draft_verify_figures(const Inputs&) {
   const auto append = [&figures](std::vector<Figure> more) { figures.insert(figures.end(), more.begin(), more.end()); };
   append(headline_figures(1));
   append({acceptance_length(), divergence()});
-  append(remote_prefix_caching());
   return figures;
 }
 
