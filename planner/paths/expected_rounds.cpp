@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 namespace kvsim::planner {
@@ -11,10 +12,17 @@ constexpr std::int64_t kExact = 65536;
 constexpr std::size_t kBeta = 64;  // agreements that stand for a Beta distribution,
 constexpr double kSpreads = 8;     // within so many standard deviations
 
+/// Requests of `tokens` output tokens, and their share of all.
+struct OutputShare {
+  std::int64_t tokens = 1;
+  double share = 1;
+};
+using Outputs = std::vector<OutputShare>;  // ascending, none twice
+
 /// `survives[i]`: the first i drafts are all accepted, 0 <= i <= x.
-ExpectedRounds by_recursion(const std::vector<double>& survives, std::int64_t K) {
+ExpectedRounds by_recursion(const std::vector<double>& survives, const Outputs& outputs) {
   const auto x = static_cast<std::int64_t>(survives.size()) - 1;
-  const std::int64_t exact = std::min(K, kExact);
+  const std::int64_t exact = std::min(outputs.back().tokens, kExact);
   std::vector<ExpectedRounds> by_left(static_cast<std::size_t>(exact) + 1);
   for (std::int64_t left = 1; left <= exact; ++left) {
     const std::int64_t drafts = std::min(x, left);
@@ -28,11 +36,16 @@ ExpectedRounds by_recursion(const std::vector<double>& survives, std::int64_t K)
       sum.drafts += probability * rest.drafts;
     }
   }
-  if (K == exact) return by_left.back();
   double yield = 0;
   for (const double s : survives) yield += s;  // A(x) + 1
-  const double more = static_cast<double>(K - exact) / yield;
-  return {by_left.back().rounds + more, by_left.back().drafts + more * static_cast<double>(x)};
+  ExpectedRounds mean;
+  for (const auto& [tokens, share] : outputs) {
+    const ExpectedRounds& known = by_left[static_cast<std::size_t>(std::min(tokens, exact))];
+    const double more = static_cast<double>(tokens - std::min(tokens, exact)) / yield;
+    mean.rounds += share * (known.rounds + more);
+    mean.drafts += share * (known.drafts + more * static_cast<double>(x));
+  }
+  return mean;
 }
 
 std::vector<double> geometric(double agreement, std::int64_t x) {
@@ -42,7 +55,7 @@ std::vector<double> geometric(double agreement, std::int64_t x) {
 }
 
 /// A request keeps its agreement from round to round, so that its rounds are independent only for a given one.
-ExpectedRounds over_beta(double p, double q, std::int64_t x, std::int64_t K) {
+ExpectedRounds over_beta(double p, double q, std::int64_t x, const Outputs& outputs) {
   const double mean = p / (p + q), spread = kSpreads * std::sqrt(mean * (1 - mean) / (p + q + 1));
   const double from = std::asin(std::sqrt(std::max(0.0, mean - spread)));
   const double to = std::asin(std::sqrt(std::min(1.0, mean + spread)));
@@ -56,7 +69,7 @@ ExpectedRounds over_beta(double p, double q, std::int64_t x, std::int64_t K) {
   for (std::size_t i = 0; i < kBeta; ++i) {
     const double angle = from + (to - from) * (static_cast<double>(i) + 0.5) / kBeta;
     const double weight = std::exp(log_density(angle) - at_mean);
-    const ExpectedRounds one = by_recursion(geometric(std::pow(std::sin(angle), 2), x), K);
+    const ExpectedRounds one = by_recursion(geometric(std::pow(std::sin(angle), 2), x), outputs);
     sum.rounds += weight * one.rounds;
     sum.drafts += weight * one.drafts;
     weights += weight;
@@ -64,13 +77,28 @@ ExpectedRounds over_beta(double p, double q, std::int64_t x, std::int64_t K) {
   return {sum.rounds / weights, sum.drafts / weights};
 }
 
+ExpectedRounds over(const models::AcceptanceModel& acceptance, std::int64_t x, const Outputs& outputs) {
+  if (acceptance.heterogeneous()) return over_beta(acceptance.beta_a(), acceptance.beta_b(), x, outputs);
+  std::vector<double> survives;
+  for (std::int64_t i = 0; i <= x; ++i) survives.push_back(acceptance.survival(i));
+  return by_recursion(survives, outputs);
+}
+
 }  // namespace
 
 ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x, std::int64_t K) {
-  if (acceptance.heterogeneous()) return over_beta(acceptance.beta_a(), acceptance.beta_b(), x, K);
-  std::vector<double> survives;
-  for (std::int64_t i = 0; i <= x; ++i) survives.push_back(acceptance.survival(i));
-  return by_recursion(survives, K);
+  return over(acceptance, x, {{K, 1}});
+}
+
+ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x,
+                               const std::vector<double>& outputs) {
+  std::map<std::int64_t, std::int64_t> counts;
+  for (const double tokens : outputs) counts[std::max<std::int64_t>(1, std::llround(tokens))] += 1;
+  Outputs shares;
+  for (const auto& [tokens, count] : counts) {
+    shares.push_back({tokens, static_cast<double>(count) / static_cast<double>(outputs.size())});
+  }
+  return over(acceptance, x, shares);
 }
 
 }  // namespace kvsim::planner

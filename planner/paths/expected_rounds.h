@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "models/acceptance/acceptance.h"
 
@@ -17,5 +18,9 @@ struct ExpectedRounds {
 /// 1), exact for rounds that are independent of each other; beyond 65,536 tokens carried on with its last slope.
 /// Preconditions: K >= 1, x >= 1, and `acceptance` reaches to x.
 ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x, std::int64_t K);
+
+/// Averaged over requests of these numbers of output tokens, rounded and at least 1. Precondition: there are some.
+ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x,
+                               const std::vector<double>& outputs);
 
 }  // namespace kvsim::planner

@@ -13,6 +13,9 @@ scenario::Scenario with_planned_weights(const scenario::Scenario& scenario);
 /// The same from a plan that was made of it.
 scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n);
 
+/// The rates, less those of paths that next to no request takes.
+PathRates path_weights(const PathRates& n);
+
 /// Whether the scenario's weights are still to be planned.
 bool needs_planned_weights(const scenario::Scenario& scenario);
 

@@ -19,7 +19,8 @@ RequestTime request_time_as_printed(const PathProblem& problem);
 
 /// What a request alone really waits for: set-up and latency of loads, decompression, the messages of each round,
 /// rounds that yield A(x) + 1 tokens and end with the request, and a full KV that cached verification loads once. On P2
-/// all of it until the rest of the KV has arrived, then steps over the full KV. Precondition as above.
+/// all of it until the rest of the KV has arrived, then steps over the full KV; where that is before a first
+/// verification could begin, the remote node verifies instead. Precondition as above.
 RequestTime request_time(const PathProblem& problem, Path path);
 
 }  // namespace kvsim::planner

@@ -137,7 +137,7 @@ class Derivation {
   }
 
   void set_drafting(StepCosts& c, const PathProblem& p) const {
-    const ExpectedRounds rounds = expected_rounds({p.acceptance, 1, x_}, x_, output_);
+    const ExpectedRounds rounds = expected_rounds({p.acceptance, 1, x_}, x_, traffic_.outputs);
     c.rounds = rounds.rounds;
     c.drafts = rounds.drafts;
     c.reread_held = kReloadLead;

@@ -28,7 +28,7 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void set_lengths(Traffic& t, std::vector<double> contexts, const std::vector<double>& outputs) {
+void set_lengths(Traffic& t, std::vector<double> contexts, std::vector<double> outputs) {
   std::sort(contexts.begin(), contexts.end());
   t.mean_context = mean(contexts);
   t.mean_output = mean(outputs);
@@ -37,6 +37,7 @@ void set_lengths(Traffic& t, std::vector<double> contexts, const std::vector<dou
   // A request of n tokens is under way for a time in proportion to n, and has n/2 on average.
   t.mean_generated = squares / static_cast<double>(outputs.size()) / (2 * t.mean_output);
   t.contexts = std::move(contexts);
+  t.outputs = std::move(outputs);
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
       contexts.push_back(static_cast<double>(r.prompt_tokens));
       outputs.push_back(static_cast<double>(r.output_tokens));
     }
-    set_lengths(t, std::move(contexts), outputs);
+    set_lengths(t, std::move(contexts), std::move(outputs));
     t.named_context = t.mean_context;
     t.rate_per_s = models::arrival_rate(*scenario.trace) / replicas;
     return t;

@@ -14,6 +14,7 @@ struct Traffic {
   double mean_context = 1;       ///< prompt tokens: the mean of what is really drawn, bounds applied
   std::vector<double> contexts;  ///< a sample of prompt tokens, ascending
   double mean_output = 1;        ///< output tokens
+  std::vector<double> outputs;   ///< a sample of them
   double mean_generated = 0;     ///< output tokens that a request under way has, at a random moment: E[n^2] / 2 E[n]
   std::optional<double> rate_per_s;         ///< requests per second and replica; none: closed loop
   std::optional<std::int64_t> concurrency;  ///< requests at once and replica; none: open loop

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/paths/planned_weights.h"
 #include "planner/paths/scenario_problem.h"
 #include "planner/plan/traffic.h"
 #include "tools/results/numbers.h"
@@ -36,8 +37,9 @@ Json derived(const planner::PathProblem& problem) {
 
 Json weights(const PoolsPlan& plan) {
   Json n = Json::object();
+  const planner::PathRates rates = planner::path_weights(plan.paths.plan.n);
   for (const auto path : planner::kAllPaths) {
-    const double rate = plan.paths.plan.n[models::index_of(path)];
+    const double rate = rates[models::index_of(path)];
     if (rate > 0) n[std::string(models::path_name(path))] = rate;
   }
   return n;

@@ -111,5 +111,14 @@ TEST(ExpectedRounds, GoOnAtTheSteadyRateBeyondTheRecursion) {
   EXPECT_NEAR(far - near, 5000 / yield, 1e-6);
 }
 
+TEST(ExpectedRounds, OfOutputsThatDifferAreAveragedOverThem) {
+  const models::AcceptanceModel model(constant(0.9), 1, 8);
+  const ExpectedRounds a = expected_rounds(model, 8, 20), b = expected_rounds(model, 8, 100);
+  const ExpectedRounds both = expected_rounds(model, 8, {20.2, 100, 20, 20});
+  EXPECT_NEAR(both.rounds, (3 * a.rounds + b.rounds) / 4, 1e-12 * b.rounds);
+  EXPECT_NEAR(both.drafts, (3 * a.drafts + b.drafts) / 4, 1e-12 * b.drafts);
+  EXPECT_DOUBLE_EQ(expected_rounds(model, 8, std::vector<double>{0.2}).rounds, 1);
+}
+
 }  // namespace
 }  // namespace kvsim::planner
