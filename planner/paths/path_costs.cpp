@@ -8,8 +8,8 @@
 namespace kvsim::planner {
 
 std::string_view resource_name(Resource resource) {
-  static constexpr std::array<std::string_view, kResources> names{"local_net",  "local_gpu",  "local_mem", "remote_net",
-                                                                  "remote_gpu", "remote_mem", "storage"};
+  static constexpr std::array<std::string_view, kResources> names{
+      "local_net", "local_gpu", "local_mem", "remote_net", "remote_gpu", "remote_mem", "storage", "local_held"};
   return names.at(static_cast<std::size_t>(resource));
 }
 
@@ -66,6 +66,7 @@ ResourceFigures path_limits(const PathProblem& problem) {
     limits[static_cast<std::size_t>(Resource::local_net)] = problem.steps->links.local;
     limits[static_cast<std::size_t>(Resource::remote_net)] = problem.steps->links.remote;
     limits[static_cast<std::size_t>(Resource::storage)] = problem.steps->storage_bytes_per_s;
+    limits[static_cast<std::size_t>(Resource::local_held)] = G_L * problem.steps->held_slots;
   }
   return limits;
 }

@@ -11,12 +11,13 @@
 namespace kvsim::planner {
 
 /// The rows of the LP. net: seconds of the pool's link; gpu: seconds of a GPU; mem: seconds of a KV slot. storage:
-/// bytes that the storage node sends to both pools, a row that only PathProblem::steps may have.
-enum class Resource { local_net, local_gpu, local_mem, remote_net, remote_gpu, remote_mem, storage };
-inline constexpr std::size_t kResources = 7;
+/// bytes that the storage node sends to both pools; local_held: seconds of a local slot held from start to end, beside
+/// which room for reloads is kept. Rows that only PathProblem::steps may have.
+enum class Resource { local_net, local_gpu, local_mem, remote_net, remote_gpu, remote_mem, storage, local_held };
+inline constexpr std::size_t kResources = 8;
 inline constexpr std::array<Resource, kResources> kAllResources{
     Resource::local_net,  Resource::local_gpu,  Resource::local_mem, Resource::remote_net,
-    Resource::remote_gpu, Resource::remote_mem, Resource::storage};
+    Resource::remote_gpu, Resource::remote_mem, Resource::storage,   Resource::local_held};
 std::string_view resource_name(Resource resource);
 
 /// Requests per second by path.
@@ -33,7 +34,7 @@ using PathCosts = std::array<ResourceFigures, kPaths>;
 /// verification is the local pool's, drafting the remote pool's, also where a local slot waits for drafts.
 PathCosts path_costs(const PathProblem& problem, const PerPool& batch);
 
-/// Right-hand sides: G for net and gpu, G B_max for mem; 0 for storage where it does not count.
+/// Right-hand sides: G for net and gpu, G B_max for mem; 0 for storage and local_held where they do not count.
 ResourceFigures path_limits(const PathProblem& problem);
 
 /// sum over paths of cost x rate.

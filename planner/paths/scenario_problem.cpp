@@ -159,6 +159,14 @@ class Derivation {
     c.streaming_slots = slots(prompt_ + whole);
     c.verifying_slots = slots(prompt_ + whole);
     c.rereading_slots = slots(prompt_ + generated_before_a_round(c.rounds) + x_ + 1);
+    c.held_slots = held_beside_a_reload(geometry_.full_reservation(prompt_ + whole));
+  }
+
+  /// A node that serves nobody takes whoever fits, which is next to nothing on average.
+  [[nodiscard]] double held_beside_a_reload(std::int64_t reload) const {
+    constexpr double kNextToNone = 1e-3;
+    const auto whole = static_cast<double>(std::max<std::int64_t>(0, capacity_ - reload) / slot_bytes_);
+    return std::clamp(whole, kNextToNone, static_cast<double>(config_.schedule.max_requests));
   }
 
   /// Tokens, over all rounds of a request: 0 before the first, as many less than all of them before the last.

@@ -35,6 +35,8 @@ struct StepCosts {
   double drafting_slots = 1;   ///< of a remote node, while a request drafts on what compression leaves of its KV
   double streaming_slots = 1;  ///< of a remote node, while the rest of the KV follows and after
   double verifying_slots = 1;  ///< of a local node that keeps the full KV between rounds
+  double held_slots = 0;  ///< of a local node, those that requests may hold from start to end, beside which one reload
+                          ///< finds room; 0: no such limit. It counts where requests take stateless paths.
   double rereading_slots = 1;  ///< of a local node that reads it anew for each round, averaged over rounds
 
   LoadCost local_full, local_reread;  ///< reread: averaged over rounds

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "planner/paths/best_batches.h"
@@ -121,9 +122,22 @@ bool streams(const PathPlan& plan) {
   return plan.n[models::index_of(Path::P2_cached)] > 0 || plan.n[models::index_of(Path::P2_stateless)] > 0;
 }
 
-}  // namespace
+bool stateless(Path path) {
+  return traits(path).drafts && !traits(path).cached;
+}
 
-PathPlan plan_by_steps(const PathProblem& given) {
+/// Without the stateless paths, and so without the room that is kept for their reloads.
+std::optional<PathProblem> without_reloads(const PathProblem& problem) {
+  PathProblem held = problem;
+  held.steps->held_slots = 0;
+  held.paths.clear();
+  for (const Path path : kAllPaths) {
+    if (problem.allows(path) && !stateless(path)) held.paths.push_back(path);
+  }
+  return held.paths.empty() ? std::nullopt : std::optional(held);
+}
+
+PathPlan plan_at_once(const PathProblem& given) {
   const PathProblem problem = with_deferred(given);
   PerPool top = most_work(problem);
   std::size_t solved = 0;
@@ -145,6 +159,20 @@ PathPlan plan_by_steps(const PathProblem& given) {
     if (longer.local > kPathResidual) top.local = std::max(1.0, work.local);
     if (longer.remote > kPathResidual) top.remote = std::max(1.0, work.remote);
   }
+}
+
+}  // namespace
+
+PathPlan plan_by_steps(const PathProblem& problem) {
+  PathPlan plan = plan_at_once(problem);
+  if (!(problem.steps->held_slots > 0)) return plan;
+  const auto held = without_reloads(problem);
+  if (!held) return plan;
+  PathPlan other = plan_at_once(*held);
+  const std::size_t solved = plan.lps_solved + other.lps_solved;
+  PathPlan& better = other.converged && (!plan.converged || other.tokens_per_s >= plan.tokens_per_s) ? other : plan;
+  better.lps_solved = solved;
+  return better;
 }
 
 }  // namespace kvsim::planner

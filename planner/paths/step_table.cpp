@@ -115,6 +115,13 @@ PathCosts step_table(const PathProblem& problem, const PerPool& batch) {
       t.drafted_while_streaming(true),
       t.drafted_while_streaming(false),
   }};
+  if (c.held_slots > 0) {
+    for (const Path path : kAllPaths) {
+      const models::PathTraits& way = traits(path);
+      ResourceFigures& row = costs[models::index_of(path)];
+      if (way.on_local && (!way.drafts || way.cached)) at(row, Resource::local_held) = at(row, Resource::local_mem);
+    }
+  }
   if (!(c.storage_bytes_per_s > 0)) {
     for (ResourceFigures& row : costs) at(row, Resource::storage) = 0;  // what nothing limits costs nothing
   }

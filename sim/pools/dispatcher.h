@@ -47,7 +47,7 @@ class PoolsView {
   [[nodiscard]] virtual double backlog_s(const Node& node) const = 0;
   [[nodiscard]] virtual double late_reloads_s(const PoolRequest& request, const Node& local) const = 0;
   /// Share of the time of a local node's link that its drafting stateless requests and this one take with a reload a
-  /// round, as fast as they can draft; above 1, the link is what they wait for.
+  /// round, as fast as they can draft; above 1, the link is what they wait for. 0 where nobody drafts.
   [[nodiscard]] virtual double reload_load(const PoolRequest& request, const Placement& placement) const = 0;
   /// Rounds that it is expected to draft and verify on a path from now on.
   [[nodiscard]] virtual double expected_rounds(const PoolRequest& request, models::Path path) const = 0;

@@ -350,6 +350,7 @@ std::int64_t PoolSystem::drafting_on(const Node& local) {
 }
 
 double PoolSystem::reload_load(const PoolRequest& r, const Placement& p) const {
+  if (drafting_on(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
   const double cycle_s = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s() +
                          p.local->iteration_s() + 2 * pools_.message_latency_s;
   return static_cast<double>(drafting_on(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;

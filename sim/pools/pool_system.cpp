@@ -87,7 +87,7 @@ void PoolSystem::finish_measuring() {
 }
 
 void PoolSystem::check_conservation() const {
-  const_cast<StorageNetwork&>(network_).check_conservation();
+  network_.check_conservation();
   if (store_) store_->check_conservation();
   std::int64_t placed = 0;
   for (const auto& r : requests_) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;

@@ -143,7 +143,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   std::vector<models::Path> paths_;
   bool may_be_stateless_ = false;  // requests may take a stateless path
   serving::RequestLog log_;
-  StorageNetwork network_;
+  mutable StorageNetwork network_;  // checking it brings its rates up to date
   RequestMemory memory_;
   NodeEnvironment node_environment_;
   std::vector<std::unique_ptr<Node>> local_, remote_;

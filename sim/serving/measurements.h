@@ -33,8 +33,8 @@ struct LinkMeasurement {
 };
 
 struct TierMeasurement {
-  std::uint64_t hits = 0;    ///< prompts whose KV was loaded from this tier
-  std::uint64_t misses = 0;  ///< prompts whose KV was not in it and was prefilled
+  std::uint64_t hits = 0;    ///< prompts whose KV was loaded from this tier; on a storage node, blocks of prompts
+  std::uint64_t misses = 0;  ///< those whose KV was not in it and was prefilled
   std::uint64_t evictions = 0;
   std::int64_t bytes_peak = 0;  ///< most bytes reserved in one replica's tier
 };

@@ -30,8 +30,8 @@ void add_pool(std::vector<KeyRow>& rows, const std::string& pool, const std::str
           {key + ".link.latency", base, "1 us", "10 ms"},
           {key + ".link.setup", base, "1 us", "10 ms"},
           {key + ".shared", base, read, slow_read},
-          {key + ".outages[].at", base, outage, key + ".outages=[{at: 200 ms, lasting: 1 s, bandwidth: 0.5}]"},
-          {key + ".outages[].lasting", base, outage, key + ".outages=[{at: 100 ms, lasting: 2 s, bandwidth: 0.5}]"},
+          {key + ".outages[].at", base, outage, key + ".outages=[{at: 1 h, lasting: 1 s, bandwidth: 0.5}]"},
+          {key + ".outages[].lasting", base, outage, key + ".outages=[{at: 100 ms, lasting: 10 ms, bandwidth: 0.5}]"},
           {key + ".outages[].bandwidth", base, outage, key + ".outages=[{at: 100 ms, lasting: 1 s, bandwidth: 0}]"},
       });
 }

@@ -25,7 +25,8 @@ Json rates(const PathsResult& result) {
 Section by_resource(Section s, const PathsResult& result, const planner::ResourceFigures& figures) {
   for (const auto resource : kAllResources) {
     const auto r = static_cast<std::size_t>(resource);
-    if (resource == planner::Resource::storage && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
+    const bool sometimes = resource == planner::Resource::storage || resource == planner::Resource::local_held;
+    if (sometimes && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
     if (result.plan.lp.limits[r] > 0) {
       s.set(resource_name(resource), figures[r]);
     } else {

@@ -124,9 +124,14 @@ Table memory(const Scenario& scenario, const ExperimentResult& result) {
                                 bytes(static_cast<double>(m.hbm_reserved_peak_bytes)))});
   t.rows.push_back({"GPU memory, mean", bytes(m.hbm_mean_bytes)});
   for (const auto& [name, tier] : m.tiers) {
-    // The storage node of pools is nobody's memory.
-    t.rows.push_back({scenario.serving.cluster.pools ? "on the storage node, peak" : name + " memory, peak",
-                      bytes(static_cast<double>(tier.bytes_peak)), "",
+    const std::string peak = bytes(static_cast<double>(tier.bytes_peak));
+    if (scenario.serving.cluster.pools) {  // the storage node is nobody's memory
+      t.rows.push_back({"on the storage node, peak", peak, "",
+                        fmt::format("{} of {} blocks of prompts found there, {} dropped for room", whole(tier.hits),
+                                    whole(tier.hits + tier.misses), whole(tier.evictions))});
+      continue;
+    }
+    t.rows.push_back({name + " memory, peak", peak, "",
                       fmt::format("{} prompts loaded, {} prefilled", whole(tier.hits), whole(tier.misses))});
   }
   return t;

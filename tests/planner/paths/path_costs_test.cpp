@@ -82,7 +82,7 @@ TEST(PathCosts, AsPublishedARemoteSlotIsNeverHeldLongerThanLinkAndGpuWork) {
   // The reason why a remote pool never holds more than two requests per GPU in that reading (docs/findings.md).
   for (const PathProblem& p : testing::many_problems(300, 5)) {
     if (p.residence != Residence::published) continue;
-    for (const auto& [l_net, l_gpu, l_mem, net, gpu, mem, storage] : path_costs(p, {1, 1})) {
+    for (const auto& [l_net, l_gpu, l_mem, net, gpu, mem, storage, held] : path_costs(p, {1, 1})) {
       EXPECT_LE(mem, (net + gpu) * (1 + 1e-12));
     }
   }

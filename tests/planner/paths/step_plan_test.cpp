@@ -53,6 +53,33 @@ TEST(StepPlan, AStorageNodesLimitBinds) {
   EXPECT_NEAR(plan_paths(p).requests_per_s, 2, 1e-6);
 }
 
+TEST(StepPlan, RoomKeptForReloadsIsNotThereForWhoHoldsASlot) {
+  // B1 alone fills ten slots. Beside stateless paths nine are held: what B1 and cached verification hold stays within.
+  PathProblem p = testing::steps_by_hand();
+  p.steps->held_slots = 9;
+  p.steps->local_reread = {2.4e9, 0.005, 0};  // next to nothing
+  p.paths = {Path::B1, Path::P1_stateless};
+  const PathPlan plan = plan_paths(p);
+  ASSERT_GT(plan.n[models::index_of(Path::P1_stateless)], 0);
+  const auto held = static_cast<std::size_t>(Resource::local_held);
+  EXPECT_LE(plan.use[held], 9 * static_cast<double>(p.pools.local) * (1 + 1e-6));
+  EXPECT_NEAR(plan.use[held], plan.n[models::index_of(Path::B1)] * plan.lp.costs[models::index_of(Path::B1)][held],
+              1e-9);
+}
+
+TEST(StepPlan, WhereTheRoomForReloadsCostsMoreThanTheyBringNobodyReloads) {
+  // With room for next to nobody else, drafting would have to bring all that B1 brings by itself.
+  PathProblem p = testing::steps_by_hand();
+  p.paths = {Path::B1};
+  const double held_alone = plan_paths(p).tokens_per_s;
+  p.steps->held_slots = 1e-3;
+  p.steps->local_reread.link_s = 100;
+  p.paths = {Path::B1, Path::P1_stateless};
+  const PathPlan plan = plan_paths(p);
+  EXPECT_EQ(plan.n[models::index_of(Path::P1_stateless)], 0);
+  EXPECT_NEAR(plan.tokens_per_s, held_alone, 1e-6 * held_alone);
+}
+
 std::vector<PathProblem> any_steps(std::size_t count) {
   std::mt19937_64 engine(3);
   const auto share = [&engine] { return static_cast<double>(engine() >> 11U) * 0x1p-53; };
