@@ -219,6 +219,8 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
 bool PoolSystem::expects_stateless() const {
   if (!may_be_stateless_) return false;
   if (find_dispatcher(pools_.dispatch.policy)->needs_weights) return true;
+  // Nothing else for the remote pool to do.
+  if (std::find(paths_.begin(), paths_.end(), Path::B2) == paths_.end()) return true;
   return std::all_of(remote_.begin(), remote_.end(), [this](const auto& node) { return backlog_s(*node) > 0; });
 }
 

@@ -45,6 +45,15 @@ TEST(PoolsDispatch, OnlineIsNoWorseThanEachPathAlone) {
   }
 }
 
+TEST(PoolsDispatch, OnlineLeavesRoomForReloadsWhereDraftingIsAllThatTheRemotePoolCanDo) {
+  // B1 alone would fill the local node, and nobody could ever draft.
+  const std::vector<std::string> busy = {"workload.closed.concurrency=40", "workload.requests=400"};
+  auto with = busy, without = busy;
+  with.emplace_back("dispatch={policy: online, paths: [B1, P1_stateless]}");
+  without.emplace_back("dispatch={policy: online, paths: [B1]}");
+  EXPECT_GT(tokens_per_s(simulated(pools_scenario(with))), 1.1 * tokens_per_s(simulated(pools_scenario(without))));
+}
+
 TEST(PoolsDispatch, FallsBackToTheFullKvWhereDraftingHasNoRoom) {
   // ADMIT refuses reloads that are longer than all its windows: full KV is left.
   const std::vector<std::string> sets = {"dispatch={policy: admit}", "schedule.window=2",
