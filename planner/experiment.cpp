@@ -11,6 +11,7 @@
 #include "models/schema/spelling.h"
 #include "planner/parallel.h"
 #include "planner/paths/planned_weights.h"
+#include "planner/planned_dispatch.h"
 #include "planner/pool_policy.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
@@ -194,7 +195,8 @@ void merge(Measurements& a, const Measurements& b) {
 
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options) {
-  if (needs_planned_weights(scenario)) return simulate_replication(with_planned_weights(scenario), offset, options);
+  if (needs_planned_weights(scenario))
+    return simulate_replication(with_best_planned_weights(scenario), offset, options);
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
@@ -202,7 +204,8 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
-  if (needs_planned_weights(scenario)) return run_experiment(with_planned_weights(scenario), options);  // once for all
+  if (needs_planned_weights(scenario))
+    return run_experiment(with_best_planned_weights(scenario), options);  // once for all
   const auto begin = std::chrono::steady_clock::now();
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);

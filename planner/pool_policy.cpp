@@ -64,8 +64,10 @@ scenario::Scenario with_pool_policy(const scenario::Scenario& scenario, const st
   changed.serving.decode.policy = decode;
   serving::DispatchConfig& dispatch = changed.serving.cluster.pools->dispatch;
   dispatch.paths = decode == kFullKv ? full_kv_paths(word) : draft_verify_paths(scenario, word);
-  if (dispatch.policy == "weighted" && pools::usable_paths(changed.serving) != pools::usable_paths(scenario.serving))
-    dispatch.policy = "planned";
+  if (dispatch.policy == "weighted" && pools::usable_paths(changed.serving) != pools::usable_paths(scenario.serving)) {
+    // Only stored contexts can be planned for.
+    dispatch.policy = changed.serving.prefill == serving::PrefillKind::stored ? "planned" : "online";
+  }
   try {
     pools::check_configuration(changed.serving);
   } catch (const serving::ConfigurationError& e) {

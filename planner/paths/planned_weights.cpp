@@ -24,6 +24,13 @@ scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRa
   return changed;
 }
 
+std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario) {
+  PathProblem problem = path_problem(scenario);
+  const std::size_t drafting = std::erase_if(problem.paths, [](Path path) { return traits(path).drafts; });
+  if (drafting == 0 || problem.paths.empty()) return std::nullopt;
+  return with_weights(scenario, plan_paths(problem).n);
+}
+
 PathRates path_weights(const PathRates& n) {
   const double least = kLeastShare * std::accumulate(n.begin(), n.end(), 0.0);
   PathRates weights = n;

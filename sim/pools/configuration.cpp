@@ -51,6 +51,12 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",
                                          pools.local.nodes, pools.remote.nodes));
   }
+  if (entry->name == "planned" && config.prefill != serving::PrefillKind::stored) {
+    throw ConfigurationError(
+        "dispatch.policy",
+        "the path LP plans for stored contexts and knows nothing of prefilling: use online, or weights "
+        "of your own, or prefill: stored");
+  }
   if (!entry->needs_weights || entry->name == "planned") return;
   const std::vector<models::Path> usable = usable_paths(config);
   if (std::none_of(usable.begin(), usable.end(),

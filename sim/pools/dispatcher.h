@@ -82,6 +82,10 @@ class Dispatcher {
   virtual void leaves(const PoolRequest& request) { (void)request; }
 };
 
+/// Whether another stateless request would be one too many for the local node's link: it would only hold memory of the
+/// remote pool while it waits for reloads.
+bool overloads_local_link(const PoolRequest& request, const Placement& placement, const PoolsView& view);
+
 struct DispatcherEntry {
   std::string_view name;
   std::string_view description;

@@ -204,7 +204,7 @@ void Node::account_idle() {
   const SimTime end = env_.simulator.now();
   if (end <= begin) return;
   // Idle with requests here: they wait for transfers or for the other pool.
-  (requests > 0 ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
+  (requests > 0 || !stateless.empty() ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
 }
 
 void Node::note_memory() {

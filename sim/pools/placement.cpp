@@ -37,9 +37,17 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
   fit_blocks(r, spec);
   std::optional<Path> path = dispatcher_->on_arrival(r, *this);
   const auto runs_on = [&](Path p) { return could_ever_run(r, p); };
+  if (path && !runs_on(*path)) {  // another one that it may have been given
+    const auto other = std::find_if(paths_.begin(), paths_.end(), [&](Path p) {
+      return runs_on(p) && pools_.dispatch.weights.at(models::index_of(p)) > 0;
+    });
+    if (other != paths_.end()) path = *other;
+  }
   if (path ? !runs_on(*path) : std::none_of(paths_.begin(), paths_.end(), runs_on)) {
-    const std::int64_t full = memory_.local_private(r, Path::B1, 0);
-    return fmt::format("needs {} bytes of KV memory with its full KV, a node has {}", full,
+    const Path tried = path.value_or(paths_.front());
+    const std::int64_t need =
+        models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
+    return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
                        (local_.empty() ? remote_ : local_).front()->memory().capacity());
   }
   if (path) r.path = *path;
@@ -76,10 +84,16 @@ void PoolSystem::enqueue(PoolRequest& r) {
   Queue& queue = queues_.at(r.path_given ? models::index_of(r.path) : kUndecided);
   if (queue.waiting.empty()) queue.head_since = now();
   queue.waiting.push_back(&r);
+  count_queued(1);
   if (!settle_pending_) {
     settle_pending_ = true;
     env_.simulator.schedule_in({}, Callback::to<&PoolSystem::settle>(this));
   }
+}
+
+void PoolSystem::count_queued(std::int64_t change) {
+  queued_ += change;
+  if (env_.trace) env_.trace->counter(queue_counter_, now(), static_cast<double>(queued_));
 }
 
 void PoolSystem::changed(Node& node) {
@@ -145,6 +159,7 @@ bool PoolSystem::place_head(Queue& queue) {
   const auto placement = dispatcher_->place(r, *this);
   if (!placement) return false;
   queue.waiting.pop_front();
+  count_queued(-1);
   queue.head_since = now();
   start(r, *placement);
   return true;
@@ -284,7 +299,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
                  "memory that was available could not be reserved");
     r.local->requests += 1;
     const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
-    count_loads(r.local_claim, tokens);
+    if (!t.on_remote) count_loads(r.local_claim, tokens);  // each prompt once
     load(r, *r.local, Claim::local, memory_.full_transfer(tokens), "first load");
   }
 }

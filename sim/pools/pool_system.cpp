@@ -50,6 +50,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       memory_(config_, geometry_, environment.prefix_block_tokens),
       node_environment_{environment.simulator, config_, geometry_, timer_, environment.measured, environment.trace},
       dispatcher_(find_dispatcher(pools_.dispatch.policy)->make(config_, paths_)) {
+  if (env_.trace) queue_counter_ = env_.trace->add_counter("dispatch", "queued requests");
   const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);
   for (const Pool pool : {Pool::local, Pool::remote}) {
     const auto count = static_cast<std::size_t>((pool == Pool::local ? pools_.local : pools_.remote).nodes);
@@ -107,7 +108,7 @@ void PoolSystem::check_conservation() const {
 
 serving::LoadSample PoolSystem::load() const {
   serving::LoadSample sample;
-  for (const Queue& queue : queues_) sample.waiting += static_cast<std::int64_t>(queue.waiting.size());
+  sample.waiting = queued_;
   const serving::Measurements& m = env_.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
   for (const auto* nodes : {&local_, &remote_}) {

@@ -47,6 +47,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
 
   // Arrival and placement (placement.cpp).
   void enqueue(PoolRequest& r);
+  void count_queued(std::int64_t change);
   void fit_blocks(PoolRequest& r, const models::RequestSpec& spec) const;
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
   void changed(Node& node);
@@ -154,6 +155,8 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   std::unordered_map<std::uint64_t, Upload> uploads_;
   std::uint64_t next_upload_ = 1;
   bool settle_pending_ = false;
+  std::int64_t queued_ = 0;  // in all queues
+  int queue_counter_ = -1;
   bool local_drains_ = false;  // somebody has waited for local memory for too long: reloads take turns
   engine::EventHandle retry_;
   std::uint64_t store_hits_ = 0, store_misses_ = 0;

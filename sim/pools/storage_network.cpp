@@ -40,7 +40,11 @@ void StorageNetwork::add_pool(const serving::PoolConfig& pool, Pool which) {
     add_lane(pool, which, node, Direction::write);
   }
   links.lanes = lanes_.size() - links.first_lane;
-  for (const serving::Outage& outage : pool.outages) {
+  // In order of time: where one begins as another ends, the end comes first.
+  std::vector<serving::Outage> outages = pool.outages;
+  std::sort(outages.begin(), outages.end(),
+            [](const serving::Outage& a, const serving::Outage& b) { return a.at_s < b.at_s; });
+  for (const serving::Outage& outage : outages) {
     plan_change(outage.at_s, {which, outage.bandwidth_fraction});
     plan_change(outage.at_s + outage.lasting_s, {which, 1});
   }
@@ -158,15 +162,21 @@ bool StorageNetwork::cancel(LaneId id, std::uint64_t transfer) {
 double StorageNetwork::backlog_s(LaneId id) const {
   const Lane& lane = lanes_.at(id.index);
   double bytes = static_cast<double>(lane.waiting_bytes);
-  if (lane.busy && lane.current_is_prompt) {
+  if (lane.busy && lane.current_is_prompt && network_.bandwidth(lane.link) == lane.bytes_per_s) {
     bytes -= std::min(bytes, (simulator_.now() - lane.began).seconds() * lane.bytes_per_s);
   }
-  return bytes / lane.bytes_per_s;
+  return bytes / bandwidth(lane);
+}
+
+/// As it is now; a dead link is a very slow one to whoever plans with it.
+double StorageNetwork::bandwidth(const Lane& lane) const {
+  constexpr double kDead = 1e-6;  // of its bandwidth
+  return std::max(network_.bandwidth(lane.link), kDead * lane.bytes_per_s);
 }
 
 double StorageNetwork::transfer_s(LaneId id, std::int64_t bytes) const {
   const Lane& lane = lanes_.at(id.index);
-  return static_cast<double>(bytes) / lane.bytes_per_s + lane.latency.seconds() + lane.setup.seconds();
+  return static_cast<double>(bytes) / bandwidth(lane) + lane.latency.seconds() + lane.setup.seconds();
 }
 
 void StorageNetwork::start_measuring() {

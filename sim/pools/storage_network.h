@@ -43,9 +43,10 @@ class StorageNetwork {
   /// Withdraws a transfer whose last byte has not left; what it moved is lost. False if it had.
   bool cancel(LaneId lane, std::uint64_t transfer);
 
-  /// Seconds that what is queued and under way takes at the lane's own bandwidth, deferrable transfers left out.
+  /// Seconds that what is queued and under way takes at the lane's own bandwidth as it is now, deferrable transfers
+  /// left out.
   [[nodiscard]] double backlog_s(LaneId lane) const;
-  /// Seconds that `bytes` take at the lane's own bandwidth, latency and setup included.
+  /// Seconds that `bytes` take at the lane's own bandwidth as it is now, latency and setup included.
   [[nodiscard]] double transfer_s(LaneId lane, std::int64_t bytes) const;
 
   void start_measuring();
@@ -107,6 +108,7 @@ class StorageNetwork {
   void pump(std::uint64_t lane);
   void on_last_byte(std::uint64_t lane);
   void release(Lane& lane, std::uint64_t index);
+  [[nodiscard]] double bandwidth(const Lane& lane) const;
   [[nodiscard]] PoolLinks& links_of(Pool pool) { return pools_.at(static_cast<std::size_t>(pool)); }
   [[nodiscard]] const PoolLinks& links_of(Pool pool) const { return pools_.at(static_cast<std::size_t>(pool)); }
 

@@ -82,7 +82,7 @@ ObjectSchema<PoolsConfig> make_pools_schema() {
            pool_schema("remote", "The nodes far from the storage node, which can draft on compressed KV."),
            Presence::optional, "by default no nodes");
   s.object("storage", &PoolsConfig::storage, storage, Presence::optional, "the storage node");
-  s.optional("message_latency", &PoolsConfig::message_latency_s, time().non_negative(),
+  s.optional("message_latency", &PoolsConfig::message_latency_s, time().non_negative().at_most(3600),
              "of drafts on their way to the verifying node, and of its verdict back; each way");
   s.check([](const PoolsConfig& pools, const Reporter& report) {
     if (pools.local.nodes + pools.remote.nodes == 0) {

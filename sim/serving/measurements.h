@@ -60,8 +60,8 @@ struct PoolMeasurement {
   std::int64_t reserved_peak_bytes = 0;
 };
 
-/// Where prompts' KV came from, in tokens; each prompt once for every node that needed its full KV or its compressed
-/// KV, reloads left out.
+/// Where prompts' KV came from, in tokens, each prompt once: for the remote node where it takes one, else for the local
+/// one. What verification loads is left out.
 struct PrefixMeasurement {
   std::int64_t loaded_tokens = 0;   ///< read from the storage node
   std::int64_t on_node_tokens = 0;  ///< already on the node: no transfer

@@ -49,6 +49,7 @@ Json simulated(const PoolsPlan& plan) {
   if (!plan.weighted || !plan.online) return nullptr;
   return {{"predicted_tokens_per_s", plan.predicted_tokens_per_s},
           {"weighted_tokens_per_s", output_tokens_per_s(plan.weighted->result)},
+          {"full_kv_tokens_per_s", plan.full_kv ? Json(output_tokens_per_s(plan.full_kv->result)) : Json(nullptr)},
           {"online_tokens_per_s", output_tokens_per_s(plan.online->result)},
           {"gap", prediction_gap(plan)}};
 }
@@ -80,6 +81,10 @@ Table simulation(const PoolsPlan& plan) {
   t.rows.push_back({"predicted", figure(plan.predicted_tokens_per_s), "tokens/s", ""});
   t.rows.push_back({"with these weights", figure(output_tokens_per_s(plan.weighted->result)), "tokens/s",
                     fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(plan))});
+  if (plan.full_kv) {
+    t.rows.push_back({"full KV alone", figure(output_tokens_per_s(plan.full_kv->result)), "tokens/s",
+                      "the best weights without drafting"});
+  }
   t.rows.push_back({"dispatch online", figure(output_tokens_per_s(plan.online->result)), "tokens/s", ""});
   return t;
 }
@@ -138,8 +143,9 @@ Page pools_plan_page(const PoolsPlan& plan) {
                   problem.request.c, problem.request.x, percent(planner::accepted_share(problem)))};
   page.tables.insert(page.tables.begin() + 1, steps(problem));
   if (plan.weighted && plan.online) page.tables.push_back(simulation(plan));
-  if (plan.scenario.serving.prefill != serving::PrefillKind::stored) {
-    page.lists.front().items.emplace_back("prompts are taken as stored: the time of prefilling is not in the plan");
+  const serving::PoolsConfig& pools = *plan.scenario.serving.cluster.pools;
+  if (!pools.local.outages.empty() || !pools.remote.outages.empty()) {
+    page.lists.front().items.emplace_back("the scenario's link outages are not in the plan");
   }
   return page;
 }

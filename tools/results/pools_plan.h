@@ -16,6 +16,7 @@ struct PoolsPlan {
   /// Output tokens/s under the plan's weights: the plan's, or those of all that arrives where that is less.
   double predicted_tokens_per_s = 0;
   std::optional<Outcome> weighted, online;  ///< simulated: under these weights, and as dispatch policy online decides
+  std::optional<Outcome> full_kv;           ///< where the plan drafts: under the best weights without that
 };
 
 /// Makes the plan and the purchases. Throws planner::Infeasible. Precondition: scenario.serving.cluster.pools.

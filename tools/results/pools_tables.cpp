@@ -23,6 +23,13 @@ Table with_columns(std::string title, std::vector<std::string> header) {
   return t;
 }
 
+/// How many, and how long together.
+std::string outages(const serving::PoolConfig& pool) {
+  double s = 0;
+  for (const serving::Outage& outage : pool.outages) s += outage.lasting_s;
+  return pool.outages.empty() ? "none" : fmt::format("{}, {} in all", pool.outages.size(), seconds(s));
+}
+
 /// The pools that have nodes, one a column.
 Table pools(const Outcome& outcome) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
@@ -39,7 +46,8 @@ Table pools(const Outcome& outcome) {
                                              {"prefilled tokens"},
                                              {"KV reserved, mean"},
                                              {"KV reserved, peak"},
-                                             {"KV capacity of a node"}};
+                                             {"KV capacity of a node"},
+                                             {"link outages"}};
   const auto add = [&](const char* name, const serving::PoolConfig& config) {
     if (config.nodes == 0) return;
     const auto& measured = outcome.result.measured.pools;
@@ -57,7 +65,8 @@ Table pools(const Outcome& outcome) {
                                           whole(p.prefill_tokens),
                                           bytes(p.reserved_mean_bytes),
                                           bytes(static_cast<double>(p.reserved_peak_bytes)),
-                                          bytes(capacity)};
+                                          bytes(capacity),
+                                          outages(config)};
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(column[i]);
   };
   add("local", cluster.pools->local);

@@ -80,13 +80,14 @@ Table latency(const ExperimentResult& result) {
   return t;
 }
 
-Table speculation(const Measurements& m) {
+Table speculation(const Measurements& m, bool pools) {
   const auto accepted = static_cast<double>(m.accepted_tokens);
   Table t = key_figures("Speculation");
   t.rows.push_back({"rounds", whole(m.rounds)});
   const auto drafted = static_cast<double>(m.drafted_tokens);
   t.rows.push_back({"drafted per round", figure(share(drafted, static_cast<double>(m.rounds))), "",
-                    "the draft length, and more while a verification waits"});
+                    pools ? "the draft length, or what was left to generate"
+                          : "the draft length, and more while a verification waits"});
   t.rows.push_back({"accepted per round", figure(share(accepted, static_cast<double>(m.rounds))), "",
                     "drafted tokens, without the verifier's own"});
   t.rows.push_back({"acceptance rate", percent(share(accepted, static_cast<double>(m.drafted_tokens))), "",
@@ -216,7 +217,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
   page.tables = {requests(m), throughput(outcome.scenario, result), latency(result)};
-  if (m.rounds > 0) page.tables.push_back(speculation(m));
+  if (m.rounds > 0) page.tables.push_back(speculation(m, outcome.scenario.serving.cluster.pools.has_value()));
   page.tables.push_back(quality(outcome.scenario, m));
   page.tables.push_back(memory(outcome.scenario, result));
   page.tables.push_back(gpu_time(m));

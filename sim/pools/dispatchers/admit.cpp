@@ -81,7 +81,7 @@ class Admit final : public Dispatcher {
 
   std::optional<Placement> speculate(const PoolRequest& request, Path path, const PoolsView& view) {
     const auto placement = room(request, path, view);
-    if (!placement) return std::nullopt;
+    if (!placement || overloads_local_link(request, *placement, view)) return std::nullopt;
     const auto load = admit_load(request, *placement, view);
     if (!load) return std::nullopt;
     const double load_s = view.first_load_s(request, *placement);

@@ -16,7 +16,7 @@ class Online final : public Dispatcher {
     double least = 0;
     for (const models::Path path : view.paths()) {
       const std::optional<Placement> candidate = view.room(request, path);
-      if (!candidate || overloads(request, *candidate, view)) continue;
+      if (!candidate || overloads_local_link(request, *candidate, view)) continue;
       const double cost = view.expected_s(request, *candidate) + link_cost(request, *candidate, view);
       if (best && cost >= least) continue;
       best = candidate;
@@ -26,13 +26,6 @@ class Online final : public Dispatcher {
   }
 
  private:
-  /// More stateless requests than the local link can reload for would only hold memory of the remote pool.
-  static bool overloads(const PoolRequest& request, const Placement& p, const PoolsView& view) {
-    constexpr double kOversubscribed = 3;  // not all of them ask at the same time
-    const models::PathTraits& t = models::traits(p.path);
-    return t.drafts && !t.cached && view.reload_load(request, p) > kOversubscribed;
-  }
-
   /// Seconds of link time, each times the seconds queued for it.
   static double link_cost(const PoolRequest& request, const Placement& p, const PoolsView& view) {
     const models::PathTraits& t = models::traits(p.path);

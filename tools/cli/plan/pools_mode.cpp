@@ -32,18 +32,25 @@ void refuse_foreign(const PlanOptions& options) {
 void simulate(results::PoolsPlan& plan, const PlanOptions& options) {
   scenario::Scenario online = plan.scenario;
   online.serving.cluster.pools->dispatch.policy = "online";
-  std::vector<results::Outcome> outcomes =
-      run_experiments({{planner::with_weights(plan.scenario, plan.paths.plan.n), "weighted", nullptr},
-                       {std::move(online), "online", nullptr}},
-                      options.jobs);
-  plan.weighted = std::move(outcomes.front());
-  plan.online = std::move(outcomes.back());
+  std::vector<Planned> runs{{planner::with_weights(plan.scenario, plan.paths.plan.n), "weighted", nullptr},
+                            {std::move(online), "online", nullptr}};
+  if (const auto full_kv = planner::with_full_kv_weights(plan.scenario)) runs.push_back({*full_kv, "full_kv", nullptr});
+  std::vector<results::Outcome> outcomes = run_experiments(std::move(runs), options.jobs);
+  plan.weighted = std::move(outcomes[0]);
+  plan.online = std::move(outcomes[1]);
+  if (outcomes.size() > 2) plan.full_kv = std::move(outcomes[2]);
 }
 
 }  // namespace
 
 void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
   refuse_foreign(options);
+  if (scenario.serving.prefill != serving::PrefillKind::stored) {
+    throw schema::InputError(fmt::format(
+        "{}: plans by path are for stored contexts and know nothing of prefilling: use prefill: stored here, "
+        "and dispatch: {{policy: online}} to simulate",
+        scenario.file));
+  }
   results::PoolsPlan plan = results::plan_pools(scenario);
   if (options.simulate) simulate(plan, options);
   const std::string dispatch = results::dispatch_yaml(plan);
