@@ -63,6 +63,18 @@ TEST(PoolsDispatch, FallsBackToTheFullKvWhereDraftingHasNoRoom) {
   EXPECT_EQ(m.completed, 60U);
 }
 
+TEST(PoolsDispatch, AdmitServesMoreWithMoreNodes) {
+  // Forty requests at once: what the one local link cannot reload for goes to the remote pool with its full KV.
+  const auto with = [](const char* nodes) {
+    return tokens_per_s(
+        simulated(pools_scenario({"dispatch={policy: admit}", "workload.closed.concurrency=40", "workload.requests=400",
+                                  std::string("cluster.pools.remote.nodes=") + nodes})));
+  };
+  const double four = with("4"), eight = with("8"), sixteen = with("16");
+  EXPECT_GT(eight, four);
+  EXPECT_GT(sixteen, eight);
+}
+
 TEST(PoolsDispatch, AdmitDraftsWhereItsRingsHaveRoom) {
   const auto m = simulated(pools_scenario({"dispatch={policy: admit}"}));
   EXPECT_GT(m.paths.at(models::index_of(models::Path::P1_stateless)).started, 0U);

@@ -1,0 +1,57 @@
+// Dispatch policy planned: the LP proposes, a pilot run decides.
+#include <gtest/gtest.h>
+
+#include "planner/paths/planned_weights.h"
+#include "planner/planned_dispatch.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::planner {
+namespace {
+
+scenario::Scenario published(const std::vector<std::string>& overrides) {
+  std::vector<std::string> sets{"run={duration: 6 min, warmup: 1 min, seed: 1}"};
+  sets.insert(sets.end(), overrides.begin(), overrides.end());
+  return scenario::load_scenario(KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml", sets);
+}
+
+double tokens_per_s(const scenario::Scenario& s) {
+  const serving::Measurements m = testing::measure(s);
+  return static_cast<double>(m.output_tokens) / m.measured_s;
+}
+
+bool drafts(const scenario::Scenario& s) {
+  const auto& weights = s.serving.cluster.pools->dispatch.weights;
+  return weights[models::index_of(Path::P1_stateless)] + weights[models::index_of(Path::P2_stateless)] > 0;
+}
+
+TEST(PlannedDispatch, IsNeverWorseThanTheFullKvAlone) {
+  // 10 and 320 tokens: the LP promises a little more by drafting and the simulator finds less.
+  for (const char* output : {"10 tokens", "80 tokens", "320 tokens", "1000 tokens"}) {
+    const scenario::Scenario s = published({std::string("workload.output=") + output});
+    const double best = tokens_per_s(with_best_planned_weights(s));
+    EXPECT_GE(best, 0.99 * tokens_per_s(*with_full_kv_weights(s))) << output;
+    EXPECT_GE(best, 0.99 * tokens_per_s(with_planned_weights(s))) << output;
+  }
+}
+
+TEST(PlannedDispatch, DraftsWhereThatPays) {
+  EXPECT_TRUE(drafts(with_best_planned_weights(published({}))));
+  const scenario::Scenario s = published({"workload.output=320 tokens"});
+  ASSERT_TRUE(drafts(with_planned_weights(s)));
+  EXPECT_FALSE(drafts(with_best_planned_weights(s)));
+}
+
+TEST(PlannedDispatch, IsForStoredContextsOnly) {
+  try {
+    published({"prefill=recompute"});
+    FAIL();
+  } catch (const schema::InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("plans for stored contexts"), std::string::npos) << e.what();
+  }
+  // A comparison of such a scenario goes by state instead.
+  const scenario::Scenario online = published({"prefill=recompute", "dispatch.policy=online"});
+  EXPECT_EQ(with_policy(online, "full_kv:mix").serving.cluster.pools->dispatch.policy, "online");
+}
+
+}  // namespace
+}  // namespace kvsim::planner
