@@ -125,14 +125,14 @@ void PoolSystem::place_waiting() {
     again = false;
     local_drains_ = false;
     bool keep_local = false, keep_remote = false;
-    std::vector<Queue*> heads;
+    heads_.clear();
     for (Queue& queue : queues_) {
-      if (!queue.waiting.empty()) heads.push_back(&queue);
+      if (!queue.waiting.empty()) heads_.push_back(&queue);
     }
-    std::sort(heads.begin(), heads.end(), [](const Queue* a, const Queue* b) {
+    std::sort(heads_.begin(), heads_.end(), [](const Queue* a, const Queue* b) {
       return a->waiting.front()->request->id < b->waiting.front()->request->id;
     });
-    for (Queue* queue : heads) {
+    for (Queue* queue : heads_) {
       const PoolRequest& head = *queue->waiting.front();
       const bool needs_local = !head.path_given || head.traits().on_local;
       const bool needs_remote = !head.path_given || head.traits().on_remote;

@@ -152,6 +152,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<std::unique_ptr<PoolRequest>> requests_;  // by id
   std::array<Queue, models::kPaths + 1> queues_;
+  std::vector<Queue*> heads_;  // while requests are placed; kept for its memory
   std::unordered_map<std::uint64_t, Upload> uploads_;
   std::uint64_t next_upload_ = 1;
   bool settle_pending_ = false;

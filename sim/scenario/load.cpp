@@ -80,9 +80,10 @@ void complete_pools(Scenario& s, const Reporter& report) {
 /// A prefix cache needs requests that say what they share. Asked once the trace has been read.
 void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
-  report.fail("prefill",
-              "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-              "nothing: give workload.prefixes, use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
+  report.fail(
+      "prefill",
+      "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
+      "nothing: give workload.prefixes, use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
