@@ -18,8 +18,9 @@ constexpr std::int64_t kMostMoving = 2;
 /// Reloads start this many of their own lengths before their drafts are due, beside what is queued.
 constexpr double kLead = 2;
 
-/// And are looked at this often, in their own lengths.
+/// And are looked at this often, in their own lengths, but not more seldom than this: a link may be down for now.
 constexpr double kLook = 0.02;
+constexpr double kLongestLook_s = 0.1;
 
 }  // namespace
 
@@ -65,7 +66,8 @@ void PoolSystem::start_reloads(Node& node) {
     }
     if (first == nullptr) {
       // As the link's queue drains, the time moves on with the clock: look again after a while, not at once.
-      soonest = std::max(soonest, now() + engine::from_seconds(kLook * reload_s(*node.reloads_due.front(), node)));
+      const double look_s = std::min(kLook * reload_s(*node.reloads_due.front(), node), kLongestLook_s);
+      soonest = std::max(soonest, now() + engine::from_seconds(look_s));
       node.reload_timer =
           env_.simulator.schedule_at(soonest, Callback::to<&PoolSystem::on_reload_timer>(this, node.index()));
       return;

@@ -189,6 +189,17 @@ TEST(PoolsLinks, WhereTheLocalLinkIsDeadOnlineServesWithoutIt) {
   EXPECT_GT(m.paths.at(models::index_of(models::Path::B2)).completed, 20U);
 }
 
+TEST(PoolsLinks, AdmitGoesOnAsSoonAsALinkIsBack) {
+  const auto end = [](const char* outages) {
+    return simulated(
+               pools_scenario({"dispatch={policy: admit}", std::string("cluster.pools.local.outages=") + outages}))
+        .measured_s;
+  };
+  const double whole = end("[]"), broken = end("[{at: 3 s, lasting: 10 s}]");
+  EXPECT_GT(broken, whole);
+  EXPECT_LT(broken, whole + 12);
+}
+
 TEST(PoolsLinks, AnOutageAfterTheEndChangesNothing) {
   const auto whole = simulated(pools_scenario());
   const auto broken = simulated(pools_scenario({"cluster.pools.remote.outages=[{at: 1 h, lasting: 20 s}]"}));
