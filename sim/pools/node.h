@@ -89,6 +89,8 @@ class Node {
   std::int64_t requests = 0;              ///< placed here for good and not finished
   std::vector<Load> loads;                ///< under way, or waiting for what others load
   std::vector<PoolRequest*> stateless;    ///< verified here, full KV read anew each round
+  std::int64_t largest_reload = 0;        ///< bytes of the largest reload of any of these
+  std::int64_t drafting = 0;              ///< of these, loaded
   std::vector<PoolRequest*> reloads_due;  ///< of these, with a wish for a reload
   std::int64_t reload_bytes = 0;          ///< memory reserved for reloads
   std::int64_t reloads_moving = 0;        ///< of these, on the link or queued for it

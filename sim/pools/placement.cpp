@@ -224,7 +224,7 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
   const std::int64_t own = memory_.local_private(r, path, static_cast<std::int64_t>(hits));
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
   const bool others = node.requests > 0 && expects_stateless();
-  const std::int64_t reload = std::max(largest_reload(node), others ? memory_.largest_reload(r) : 0);
+  const std::int64_t reload = std::max(node.largest_reload, others ? memory_.largest_reload(r) : 0);
   return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
                             std::max<std::int64_t>(0, reload - node.reload_bytes));
 }
@@ -242,13 +242,7 @@ bool PoolSystem::expects_stateless() const {
 /// Beside what is held for good, one reload must always find room, whoever's it is.
 bool PoolSystem::room_for_reloads(const PoolRequest& r, const Node& node) const {
   const std::int64_t held = node.memory().reserved() - node.reload_bytes;
-  return held + std::max(largest_reload(node), memory_.largest_reload(r)) <= node.memory().capacity();
-}
-
-std::int64_t PoolSystem::largest_reload(const Node& node) const {
-  std::int64_t largest = 0;
-  for (const PoolRequest* r : node.stateless) largest = std::max(largest, memory_.largest_reload(*r));
-  return largest;
+  return held + std::max(node.largest_reload, memory_.largest_reload(r)) <= node.memory().capacity();
 }
 
 std::size_t PoolSystem::stored_blocks(const PoolRequest& r) const {
@@ -279,7 +273,10 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
   q.phase = serving::Phase::loading;
   q.prefill_done = r.stored;
   path_sums(r).started += 1;
-  if (r.stateless()) r.local->stateless.push_back(&r);
+  if (r.stateless()) {
+    r.local->stateless.push_back(&r);
+    r.local->largest_reload = std::max(r.local->largest_reload, memory_.largest_reload(r));
+  }
   const auto blocks = static_cast<std::int64_t>(hits);
   const bool tail = r.stored < q.prompt;
   if (t.on_remote) {
@@ -353,24 +350,18 @@ double PoolSystem::expected_s(const PoolRequest& r, const Placement& p) const {
   const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s();
   double cycle = drafting;
   if (!t.cached) {
-    cycle = std::max(cycle, static_cast<double>(drafting_on(*p.local) + 1) * reload_s(r, *p.local));
+    cycle = std::max(cycle, static_cast<double>(p.local->drafting + 1) * reload_s(r, *p.local));
   }
   cycle += p.local->iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
   const double drafting_s = expected_rounds(r, p.path) * cycle;
   return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + drafting_s;
 }
 
-/// Of a local node's stateless requests, those that are loaded.
-std::int64_t PoolSystem::drafting_on(const Node& local) {
-  return std::count_if(local.stateless.begin(), local.stateless.end(),
-                       [](const PoolRequest* r) { return r->round != Round::none; });
-}
-
 double PoolSystem::reload_load(const PoolRequest& r, const Placement& p) const {
-  if (drafting_on(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
+  if (p.local->drafting == 0) return 0;  // somebody must be the first, whatever the link
   const double cycle_s = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s() +
                          p.local->iteration_s() + 2 * pools_.message_latency_s;
-  return static_cast<double>(drafting_on(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
+  return static_cast<double>(p.local->drafting + 1) * reload_s(r, *p.local) / cycle_s;
 }
 
 double PoolSystem::expected_rounds(const PoolRequest& r, Path path) const {

@@ -53,6 +53,7 @@ struct PoolRequest {
 
   Round round = Round::none;
   Reload reload = Reload::none;
+  bool loaded = false;                         ///< has begun to draft
   bool drafts_here = false;                    ///< of this round, on the local node
   bool left = false;                           ///< holds nothing any more
   engine::SimTime due;                         ///< when this round's drafts are expected on the local node

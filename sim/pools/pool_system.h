@@ -60,9 +60,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node) const;
   [[nodiscard]] bool expects_stateless() const;
-  [[nodiscard]] static std::int64_t drafting_on(const Node& local);
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
-  [[nodiscard]] std::int64_t largest_reload(const Node& node) const;
   [[nodiscard]] std::size_t stored_blocks(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t stored_tokens(const PoolRequest& r) const;
   [[nodiscard]] bool out_of_patience(const Queue& queue) const;

@@ -77,6 +77,10 @@ void PoolSystem::start_drafting(PoolRequest& r) {
     r.rest_left = memory_.rest_transfer(r);
     load_rest(r);
   }
+  if (r.stateless()) {
+    r.loaded = true;
+    r.local->drafting += 1;
+  }
   begin_round(r);
 }
 
@@ -202,7 +206,15 @@ void PoolSystem::leave_local(PoolRequest& r) {
   if (r.local == nullptr || std::exchange(r.local_left, true)) return;
   if (r.stateless()) {
     withdraw_reload(r);
-    std::erase(r.local->stateless, &r);
+    Node& local = *r.local;
+    std::erase(local.stateless, &r);
+    local.drafting -= std::exchange(r.loaded, false) ? 1 : 0;
+    if (memory_.largest_reload(r) == local.largest_reload) {  // the largest of those who stay
+      local.largest_reload = 0;
+      for (const PoolRequest* other : local.stateless) {
+        local.largest_reload = std::max(local.largest_reload, memory_.largest_reload(*other));
+      }
+    }
     dispatcher_->leaves(r);
   }
   if (r.local_claim.empty()) return;
