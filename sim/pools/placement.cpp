@@ -180,17 +180,18 @@ std::optional<Placement> PoolSystem::room(const PoolRequest& r, Path path) const
 Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
   const bool stateless = t.drafts && !t.cached;
-  const std::int64_t stored = stored_tokens(r);
+  // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
+  const bool holds = !stateless || stored_tokens(r) < r.request->prompt;
+  const bool keeps_room = holds && expects_stateless();
   Node* best = nullptr;
+  std::tuple<std::size_t, double, std::int64_t> best_rank;
   for (const auto& node : local_) {
     if (stateless && !room_for_reloads(r, *node)) continue;
-    // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
-    const bool holds = !stateless || stored < r.request->prompt;
-    if (holds && !room_for_good(r, path, *node)) continue;
-    const auto rank = [&](const Node& n) {
-      return std::tuple(stateless ? n.stateless.size() : 0, backlog_s(n), -n.memory().available());
-    };
-    if (!best || rank(*node) < rank(*best)) best = node.get();
+    if (holds && !room_for_good(r, path, *node, keeps_room)) continue;
+    const std::tuple rank(stateless ? node->stateless.size() : 0, backlog_s(*node), -node->memory().available());
+    if (best && rank >= best_rank) continue;
+    best = node.get();
+    best_rank = rank;
   }
   return best;
 }
@@ -217,13 +218,13 @@ Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
   return best;
 }
 
-bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node) const {
+bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node, bool keeps_room) const {
   if (node.requests >= config_.schedule.max_requests) return false;
   if (node.reload_starved && !local_drains_) return false;  // what falls free is for the reload that waits
   const std::size_t hits = stored_blocks(r);
   const std::int64_t own = memory_.local_private(r, path, static_cast<std::int64_t>(hits));
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
-  const bool others = node.requests > 0 && expects_stateless();
+  const bool others = node.requests > 0 && keeps_room;
   const std::int64_t reload = std::max(node.largest_reload, others ? memory_.largest_reload(r) : 0);
   return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
                             std::max<std::int64_t>(0, reload - node.reload_bytes));

@@ -58,7 +58,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void count_loads(const MemoryClaim& claim, std::int64_t tokens);
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node) const;
+  [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node, bool keeps_room) const;
   [[nodiscard]] bool expects_stateless() const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
   [[nodiscard]] std::size_t stored_blocks(const PoolRequest& r) const;
