@@ -55,6 +55,8 @@ void StorageNetwork::add_lane(const serving::PoolConfig& pool, Pool which, std::
   const std::string group = fmt::format("{} node {}", name_of(which), node);
   const char* name = read ? "from storage" : "to storage";
   Lane lane;
+  lane.pool = which;
+  lane.reads = read;
   lane.bytes_per_s = (read ? pool.link.read_bytes_per_s : pool.link.write_bytes_per_s).value;
   lane.latency = engine::from_seconds(pool.link.latency_s.value);
   lane.setup = engine::from_seconds(pool.link.setup_s.value);
@@ -114,6 +116,7 @@ void StorageNetwork::pump(std::uint64_t index) {
   queue->pop_front();
   lane.current_is_prompt = queue == &lane.waiting[0];
   lane.busy = true;
+  count_read(lane, 1);
   lane.began = simulator_.now();
   lane.started += 1;
   lane.started_bytes += lane.current.transfer.bytes;
@@ -136,6 +139,7 @@ void StorageNetwork::on_last_byte(std::uint64_t index) {
 
 void StorageNetwork::release(Lane& lane, std::uint64_t index) {
   lane.busy = false;
+  count_read(lane, -1);
   pump(index);
 }
 
@@ -162,7 +166,7 @@ bool StorageNetwork::cancel(LaneId id, std::uint64_t transfer) {
 double StorageNetwork::backlog_s(LaneId id) const {
   const Lane& lane = lanes_.at(id.index);
   double bytes = static_cast<double>(lane.waiting_bytes);
-  if (lane.busy && lane.current_is_prompt && network_.bandwidth(lane.link) == lane.bytes_per_s) {
+  if (lane.busy && lane.current_is_prompt && bandwidth(lane) == lane.bytes_per_s) {
     bytes -= std::min(bytes, (simulator_.now() - lane.began).seconds() * lane.bytes_per_s);
   }
   return bytes / bandwidth(lane);
@@ -171,7 +175,28 @@ double StorageNetwork::backlog_s(LaneId id) const {
 /// As it is now; a dead link is a very slow one to whoever plans with it.
 double StorageNetwork::bandwidth(const Lane& lane) const {
   constexpr double kDead = 1e-6;  // of its bandwidth
-  return std::max(network_.bandwidth(lane.link), kDead * lane.bytes_per_s);
+  double now = network_.bandwidth(lane.link);
+  const PoolLinks& links = links_of(lane.pool);
+  if (lane.reads && links.shared) {
+    now = std::min(now, links.reads.left_for(lane.bytes_per_s, network_.bandwidth(*links.shared), lane.busy));
+  }
+  if (lane.reads && egress_) {
+    now = std::min(now, egress_reads_.left_for(lane.bytes_per_s, network_.bandwidth(*egress_), lane.busy));
+  }
+  return std::max(now, kDead * lane.bytes_per_s);
+}
+
+double StorageNetwork::Shared::left_for(double own, double bytes_per_s, bool is_busy) const {
+  const double others = own_bytes_per_s - (is_busy ? own : 0);
+  return std::max(bytes_per_s - others, bytes_per_s / static_cast<double>(busy + (is_busy ? 0 : 1)));
+}
+
+void StorageNetwork::count_read(const Lane& lane, int change) {
+  if (!lane.reads) return;
+  for (Shared* shared : {&egress_reads_, &links_of(lane.pool).reads}) {
+    shared->busy += change;
+    shared->own_bytes_per_s += change * lane.bytes_per_s;
+  }
 }
 
 double StorageNetwork::transfer_s(LaneId id, std::int64_t bytes) const {

@@ -43,10 +43,10 @@ class StorageNetwork {
   /// Withdraws a transfer whose last byte has not left; what it moved is lost. False if it had.
   bool cancel(LaneId lane, std::uint64_t transfer);
 
-  /// Seconds that what is queued and under way takes at the lane's own bandwidth as it is now, deferrable transfers
-  /// left out.
+  /// Seconds that what is queued and under way takes at the lane's bandwidth as it is now, beside the others,
+  /// deferrable transfers left out.
   [[nodiscard]] double backlog_s(LaneId lane) const;
-  /// Seconds that `bytes` take at the lane's own bandwidth as it is now, latency and setup included.
+  /// Seconds that `bytes` take at the lane's bandwidth as it is now, beside the others, latency and setup included.
   [[nodiscard]] double transfer_s(LaneId lane, std::int64_t bytes) const;
 
   void start_measuring();
@@ -67,6 +67,8 @@ class StorageNetwork {
     engine::NetworkLinkId link;
     std::vector<engine::NetworkLinkId> route;
     double bytes_per_s = 0;
+    Pool pool = Pool::local;
+    bool reads = false;
     engine::Duration latency, setup;
     std::array<std::deque<Waiting>, 2> waiting;  // by urgency
     engine::SimTime set_up;                      // when the last setup is over
@@ -94,8 +96,17 @@ class StorageNetwork {
     Pool pool = Pool::local;
     double fraction = 1;
   };
+  /// Reads under way over something shared.
+  struct Shared {
+    std::int64_t busy = 0;
+    double own_bytes_per_s = 0;  ///< of their own links together
+
+    /// What is left for one more, or its even share where that is more.
+    [[nodiscard]] double left_for(double own, double bytes_per_s, bool is_busy) const;
+  };
   struct PoolLinks {
     std::size_t first_lane = 0, lanes = 0;
+    Shared reads;
     std::optional<engine::NetworkLinkId> shared;
     double shared_bytes_per_s = 0;
   };
@@ -108,6 +119,7 @@ class StorageNetwork {
   void pump(std::uint64_t lane);
   void on_last_byte(std::uint64_t lane);
   void release(Lane& lane, std::uint64_t index);
+  void count_read(const Lane& lane, int change);
   [[nodiscard]] double bandwidth(const Lane& lane) const;
   [[nodiscard]] PoolLinks& links_of(Pool pool) { return pools_.at(static_cast<std::size_t>(pool)); }
   [[nodiscard]] const PoolLinks& links_of(Pool pool) const { return pools_.at(static_cast<std::size_t>(pool)); }
@@ -116,6 +128,7 @@ class StorageNetwork {
   engine::TraceSink* trace_;
   engine::Network network_;
   std::optional<engine::NetworkLinkId> egress_;
+  Shared egress_reads_;
   std::array<PoolLinks, 2> pools_;
   std::vector<Lane> lanes_;  // by pool, node and direction
   std::vector<Snapshot> before_;
