@@ -37,6 +37,8 @@ class PoolsView {
   /// The nodes on which `request` could start on `path` now, and be done first; nothing if memory, or the number of
   /// requests at once, leaves no room.
   [[nodiscard]] virtual std::optional<Placement> room(const PoolRequest& request, models::Path path) const = 0;
+  /// The local node that the fewest stateless requests are verified on; null where there is none.
+  [[nodiscard]] virtual Node* local_for_reloads() const = 0;
   /// Expected seconds from now to its last token if it starts there now.
   [[nodiscard]] virtual double expected_s(const PoolRequest& request, const Placement& placement) const = 0;
   /// Seconds of link time: its first transfer, to the remote node where it takes one, else to the local one; and one
@@ -73,6 +75,13 @@ class Dispatcher {
                                                       const PoolsView& view) {
     (void)request, (void)drafts_due, (void)view;
     return std::nullopt;
+  }
+
+  /// Whether room for a reload should be kept from requests that would hold it, for `request` or others like it to
+  /// draft. Asked where the remote pool's links are what everybody waits for.
+  virtual bool wants_reload_room(const PoolRequest& request, const PoolsView& view) {
+    (void)request, (void)view;
+    return true;
   }
 
   /// Whether waiting alone can make room: place() is then asked again after this time. By default not.

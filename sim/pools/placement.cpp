@@ -182,7 +182,7 @@ Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
   const bool stateless = t.drafts && !t.cached;
   // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
   const bool holds = !stateless || stored_tokens(r) < r.request->prompt;
-  const bool keeps_room = holds && expects_stateless();
+  const bool keeps_room = holds && expects_stateless(r);
   Node* best = nullptr;
   std::tuple<std::size_t, double, std::int64_t> best_rank;
   for (const auto& node : local_) {
@@ -232,12 +232,20 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
 /// they come when the remote pool's links are what everybody waits for: drafting saves nothing else.
-bool PoolSystem::expects_stateless() const {
+bool PoolSystem::expects_stateless(const PoolRequest& r) const {
   if (!may_be_stateless_) return false;
   if (find_dispatcher(pools_.dispatch.policy)->needs_weights) return true;
   // Nothing else for the remote pool to do.
   if (std::find(paths_.begin(), paths_.end(), Path::B2) == paths_.end()) return true;
-  return std::all_of(remote_.begin(), remote_.end(), [this](const auto& node) { return backlog_s(*node) > 0; });
+  return std::all_of(remote_.begin(), remote_.end(), [this](const auto& node) { return backlog_s(*node) > 0; }) &&
+         dispatcher_->wants_reload_room(r, *this);
+}
+
+Node* PoolSystem::local_for_reloads() const {
+  const auto fewest = std::min_element(local_.begin(), local_.end(), [](const auto& a, const auto& b) {
+    return a->stateless.size() < b->stateless.size();
+  });
+  return fewest == local_.end() ? nullptr : fewest->get();
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.

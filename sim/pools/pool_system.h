@@ -59,7 +59,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node, bool keeps_room) const;
-  [[nodiscard]] bool expects_stateless() const;
+  [[nodiscard]] bool expects_stateless(const PoolRequest& r) const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
   [[nodiscard]] std::size_t stored_blocks(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t stored_tokens(const PoolRequest& r) const;
@@ -69,6 +69,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   [[nodiscard]] engine::SimTime now() const override { return env_.simulator.now(); }
   [[nodiscard]] std::span<const models::Path> paths() const override { return paths_; }
   [[nodiscard]] std::optional<Placement> room(const PoolRequest& r, models::Path path) const override;
+  [[nodiscard]] Node* local_for_reloads() const override;
   [[nodiscard]] double expected_s(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double first_load_s(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double reload_s(const PoolRequest& r, const Node& local) const override;
