@@ -54,6 +54,18 @@ TEST(PoolsDispatch, OnlineLeavesRoomForReloadsWhereDraftingIsAllThatTheRemotePoo
   EXPECT_GT(tokens_per_s(simulated(pools_scenario(with))), 1.1 * tokens_per_s(simulated(pools_scenario(without))));
 }
 
+TEST(PoolsDispatch, OnlineKeepsNoRoomForDraftsThatDoNotPay) {
+  // Of twenty drafts one is accepted: everybody is served with the full KV, and by all of the local node's memory, of
+  // which room for a reload is a good part.
+  const std::vector<std::string> poor = {"workload.closed.concurrency=40", "workload.requests=400",
+                                         "cluster.gpu.memory_fraction=0.3",
+                                         "decode.acceptance={model: constant, agreement: 0.5}"};
+  auto all = poor, full_kv = poor;
+  all.emplace_back("dispatch={policy: online}");
+  full_kv.emplace_back("dispatch={policy: online, paths: [B1, B2]}");
+  EXPECT_GE(tokens_per_s(simulated(pools_scenario(all))), 0.99 * tokens_per_s(simulated(pools_scenario(full_kv))));
+}
+
 TEST(PoolsDispatch, FallsBackToTheFullKvWhereDraftingHasNoRoom) {
   // ADMIT refuses reloads that are longer than all its windows: full KV is left.
   const std::vector<std::string> sets = {"dispatch={policy: admit}", "schedule.window=2",
