@@ -5,14 +5,13 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "models/schema/error.h"
-#include "models/schema/spelling.h"
 #include "planner/parallel.h"
 #include "planner/paths/planned_weights.h"
 #include "planner/planned_dispatch.h"
 #include "planner/pool_policy.h"
+#include "planner/unknown_policy.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
@@ -117,13 +116,10 @@ void merge_pools(Measurements& a, const Measurements& b) {
 }
 
 template <class Registry>
-[[noreturn]] void unknown_policy(const std::string& kind, const std::string& name, const Registry& registry) {
+std::vector<std::string> names_of(const Registry& registry) {
   std::vector<std::string> names;
   for (const auto& entry : registry) names.emplace_back(entry.name);
-  const std::string near = schema::nearest(name, names);
-  throw schema::InputError(fmt::format("--policies: unknown {} \"{}\", expected {}{}", kind, name,
-                                       near.empty() ? "one of " : fmt::format("{} or another of ", near),
-                                       fmt::join(names, ", ")));
+  return names;
 }
 
 }  // namespace
@@ -234,7 +230,7 @@ scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::st
   const std::size_t colon = policy.find(':');
   const std::string decode_name = policy.substr(0, colon);
   const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);
-  if (!decode) unknown_policy("decode policy", decode_name, serving::decode_policies());
+  if (!decode) unknown_policy("decode policy", decode_name, "", names_of(serving::decode_policies()));
 
   scenario::Scenario changed = scenario;
   changed.serving.decode.policy = decode_name;
@@ -242,7 +238,7 @@ scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::st
   if (colon != std::string::npos) {
     schedule = policy.substr(colon + 1);
     if (!serving::find_schedule_policy(schedule)) {
-      unknown_policy("schedule policy", schedule, serving::schedule_policies());
+      unknown_policy("schedule policy", schedule, "", names_of(serving::schedule_policies()));
     }
   } else if (!decode->verifies) {
     schedule = "fcfs";

@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "models/schema/error.h"
-#include "models/schema/spelling.h"
+#include "planner/unknown_policy.h"
 #include "sim/pools/simulation.h"
 
 namespace kvsim::planner {
@@ -18,18 +17,13 @@ using Paths = std::vector<Path>;
 const std::string kFullKv = "full_kv";
 const std::string kDraftVerify = "draft_verify";
 
-[[noreturn]] void unknown(const std::string& kind, const std::string& name, const std::vector<std::string>& names) {
-  const std::string near = schema::nearest(name, names);
-  throw schema::InputError(fmt::format("--policies: unknown {} \"{}\" between pools, expected {}{}", kind, name,
-                                       near.empty() ? "one of " : fmt::format("{} or another of ", near),
-                                       fmt::join(names, ", ")));
-}
+const char* const kBetween = " between pools";
 
 Paths full_kv_paths(const std::string& word) {
   if (word == "local") return {Path::B1};
   if (word == "remote") return {Path::B2};
   if (word == "mix") return {Path::B1, Path::B2};
-  unknown("way to serve full_kv", word, {"local", "remote", "mix"});
+  unknown_policy("way to serve full_kv", word, kBetween, {"local", "remote", "mix"});
 }
 
 Paths draft_verify_paths(const scenario::Scenario& scenario, const std::string& word) {
@@ -39,7 +33,7 @@ Paths draft_verify_paths(const scenario::Scenario& scenario, const std::string& 
     if (models::path_name(path) == word) return {path};
     words.emplace_back(models::path_name(path));
   }
-  unknown("path", word, words);
+  unknown_policy("path", word, kBetween, words);
 }
 
 bool can_be(const scenario::Scenario& scenario, const std::string& policy) {
@@ -58,7 +52,8 @@ scenario::Scenario with_pool_policy(const scenario::Scenario& scenario, const st
   const std::size_t colon = policy.find(':');
   const std::string decode = policy.substr(0, colon);
   const std::string word = colon == std::string::npos ? "mix" : policy.substr(colon + 1);
-  if (decode != kFullKv && decode != kDraftVerify) unknown("decode policy", decode, {kFullKv, kDraftVerify});
+  if (decode != kFullKv && decode != kDraftVerify)
+    unknown_policy("decode policy", decode, kBetween, {kFullKv, kDraftVerify});
 
   scenario::Scenario changed = scenario;
   changed.serving.decode.policy = decode;

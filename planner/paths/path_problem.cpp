@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/acceptance/acceptance_schema.h"
+#include "models/paths/path_schema.h"
 
 namespace kvsim::planner {
 namespace {
@@ -64,15 +65,6 @@ void check(const PathProblem& problem, const Reporter& report) {
   }
 }
 
-std::vector<Word> path_words() {
-  std::vector<Word> words;
-  for (const Path path : kAllPaths) {
-    words.push_back(
-        {std::string(path_name(path)), std::string(traits(path).description), static_cast<std::int64_t>(path)});
-  }
-  return words;
-}
-
 ObjectSchema<PathProblem> make_schema() {
   using P = PathProblem;
   ObjectSchema<P> s("paths", "Requests between two pools around a storage node (remote prefix caching).");
@@ -81,7 +73,7 @@ ObjectSchema<PathProblem> make_schema() {
   s.object("request", &P::request, request_schema(), Presence::required, "what every request is like");
   s.object("acceptance", &P::acceptance, models::acceptance_schema(), Presence::required,
            "how many drafted tokens a verification accepts");
-  s.list("paths", &P::paths, ScalarSpec::choice(path_words()), Presence::optional,
+  s.list("paths", &P::paths, ScalarSpec::choice(models::path_words()), Presence::optional,
          "the paths that requests may take; left out: all six", {.at_least = 1});
   s.optional("residence", &P::residence,
              choice<Residence>({{"published", Residence::published, "T_tok, as printed"},

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "sim/engine/invariant.h"
 #include "sim/serving/step_parts.h"
 
@@ -13,26 +11,18 @@ namespace kvsim::pools {
 using engine::Callback;
 using engine::SimTime;
 
-namespace {
-
-std::string name_of(Pool pool, std::size_t index) {
-  return fmt::format("{} node {}", pool == Pool::local ? "local" : "remote", index);
-}
-
-}  // namespace
-
 Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
            std::int64_t kv_capacity_bytes)
     : env_(environment),
       listener_(listener),
       pool_(pool),
       index_(index),
-      memory_(environment.simulator, name_of(pool, index) + " KV memory", kv_capacity_bytes, environment.trace) {
+      memory_(environment.simulator, node_name(pool, index) + " KV memory", kv_capacity_bytes, environment.trace) {
   models::StepWork one_token;
   one_token.decode.query_tokens = 1;
   one_token.logit_tokens = 1;
   iteration_estimate_s_ = env_.timer.time(one_token).total_s;
-  if (env_.trace) track_ = env_.trace->add_track(name_of(pool, index), "GPU");
+  if (env_.trace) track_ = env_.trace->add_track(node_name(pool, index), "GPU");
 }
 
 void Node::start(PoolRequest& request, Work steady) {
@@ -233,7 +223,7 @@ void Node::finish_measuring() {
   const serving::PoolsConfig& pools = *env_.config.cluster.pools;
   const auto nodes = static_cast<double>((local ? pools.local : pools.remote).nodes);
   const double measured_s = (now - measure_begin_).seconds();
-  serving::PoolMeasurement& pool = env_.measured.pools[local ? "local" : "remote"];
+  serving::PoolMeasurement& pool = env_.measured.pools[name_of(pool_)];
   pool.capacity_s += measured_s;
   pool.busy_s += sums_.busy_s;
   pool.iterations += sums_.iterations;

@@ -56,22 +56,6 @@ bool NodeMemory::complete(const MemoryClaim& claim) const {
   return true;
 }
 
-bool NodeMemory::resize_private(MemoryClaim& claim, std::int64_t bytes) {
-  KVSIM_ALWAYS(bytes >= 0, "a claim must not be negative: " + name());
-  const std::int64_t growth = bytes - claim.private_bytes;
-  if (growth == 0) return true;
-  if (growth > 0) {
-    if (!has_room(growth)) return false;
-    make_room(growth);
-    reserve(growth);
-  } else {
-    used_.release(-growth);
-  }
-  claim.private_bytes = bytes;
-  private_ += growth;
-  return true;
-}
-
 void NodeMemory::release(MemoryClaim& claim) {
   KVSIM_ALWAYS(claim.loading == 0, "a claim on " + name() + " is released while it is loading");
   std::int64_t freed = claim.private_bytes;

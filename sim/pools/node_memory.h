@@ -62,9 +62,6 @@ class NodeMemory {
   /// Whether all its blocks are there, those loaded by others included.
   [[nodiscard]] bool complete(const MemoryClaim& claim) const;
 
-  /// Changes the private bytes (>= 0) of a claim, evicting blocks as needed; false and no change where they do not fit.
-  [[nodiscard]] bool resize_private(MemoryClaim& claim, std::int64_t bytes);
-
   /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
   void release(MemoryClaim& claim);
 

@@ -8,6 +8,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/pool_system.h"
+#include "sim/serving/acceptance_draws.h"
 
 namespace kvsim::pools {
 
@@ -54,11 +55,7 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
   r.path_given = path.has_value();
   q.phase = serving::Phase::queued;
   q.prefill_target = q.prompt;
-  q.accept_stream = engine::RandomStream(config_.run.seed, "acceptance", spec.id);
-  if (acceptance_.heterogeneous()) {
-    engine::RandomStream agreement(config_.run.seed, "agreement", spec.id);
-    q.acceptance.agreement = agreement.beta(acceptance_.beta_a(), acceptance_.beta_b());
-  }
+  serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
   if (requests_.size() <= q.id) requests_.resize(q.id + 1);
   requests_[q.id] = std::move(owned);
   enqueue(r);
@@ -85,10 +82,7 @@ void PoolSystem::enqueue(PoolRequest& r) {
   if (queue.waiting.empty()) queue.head_since = now();
   queue.waiting.push_back(&r);
   count_queued(1);
-  if (!settle_pending_) {
-    settle_pending_ = true;
-    env_.simulator.schedule_in({}, Callback::to<&PoolSystem::settle>(this));
-  }
+  settle_soon();
 }
 
 void PoolSystem::count_queued(std::int64_t change) {
@@ -98,8 +92,11 @@ void PoolSystem::count_queued(std::int64_t change) {
 
 void PoolSystem::changed(Node& node) {
   node.changed = true;
-  if (settle_pending_) return;
-  settle_pending_ = true;
+  settle_soon();
+}
+
+void PoolSystem::settle_soon() {
+  if (std::exchange(settle_pending_, true)) return;
   env_.simulator.schedule_in({}, Callback::to<&PoolSystem::settle>(this));
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/simulation.h"
+#include "sim/serving/acceptance_draws.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 
@@ -24,13 +25,6 @@ bool may_be_stateless(const serving::DispatchConfig& dispatch, const std::vector
   });
 }
 
-models::AcceptanceModel acceptance_of(const serving::ServingConfig& config) {
-  const serving::DecodeConfig& decode = config.decode;
-  if (!verifies(config)) return {models::AcceptanceSpec{}, 1.0, decode.draft_length};
-  const double ratio = serving::effective_ratio(decode.compressor, decode.keep_ratio);
-  return {decode.acceptance, decode.compressor.agreement_at(ratio), decode.draft_length};
-}
-
 }  // namespace
 
 PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
@@ -41,7 +35,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
                 verifies(config_) ? config_.decode.keep_ratio : 1.0, config_.schedule.block_tokens),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
-      acceptance_(acceptance_of(config_)),
+      acceptance_(serving::acceptance_of(config_, config_.decode.draft_length)),
       accepted_per_round_(acceptance_.expected_accepted(config_.decode.draft_length) + 1),
       paths_(usable_paths(config_)),
       may_be_stateless_(may_be_stateless(pools_.dispatch, paths_)),

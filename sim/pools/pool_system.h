@@ -51,6 +51,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void fit_blocks(PoolRequest& r, const models::RequestSpec& spec) const;
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
   void changed(Node& node);
+  void settle_soon();
   void settle();
   void place_waiting();
   bool place_head(Queue& queue);

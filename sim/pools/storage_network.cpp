@@ -7,17 +7,17 @@
 #include "sim/engine/invariant.h"
 
 namespace kvsim::pools {
-namespace {
 
 using engine::Callback;
-using engine::Duration;
 using engine::SimTime;
 
 const char* name_of(Pool pool) {
   return pool == Pool::local ? "local" : "remote";
 }
 
-}  // namespace
+std::string node_name(Pool pool, std::size_t index) {
+  return fmt::format("{} node {}", name_of(pool), index);
+}
 
 StorageNetwork::StorageNetwork(engine::Simulator& simulator, const serving::PoolsConfig& pools,
                                engine::TraceSink* trace)
@@ -52,7 +52,7 @@ void StorageNetwork::add_pool(const serving::PoolConfig& pool, Pool which) {
 
 void StorageNetwork::add_lane(const serving::PoolConfig& pool, Pool which, std::int64_t node, Direction direction) {
   const bool read = direction == Direction::read;
-  const std::string group = fmt::format("{} node {}", name_of(which), node);
+  const std::string group = node_name(which, static_cast<std::size_t>(node));
   const char* name = read ? "from storage" : "to storage";
   Lane lane;
   lane.pool = which;
@@ -93,7 +93,7 @@ std::uint64_t StorageNetwork::submit(LaneId id, const engine::Transfer& transfer
   lane.set_up = std::max(lane.set_up, simulator_.now()) + lane.setup;
   lane.waiting.at(static_cast<std::size_t>(urgency)).push_back({next_id_, transfer, simulator_.now(), lane.set_up});
   lane.submitted_bytes += transfer.bytes;
-  if (urgency == Urgency::prompt) lane.waiting_bytes += transfer.bytes;
+  if (urgency == Urgency::prompt) lane.prompt_bytes += transfer.bytes;
   if (!lane.busy) pump_at(id.index, lane.set_up);  // later than now, or after all that happens now
   return next_id_++;
 }
@@ -129,7 +129,7 @@ void StorageNetwork::pump(std::uint64_t index) {
 void StorageNetwork::on_last_byte(std::uint64_t index) {
   Lane& lane = lanes_[index];
   const engine::Transfer& done = lane.current.transfer;
-  if (lane.current_is_prompt) lane.waiting_bytes -= done.bytes;
+  if (lane.current_is_prompt) lane.prompt_bytes -= done.bytes;
   if (trace_) {
     trace_->slice(lane.track, done.kind, lane.began, simulator_.now(), done.owner, static_cast<double>(done.bytes));
   }
@@ -147,7 +147,7 @@ bool StorageNetwork::cancel(LaneId id, std::uint64_t transfer) {
   Lane& lane = lanes_.at(id.index);
   if (lane.busy && lane.current.id == transfer) {
     network_.cancel(lane.flow);
-    if (lane.current_is_prompt) lane.waiting_bytes -= lane.current.transfer.bytes;
+    if (lane.current_is_prompt) lane.prompt_bytes -= lane.current.transfer.bytes;
     release(lane, id.index);
     return true;
   }
@@ -155,7 +155,7 @@ bool StorageNetwork::cancel(LaneId id, std::uint64_t transfer) {
     const auto it = std::find_if(queue->begin(), queue->end(), [&](const Waiting& w) { return w.id == transfer; });
     if (it == queue->end()) continue;
     lane.withdrawn_bytes += it->transfer.bytes;
-    if (queue == &lane.waiting[0]) lane.waiting_bytes -= it->transfer.bytes;
+    if (queue == &lane.waiting[0]) lane.prompt_bytes -= it->transfer.bytes;
     queue->erase(it);
     if (!lane.busy) pump(id.index);
     return true;
@@ -165,7 +165,7 @@ bool StorageNetwork::cancel(LaneId id, std::uint64_t transfer) {
 
 double StorageNetwork::backlog_s(LaneId id) const {
   const Lane& lane = lanes_.at(id.index);
-  double bytes = static_cast<double>(lane.waiting_bytes);
+  double bytes = static_cast<double>(lane.prompt_bytes);
   if (lane.busy && lane.current_is_prompt && bandwidth(lane) == lane.bytes_per_s) {
     bytes -= std::min(bytes, (simulator_.now() - lane.began).seconds() * lane.bytes_per_s);
   }

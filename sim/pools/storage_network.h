@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/engine/network.h"
@@ -18,6 +19,9 @@
 namespace kvsim::pools {
 
 enum class Pool : std::uint8_t { local, remote };
+const char* name_of(Pool pool);
+/// "local node 0": in timelines and messages.
+std::string node_name(Pool pool, std::size_t index);
 
 /// Towards the node, or back to the storage node.
 enum class Direction : std::uint8_t { read, write };
@@ -72,7 +76,7 @@ class StorageNetwork {
     engine::Duration latency, setup;
     std::array<std::deque<Waiting>, 2> waiting;  // by urgency
     engine::SimTime set_up;                      // when the last setup is over
-    std::int64_t waiting_bytes = 0;              // prompt ones
+    std::int64_t prompt_bytes = 0;               // of prompt transfers, waiting or under way
     // Under way:
     bool busy = false;
     Waiting current;

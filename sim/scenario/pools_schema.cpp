@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/hardware/link_schema.h"
+#include "models/paths/path_schema.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/scenario/registry_words.h"
 
@@ -92,15 +93,6 @@ ObjectSchema<PoolsConfig> make_pools_schema() {
   return s;
 }
 
-std::vector<schema::Word> path_words() {
-  std::vector<schema::Word> words;
-  for (const models::Path path : models::kAllPaths) {
-    const models::PathTraits& t = models::traits(path);
-    words.push_back({std::string(t.name), std::string(t.description), static_cast<std::int64_t>(path)});
-  }
-  return words;
-}
-
 ObjectSchema<PathWeights> weights_schema() {
   ObjectSchema<PathWeights> s("weights", "Requests by path, as numbers in any proportion.");
   for (const models::Path path : models::kAllPaths) {
@@ -116,7 +108,7 @@ ObjectSchema<PathWeights> weights_schema() {
 ObjectSchema<DispatchInput> make_dispatch_schema() {
   ObjectSchema<DispatchInput> s("dispatch", "Which path through the pools each request takes (with cluster.pools).");
   s.optional("policy", &DispatchInput::policy, one_of(words_of(pools::dispatchers())), "dispatch policy");
-  s.list("paths", &DispatchInput::paths, ScalarSpec::choice(path_words()), Presence::optional,
+  s.list("paths", &DispatchInput::paths, ScalarSpec::choice(models::path_words()), Presence::optional,
          "paths that requests may take; by default all that the decode policy has a use for");
   s.object("weights", &DispatchInput::weights, weights_schema(), Presence::optional, "of the policy weighted");
   s.check([](const DispatchInput& dispatch, const Reporter& report) {

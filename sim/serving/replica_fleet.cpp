@@ -1,7 +1,7 @@
 #include "sim/serving/replica_fleet.h"
 
 #include "models/kernels/step_time.h"
-#include "sim/engine/random.h"
+#include "sim/serving/acceptance_draws.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica.h"
@@ -10,10 +10,6 @@
 
 namespace kvsim::serving {
 namespace {
-
-double agreement_of(const DecodeConfig& decode) {
-  return decode.compressor.agreement_at(effective_ratio(decode.compressor, decode.keep_ratio));
-}
 
 class ReplicaFleet final : public ServingSystem {
  public:
@@ -24,8 +20,7 @@ class ReplicaFleet final : public ServingSystem {
                   decode_.reads_compressed ? config_.decode.keep_ratio : 1.0, config_.schedule.block_tokens),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
-        acceptance_(decode_.verifies ? config_.decode.acceptance : models::AcceptanceSpec{},
-                    decode_.verifies ? agreement_of(config_.decode) : 1.0, draft_limit(config_.decode)),
+        acceptance_(acceptance_of(config_, draft_limit(config_.decode))),
         router_(find_router(config_.cluster.router)->make()) {
     const ReplicaEnvironment shared{environment.simulator,
                                     config_,
@@ -45,13 +40,7 @@ class ReplicaFleet final : public ServingSystem {
   }
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {
-    if (decode_.verifies) {
-      r.accept_stream = engine::RandomStream(config_.run.seed, "acceptance", spec.id);
-      if (acceptance_.heterogeneous()) {
-        engine::RandomStream agreement(config_.run.seed, "agreement", spec.id);
-        r.acceptance.agreement = agreement.beta(acceptance_.beta_a(), acceptance_.beta_b());
-      }
-    }
+    if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
     Replica& replica = *replicas_[router_->choose(replicas_)];
     std::string reason = replica.refusal(r);
     if (reason.empty()) replica.submit(r);

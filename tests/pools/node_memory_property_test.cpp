@@ -70,10 +70,6 @@ class NaiveMemory {
     for (const Key& key : h.loading) held_.at(key).loading = false;
     h.loading.clear();
   }
-  void resize(Holder& h, std::int64_t bytes) {
-    private_ += bytes - std::exchange(h.private_bytes, bytes);
-    evict();
-  }
   void release(const Holder& h) {
     private_ -= h.private_bytes;
     for (auto hash = h.chain.rbegin(); hash != h.chain.rend(); ++hash) {
@@ -148,13 +144,6 @@ class Pair {
     memory_.loaded(h.claim);
     model_.loaded(h);
   }
-  void resize(std::size_t which, std::int64_t bytes) {
-    if (holders_.empty()) return;
-    Holder& h = holders_[which % holders_.size()];
-    const bool fits = model_.reserved() + bytes - h.private_bytes <= capacity_;
-    RC_ASSERT(memory_.resize_private(h.claim, bytes) == fits);
-    if (fits) model_.resize(h, bytes);
-  }
   void release(std::size_t which) {
     if (holders_.empty()) return;
     load(which);
@@ -198,15 +187,12 @@ RC_GTEST_PROP(NodeMemoryProperty, DoesWhatANaiveMemoryDoes, ()) {
   for (int i = 0; i < operations; ++i) {
     const auto which = static_cast<std::size_t>(*rc::gen::inRange(0, 1000));
     const std::int64_t bytes = *rc::gen::inRange<std::int64_t>(0, 40);
-    switch (*rc::gen::inRange(0, 6)) {
+    switch (*rc::gen::inRange(0, 5)) {
       case 0:
         both.load(which);
         break;
       case 1:
-        both.resize(which, bytes);
-        break;
       case 2:
-      case 3:
         both.release(which);
         break;
       default: {

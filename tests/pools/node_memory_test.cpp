@@ -42,11 +42,10 @@ TEST_F(NodeMemoryTest, AClaimWithoutBlocksIsAReservation) {
   MemoryClaim b;
   EXPECT_FALSE(memory_.try_claim(b, {}, KvForm::full, kBlock, 41));
   EXPECT_TRUE(b.empty());
-  EXPECT_TRUE(memory_.resize_private(a, 100));
-  EXPECT_FALSE(memory_.resize_private(a, 101));
-  EXPECT_TRUE(memory_.resize_private(a, 30));
-  EXPECT_EQ(memory_.reserved(), 30);
+  EXPECT_TRUE(memory_.try_claim(b, {}, KvForm::full, kBlock, 40));
+  EXPECT_EQ(memory_.reserved(), 100);
   memory_.release(a);
+  memory_.release(b);
   EXPECT_EQ(memory_.reserved(), 0);
   EXPECT_EQ(memory_.high_water(), 100);
 }
@@ -133,15 +132,6 @@ TEST_F(NodeMemoryTest, DoesNotEvictWhatTheClaimItselfRefersTo) {
   EXPECT_EQ(c.present, 3);
   EXPECT_EQ(memory_.reserved(), 100);
   EXPECT_EQ(memory_.cached(), 0);
-}
-
-TEST_F(NodeMemoryTest, GrowingEvictsToo) {
-  use(chain_of({1, 2, 3}));
-  MemoryClaim c = claim({}, 60);
-  EXPECT_EQ(memory_.cached(), 30);
-  EXPECT_TRUE(memory_.resize_private(c, 85));
-  EXPECT_EQ(memory_.cached(), 10);
-  EXPECT_EQ(memory_.reserved(), 85);
 }
 
 TEST_F(NodeMemoryTest, CachedBlocksAreNotInUse) {

@@ -98,8 +98,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefiniti
      "started: requests given the path in the measured time; completed: of the requests that finished in it, those on "
      "the path; share: of the requests started"},
     {"prefix",
-     "tokens of prompts, once for every node that needed their KV, reloads left out: read from the storage node, on "
-     "the node already, on their way to it for another request, prefilled"},
+     "tokens of prompts, each prompt once, for the remote node where it takes one, else for the local one; what "
+     "verification reads is left out: read from the storage node, on the node already, on their way to it for another "
+     "request, prefilled"},
     {"hit_rate", "of these, the share that was not prefilled"},
 }};
 

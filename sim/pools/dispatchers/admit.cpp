@@ -98,7 +98,6 @@ class Admit final : public Dispatcher {
       return std::nullopt;
     }
     reserved_[&request] = {*reload, local.passed};
-    owners_[&request] = placement->local;
     return placement;
   }
 
@@ -139,12 +138,9 @@ class Admit final : public Dispatcher {
   void withdraw(const PoolRequest& request) {
     const auto at = reserved_.find(&request);
     if (at == reserved_.end()) return;
-    const auto node = nodes_.find(request.local != nullptr ? request.local : owners_[&request]);
-    if (node != nodes_.end()) {
-      node->second.rings.withdraw(at->second.reload, node->second.passed - at->second.made);
-    }
+    Rings& rings = nodes_.at(request.local);
+    rings.rings.withdraw(at->second.reload, rings.passed - at->second.made);
     reserved_.erase(at);
-    owners_.erase(&request);
   }
 
   std::int64_t windows_;
@@ -152,7 +148,6 @@ class Admit final : public Dispatcher {
   std::vector<Path> paths_;
   std::unordered_map<const Node*, Rings> nodes_;
   std::unordered_map<const PoolRequest*, Reserved> reserved_;
-  std::unordered_map<const PoolRequest*, const Node*> owners_;
 };
 
 }  // namespace
