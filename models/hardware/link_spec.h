@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/schema/sourced.h"
 
@@ -11,6 +12,13 @@ using schema::Sourced;
 
 enum class LinkKind { host, peer, network, storage };
 
+/// One way to copy scattered rows over a link: a row takes max(per_row_s, its bytes / bytes_per_s).
+struct GatherMethod {
+  std::string name;             ///< for example batched_copies
+  Sourced<double> per_row_s;    ///< least time of a row: its descriptor or requests
+  Sourced<double> bytes_per_s;  ///< what long rows reach; 0: the link's read
+};
+
 struct LinkSpec {
   std::string name;
   std::string description;
@@ -19,6 +27,7 @@ struct LinkSpec {
   Sourced<double> write_bytes_per_s;  ///< away from the GPU (device to host, storage write), effective
   Sourced<double> latency_s;          ///< from the last byte sent to its arrival
   Sourced<double> setup_s;            ///< of each transfer (descriptor, request), while the one before it moves
+  std::vector<GatherMethod> gathers;  ///< of rows towards the GPU; none: not known
 };
 
 }  // namespace kvsim::models

@@ -117,6 +117,13 @@ struct MeasuredMachine {
   [[nodiscard]] Machine peaks() const;
 };
 
+/// What a serving framework takes of GPU memory beside weights and KV, where it is no paged engine.
+struct FrameworkMemory {
+  Sourced<std::int64_t> workspace_bytes;    ///< per GPU: activations of prefill, logits of whole prompts, fragmentation
+  Sourced<double> full_kv_factor{1.0, {}};  ///< GPU memory of a 16-bit KV cache / its bytes: copies made to append to
+                                            ///< it or to repeat its heads
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -133,6 +140,11 @@ struct KernelProfile {
   std::optional<MeasuredMachine> machine;          ///< needed with fitted forms and tables
   FittedForms fitted;
   MeasuredTables tables;
+  Sourced<double> low_bit_time_factor;  ///< attention over KV of few bits / over the same bytes whole; 0: as the
+                                        ///< compressor has it
+  Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
+                                        ///< same request reads again in a decode step; 0: kernels that read it once
+  std::optional<FrameworkMemory> framework;
   Sourced<double> iteration_overhead_s;  ///< launch, scheduling and sampling, once per iteration
 };
 
