@@ -46,7 +46,8 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
       measured_(profile.machine->peaks()),
       layers_(static_cast<double>(model.layers)),
       kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
-      kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_) {
+      kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
+      further_query_share_(profile.further_query_share.value) {
   const NumberFormat kv = kv_format(model);
   shape_ = {static_cast<double>(model.heads) / gpus, static_cast<double>(model.kv_heads) * kv_share_,
             static_cast<double>(model.head_dim)};
@@ -90,9 +91,14 @@ double AttentionTimes::Grid::at(double requests, double kv) const {
                   across * (high[0] + along * (high[1] - high[0])));
 }
 
-FormTime AttentionTimes::decode(const AttentionWork& work) const {
+FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
+  const double arithmetic_s = decode_.t0_s * machine_.latency_scale + flops_s / layers_;
+  return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
+}
+
+FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
   const double requests = requests_of(work);
-  const double kv_bytes = kv_per_layer(work.kv_bytes);
+  const double kv_bytes = kv_per_layer(read_bytes);
   DecodeCall call{requests, shape_.heads, kv_bytes, work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
                   work.longest_kv};
   if (!has_grid_ || kv_bytes <= 0) return decode_.time(call, machine_, false);
@@ -133,12 +139,12 @@ FormTime AttentionTimes::mixed(const StepWork& work) const {
     if (w->query_tokens <= 0) continue;
     const double requests = requests_of(*w);
     mixed_.add_decodes(call, requests, w->query_tokens / requests, w->pairs / w->query_tokens, w->longest_kv,
-                       kv_per_layer(w->kv_bytes), shape_);
+                       kv_per_layer(w == &work.decode ? w->bytes_read(further_query_share_) : w->kv_bytes), shape_);
   }
   return mixed_.time(call, shape_, machine_);
 }
 
-SplitTime AttentionTimes::time(const StepWork& work, double verify_flops_s) const {
+SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s) const {
   SplitTime sum;
   const auto add = [&](const FormTime& t) {
     sum.seconds += t.seconds;
@@ -147,13 +153,11 @@ SplitTime AttentionTimes::time(const StepWork& work, double verify_flops_s) cons
   if (has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0) {
     add(mixed(work));
   } else {
-    if (work.decode.query_tokens > 0) add(decode(work.decode));
-    if (work.verify.query_tokens > 0) {
-      FormTime t = decode(work.verify);
-      const double arithmetic_s = decode_.t0_s * machine_.latency_scale + verify_flops_s / layers_;
-      if (arithmetic_s > t.seconds) t = {arithmetic_s, false};
-      add(t);
+    if (work.decode.query_tokens > 0) {
+      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_));
+      add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
     }
+    if (work.verify.query_tokens > 0) add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
     if (work.prefill.query_tokens > 0) add(prefill(work));
   }
   return {sum.seconds * layers_, sum.memory_bound_s * layers_};
@@ -161,7 +165,7 @@ SplitTime AttentionTimes::time(const StepWork& work, double verify_flops_s) cons
 
 bool AttentionTimes::within_domain(const StepWork& work) const {
   const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
-  const double streamed = kv_per_layer(work.decode.kv_bytes + work.verify.kv_bytes);
+  const double streamed = kv_per_layer(work.decode.bytes_read(further_query_share_) + work.verify.kv_bytes);
   if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
   if (!shared && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
   double longest = 0;

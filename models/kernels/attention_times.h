@@ -23,8 +23,9 @@ class AttentionTimes {
   /// Precondition: covers().
   AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus);
 
-  /// Attention of all layers. `verify_flops_s` is the arithmetic of the verification, for kernels of its own.
-  [[nodiscard]] SplitTime time(const StepWork& work, double verify_flops_s) const;
+  /// Attention of all layers. `decode_flops_s` and `verify_flops_s` are seconds of arithmetic, which bound kernels that
+  /// stream the KV for several query tokens a request; decoding of one each is streaming alone.
+  [[nodiscard]] SplitTime time(const StepWork& work, double decode_flops_s, double verify_flops_s) const;
 
   /// Whether chunks, verifications and decoding requests share one launch.
   [[nodiscard]] bool one_launch() const { return has_mixed_; }
@@ -46,7 +47,8 @@ class AttentionTimes {
   [[nodiscard]] double requests_of(const AttentionWork& w) const {
     return w.requests > 0 ? w.requests : w.query_tokens;
   }
-  [[nodiscard]] FormTime decode(const AttentionWork& work) const;
+  [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes) const;
+  [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
   template <class Each>
   void each_chunk(const StepWork& work, Each&& each) const;
   [[nodiscard]] FormTime mixed(const StepWork& work) const;
@@ -58,6 +60,7 @@ class AttentionTimes {
   double layers_ = 1;
   double kv_share_ = 1;            ///< of the model's KV bytes, what one GPU reads
   double kv_bytes_per_token_ = 0;  ///< one layer, one GPU
+  double further_query_share_ = 0;
   DecodeForm decode_;
   TiledForm prefill_;
   TiledForm mixed_;

@@ -11,6 +11,8 @@ struct ElementwiseKernel {
   const char* name = "";
   double bytes_per_token = 0;  ///< read and written, on one GPU
   double calls = 0;            ///< per forward pass
+  double before = 0;           ///< of calls, those in a layer up to its attention
+  double after = 0;            ///< of calls, those in a layer behind its attention
 };
 
 /// Embedding, two norms with their residual addition, rotary embedding and gated activation a layer, final norm; bf16

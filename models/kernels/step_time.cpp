@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "models/kernels/elementwise_kernels.h"
-
 namespace kvsim::models {
 namespace {
 
@@ -25,6 +23,18 @@ double linear_calls_per_pass(const LlmSpec& m) {
          1.0;
 }
 
+/// Parameters of one layer that a token multiplies with before its attention scores.
+double parameters_before_attention(const LlmSpec& m) {
+  if (m.attention != AttentionKind::mla) {
+    return static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim);
+  }
+  const MlaShape& s = m.mla;
+  const std::int64_t width = m.heads * (s.qk_nope_head_dim + s.qk_rope_head_dim);
+  const std::int64_t query = s.q_lora_rank > 0 ? s.q_lora_rank * (m.hidden + width) : m.hidden * width;
+  const std::int64_t latent = m.hidden * (s.kv_lora_rank + s.qk_rope_head_dim);
+  return static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim);
+}
+
 }  // namespace
 
 StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
@@ -39,6 +49,9 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
   body_flops_ = model.linear_flops_per_token() - head_flops_;
   dense_weight_bytes_ = model.weight_bytes_read(1);
+  const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
+  head_weight_bytes_ = static_cast<double>(model.vocabulary * model.hidden) * parameter_bytes;
+  qkv_weight_bytes_ = static_cast<double>(model.layers) * parameters_before_attention(model) * parameter_bytes;
   attention_flops_ = model.attention_flops_per_pair();
   if (tensor_parallel > 1) {
     peer_bytes_per_s_ = peer.read_bytes_per_s.value;
@@ -74,10 +87,10 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   if (profile_.machine) note_missing();
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
-    const std::vector<ElementwiseKernel> kernels = elementwise_kernels(model_, gpus_);
+    elementwise_kernels_ = elementwise_kernels(model_, gpus_);
     elementwise_ = TokenCurve([&](double tokens) {
       SplitTime sum;
-      for (const ElementwiseKernel& k : kernels) {
+      for (const ElementwiseKernel& k : elementwise_kernels_) {
         sum.seconds += k.calls * form.seconds(k.bytes_per_token * tokens, machine_);
       }
       return sum;
@@ -105,11 +118,19 @@ void StepTimer::note_missing() {
   }
 }
 
-double StepTimer::compression_s(const CompressionWork& work) const {
-  if (profile_.fitted.elementwise) return models::compression_s(*profile_.fitted.elementwise, machine_, work);
+ElementwiseForm StepTimer::elementwise_form() const {
+  if (profile_.fitted.elementwise) return *profile_.fitted.elementwise;
   ElementwiseForm roofline;  // no fixed cost, weights' share of the memory bandwidth
   roofline.stream.bandwidth_efficiency = profile_.linear_bandwidth_efficiency.value;
-  return models::compression_s(roofline, machine_, work);
+  return roofline;
+}
+
+double StepTimer::compression_s(const CompressionWork& work) const {
+  return models::compression_s(elementwise_form(), machine_, work);
+}
+
+double StepTimer::selection_s(double scores, double layers) const {
+  return scores > 0 ? top_k_s(elementwise_form(), machine_, scores, layers) : 0;
 }
 
 void StepTimer::note_origin(const GpuSpec& gpu) {
@@ -144,13 +165,16 @@ double StepTimer::attention_flops_s(const AttentionWork& work) const {
          (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
 }
 
-void StepTimer::add_attention(const AttentionWork& work, StepTime& time) const {
+void StepTimer::add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const {
   if (work.query_tokens <= 0) return;
-  const double bytes_s =
-      work.kv_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
+  const double bytes_s = read_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
   const Roofline r = roofline(bytes_s, attention_flops_s(work));
   time.attention_s += profile_.attention_t0_s.value * static_cast<double>(model_.layers) + r.seconds;
   (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+}
+
+double StepTimer::weight_bytes_read(double tokens) const {
+  return model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
 }
 
 void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
@@ -160,6 +184,7 @@ void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
     if (work.logit_tokens > 0) {
       const SplitTime head = linear_times_.head(work.logit_tokens);
       t.seconds += head.seconds;
+      time.head_s = head.seconds;
       t.memory_bound_s += head.memory_bound_s;
     }
     time.linear_s = t.seconds;
@@ -168,12 +193,15 @@ void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
     if (linear_times_.valid_to() > 0 && tokens > linear_times_.valid_to()) time.within_domain = false;
     return;
   }
-  const double weights = model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
+  const double weights = weight_bytes_read(tokens);
   const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
   const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
   const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
   const Roofline linear = roofline(bytes_s, flops_s);
   time.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
+  const double head_share =
+      linear.memory_bound ? head_weight_bytes_ / weights : head_flops_ * work.logit_tokens / flops;
+  time.head_s = profile_.linear_t0_s.value + head_share * linear.seconds;
   (linear.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += linear.seconds;
 }
 
@@ -196,15 +224,16 @@ StepTime StepTimer::time(const StepWork& work) const {
   if (tokens > 0) {
     add_linear(work, t);
     if (attention_fitted_) {
-      const SplitTime attention = attention_times_.time(work, attention_flops_s(work.verify));
+      const double decode_flops_s = work.decode.queries_each() > 1 ? attention_flops_s(work.decode) : 0;
+      const SplitTime attention = attention_times_.time(work, decode_flops_s, attention_flops_s(work.verify));
       t.attention_s = attention.seconds;
       t.hbm_bound_s += attention.memory_bound_s;
       t.compute_bound_s += attention.seconds - attention.memory_bound_s;
       t.within_domain = t.within_domain && attention_times_.within_domain(work);
     } else {
-      add_attention(work.decode, t);
-      add_attention(work.verify, t);
-      add_attention(work.prefill, t);
+      add_attention(work.decode, work.decode.bytes_read(profile_.further_query_share.value), t);
+      add_attention(work.verify, work.verify.kv_bytes, t);
+      add_attention(work.prefill, work.prefill.kv_bytes, t);
     }
     if (gpus_ > 1) {
       const double bytes = tokens * static_cast<double>(model_.hidden) * kActivationBytes;
@@ -214,6 +243,35 @@ StepTime StepTimer::time(const StepWork& work) const {
                     sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
   }
   t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;
+  return t;
+}
+
+LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
+  const auto layers = static_cast<double>(model_.layers);
+  const double tokens = work.tokens();
+  double norms_before_s = 0;
+  double norms_after_s = 0;
+  if (tokens > 0 && !elementwise_.empty()) {
+    double all_s = 0;
+    for (const ElementwiseKernel& k : elementwise_kernels_) {
+      const double call_s = profile_.fitted.elementwise->seconds(k.bytes_per_token * tokens, machine_);
+      all_s += k.calls * call_s;
+      norms_before_s += k.before * call_s;
+      norms_after_s += k.after * call_s;
+    }
+    const double scale = all_s > 0 ? elementwise_.at(tokens).seconds / all_s : 0;  // the curve interpolates
+    norms_before_s *= scale;
+    norms_after_s *= scale;
+  }
+  const double body_s = time.linear_s - time.head_s;
+  const double body_bytes = weight_bytes_read(std::max(tokens, 1.0)) - head_weight_bytes_;
+  const double before_s = body_s * std::min(qkv_weight_bytes_ / body_bytes, 1.0);
+  LayerTime t;
+  t.layers = layers;
+  t.before_s = (before_s + norms_before_s) / layers;
+  t.attention_s = time.attention_s / layers;
+  t.after_s = (body_s - before_s + norms_after_s + time.all_reduce_s) / layers;
+  t.tail_s = time.head_s + time.overhead_s - norms_before_s - norms_after_s;
   return t;
 }
 

@@ -9,6 +9,8 @@
 #include "models/hardware/link_spec.h"
 #include "models/kernels/attention_times.h"
 #include "models/kernels/compression_kernels.h"
+#include "models/kernels/elementwise_kernels.h"
+#include "models/kernels/layer_time.h"
 #include "models/kernels/linear_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
@@ -21,6 +23,7 @@ namespace kvsim::models {
 struct StepTime {
   double total_s = 0;
   double linear_s = 0;
+  double head_s = 0;  ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
   double attention_s = 0;
   double all_reduce_s = 0;
   double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
@@ -40,6 +43,15 @@ class StepTimer {
   /// extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const;
 
+  /// What time(work) gave, cut into layers. Before attention come the query, key and value projections, with their
+  /// share of the linear layers by bytes of weights, a norm and the rotary embedding; after it the other projections,
+  /// all-reduces, the second norm and the activation; at the end the LM head, embedding, last norm, sampler, iteration
+  /// overhead and extra_gpu_s. Of latent attention, everything up to the absorbed keys comes before.
+  [[nodiscard]] LayerTime layers(const StepTime& time, const StepWork& work) const;
+
+  /// Seconds on each GPU to choose the largest of `scores` attention scores (those of one GPU), one choice a layer.
+  [[nodiscard]] double selection_s(double scores, double layers) const;
+
   /// Seconds on each GPU to compress one context; bytes and scores are those of one GPU.
   [[nodiscard]] double compression_s(const CompressionWork& work) const;
 
@@ -55,7 +67,10 @@ class StepTimer {
   void note_origin(const GpuSpec& gpu);
   void note_missing();
   void add_linear(const StepWork& work, StepTime& time) const;
-  void add_attention(const AttentionWork& work, StepTime& time) const;
+  /// `read_bytes`: KV moved, which may be more than there is.
+  void add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const;
+  [[nodiscard]] double weight_bytes_read(double tokens) const;
+  [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   [[nodiscard]] double all_reduce_s(double bytes) const;
@@ -75,6 +90,8 @@ class StepTimer {
   double head_flops_ = 0;          // LM head, per logit token
   double body_flops_ = 0;          // all other linear layers, per token
   double dense_weight_bytes_ = 0;  // read by every pass of a dense model
+  double head_weight_bytes_ = 0;   // of that, the LM head
+  double qkv_weight_bytes_ = 0;    // of that, what comes before attention, all layers
   double attention_flops_ = 0;
   Machine machine_;
   bool linear_fitted_ = false;
@@ -82,6 +99,7 @@ class StepTimer {
   LinearTimes linear_times_;
   AttentionTimes attention_times_;
   TokenCurve elementwise_;  // empty: the profile has no form for them
+  std::vector<ElementwiseKernel> elementwise_kernels_;
   std::vector<std::string> fallbacks_;
 };
 

@@ -14,6 +14,16 @@ struct AttentionWork {
   double pairs = 0;       ///< sum over query tokens of the KV tokens each attends to
   double requests = 0;    ///< 0: one query token each
   double longest_kv = 0;  ///< KV tokens of the longest request; 0: all alike
+
+  /// Query tokens of each request, at least one.
+  [[nodiscard]] double queries_each() const {
+    return requests > 0 && query_tokens > requests ? query_tokens / requests : 1;
+  }
+  /// KV bytes that a kernel moves which reads `further_share` of them again for each query token of a request beyond
+  /// its first.
+  [[nodiscard]] double bytes_read(double further_share) const {
+    return kv_bytes * (1 + further_share * (queries_each() - 1));
+  }
 };
 
 /// A part of a prompt: `tokens` new ones over `before` whose KV is there.
@@ -24,7 +34,7 @@ struct PrefillChunk {
 
 /// One forward pass of the batch.
 struct StepWork {
-  AttentionWork decode;              ///< one query token a request: decoding and drafting
+  AttentionWork decode;              ///< decoding and drafting, commonly one query token a request
   AttentionWork verify;              ///< x + 1 query tokens over a full KV
   AttentionWork prefill;             ///< chunks of prompts
   double logit_tokens = 0;           ///< positions whose logits are computed (LM head)
