@@ -83,6 +83,21 @@ ObjectSchema<KernelProfile> attention_schema() {
   s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,
            curve_schema("attention", "length of the KV attended to, in tokens"), Presence::required,
            "fraction of the peak rate by length of the KV attended to");
+  s.optional("low_bit_time_factor", &KernelProfile::low_bit_time_factor, number().positive(),
+             "time over KV of few bits / time over as many bytes of whole KV; left out: as the compressor has it");
+  s.optional("further_query_share", &KernelProfile::further_query_share, number().at_least(0).at_most(1),
+             "of the first query token's reading of the KV, what each further one of a request reads again in a decode "
+             "step; 0: the KV is read once for all");
+  return s;
+}
+
+ObjectSchema<FrameworkMemory> framework_schema() {
+  using F = FrameworkMemory;
+  ObjectSchema<F> s("framework", "GPU memory that a framework without paged KV takes beside weights and KV.");
+  s.optional("workspace", &F::workspace_bytes, bytes().non_negative(),
+             "per GPU: activations and logits of prompts, copies, fragmentation");
+  s.optional("full_kv_factor", &F::full_kv_factor, number().at_least(1).because("a cache holds at least its bytes"),
+             "memory of a 16-bit KV cache / its bytes, with the copies made to append to it");
   return s;
 }
 
@@ -101,6 +116,8 @@ ObjectSchema<KernelProfile> make_schema() {
            "datasheet of measured_on; needed with fitted forms and tables");
   s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");
   s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
+  s.object("framework", &P::framework, framework_schema(), Presence::optional,
+           "memory that the framework takes; none: a paged engine");
   s.list("all_reduce", &P::all_reduce, all_reduce_schema(), Presence::optional, "one table per group size");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");

@@ -70,6 +70,12 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
     out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
   }
   out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
+  if (p.low_bit_time_factor.value > 0) {
+    out.add("profile.attention.low_bit_time_factor", Dimension::number, p.low_bit_time_factor);
+  }
+  if (p.further_query_share.value > 0) {
+    out.add("profile.attention.further_query_share", Dimension::number, p.further_query_share);
+  }
   if (!fitted) return;
   const NumberFormat kv = kv_format(model);
   out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
@@ -93,6 +99,13 @@ std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p,
   add_attention(out, gpu, p, model, gpus);
   if (p.fitted.elementwise) out.add("profile.fitted.elementwise", "form", p.fitted.elementwise->source);
   if (!p.tables.sampler.empty()) out.add("profile.tables.sampler", "table", p.tables.sampler_source);
+  if (p.framework) {
+    const FrameworkMemory& f = *p.framework;
+    out.add_unscaled("profile.framework.workspace", schema::format_bytes(f.workspace_bytes.value),
+                     f.workspace_bytes.source);
+    out.add_unscaled("profile.framework.full_kv_factor", schema::format_real(Dimension::number, f.full_kv_factor.value),
+                     f.full_kv_factor.source);
+  }
   for (const AllReduceTable& t : p.all_reduce) {
     if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add_unscaled("profile.all_reduce", "table", t.source);
   }
