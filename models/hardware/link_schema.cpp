@@ -1,10 +1,46 @@
 #include "models/hardware/link_schema.h"
 
+#include <set>
+
+#include <fmt/format.h>
+
 namespace kvsim::models {
 namespace {
 
-schema::ObjectSchema<LinkSpec> make_schema() {
-  using namespace schema;
+using namespace schema;
+
+ObjectSchema<GatherMethod> gather_schema() {
+  ObjectSchema<GatherMethod> s("gather method",
+                               "One way to copy scattered rows: each takes max(per_row, its bytes / bandwidth).");
+  s.required("name", &GatherMethod::name, text().non_empty(), "for example batched_copies");
+  s.optional("per_row", &GatherMethod::per_row_s,
+             time().non_negative().at_most(1).because("a row's fixed time lies between nothing and a second"),
+             "least time of a row: its descriptor or its requests");
+  s.optional("bandwidth", &GatherMethod::bytes_per_s, bandwidth().positive(),
+             "what long rows reach, at most the link's read; left out: that");
+  s.check([](const GatherMethod& method, const Reporter& report) {
+    if (method.per_row_s.value <= 0 && method.bytes_per_s.value <= 0) {
+      report.fail("per_row", "expected a per_row above 0 s or a bandwidth: nothing tells rows from one large transfer");
+    }
+  });
+  return s;
+}
+
+void check_gathers(const LinkSpec& link, const Reporter& report) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < link.gathers.size(); ++i) {
+    const GatherMethod& method = link.gathers[i];
+    if (method.name == "best") {
+      report.fail(fmt::format("gathers.{}.name", i),
+                  "\"best\" stands for the fastest method, no method can be called so");
+    }
+    if (!names.insert(method.name).second) {
+      report.fail(fmt::format("gathers.{}.name", i), fmt::format("a second method called \"{}\"", method.name));
+    }
+  }
+}
+
+ObjectSchema<LinkSpec> make_schema() {
   ObjectSchema<LinkSpec> s("link", "A link or a storage device: what moves bytes between memories.");
   s.optional("name", &LinkSpec::name, text(), "name in the catalogue");
   s.required("description", &LinkSpec::description, text().non_empty(), "one line for lists");
@@ -21,13 +57,16 @@ schema::ObjectSchema<LinkSpec> make_schema() {
   s.optional("latency", &LinkSpec::latency_s, time().non_negative(), "from the last byte sent to its arrival");
   s.optional("setup", &LinkSpec::setup_s, time().non_negative(),
              "of each transfer (descriptor, request), while the one before it moves");
+  s.list("gathers", &LinkSpec::gathers, gather_schema(), Presence::optional,
+         "ways to copy scattered rows towards the GPU; none: not known");
+  s.check(check_gathers);
   return s;
 }
 
 }  // namespace
 
-const schema::ObjectSchema<LinkSpec>& link_schema() {
-  static const schema::ObjectSchema<LinkSpec> schema = make_schema();
+const ObjectSchema<LinkSpec>& link_schema() {
+  static const ObjectSchema<LinkSpec> schema = make_schema();
   return schema;
 }
 

@@ -12,11 +12,12 @@ using schema::Sourced;
 
 enum class LinkKind { host, peer, network, storage };
 
-/// One way to copy scattered rows over a link: a row takes max(per_row_s, its bytes / bytes_per_s).
+/// One way to copy scattered rows over a link: a row takes max(per_row_s, its bytes / bytes_per_s). A rate above the
+/// link's read is held to it rather than refused, so that `read` can be varied alone.
 struct GatherMethod {
   std::string name;             ///< for example batched_copies
   Sourced<double> per_row_s;    ///< least time of a row: its descriptor or requests
-  Sourced<double> bytes_per_s;  ///< what long rows reach; 0: the link's read
+  Sourced<double> bytes_per_s;  ///< what long rows reach, at most the link's read; 0: that
 };
 
 struct LinkSpec {

@@ -38,6 +38,9 @@ std::vector<KeyRow> decode_rows();    ///< decode
 std::vector<KeyRow> pools_rows();     ///< cluster.pools, dispatch
 std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
 
+/// Adds the keys of a link's gathers; `link` is the link's path.
+void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base);
+
 /// The assignment of a profile with fitted forms, as measured on an H100.
 std::string fitted_profile();
 

@@ -10,8 +10,19 @@ const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=
 
 }  // namespace
 
+void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base) {
+  const auto with = [&link](const char* method) { return link + ".gathers=[" + method + "]"; };
+  const std::string one = with("{name: one, per_row: 1 us, bandwidth: 1 GB/s}");
+  rows.push_back(
+      {link + ".gathers[].name", base, one, with("{name: two, per_row: 1 us, bandwidth: 1 GB/s}"), Effect::none_yet});
+  rows.push_back({link + ".gathers[].per_row", base, one, with("{name: one, per_row: 9 us, bandwidth: 1 GB/s}"),
+                  Effect::none_yet});
+  rows.push_back({link + ".gathers[].bandwidth", base, one, with("{name: one, per_row: 1 us, bandwidth: 2 GB/s}"),
+                  Effect::none_yet});
+}
+
 std::vector<KeyRow> cluster_rows() {
-  return {
+  std::vector<KeyRow> rows{
       {"cluster.replicas", {}, "1", "2"},
       {"cluster.router",
        {"cluster.replicas=2", "workload.output={distribution: exponential, mean: 200 tokens}"},
@@ -54,6 +65,9 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.host.link.setup", {}, "1 us", "1 ms"},
       {"cluster.host.discipline", {}, "serialised", "fair_share"},
   };
+  add_gathers(rows, "cluster.gpu.peer_link", kSixteen);
+  add_gathers(rows, "cluster.host.link", {});
+  return rows;
 }
 
 }  // namespace kvsim::testing
