@@ -12,6 +12,7 @@
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
+#include "models/prefetch/prefetch_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
@@ -259,6 +260,11 @@ CompressorSpec Catalogue::compressor(std::string_view name, const Origin& asked_
 
 KernelProfile Catalogue::profile(std::string_view name, const Origin& asked_at) const {
   return profile_schema().parse(find(EntryKind::profile, name, asked_at), {path_of(EntryKind::profile, name), this});
+}
+
+AttentionProfile Catalogue::attention_profile(std::string_view name, const Origin& asked_at) const {
+  return attention_profile_schema().parse(find(EntryKind::attention_profile, name, asked_at),
+                                          {path_of(EntryKind::attention_profile, name), this});
 }
 
 ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& reference, std::string_view path) const {

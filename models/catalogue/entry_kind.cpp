@@ -7,6 +7,7 @@
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
+#include "models/prefetch/prefetch_schema.h"
 
 namespace kvsim::models {
 namespace {
@@ -25,6 +26,8 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
       return use(compressor_schema());
     case EntryKind::profile:
       return use(profile_schema());
+    case EntryKind::attention_profile:
+      return use(attention_profile_schema());
   }
   throw std::logic_error("with_schema: no such kind");
 }
@@ -32,12 +35,14 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
 }  // namespace
 
 std::string_view singular(EntryKind kind) {
-  constexpr std::array<std::string_view, 5> words{"gpu", "link", "model", "compressor", "profile"};
+  constexpr std::array<std::string_view, all_entry_kinds.size()> words{"gpu",        "link",    "model",
+                                                                       "compressor", "profile", "attention_profile"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view plural(EntryKind kind) {
-  constexpr std::array<std::string_view, 5> words{"gpus", "links", "models", "compressors", "profiles"};
+  constexpr std::array<std::string_view, all_entry_kinds.size()> words{"gpus",        "links",    "models",
+                                                                       "compressors", "profiles", "attention_profiles"};
   return words.at(static_cast<std::size_t>(kind));
 }
 

@@ -9,10 +9,10 @@
 
 namespace kvsim::models {
 
-enum class EntryKind { gpu, link, model, compressor, profile };
+enum class EntryKind { gpu, link, model, compressor, profile, attention_profile };
 
-inline constexpr std::array all_entry_kinds{EntryKind::gpu, EntryKind::link, EntryKind::model, EntryKind::compressor,
-                                            EntryKind::profile};
+inline constexpr std::array all_entry_kinds{EntryKind::gpu,        EntryKind::link,    EntryKind::model,
+                                            EntryKind::compressor, EntryKind::profile, EntryKind::attention_profile};
 
 /// "gpu", "model", ...: in messages, and the catalogue that a schema's reference field names.
 [[nodiscard]] std::string_view singular(EntryKind kind);

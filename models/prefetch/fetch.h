@@ -24,13 +24,14 @@ struct LayerFetch {
   [[nodiscard]] double bytes() const { return rows * row_bytes; }
 };
 
-/// Fetched tokens less those that are there already, in rows of the model's KV heads on one of `tensor_parallel` GPUs
-/// (grouped-query attention only).
+/// Fetched tokens less those that are there already, in rows of the model's KV heads on one of `tensor_parallel` GPUs:
+/// ceil((1 - overlap) rows of tokens) per head, twice as many rows where keys and values lie apart. Rows move whole,
+/// also the one that the context ends in. Throws std::invalid_argument for latent attention, which has no KV heads.
 [[nodiscard]] LayerFetch layer_fetch(const PrefetchSpec& spec, const LlmSpec& model, std::int64_t tensor_parallel,
                                      std::int64_t context);
 
 /// KV bytes on the GPU over those of a 16-bit cache: bits/16 + 2/g + kept/L (SpeCache; spec/speculative_prefetch). The
-/// low-bit copy covers all L tokens, those kept in 16 bit too.
+/// low-bit copy covers all L tokens, those kept in 16 bit too; kept, the residual and the fetched, is at most L.
 [[nodiscard]] double resident_fraction(const CompressorSpec& quantiser, std::int64_t kept_tokens, std::int64_t context);
 
 }  // namespace kvsim::models

@@ -17,7 +17,7 @@ struct CurvePoint {
 };
 
 /// How concentrated attention is, and what covering a part of it is worth. Curves are linear between their points (in
-/// log(at) for coverage) and do not fall; outside the points they end at (0, 0) and (1, 1) where that makes sense.
+/// log(at) for coverage) and do not fall; attention_profile.h has what they are outside the points.
 struct AttentionProfile {
   std::string name;
   std::string description;

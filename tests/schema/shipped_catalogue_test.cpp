@@ -7,6 +7,7 @@
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
+#include "models/prefetch/prefetch_schema.h"
 #include "models/schema/yaml_writer.h"
 #include "tests/schema/test_support.h"
 
@@ -113,6 +114,9 @@ TEST_F(ShippedCatalogue, EveryEntryReadsBackAsDumped) {
   }
   for (const auto& line : catalogue().list(EntryKind::profile)) {
     expect_round_trip(profile_schema(), catalogue().profile(line.name));
+  }
+  for (const auto& line : catalogue().list(EntryKind::attention_profile)) {
+    expect_round_trip(attention_profile_schema(), catalogue().attention_profile(line.name));
   }
 }
 

@@ -25,12 +25,14 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 10> kKinds{{
+const std::array<ThingKind, 11> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
     {"compressors", "compressor", "KV compressors", EntryKind::compressor, nullptr},
     {"profiles", "profile", "kernel profiles: what real kernels reach of a GPU's peaks", EntryKind::profile, nullptr},
+    {"attention_profiles", "attention_profile",
+     "how concentrated attention is, and what covering a part of it is worth", EntryKind::attention_profile, nullptr},
     {"policies", "policy", "decode policies (decode.policy)", {}, [] { return named(serving::decode_policies()); }},
     {"schedules",
      "schedule",
