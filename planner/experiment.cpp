@@ -152,6 +152,15 @@ void merge(Measurements& a, const Measurements& b) {
   a.corrections += b.corrections;
   a.direct_tokens += b.direct_tokens;
   a.late_reloads += b.late_reloads;
+  a.fetch.steps += b.fetch.steps;
+  a.fetch.bytes += b.fetch.bytes;
+  a.fetch.unused_bytes += b.fetch.unused_bytes;
+  a.fetch.fetch_s += b.fetch.fetch_s;
+  a.fetch.wait_s += b.fetch.wait_s;
+  a.fetch.waiting_steps += b.fetch.waiting_steps;
+  a.fetch.request_steps += b.fetch.request_steps;
+  a.fetch.context_tokens += b.fetch.context_tokens;
+  a.fetch.first_choices += b.fetch.first_choices;
   a.stalled_request_iterations += b.stalled_request_iterations;
   a.late_request_iterations += b.late_request_iterations;
   a.drafting_request_iterations += b.drafting_request_iterations;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "sim/serving/step_parts.h"
+
 namespace kvsim::planner {
 
 models::StepWork average_work(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
@@ -18,7 +20,7 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
   work.decode.query_tokens = drafting;
   work.decode.requests = drafting;
   if (r.compressed) {
-    const double factor = config.decode.compressor.attention_time_factor.value;
+    const double factor = serving::attention_time_factor(config.cluster.profile, config.decode.compressor);
     const double read = geometry.compressed_read(r.prompt, r.generated) * factor;
     const double token = geometry.full_read(1);
     work.decode.kv_bytes = drafting * (read + drafted * token);

@@ -40,7 +40,10 @@ ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinemen
 }
 
 serving::KvGeometry ScenarioCosts::geometry(double c) const {
-  return {config_.model, config_.cluster.tensor_parallel, config_.decode.compressor, c, config_.schedule.block_tokens};
+  const serving::KvGeometry plain(config_.model, config_.cluster.tensor_parallel, config_.decode.compressor, c,
+                                  config_.schedule.block_tokens);
+  const auto& framework = config_.cluster.profile.framework;
+  return framework ? plain.with_full_kv_factor(framework->full_kv_factor.value) : plain;
 }
 
 double ScenarioCosts::kv_bytes() const {
@@ -51,7 +54,9 @@ double ScenarioCosts::room_bytes() const {
   if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, geometry(1.0)));
   const serving::ClusterConfig& c = config_.cluster;
   const double usable = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
-  return gpus_ * (usable - static_cast<double>(c.activation_bytes)) - static_cast<double>(config_.model.weight_bytes());
+  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
+  return gpus_ * (usable - static_cast<double>(c.activation_bytes + workspace)) -
+         static_cast<double>(config_.model.weight_bytes());
 }
 
 models::AcceptanceModel ScenarioCosts::acceptance(double c, std::int64_t most) const {

@@ -108,6 +108,7 @@ FairShareLink::FairShareLink(Simulator& simulator, LinkConfig config, TraceSink*
 
 TransferId FairShareLink::submit(const Transfer& transfer) {
   check_transfer(transfer);
+  KVSIM_ALWAYS(transfer.slowdown == 1, "a shared link moves every transfer's bytes alike");
   KVSIM_ALWAYS(transfer.bytes <= max_bytes, "a transfer over a shared link is limited to 2^45 bytes");
   const auto [id, flow] = flows_.acquire();
   flow = {transfer, simulator_.now(), 0, 0, {}, lanes_.acquire(), State::setting_up};

@@ -17,6 +17,7 @@ void check_bandwidth(const std::string& link, double bytes_per_s) {
 
 void check_transfer(const Transfer& transfer) {
   KVSIM_ALWAYS(transfer.bytes >= 0, "a transfer must not be negative");
+  KVSIM_ALWAYS(transfer.slowdown >= 1, "a transfer must not be faster than its link");
 }
 
 void check_bytes_conserved(const std::string& link, const LinkStatistics& statistics, std::int64_t outstanding) {
@@ -24,7 +25,7 @@ void check_bytes_conserved(const std::string& link, const LinkStatistics& statis
                "link '" + link + "': bytes put on differ from bytes taken off");
 }
 
-std::unique_ptr<Link> make_link(Simulator& simulator, LinkConfig config, TraceSink* trace) {
+void check_link(const LinkConfig& config) {
   check_bandwidth(config.name, config.bytes_per_s);
   if (config.bytes_per_s == 0) {
     throw std::invalid_argument("link '" + config.name + "': bandwidth must be positive at the start");
@@ -32,6 +33,10 @@ std::unique_ptr<Link> make_link(Simulator& simulator, LinkConfig config, TraceSi
   if (config.latency < Duration{} || config.setup < Duration{}) {
     throw std::invalid_argument("link '" + config.name + "': latency and setup must not be negative");
   }
+}
+
+std::unique_ptr<Link> make_link(Simulator& simulator, LinkConfig config, TraceSink* trace) {
+  check_link(config);
   switch (config.discipline) {
     case LinkDiscipline::serialised:
       return make_serial_link(simulator, std::move(config), trace);

@@ -27,6 +27,7 @@ struct LinkConfig {
 /// One transfer. `on_complete` runs when the last byte has arrived (latency included).
 struct Transfer {
   std::int64_t bytes = 0;  ///< >= 0
+  double slowdown = 1;     ///< >= 1: each byte takes as long as so many (scattered rows); queued links only
   int priority = 0;        ///< larger goes first on a priority link; ties in order of submission; not pre-emptive
   Callback on_complete{};
   std::uint64_t owner = 0;  ///< who asked (a request's number), for the timeline

@@ -14,6 +14,9 @@ std::unique_ptr<Link> make_fair_share_link(Simulator& simulator, LinkConfig conf
 /// Throws std::invalid_argument unless 0 <= bytes_per_s < infinity.
 void check_bandwidth(const std::string& link, double bytes_per_s);
 
+/// Throws std::invalid_argument for a configuration no link can have.
+void check_link(const LinkConfig& config);
+
 /// Throws InvariantViolation for a transfer no link can carry.
 void check_transfer(const Transfer& transfer);
 

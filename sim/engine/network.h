@@ -39,8 +39,8 @@ class Network {
   NetworkLinkId add_link(NetworkLinkConfig config);
 
   /// Starts a transfer over every link of `route` at once (a flow, not store-and-forward). An empty route takes no
-  /// time. Never completes within the call. `transfer.priority` has no effect. Throws std::invalid_argument for a route
-  /// with an unknown link or the same link twice.
+  /// time. Never completes within the call. `transfer.priority` and `slowdown` have no effect. Throws
+  /// std::invalid_argument for a route with an unknown link or the same link twice.
   TransferId submit(std::span<const NetworkLinkId> route, const Transfer& transfer);
 
   /// Withdraws a transfer that has not completed; what it had moved is lost. False if it had completed.

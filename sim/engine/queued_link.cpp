@@ -8,6 +8,14 @@
 #include "sim/engine/transfer_time.h"
 
 namespace kvsim::engine {
+namespace {
+
+/// In bytes of transfers that are not slowed down.
+double work_of(const Transfer& transfer) {
+  return static_cast<double>(transfer.bytes) * transfer.slowdown;
+}
+
+}  // namespace
 
 QueuedLink::QueuedLink(Simulator& simulator, LinkConfig config, TraceSink* trace)
     : simulator_(simulator), config_(std::move(config)), trace_(trace) {
@@ -36,14 +44,14 @@ void QueuedLink::start_next() {
   // It was set up while the one before it moved, once that one was.
   const SimTime set_up = std::max(job.since, moving_since_) + config_.setup;
   job.since = simulator_.now();
-  remaining_ = static_cast<double>(job.transfer.bytes);
+  remaining_ = work_of(job.transfer);
   moving_since_ = std::max(simulator_.now(), set_up);
   schedule_end_of_service();
 }
 
 void QueuedLink::schedule_end_of_service() {
   simulator_.cancel(end_of_service_);
-  const bool whole = remaining_ == static_cast<double>(jobs_[moving_].transfer.bytes);
+  const bool whole = remaining_ == work_of(jobs_[moving_].transfer);
   const Duration left = transfer_time(whole ? remaining_ : remaining_ - negligible_bytes, config_.bytes_per_s);
   if (left == forever) return;  // stalled; set_bandwidth() schedules it
   const SimTime begin = std::max(simulator_.now(), moving_since_);
@@ -116,7 +124,7 @@ void QueuedLink::set_bandwidth(double bytes_per_s) {
 
 std::int64_t QueuedLink::backlog_bytes() const {
   if (moving_ == 0) return waiting_bytes_;
-  return waiting_bytes_ + static_cast<std::int64_t>(std::ceil(remaining_now()));
+  return waiting_bytes_ + static_cast<std::int64_t>(std::ceil(remaining_now() / jobs_[moving_].transfer.slowdown));
 }
 
 std::optional<Duration> QueuedLink::time_left(TransferId id) const {

@@ -64,7 +64,7 @@ class QueuedLink : public Link {
   std::int64_t waiting_bytes_ = 0;
 
   std::uint64_t moving_ = 0;  // the job on the link; 0: none
-  double remaining_ = 0;      // its bytes not moved by moving_since_
+  double remaining_ = 0;      // its bytes not moved by moving_since_, times its slowdown
   SimTime moving_since_;      // its bytes flow from here (later than now during setup); kept for the next one's setup
   EventHandle end_of_service_;
 

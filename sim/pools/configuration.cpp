@@ -17,7 +17,7 @@ using serving::ServingConfig;
 
 void check_decode(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  if (!decode.lossless()) {
+  if (!decode.lossless() || decode.fetch != serving::Fetch::none) {
     throw ConfigurationError("decode.policy",
                              fmt::format("pools serve with the full KV or verify against it, and {} does neither: use "
                                          "full_kv or draft_verify",

@@ -35,7 +35,8 @@ void PoolSystem::load(PoolRequest& r, Node& node, Claim claim, std::int64_t byte
     env_.simulator.schedule_in({}, arrived);
     return;
   }
-  network_.submit(network_.lane(node.pool(), node.index(), Direction::read), {bytes, 0, arrived, r.request->id, kind});
+  network_.submit(network_.lane(node.pool(), node.index(), Direction::read),
+                  {.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
 }
 
 void PoolSystem::on_arrival(std::uint64_t word) {
@@ -142,8 +143,10 @@ void PoolSystem::upload(PoolRequest& r, Node& node, std::int64_t tokens, bool re
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, std::move(upload));
   network_.submit(network_.lane(node.pool(), node.index(), Direction::write),
-                  {memory_.full_transfer(tokens), 0, Callback::to<&PoolSystem::on_uploaded>(this, next_upload_),
-                   r.request->id, "store"});
+                  {.bytes = memory_.full_transfer(tokens),
+                   .on_complete = Callback::to<&PoolSystem::on_uploaded>(this, next_upload_),
+                   .owner = r.request->id,
+                   .kind = "store"});
   ++next_upload_;
 }
 
@@ -172,7 +175,10 @@ void PoolSystem::load_rest(PoolRequest& r) {
     r.rest_left -= bytes;
     r.rest_layers += 1;
     part = network_.submit(lane,
-                           {bytes, 0, Callback::to<&PoolSystem::on_rest>(this, r.request->id), r.request->id, "rest"},
+                           {.bytes = bytes,
+                            .on_complete = Callback::to<&PoolSystem::on_rest>(this, r.request->id),
+                            .owner = r.request->id,
+                            .kind = "rest"},
                            Urgency::deferrable);
   }
 }

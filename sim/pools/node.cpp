@@ -102,7 +102,7 @@ void Node::add(const StepEntry& entry) {
     case Work::draft:
       if (compressor.kind == models::CompressionKind::token_dropping) {
         serving::add_draft(work_, env_.geometry, r.prompt, r.generated, r.drafted,
-                           compressor.attention_time_factor.value);
+                           serving::attention_time_factor(env_.config.cluster.profile, compressor));
       } else {  // decompressed on arrival
         serving::add_decode(work_, env_.geometry, r.context() + r.drafted);
       }

@@ -146,7 +146,7 @@ void PoolSystem::on_verified(PoolRequest& r) {
     // The new tokens' KV, for the next reload.
     if (r.request->remaining() > 0) {
       network_.submit(network_.lane(Pool::local, r.local->index(), Direction::write),
-                      {memory_.full_transfer(emitted), 0, {}, r.request->id, "write back"});
+                      {.bytes = memory_.full_transfer(emitted), .owner = r.request->id, .kind = "write back"});
     }
   }
   if (r.request->remaining() == 0) finish(r);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "models/prefetch/prefetch_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_reader.h"
@@ -77,6 +78,15 @@ void complete_pools(Scenario& s, const Reporter& report) {
   pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
 }
 
+/// What is fetched: as the scenario says, else the defaults.
+void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
+  models::PrefetchSpec& spec = s.serving.decode.prefetch;
+  spec = s.prefetch.value_or(models::PrefetchSpec{});
+  if (spec.attention.coverage.empty()) {
+    spec.attention = catalogue.attention_profile(models::default_attention_profile);
+  }
+}
+
 /// A prefix cache needs requests that say what they share. Asked once the trace has been read.
 void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
@@ -97,6 +107,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   complete_pools(s, report);
   if (s.compressor) c.decode.compressor = *s.compressor;
+  complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
   if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
   if (!c.run.duration_s && !s.workload.trace && s.workload.requests == 0) {
@@ -290,6 +301,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   shown.peer_link = scenario.serving.cluster.peer_link;
   shown.include.clear();  // what the files said is written out
   shown.dispatch.reset();
+  shown.prefetch = scenario.serving.decode.prefetch;
   const auto& pools = scenario.serving.cluster.pools;
   if (pools) {
     const serving::DispatchConfig& d = pools->dispatch;

@@ -70,6 +70,7 @@ struct Scenario {
   std::optional<models::LinkSpec> peer_link;
   std::optional<models::CompressorSpec> compressor;
   std::optional<double> keep_ratio;
+  std::optional<models::PrefetchSpec> prefetch;
   std::optional<DispatchInput> dispatch;
 
   std::string file;                                               ///< where it was read from

@@ -6,6 +6,7 @@
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
+#include "models/prefetch/prefetch_schema.h"
 #include "models/workload/trace_reader.h"
 #include "sim/scenario/pools_schema.h"
 #include "sim/scenario/registry_words.h"
@@ -202,7 +203,7 @@ ObjectSchema<Scenario> decode_schema() {
   s.required("policy", KVSIM_MEMBER(serving.decode.policy), one_of(words_of(serving::decode_policies())),
              "decode policy");
   s.reference("compressor", &Scenario::compressor, "compressor", models::compressor_schema(), Presence::optional,
-              "KV compressor (lossy, draft_verify)");
+              "KV compressor (all policies but full_kv and full_offload)");
   s.optional("keep_ratio", &Scenario::keep_ratio, number().above(0).at_most(1),
              "compressed KV / full KV, of token dropping; a quantiser's ratio follows from its bits");
   s.optional("draft_length", KVSIM_MEMBER(serving.decode.draft_length), integer().at_least(1).at_most(4096),
@@ -214,6 +215,9 @@ ObjectSchema<Scenario> decode_schema() {
   s.optional("offloaded", KVSIM_MEMBER(serving.decode.offloaded),
              integer().at_least(1).or_word("all", -1, "as many as memory and link allow"),
              "most requests per replica whose full KV lives in host memory");
+  s.object("prefetch", &Scenario::prefetch, models::prefetch_schema(), Presence::optional,
+           "what is fetched from host memory beside a low-bit copy (speculative_prefetch, fetch_on_demand, "
+           "full_offload)");
   s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), models::acceptance_schema(), Presence::optional,
            "how many drafted tokens a verification accepts");
   s.object("adaptive", KVSIM_MEMBER(serving.decode.adaptive), adaptive_schema(), Presence::optional,

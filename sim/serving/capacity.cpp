@@ -3,12 +3,35 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/prefetch/fetch.h"
+#include "sim/serving/decode_policy.h"
+
 namespace kvsim::serving {
+
+KvGeometry replica_geometry(const ServingConfig& config) {
+  const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
+  const models::PrefetchSpec& prefetch = config.decode.prefetch;
+  KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
+                      decode.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens);
+  if (const auto& framework = config.cluster.profile.framework) {
+    geometry = geometry.with_full_kv_factor(framework->full_kv_factor.value);
+  }
+  if (decode.low_bit_copy) {
+    geometry = geometry.with_low_bit_copy(
+        decode.fetches_pairs() ? models::fetched_tokens(prefetch, config.model.max_context) : 0);
+  }
+  if (decode.fetch == Fetch::everything) {
+    const auto layers = static_cast<double>(config.model.layers);
+    geometry = geometry.with_streaming(std::min(1.0, static_cast<double>(prefetch.buffered_layers) / layers));
+  }
+  return geometry;
+}
 
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
   const ClusterConfig& c = config.cluster;
   const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
-  const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes);
+  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
+  const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace);
   const std::int64_t bytes = usable - config.model.weight_bytes();
   return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
 }

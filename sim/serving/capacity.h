@@ -8,8 +8,11 @@
 
 namespace kvsim::serving {
 
+/// The KV of the configured model under the configured decode policy, as a replica holds it.
+KvGeometry replica_geometry(const ServingConfig& config);
+
 /// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
-/// n (memory fraction - activations) - weights. Negative where the model does not fit.
+/// n (memory fraction - activations - the framework's workspace) - weights. Negative where the model does not fit.
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
 
 /// Most positions that a request may draft in one round: as configured, else twice the draft length; never less than

@@ -14,6 +14,7 @@
 #include "models/kernels/profile.h"
 #include "models/llm/llm_spec.h"
 #include "models/paths/path.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "sim/engine/link.h"
 
 namespace kvsim::serving {
@@ -108,6 +109,7 @@ struct DecodeConfig {
   std::int64_t draft_limit = 0;       ///< most draft positions while a reload is late; 0: 2 x
   models::AcceptanceSpec acceptance;
   AdaptiveDraft adaptive;
+  models::PrefetchSpec prefetch;          ///< of the policies that fetch
   std::int64_t resident = 0;              ///< B_g: requests per replica whose full KV stays in HBM
   std::optional<std::int64_t> offloaded;  ///< most offloaded requests B_c per replica; none: as many as fit
 };
@@ -149,6 +151,7 @@ struct RunConfig {
   std::uint64_t seed = 1;
   bool token_samples = true;             ///< keep the gap before every token (Measurements::itl_s, round_gap_s)
   std::optional<double> sample_every_s;  ///< period of the timeline; none: no timeline
+  bool layer_events = false;             ///< layers of fetching policies step by step: the same results, slower
 };
 
 struct ServingConfig {

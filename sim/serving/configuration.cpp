@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "models/hardware/gather.h"
+#include "models/prefetch/fetch.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/router.h"
@@ -52,9 +54,9 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
                              fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
                                          schedule.name, decode.name));
   }
-  if ((decode.verifies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+  if ((decode.offloads() || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
     throw ConfigurationError("cluster.host",
-                             "no host memory: stored contexts and full KV to verify against are kept "
+                             "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
                              "there; give cluster.host.memory");
   }
   if (config.prefill == PrefillKind::prefix_cache) {
@@ -63,6 +65,46 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
         "prefix_cache is about what a storage node holds, and there is none: give cluster.pools, or "
         "use recompute or stored");
   }
+}
+
+/// What policies with a low-bit copy, or that fetch KV, need.
+void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
+  const models::PrefetchSpec& spec = config.decode.prefetch;
+  if (decode.low_bit_copy && config.decode.compressor.kind != models::CompressionKind::quantisation) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("decode policy {} keeps a copy of few bits on the GPU, and {} does not "
+                                         "quantise: use a quantiser, for example specache-2bit",
+                                         decode.name, config.decode.compressor.name));
+  }
+  if (decode.fetch == Fetch::none) return;
+  if (config.cluster.host_link_discipline != engine::LinkDiscipline::serialised) {
+    throw ConfigurationError(
+        "cluster.host.discipline",
+        fmt::format("decode policy {} copies layer after layer, in order: use serialised", decode.name));
+  }
+  const std::int64_t queries = decode.fetch == Fetch::speculative ? spec.query_tokens + 1 : 1;
+  if (config.schedule.max_batched_tokens < queries) {
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("one request decodes {} tokens a step", queries));
+  }
+  if (!decode.fetches_pairs()) return;
+  if (config.model.attention != models::AttentionKind::gqa) {
+    throw ConfigurationError(
+        "model", fmt::format("decode policy {} fetches keys and values of KV heads, and {} keeps one latent "
+                             "a token",
+                             decode.name, config.model.name));
+  }
+  const models::LinkSpec& link = config.cluster.host_link;
+  const models::LayerFetch fetch =
+      models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
+  if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) return;
+  std::string known;
+  for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;
+  throw ConfigurationError(known.empty() ? "cluster.host.link.gathers" : "decode.prefetch.copies",
+                           known.empty()
+                               ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
+                               : fmt::format("link {} has no figures for \"{}\", expected best or one of {}", link.name,
+                                             spec.copies, known));
 }
 
 }  // namespace
@@ -82,6 +124,7 @@ void check_configuration(const ServingConfig& config) {
                                          config.model.heads, config.model.name, config.cluster.tensor_parallel));
   }
   check_compressor(config, *decode);
+  check_fetching(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
   // A pool's drafts stop at their length; a replica's go on while the reload is late.
   const std::int64_t most_drafted = config.cluster.pools ? config.decode.draft_length : draft_limit(config.decode);
@@ -94,8 +137,7 @@ void check_configuration(const ServingConfig& config) {
 }
 
 KvCapacity kv_capacity(const ServingConfig& config) {
-  const KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
-                            config.decode.keep_ratio, config.schedule.block_tokens);
+  const KvGeometry geometry = replica_geometry(config);
   KvCapacity k;
   k.weights_bytes = config.model.weight_bytes();
   k.bytes = kv_capacity_bytes(config, geometry);

@@ -4,10 +4,19 @@
 // To add one whose steps are made of the same parts: one line in the table of decode_policy.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace kvsim::serving {
+
+/// What a step fetches from host memory, where the full KV is.
+enum class Fetch : std::uint8_t {
+  none,
+  speculative,  ///< the pairs that the next token will attend to, chosen by a speculative token decoded beside this one
+  on_demand,    ///< the pairs that this token attends to, chosen by its own scores
+  everything    ///< the whole KV, layer by layer
+};
 
 struct DecodePolicy {
   std::string_view name;
@@ -16,6 +25,17 @@ struct DecodePolicy {
   bool reads_compressed = false;
   /// Drafts x tokens, then verifies them in one pass over the full KV, which is reloaded from host memory.
   bool verifies = false;
+  /// The compressed KV is a copy of few bits of the whole context, beside which the latest tokens (and fetched ones)
+  /// are kept in 16 bit: bits/16 + 2/g + R/L of the full KV.
+  bool low_bit_copy = false;
+  Fetch fetch = Fetch::none;
+
+  /// The full KV, or all of it but the latest tokens, is in host memory only.
+  [[nodiscard]] bool offloads() const { return verifies || fetch != Fetch::none; }
+  /// GPU memory holds less than the full KV of a decoding request.
+  [[nodiscard]] bool holds_part() const { return reads_compressed || fetch == Fetch::everything; }
+  /// The pairs that tokens attend to most are fetched: DecodeConfig::prefetch has a meaning.
+  [[nodiscard]] bool fetches_pairs() const { return fetch == Fetch::speculative || fetch == Fetch::on_demand; }
 
   /// The output is that of full-KV decoding: every token is decoded with, or verified by, the full KV.
   [[nodiscard]] bool lossless() const { return !reads_compressed || verifies; }

@@ -34,13 +34,41 @@ KvGeometry::KvGeometry(const models::LlmSpec& model, std::int64_t tensor_paralle
       block_tokens_(block_tokens),
       block_bytes_(std::llround(std::ceil(token_bytes_ * static_cast<double>(block_tokens)))) {}
 
+KvGeometry KvGeometry::with_low_bit_copy(std::int64_t fetched_tokens) const {
+  KvGeometry g = *this;
+  g.low_bit_copy_ = true;
+  g.fetched_tokens_ = fetched_tokens;
+  return g;
+}
+
+KvGeometry KvGeometry::with_streaming(double share) const {
+  KvGeometry g = *this;
+  g.scope_ = CompressionScope::all;
+  g.sink_tokens_ = 0;
+  g.residual_tokens_ = 0;
+  g.ratio_ = share;
+  g.kept_ = 1;
+  return g;
+}
+
+KvGeometry KvGeometry::with_full_kv_factor(double factor) const {
+  KvGeometry g = *this;
+  g.full_kv_factor_ = factor;
+  return g;
+}
+
 std::int64_t KvGeometry::compressible(std::int64_t prompt, std::int64_t generated) const {
   const std::int64_t recent =
       scope_ == CompressionScope::prompt ? std::max(generated, residual_tokens_) : residual_tokens_;
   return std::max<std::int64_t>(0, prompt + generated - sink_tokens_ - recent);
 }
 
+double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole) const {
+  return static_cast<double>(context) * ratio_ + static_cast<double>(std::min(whole, context));
+}
+
 double KvGeometry::compressed_tokens(std::int64_t prompt, std::int64_t generated) const {
+  if (low_bit_copy_) return low_bit_tokens(prompt + generated, residual_tokens_ + fetched_tokens_);
   const std::int64_t acted_on = compressible(prompt, generated);
   return static_cast<double>(acted_on) * ratio_ + static_cast<double>(prompt + generated - acted_on);
 }
@@ -50,6 +78,7 @@ std::int64_t KvGeometry::blocks_for(double tokens) const {
 }
 
 std::int64_t KvGeometry::full_reservation(std::int64_t tokens) const {
+  if (full_kv_factor_ != 1) return blocks_for(static_cast<double>(tokens) * full_kv_factor_) * block_bytes_;
   return (tokens + block_tokens_ - 1) / block_tokens_ * block_bytes_;
 }
 
@@ -73,7 +102,10 @@ std::int64_t KvGeometry::full_transfer(std::int64_t tokens) const {
 }
 
 std::int64_t KvGeometry::compressed_transfer(std::int64_t prompt, std::int64_t generated) const {
-  return std::llround(compressed_tokens(prompt, generated) * token_bytes_);
+  // What is fetched comes later, step by step.
+  const double tokens =
+      low_bit_copy_ ? low_bit_tokens(prompt + generated, residual_tokens_) : compressed_tokens(prompt, generated);
+  return std::llround(tokens * token_bytes_);
 }
 
 std::int64_t KvGeometry::reload_transfer(std::int64_t prompt, std::int64_t generated) const {
@@ -90,6 +122,7 @@ double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated) 
 }
 
 double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generated) const {
+  if (low_bit_copy_) return static_cast<double>(prompt + generated);
   const std::int64_t acted_on = compressible(prompt, generated);
   return static_cast<double>(acted_on) * kept_ + static_cast<double>(prompt + generated - acted_on);
 }

@@ -14,6 +14,14 @@ class KvGeometry {
   KvGeometry(const models::LlmSpec& model, std::int64_t tensor_parallel, const models::CompressorSpec& compressor,
              double keep_ratio, std::int64_t block_tokens);
 
+  /// The same with a low-bit copy of every token, beside which the latest (the compressor's residual) and
+  /// `fetched_tokens` more are held in 16 bit: resident_fraction() of models/prefetch.
+  [[nodiscard]] KvGeometry with_low_bit_copy(std::int64_t fetched_tokens) const;
+  /// The same where the GPU has room for `share` of every token's full KV, which is streamed through it.
+  [[nodiscard]] KvGeometry with_streaming(double share) const;
+  /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
+  [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
+
   /// c: compressed bytes / full bytes of what is compressed.
   [[nodiscard]] double ratio() const { return ratio_; }
   /// Bytes of one token's full KV in the whole tensor-parallel group, replicated heads counted as often as they exist.
@@ -48,12 +56,17 @@ class KvGeometry {
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
   /// Compressed context in units of full tokens.
   [[nodiscard]] double compressed_tokens(std::int64_t prompt, std::int64_t generated) const;
+  /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it, in units of full tokens.
+  [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole) const;
   [[nodiscard]] std::int64_t blocks_for(double tokens) const;
 
   models::CompressionScope scope_;
   models::ReloadContent reload_;
   std::int64_t sink_tokens_;
   std::int64_t residual_tokens_;
+  std::int64_t fetched_tokens_ = 0;
+  bool low_bit_copy_ = false;
+  double full_kv_factor_ = 1;
   double ratio_;              // bytes
   double kept_;               // share of tokens attended to
   double token_bytes_;        // group

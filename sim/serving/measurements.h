@@ -69,6 +69,19 @@ struct PrefixMeasurement {
   std::int64_t prefilled_tokens = 0;
 };
 
+/// What steps fetched from host memory beside computing (policies that fetch KV).
+struct FetchMeasurement {
+  std::uint64_t steps = 0;          ///< forward passes with a fetch
+  std::int64_t bytes = 0;           ///< asked for
+  std::int64_t unused_bytes = 0;    ///< of these, for a token that was never decoded: the request was over
+  double fetch_s = 0;               ///< link time of it
+  double wait_s = 0;                ///< GPUs waiting for it: not hidden
+  std::uint64_t waiting_steps = 0;  ///< steps with such a wait
+  std::uint64_t request_steps = 0;   ///< requests that decoded, over all steps
+  double context_tokens = 0;         ///< sum of their contexts
+  std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
+};
+
 struct Measurements {
   // Requests: of the whole run.
   std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
@@ -111,6 +124,8 @@ struct Measurements {
   double hbm_mean_bytes = 0;                 ///< mean over replicas
   std::map<std::string, LinkMeasurement> links;
   std::map<std::string, TierMeasurement> tiers;
+
+  FetchMeasurement fetch;
 
   // Two pools around a storage node; empty and zero elsewhere.
   std::array<PathMeasurement, models::kPaths> paths{};

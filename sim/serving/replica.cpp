@@ -31,18 +31,12 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
            kv_capacity_bytes(environment.config, environment.geometry), environment.trace),
       host_(environment.simulator, fmt::format("replica {} host memory", index),
             environment.config.cluster.host_memory_bytes, environment.trace),
-      h2d_(engine::make_link(environment.simulator,
-                             link_config(environment.config, index, "host_to_gpu",
-                                         environment.config.cluster.host_link.read_bytes_per_s.value),
-                             environment.trace)),
-      d2h_(engine::make_link(environment.simulator,
-                             link_config(environment.config, index, "gpu_to_host",
-                                         environment.config.cluster.host_link.write_bytes_per_s.value),
-                             environment.trace)),
+      fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
       schedule_(schedule.make(environment.config.schedule)),
       draft_limit_(draft_limit(environment.config.decode)),
       log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(environment.config.model.weight_bytes()) {
+  make_links(index);
   models::StepWork one_token;
   one_token.decode.query_tokens = 1;
   one_token.logit_tokens = 1;
@@ -54,6 +48,29 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
   }
 }
 
+void Replica::make_links(int index) {
+  const models::LinkSpec& link = config_.cluster.host_link;
+  const engine::LinkConfig to_gpu = link_config(config_, index, "host_to_gpu", link.read_bytes_per_s.value);
+  const engine::LinkConfig to_host = link_config(config_, index, "gpu_to_host", link.write_bytes_per_s.value);
+  engine::Simulator& simulator = env_.simulator;
+  if (decode_.fetch == Fetch::none || config_.run.layer_events) {
+    h2d_ = engine::make_link(simulator, to_gpu, env_.trace);
+    d2h_ = engine::make_link(simulator, to_host, env_.trace);
+    if (decode_.fetch != Fetch::none) layers_ = make_simulated_layers(simulator, fetching_.pipeline(), *h2d_, *d2h_);
+    return;
+  }
+  auto planned_to_gpu = std::make_unique<engine::PlannedLink>(simulator, to_gpu, env_.trace);
+  auto planned_to_host = std::make_unique<engine::PlannedLink>(simulator, to_host, env_.trace);
+  layers_ = make_planned_layers(simulator, fetching_.pipeline(), *planned_to_gpu, *planned_to_host);
+  h2d_ = std::move(planned_to_gpu);
+  d2h_ = std::move(planned_to_host);
+}
+
+std::int64_t Replica::draft_room() const {
+  if (decode_.verifies) return draft_limit_ + 1;
+  return decode_.fetch == Fetch::speculative ? config_.decode.prefetch.query_tokens + 1 : 1;
+}
+
 std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;
   if (tokens > config_.model.max_context) {
@@ -62,7 +79,7 @@ std::string Replica::refusal(const Request& r) const {
   }
   const std::int64_t whole = geometry_.full_reservation(tokens + draft_room());
   std::int64_t need = whole;
-  if (decode_.reads_compressed) {
+  if (decode_.holds_part()) {
     need = geometry_.compressed_reservation(r.prompt, r.output, draft_room());
     if (decode_.verifies) need += geometry_.reload_reservation(r.prompt, r.output);
     if (config_.prefill == PrefillKind::recompute) need = std::max(need, whole);
@@ -70,7 +87,7 @@ std::string Replica::refusal(const Request& r) const {
   if (need > hbm_.capacity()) {
     return fmt::format("needs {} bytes of KV memory, a replica has {}", need, hbm_.capacity());
   }
-  const bool in_host = config_.prefill == PrefillKind::stored || decode_.verifies;
+  const bool in_host = config_.prefill == PrefillKind::stored || decode_.offloads();
   if (in_host && host_reservation(r) > host_.capacity()) {
     return fmt::format("needs {} bytes of host memory, a replica has {}", host_reservation(r), host_.capacity());
   }

@@ -15,7 +15,9 @@
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/layer_pipeline.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
@@ -78,27 +80,33 @@ class Replica {
     std::int64_t tokens;  // prefill: tokens of this chunk; 0 for decoding
   };
 
+  void make_links(int index);
+
   // Iterations (replica_step.cpp).
   void wake();
   void begin_iteration();
+  void run_step();
+  void run_layers();
   void end_iteration();
   void plan_iteration();
   void mark_arriving();
   /// Time until the last layer of the step can have run, for the reloads that are still arriving.
   [[nodiscard]] engine::Duration reload_tail() const;
   void batch_decoding(models::StepWork& work);
+  [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action) const;
   void batch_prefill(models::StepWork& work);
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   /// GPU time of compressing a context that was just prefilled: at the compressor's own rate where it has one, else by
   /// the kernels it takes.
   [[nodiscard]] double compression_s(const Request& r) const;
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
-  void add_decode(const Request& r, Action action, models::StepWork& work) const;
+  void add_decode(const Request& r, Action action, models::StepWork& work);
   void apply_draft_results();
   void apply_prefill_results();
   void apply_verification(Request& r);
   void go_idle();
   void account_idle();
+  void note_fetch_wait(engine::SimTime end);
   void account_step(engine::SimTime begin, engine::SimTime end);
   void trace_step(engine::SimTime begin, engine::SimTime end);
   [[nodiscard]] ReplicaView view() const;
@@ -117,6 +125,8 @@ class Replica {
   void on_first_load(std::uint64_t id);
   void on_reload(std::uint64_t id);
   void on_writeback(std::uint64_t id);
+  void on_offloaded();
+  void count_offloads();
   void write_back(Request& r, std::int64_t tokens);
   void release_staged(Request& r);
   void become_ready(Request& r);
@@ -127,10 +137,13 @@ class Replica {
   void preempt(Request& r);
   void remove_from_lists(Request& r);
   void finish(Request& r);
-  [[nodiscard]] bool offloads(const Request& r) const { return decode_.verifies && !r.resident; }
-  [[nodiscard]] bool holds_compressed(const Request& r) const { return decode_.reads_compressed && !r.resident; }
+  /// Its full KV is in host memory.
+  [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.resident; }
+  /// GPU memory holds less than its full KV while it decodes.
+  [[nodiscard]] bool holds_part(const Request& r) const { return decode_.holds_part() && !r.resident; }
   [[nodiscard]] std::int64_t decoding_reservation(const Request& r) const;
-  [[nodiscard]] std::int64_t draft_room() const { return decode_.verifies ? draft_limit_ + 1 : 1; }
+  /// Tokens beyond the context that a step or a round may bring.
+  [[nodiscard]] std::int64_t draft_room() const;
   [[nodiscard]] bool can_stay_resident(const Request& r) const;
   [[nodiscard]] std::int64_t largest_reload() const;
   [[nodiscard]] std::int64_t host_reservation(const Request& r) const;
@@ -138,7 +151,8 @@ class Replica {
 
   // Progress of requests (replica_requests.cpp).
   void emit_directly(Request& r);
-  [[nodiscard]] OutputFidelity fidelity() const;
+  void apply_decoding(Request& r);
+  [[nodiscard]] OutputFidelity fidelity(const Request& r) const;
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
   static void notify(engine::Callback callback, const Request& r);
@@ -152,6 +166,8 @@ class Replica {
   engine::MemoryPool host_;
   std::unique_ptr<engine::Link> h2d_;
   std::unique_ptr<engine::Link> d2h_;
+  std::unique_ptr<LayerPipeline> layers_;  // of policies that fetch KV; uses the links
+  Fetching fetching_;
   std::unique_ptr<SchedulePolicy> schedule_;
 
   std::deque<Request*> queue_;
@@ -169,7 +185,10 @@ class Replica {
   IterationPlan plan_;
   models::StepWork work_;  ///< of the current iteration; kept for its memory
   models::StepTime step_time_;
-  double step_wait_s_ = 0;  // of the step's length, waiting for a reload's last layers
+  engine::Duration step_computing_;
+  double step_wait_s_ = 0;                             // of the step's length, waiting for KV on its way
+  std::deque<std::vector<std::uint64_t>> offloading_;  // requests whose prompts' KV leaves, by step
+  std::int64_t loading_bytes_ = 0;                     // of first loads, beside which fetches use the link
   engine::SimTime step_begin_;
   bool iterating_ = false;
   bool wake_pending_ = false;

@@ -16,8 +16,7 @@ class ReplicaFleet final : public ServingSystem {
   explicit ReplicaFleet(const RunEnvironment& environment)
       : config_(environment.config),
         decode_(*find_decode_policy(config_.decode.policy)),
-        geometry_(config_.model, config_.cluster.tensor_parallel, config_.decode.compressor,
-                  decode_.reads_compressed ? config_.decode.keep_ratio : 1.0, config_.schedule.block_tokens),
+        geometry_(replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
         acceptance_(acceptance_of(config_, draft_limit(config_.decode))),

@@ -10,7 +10,7 @@ namespace kvsim::serving {
 using engine::Callback;
 
 std::int64_t Replica::decoding_reservation(const Request& r) const {
-  if (holds_compressed(r)) return geometry_.compressed_reservation(r.prompt, r.generated, draft_room());
+  if (holds_part(r)) return geometry_.compressed_reservation(r.prompt, r.generated, draft_room());
   const std::int64_t full = geometry_.full_reservation(r.context() + draft_room());
   // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.
   return decode_.verifies ? full + geometry_.redundant_reservation(r.prompt, r.generated) : full;
@@ -26,7 +26,8 @@ std::int64_t Replica::largest_reload() const {
   std::int64_t largest = 0;
   for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
     for (const Request* r : *list) {
-      if (offloads(*r)) largest = std::max(largest, geometry_.reload_reservation(r->prompt, r->generated));
+      if (decode_.verifies && !r->resident)
+        largest = std::max(largest, geometry_.reload_reservation(r->prompt, r->generated));
     }
   }
   return largest;
@@ -64,14 +65,14 @@ std::int64_t Replica::loadable_tokens(const Request& r) const {
 }
 
 std::int64_t Replica::admission_reservation(const Request& r) const {
-  return loadable_tokens(r) > 0 || !holds_compressed(r) ? decoding_reservation(r)
-                                                        : geometry_.full_reservation(r.context() + draft_room());
+  return loadable_tokens(r) > 0 || !holds_part(r) ? decoding_reservation(r)
+                                                  : geometry_.full_reservation(r.context() + draft_room());
 }
 
 bool Replica::has_memory_for(const Request& r) const {
   const std::int64_t need = admission_reservation(r);
   if (hbm_.available() < need) return false;
-  if (!offloads(r)) return true;
+  if (!decode_.verifies || r.resident) return true;
   // One reload must always find room, whoever's it is; else nobody could ever verify.
   const std::int64_t reload = std::max(largest_reload(), geometry_.reload_reservation(r.prompt, r.generated));
   return hbm_.capacity() - held_total_ >= std::min(need, decoding_reservation(r)) + reload;
@@ -85,7 +86,7 @@ bool Replica::try_admit(Request& r) {
   if (!has_memory_for(r)) return false;
   const bool stored = config_.prefill == PrefillKind::stored;
   const std::int64_t loadable = loadable_tokens(r);
-  const bool compressed = holds_compressed(r) && loadable > 0;
+  const bool compressed = holds_part(r) && loadable > 0;
   const std::int64_t need = admission_reservation(r);
   const bool needs_host = (stored || offloads(r)) && r.host_held == 0;
   if (needs_host && !host_.try_reserve(host_reservation(r))) return false;
@@ -113,7 +114,12 @@ bool Replica::try_admit(Request& r) {
   if (load_bytes > 0) {
     r.phase = Phase::loading;
     loading_.push_back(&r);
-    r.transfer = h2d_->submit({load_bytes, 0, Callback::to<&Replica::on_first_load>(this, r.id), r.id, "first load"});
+    loading_bytes_ += load_bytes;
+    r.loading_bytes = load_bytes;
+    r.transfer = h2d_->submit({.bytes = load_bytes,
+                               .on_complete = Callback::to<&Replica::on_first_load>(this, r.id),
+                               .owner = r.id,
+                               .kind = "first load"});
   } else {
     r.in_host_tokens = 0;
     r.phase = Phase::prefilling;
@@ -124,7 +130,13 @@ bool Replica::try_admit(Request& r) {
 
 void Replica::on_first_load(std::uint64_t id) {
   Request& r = request(id);
+  if (r.stale_loads > 0) {  // of an admission that is over
+    r.stale_loads -= 1;
+    return;
+  }
   note_memory();
+  loading_bytes_ -= r.loading_bytes;
+  r.loading_bytes = 0;
   r.transfer = {};
   std::erase(loading_, &r);
   // An offloaded request has all but its last token in host memory, and drafting starts from that one.
@@ -149,7 +161,7 @@ void Replica::become_ready(Request& r) {
 }
 
 void Replica::settle_after_prefill(Request& r) {
-  if (!holds_compressed(r)) return;
+  if (!holds_part(r)) return;
   r.settling = r.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
   if (!r.settling) KVSIM_ALWAYS(resize_held(r, decoding_reservation(r)), "compressing a prompt needed more memory");
 }
@@ -157,8 +169,28 @@ void Replica::settle_after_prefill(Request& r) {
 void Replica::write_back(Request& r, std::int64_t tokens) {
   r.in_host_tokens += tokens;
   r.writebacks += 1;
-  d2h_->submit(
-      {geometry_.full_transfer(tokens), 0, Callback::to<&Replica::on_writeback>(this, r.id), r.id, "write-back"});
+  d2h_->submit({.bytes = geometry_.full_transfer(tokens),
+                .on_complete = Callback::to<&Replica::on_writeback>(this, r.id),
+                .owner = r.id,
+                .kind = "write-back"});
+}
+
+/// The chunks of the coming step leave layer by layer while it runs (policies that fetch KV).
+void Replica::count_offloads() {
+  std::vector<std::uint64_t> leaving;
+  for (const StepEntry& e : step_) {
+    if (e.tokens == 0) continue;
+    e.request->writebacks += 1;
+    leaving.push_back(e.request->id);
+    fetching_.add_offload(e.tokens);
+  }
+  offloading_.push_back(std::move(leaving));
+}
+
+void Replica::on_offloaded() {
+  const std::vector<std::uint64_t> arrived = std::move(offloading_.front());
+  offloading_.pop_front();
+  for (const std::uint64_t id : arrived) on_writeback(id);
 }
 
 void Replica::on_writeback(std::uint64_t id) {
@@ -194,8 +226,10 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
   KVSIM_ALWAYS(hbm_.try_reserve(bytes), "memory that was available could not be reserved");
   r.staged = bytes;
   r.reload = Reload::in_flight;
-  r.transfer = h2d_->submit({geometry_.reload_transfer(r.prompt, r.generated), 0,
-                             Callback::to<&Replica::on_reload>(this, r.id), r.id, "reload"});
+  r.transfer = h2d_->submit({.bytes = geometry_.reload_transfer(r.prompt, r.generated),
+                             .on_complete = Callback::to<&Replica::on_reload>(this, r.id),
+                             .owner = r.id,
+                             .kind = "reload"});
   return true;
 }
 
@@ -256,7 +290,16 @@ void Replica::secure_reload_room() {
 }
 
 void Replica::preempt(Request& r) {
-  if (r.transfer.value != 0) h2d_->cancel(r.transfer);
+  if (r.transfer.value != 0) {
+    // Copies among which fetches are queued are not withdrawn: what was planned behind them stays as it is.
+    if (layers_) {
+      r.stale_loads += 1;
+    } else {
+      h2d_->cancel(r.transfer);
+    }
+  }
+  loading_bytes_ -= r.loading_bytes;
+  r.loading_bytes = 0;
   r.transfer = {};
   remove_from_lists(r);
   schedule_->removed(r);
@@ -270,6 +313,7 @@ void Replica::preempt(Request& r) {
     r.host_held = 0;
   }
   begin_round(r);
+  r.pairs_asked = false;
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();
   r.prefill_done = 0;

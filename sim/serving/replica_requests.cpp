@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/prefetch/prefetch_quality.h"
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
 
@@ -49,13 +50,39 @@ void Replica::apply_verification(Request& r) {
   begin_round(r);
 }
 
+void Replica::apply_decoding(Request& r) {
+  const bool choosing = decode_.fetch == Fetch::speculative && !r.pairs_asked;
+  if (decode_.fetch == Fetch::speculative) r.pairs_asked = true;
+  if (choosing) {  // a pre-decode step: nothing is decoded, the speculative token chooses the first pairs
+    env_.measured.fetch.first_choices += 1;
+    return;
+  }
+  const std::int64_t context = r.context();
+  emit_directly(r);
+  if (layers_) r.in_host_tokens += 1;
+  if (r.remaining() > 0) return;
+  // What was asked for beside its last token is for nobody.
+  if (decode_.fetch == Fetch::speculative) {
+    env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(context));
+  }
+  finish(r);
+}
+
+void Replica::note_fetch_wait(SimTime end) {
+  const engine::Duration waited = end - step_begin_ - step_computing_;
+  step_wait_s_ = waited.seconds();
+  if (waited <= engine::Duration{}) return;
+  env_.measured.fetch.wait_s += waited.seconds();
+  env_.measured.fetch.waiting_steps += 1;
+}
+
 void Replica::emit_directly(Request& r) {
   outstanding_tokens_ -= 1;
   log_.emitted_directly(r);
 }
 
 void Replica::finish(Request& r) {
-  log_.finished(r, fidelity());
+  log_.finished(r, fidelity(r));
   schedule_->removed(r);
   remove_from_lists(r);
   release_staged(r);
@@ -69,9 +96,14 @@ void Replica::finish(Request& r) {
   if (r.writebacks == 0) notify(env_.on_released, r);
 }
 
-OutputFidelity Replica::fidelity() const {
+OutputFidelity Replica::fidelity(const Request& r) const {
   if (decode_.lossless()) return {};
   const models::CompressorSpec& compressor = config_.decode.compressor;
+  if (decode_.fetches_pairs()) {
+    const models::PrefetchQuality q =
+        models::prefetch_quality(config_.decode.prefetch, compressor, r.context(), decode_.fetch == Fetch::speculative);
+    return {false, q.step_kl, q.score};
+  }
   const double ratio = geometry_.ratio();
   return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
 }
@@ -83,7 +115,8 @@ void Replica::notify(engine::Callback callback, const Request& r) {
 
 void Replica::note_memory() {
   // Reserved bytes still on the link are not there yet.
-  const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), h2d_->backlog_bytes());
+  const std::int64_t coming = layers_ ? loading_bytes_ : h2d_->backlog_bytes();
+  const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), coming);
   used_peak_ = std::max(used_peak_, used);
   used_.set(static_cast<double>(used), env_.simulator.now());
   if (env_.trace) env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queue_.size()));

@@ -23,6 +23,7 @@ void Replica::begin_iteration() {
   plan_iteration();
   models::StepWork& work = work_;
   work.clear();
+  fetching_.clear();
   step_.clear();
   batch_decoding(work);
   batch_prefill(work);
@@ -40,12 +41,40 @@ void Replica::begin_iteration() {
   }
   idle_ = false;
   iterating_ = true;
-  step_time_ = env_.timer.time(work);
   step_begin_ = env_.simulator.now();
-  const engine::Duration computing = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
-  const engine::Duration length = std::max(computing, reload_tail());
-  step_wait_s_ = (length - computing).seconds();
+  step_wait_s_ = 0;
+  layers_ ? run_layers() : run_step();
+}
+
+void Replica::run_step() {
+  work_.extra_gpu_s += fetching_.quantising_s();
+  step_time_ = env_.timer.time(work_);
+  step_computing_ = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
+  const engine::Duration length = std::max(step_computing_, reload_tail());
+  step_wait_s_ = (length - step_computing_).seconds();
   env_.simulator.schedule_in(length, Callback::to<&Replica::end_iteration>(this));
+}
+
+void Replica::run_layers() {
+  count_offloads();
+  work_.extra_gpu_s += fetching_.quantising_s();
+  step_time_ = env_.timer.time(work_);
+  LayerStep step = fetching_.step(step_time_, work_);
+  if (step.offload_bytes > 0) {
+    step.on_offloaded = Callback::to<&Replica::on_offloaded>(this);
+  } else {
+    offloading_.pop_back();
+  }
+  step_time_.overhead_s += fetching_.selection_s();
+  step_computing_ = step.computing(config_.model.layers);
+  if (step.fetch_bytes > 0) {
+    FetchMeasurement& m = env_.measured.fetch;
+    const std::int64_t bytes = step.fetch_bytes * config_.model.layers;
+    m.steps += 1;
+    m.bytes += bytes;
+    m.fetch_s += static_cast<double>(bytes) * step.fetch_slowdown / h2d_->bandwidth();
+  }
+  layers_->start(step, Callback::to<&Replica::end_iteration>(this));
 }
 
 engine::Duration Replica::reload_tail() const {
@@ -102,7 +131,8 @@ void Replica::batch_decoding(models::StepWork& work) {
     Request& r = *decoding_[i];
     // Requests that became ready after the plan was made start with the next one.
     Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
-    const std::int64_t tokens = action == Action::verify ? r.drafted + 1 : 1;
+    if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
+    const std::int64_t tokens = step_tokens(r, action);
     if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {
       env_.measured.stalled_request_iterations += decode_.verifies ? 1 : 0;
@@ -115,14 +145,25 @@ void Replica::batch_decoding(models::StepWork& work) {
     (action == Action::verify ? env_.measured.verifying_request_iterations
                               : env_.measured.drafting_request_iterations) += 1;
     step_.push_back({&r, r.admission, action, 0});
+    if (decode_.low_bit_copy || layers_) {
+      env_.measured.fetch.request_steps += 1;
+      env_.measured.fetch.context_tokens += static_cast<double>(r.context());
+    }
   }
 }
 
-void Replica::add_decode(const Request& r, Action action, models::StepWork& work) const {
+std::int64_t Replica::step_tokens(const Request& r, Action action) const {
+  return action == Action::verify ? r.drafted + 1 : fetching_.query_tokens(r);
+}
+
+void Replica::add_decode(const Request& r, Action action, models::StepWork& work) {
   if (action == Action::verify) {
     add_verification(work, geometry_, r.context(), r.drafted);
+  } else if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
+    fetching_.add_decode(r, work);
   } else if (decode_.reads_compressed) {
-    add_draft(work, geometry_, r.prompt, r.generated, r.drafted, config_.decode.compressor.attention_time_factor.value);
+    add_draft(work, geometry_, r.prompt, r.generated, r.drafted,
+              attention_time_factor(config_.cluster.profile, config_.decode.compressor));
   } else {
     serving::add_decode(work, geometry_, r.context());
   }
@@ -158,7 +199,7 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const bool last = r.prefill_done + tokens == r.prefill_target;
   add_chunk(work, geometry_, r.prefill_done, tokens, last);
-  if (last && holds_compressed(r)) work.extra_gpu_s += compression_s(r);
+  if (last && decode_.reads_compressed && !r.resident) work.extra_gpu_s += compression_s(r);
   step_.push_back({&r, r.admission, Action::stall, tokens});
   return tokens;
 }
@@ -167,6 +208,7 @@ void Replica::end_iteration() {
   iterating_ = false;
   const SimTime now = env_.simulator.now();
   const double length = (now - step_begin_).seconds();
+  if (layers_) note_fetch_wait(now);
   note_memory();
   account_step(step_begin_, now);
   trace_step(step_begin_, now);
@@ -188,8 +230,7 @@ void Replica::apply_draft_results() {
     Request& r = *e.request;
     if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
     if (!decode_.verifies) {
-      emit_directly(r);
-      if (r.remaining() == 0) finish(r);
+      apply_decoding(r);
     } else if (e.action == Action::draft) {
       r.drafted += 1;
     } else {
@@ -213,7 +254,11 @@ void Replica::apply_prefill_results() {
     if (e.tokens == 0 || r.admission != e.admission || r.phase != Phase::prefilling) continue;
     r.prefill_done += e.tokens;
     outstanding_tokens_ -= e.tokens;
-    if (offloads(r)) write_back(r, e.tokens);
+    if (layers_) {
+      r.in_host_tokens += e.tokens;
+    } else if (offloads(r)) {
+      write_back(r, e.tokens);
+    }
     if (r.prefill_done < r.prefill_target) continue;
     std::erase(prefilling_, &r);
     // The last prompt position's logits give the next token, by the full KV.

@@ -53,10 +53,13 @@ struct Request {
   std::int64_t draft_target = 0;
   bool late = false;  ///< this round's verification had to wait for its reload
   Reload reload = Reload::none;
-  bool arriving = false;          ///< in flight, and each layer's KV in time for a verification that starts now
-  engine::TransferId transfer;    ///< under way: first load or reload
-  std::int64_t writebacks = 0;    ///< transfers to host memory under way
-  double agreement_estimate = 1;  ///< adaptive draft length
+  bool arriving = false;           ///< in flight, and each layer's KV in time for a verification that starts now
+  engine::TransferId transfer;     ///< under way: first load or reload
+  std::int64_t writebacks = 0;     ///< transfers to host memory under way
+  bool pairs_asked = false;        ///< speculative prefetch: the step before chose the pairs of the coming one
+  std::int64_t loading_bytes = 0;  ///< of its first load under way
+  std::uint64_t stale_loads = 0;   ///< first loads under way for an admission that is over
+  double agreement_estimate = 1;   ///< adaptive draft length
   models::RequestAcceptance acceptance;
   engine::RandomStream accept_stream{0, "acceptance"};
 

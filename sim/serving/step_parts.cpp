@@ -4,6 +4,12 @@
 
 namespace kvsim::serving {
 
+double attention_time_factor(const models::KernelProfile& profile, const models::CompressorSpec& compressor) {
+  const bool few_bits = compressor.kind != models::CompressionKind::token_dropping;
+  return few_bits && profile.low_bit_time_factor.value > 0 ? profile.low_bit_time_factor.value
+                                                           : compressor.attention_time_factor.value;
+}
+
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {
   const auto tokens = static_cast<double>(context);
   work.decode.query_tokens += 1;
@@ -22,6 +28,21 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
   work.decode.pairs += attended;
   work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
+}
+
+void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+                        std::int64_t queries, double attention_time_factor) {
+  const auto q = static_cast<double>(queries);
+  const auto tokens = static_cast<double>(prompt + generated);
+  const double read = geometry.compressed_read(prompt, generated);
+  work.decode.query_tokens += q;
+  work.decode.requests += 1;
+  work.logit_tokens += q;
+  // Unfused, the copy is read, written in 16 bit and read again.
+  work.decode.kv_bytes +=
+      attention_time_factor > 0 ? read * attention_time_factor : read + 2 * geometry.full_read(prompt + generated);
+  work.decode.pairs += q * tokens;
+  work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
 }
 
 void add_verification(models::StepWork& work, const KvGeometry& geometry, std::int64_t context, std::int64_t drafted) {

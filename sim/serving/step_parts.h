@@ -3,10 +3,17 @@
 
 #include <cstdint>
 
+#include "models/compression/compressor_spec.h"
+#include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
+
+/// Time of attention over compressed KV / over the same bytes whole: the profile's own figure for few bits where it has
+/// one, else the compressor's.
+[[nodiscard]] double attention_time_factor(const models::KernelProfile& profile,
+                                           const models::CompressorSpec& compressor);
 
 /// One token against the full KV of `context` tokens.
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);
@@ -15,6 +22,11 @@ void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t
 /// models::CompressorSpec.
 void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                std::int64_t drafted, double attention_time_factor);
+
+/// `queries` query tokens of one request against its low-bit copy and what is held in 16 bit beside it, read once for
+/// all of them. `attention_time_factor` 0: dequantised to 16 bit in GPU memory first, then read from there.
+void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+                        std::int64_t queries, double attention_time_factor);
 
 /// `drafted` drafted tokens, and the one before them, against the full KV of `context` tokens.
 void add_verification(models::StepWork& work, const KvGeometry& geometry, std::int64_t context, std::int64_t drafted);

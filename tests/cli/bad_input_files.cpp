@@ -116,7 +116,8 @@ std::vector<BadInput> bad_command_lines() {
        set("run.duration=5 GB")},
       {"UnknownPolicy",
        {},
-       "--policies: unknown decode policy \"losy\", expected lossy or another of full_kv, lossy, draft_verify",
+       "--policies: unknown decode policy \"losy\", expected lossy or another of full_kv, lossy, draft_verify, "
+       "speculative_prefetch, fetch_on_demand, quantised_only, full_offload",
        policies("full_kv,losy")},
       {"UnknownScheduleOfAPolicy",
        {},

@@ -38,8 +38,16 @@ std::vector<KeyRow> decode_rows();    ///< decode
 std::vector<KeyRow> pools_rows();     ///< cluster.pools, dispatch
 std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
 
-/// Adds the keys of a link's gathers; `link` is the link's path.
-void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base);
+/// Adds the keys of a link's gathers; `link` is the link's path. Only a link to host memory is `used` for rows.
+void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
+                 bool used = false);
+
+/// Fetches KV pairs speculatively beside a 2-bit copy.
+inline std::vector<std::string> fetching(std::vector<std::string> more = {}) {
+  more.insert(more.begin(),
+              {"decode={policy: speculative_prefetch, compressor: specache-2bit}", "schedule.policy=fcfs"});
+  return more;
+}
 
 /// The assignment of a profile with fitted forms, as measured on an H100.
 std::string fitted_profile();

@@ -10,15 +10,16 @@ const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=
 
 }  // namespace
 
-void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base) {
+void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base, bool used) {
   const auto with = [&link](const char* method) { return link + ".gathers=[" + method + "]"; };
   const std::string one = with("{name: one, per_row: 1 us, bandwidth: 1 GB/s}");
-  rows.push_back(
-      {link + ".gathers[].name", base, one, with("{name: two, per_row: 1 us, bandwidth: 1 GB/s}"), Effect::none_yet});
-  rows.push_back({link + ".gathers[].per_row", base, one, with("{name: one, per_row: 9 us, bandwidth: 1 GB/s}"),
-                  Effect::none_yet});
-  rows.push_back({link + ".gathers[].bandwidth", base, one, with("{name: one, per_row: 1 us, bandwidth: 2 GB/s}"),
-                  Effect::none_yet});
+  const Effect named = used ? Effect::reported : Effect::none_yet;
+  const Effect timed = used ? Effect::measured : Effect::none_yet;
+  const std::string key = link + ".gathers[]";
+  rows.push_back({key + ".name", base, one, with("{name: two, per_row: 1 us, bandwidth: 1 GB/s}"), named});
+  rows.push_back({key + ".per_row", base, one, with("{name: one, per_row: 9 us, bandwidth: 1 GB/s}"), timed});
+  rows.push_back({key + ".bandwidth", base, with("{name: one, per_row: 1 ns, bandwidth: 1 GB/s}"),
+                  with("{name: one, per_row: 1 ns, bandwidth: 2 GB/s}"), timed});
 }
 
 std::vector<KeyRow> cluster_rows() {
@@ -66,7 +67,7 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.host.discipline", {}, "serialised", "fair_share"},
   };
   add_gathers(rows, "cluster.gpu.peer_link", kSixteen);
-  add_gathers(rows, "cluster.host.link", {});
+  add_gathers(rows, "cluster.host.link", fetching(), true);
   return rows;
 }
 

@@ -60,10 +60,50 @@ std::vector<KeyRow> compressor_rows() {
   return rows;
 }
 
+/// A whole attention profile with these curves.
+std::string attention(const std::string& coverage, const std::string& hit_rate, const std::string& recovery) {
+  return "decode.prefetch.attention={description: x, coverage: {points: [" + coverage + "]}, hit_rate: {points: [" +
+         hit_rate + "]}, recovery: {points: [" + recovery + "]}}";
+}
+
+std::vector<KeyRow> prefetch_rows() {
+  const std::string key = "decode.prefetch";
+  const std::string profile = key + ".attention";
+  const std::string cover = "{at: 0.004, value: 0.6}", hit = "{at: 2, value: 0.9}", back = "{at: 0.5, value: 0.5}";
+  const std::string plain = attention(cover, hit, back);
+  const Sets drawn = fetching({plain});
+  std::vector<KeyRow> rows = {
+      {key + ".top_k", fetching(), "64", "128"},
+      {key + ".overlap", fetching(), "0", "0.5"},
+      {key + ".query_tokens", fetching(), "1", "2"},
+      {key + ".row_tokens", fetching(), "1", "16"},
+      {key + ".layout", fetching(), "separate", "interleaved"},
+      {key + ".dequantisation", fetching(), "fused", "unfused"},
+      {key + ".copies", fetching(), "mapped_reads", "batched_copies"},
+      {key + ".buffered_layers", {"decode.policy=full_offload", "schedule.policy=fcfs"}, "2", "16"},
+      {profile + ".name", drawn, "one", "two", Effect::shown},
+      {profile + ".description", drawn, "one", "two", Effect::shown},
+      {profile + ".coverage.points[].at", fetching(), plain, attention("{at: 0.1, value: 0.6}", hit, back)},
+      {profile + ".coverage.points[].value", fetching(), plain, attention("{at: 0.004, value: 0.7}", hit, back)},
+      {profile + ".hit_rate.points[].at", fetching(), plain, attention(cover, "{at: 3, value: 0.9}", back)},
+      {profile + ".hit_rate.points[].value", fetching(), plain, attention(cover, "{at: 2, value: 0.8}", back)},
+      {profile + ".recovery.points[].at", fetching(), plain, attention(cover, hit, "{at: 0.7, value: 0.5}")},
+      {profile + ".recovery.points[].value", fetching(), plain, attention(cover, hit, "{at: 0.5, value: 0.7}")},
+  };
+  for (const char* curve : {"coverage", "hit_rate", "recovery"}) {
+    const std::string of = profile + "." + curve;
+    rows.push_back({of + ".source", drawn, "assumption", "scenario", Effect::reported});
+    rows.push_back({of + ".reference", drawn, "one", "two", Effect::reported});
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<KeyRow> decode_rows() {
   std::vector<KeyRow> rows = compressor_rows();
+  const std::vector<KeyRow> prefetch = prefetch_rows();
+  rows.insert(rows.end(), prefetch.begin(), prefetch.end());
   rows.insert(rows.end(), {
                               {"decode.policy", {"schedule.policy=fcfs"}, "draft_verify", "full_kv"},
                               {"decode.keep_ratio", {}, "0.25", "0.5"},

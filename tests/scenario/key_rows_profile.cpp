@@ -9,6 +9,7 @@ const std::string kProfile = "cluster.gpu.profile";
 const Sets kNamed = {kProfile + "=h100-vllm"};
 /// Nothing but rooflines, which fitted forms take the place of.
 const Sets kRoofline = {kProfile + "=datasheet-generic"};
+const Sets kFull = {kProfile + "=datasheet-generic", "decode.policy=full_kv", "schedule.policy=fcfs"};
 const Sets kPair = {kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"};
 
 std::string curve(const char* operation, const char* size, const char* efficiency) {
@@ -48,10 +49,10 @@ std::vector<KeyRow> profile_rows() {
        curve("attention", "32768", "0.9"), curve("attention", "32768", "0.8")},
       {kProfile + ".attention.compute_efficiency.source", kRoofline, "measurement", "publication", Effect::reported},
       {kProfile + ".attention.compute_efficiency.reference", kRoofline, "one", "two", Effect::reported},
-      {kProfile + ".attention.low_bit_time_factor", kRoofline, "1.2", "1.3", Effect::listed},
-      {kProfile + ".attention.further_query_share", kRoofline, "0.5", "1", Effect::listed},
-      {kProfile + ".framework.workspace", kRoofline, "1 GB", "2 GB", Effect::listed},
-      {kProfile + ".framework.full_kv_factor", kRoofline, "1.2", "1.4", Effect::listed},
+      {kProfile + ".attention.low_bit_time_factor", fetching(kRoofline), "1.2", "1.3"},
+      {kProfile + ".attention.further_query_share", fetching(kRoofline), "0.5", "1"},
+      {kProfile + ".framework.workspace", kFull, "1 GB", "8 GB"},
+      {kProfile + ".framework.full_kv_factor", kFull, "1", "1.4"},
       {kProfile + ".all_reduce[].gpus", kPair, table("2", "1 MiB", "60 us"), table("4", "1 MiB", "60 us")},
       {kProfile + ".all_reduce[].points[].bytes", kPair, table("2", "1 MiB", "60 us"), table("2", "2 MiB", "60 us")},
       {kProfile + ".all_reduce[].points[].seconds", kPair, table("2", "1 MiB", "60 us"), table("2", "1 MiB", "90 us")},

@@ -50,6 +50,9 @@ std::string summary(const serving::Measurements& m) {
   }
   text += fmt::format("prefixes {} {} {} {}\n", m.prefix.loaded_tokens, m.prefix.on_node_tokens, m.prefix.joined_tokens,
                       m.prefix.prefilled_tokens);
+  text += fmt::format("fetch {} steps, {} {} B, {} {} s, {} waited, {} requests, {} tokens, {} choices\n",
+                      m.fetch.steps, m.fetch.bytes, m.fetch.unused_bytes, m.fetch.fetch_s, m.fetch.wait_s,
+                      m.fetch.waiting_steps, m.fetch.request_steps, m.fetch.context_tokens, m.fetch.first_choices);
   return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice.tokens, " "));
 }
 

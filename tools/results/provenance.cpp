@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "models/hardware/gather.h"
 #include "models/kernels/used_figures.h"
+#include "models/prefetch/fetch.h"
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
 
@@ -68,6 +70,19 @@ void add_compressor(Collector& out, const models::CompressorSpec& c, bool verifi
   if (!verifies && !c.quality.empty()) out.add("compressor.quality", "curve", c.quality_source);
 }
 
+void add_fetch(Collector& out, const serving::ServingConfig& c) {
+  const models::PrefetchSpec& spec = c.decode.prefetch;
+  const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.tensor_parallel, c.model.max_context);
+  const models::GatherMethod& method = *models::find_gather(c.cluster.host_link, spec.copies, fetch.row_bytes);
+  out.add("host_link.gathers." + method.name + ".per_row", Dimension::time, method.per_row_s);
+  if (method.bytes_per_s.value > 0) {
+    out.add("host_link.gathers." + method.name + ".bandwidth", Dimension::bandwidth, method.bytes_per_s);
+  }
+  out.add("prefetch.attention.coverage", "curve", spec.attention.coverage_source);
+  out.add("prefetch.attention.hit_rate", "curve", spec.attention.hit_rate_source);
+  out.add("prefetch.attention.recovery", "curve", spec.attention.recovery_source);
+}
+
 }  // namespace
 
 std::string_view source_word(schema::SourceKind kind) {
@@ -88,9 +103,10 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
     const serving::PoolsConfig& pools = *c.cluster.pools;
     if (pools.local.nodes > 0) add_link(out, "local_link", pools.local.link);
     if (pools.remote.nodes > 0) add_link(out, "remote_link", pools.remote.link);
-  } else if (c.prefill == serving::PrefillKind::stored || decode.verifies) {
+  } else if (c.prefill == serving::PrefillKind::stored || decode.offloads()) {
     add_link(out, "host_link", c.cluster.host_link);
   }
+  if (decode.fetches_pairs()) add_fetch(out, c);
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
   if (decode.reads_compressed) add_compressor(out, c.decode.compressor, decode.verifies);

@@ -4,6 +4,7 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/definitions.h"
+#include "tools/results/fetch_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
@@ -105,6 +106,7 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
                                  : "batch means of one replication: 20 batches in order of time (throughput) or of "
                                    "occurrence (latencies)");
   s.set("conservation", "checked");
+  if (holds_low_bit_copy_or_fetches(outcome.scenario)) s.set("fetch", fetch_section(s.child("fetch"), outcome));
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
   if (cluster.pools) s.set("pools", pools_configuration(*cluster.pools));
   s.set("kv_capacity", capacity(result.capacity, group_word(cluster)));
@@ -132,6 +134,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   for (const auto& [metric, definition] : metric_definitions()) definitions[std::string(metric)] = definition;
   if (cluster.pools) {
     for (const auto& [metric, definition] : pools_definitions()) definitions[std::string(metric)] = definition;
+  }
+  if (holds_low_bit_copy_or_fetches(outcome.scenario)) {
+    for (const auto& [metric, definition] : fetch_definitions()) definitions[std::string(metric)] = definition;
   }
   s.set("definitions", std::move(definitions));
   return s;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/fetch_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 #include "tools/results/pools_results.h"
@@ -218,6 +219,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.subtitle = {setup_line(outcome.scenario)};
   page.tables = {requests(m), throughput(outcome.scenario, result), latency(result)};
   if (m.rounds > 0) page.tables.push_back(speculation(m, outcome.scenario.serving.cluster.pools.has_value()));
+  if (holds_low_bit_copy_or_fetches(outcome.scenario)) page.tables.push_back(fetch_table(outcome));
   page.tables.push_back(quality(outcome.scenario, m));
   page.tables.push_back(memory(outcome.scenario, result));
   page.tables.push_back(gpu_time(m));

@@ -1,0 +1,84 @@
+// A serialised link whose future is computed when a transfer is submitted, not simulated: first in, first out at one
+// bandwidth, so nothing that comes later changes it. Behaves as make_link()'s serialised discipline does, transfer by
+// transfer and to the nanosecond, and takes a whole series of equal transfers at the cost of one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "sim/engine/convex_sequence.h"
+#include "sim/engine/link.h"
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+
+namespace kvsim::engine {
+
+class PlannedLink final : public Link {
+ public:
+  /// `simulator` (and `trace`, unless null) must outlive it. Throws std::invalid_argument as make_link() does.
+  PlannedLink(Simulator& simulator, LinkConfig config, TraceSink* trace);
+  PlannedLink(const PlannedLink&) = delete;
+  PlannedLink& operator=(const PlannedLink&) = delete;
+
+  TransferId submit(const Transfer& transfer) override;
+
+  /// Transfers like `each`, submitted at the times of `submitted`, in ns of simulated time, which do not lie before any
+  /// earlier submission. Nothing else may be submitted before the last of them. `each.on_complete` runs once, when the
+  /// last has arrived, or now if that is past. Returns when each arrives.
+  ConvexSequence submit_series(const ConvexSequence& submitted, const Transfer& each);
+
+  /// One transfer submitted at `at`, which may lie in the future as a series' times may. Returns its arrival.
+  SimTime submit_at(SimTime at, const Transfer& transfer);
+
+  /// From submission to arrival where the link is free for it.
+  [[nodiscard]] Duration idle_transfer_time(const Transfer& transfer) const;
+
+  /// Not possible here: throws InvariantViolation.
+  bool cancel(TransferId id) override;
+  /// Not possible here: throws InvariantViolation.
+  void set_bandwidth(double bytes_per_s) override;
+
+  [[nodiscard]] double bandwidth() const override { return config_.bytes_per_s; }
+  [[nodiscard]] std::size_t in_flight_or_queued() const override;
+  [[nodiscard]] std::int64_t backlog_bytes() const override;
+  [[nodiscard]] LinkStatistics statistics() const override;
+  /// Nothing: a planned transfer is one of a series.
+  [[nodiscard]] std::optional<Duration> time_left(TransferId) const override { return std::nullopt; }
+  [[nodiscard]] const std::string& name() const override { return config_.name; }
+  void check_conservation() const override;
+
+ private:
+  /// Transfers planned together, and what the statistics took them for.
+  struct Series {
+    ConvexSequence submitted;
+    ConvexSequence begins;     // when bytes begin to flow
+    std::int64_t each_ns = 0;  // bytes flowing
+    std::int64_t before = 0;   // when the transfer before the first one left the link
+    std::int64_t bytes = 0;    // of each
+
+    [[nodiscard]] std::int64_t leaves(std::int64_t j) const { return begins.at(j) + each_ns; }
+    [[nodiscard]] std::int64_t service(std::int64_t j) const;
+  };
+
+  /// Its bytes' time on the link.
+  [[nodiscard]] Duration flowing(const Transfer& transfer) const;
+  void account(const Series& series);
+  void retire();
+  void draw(const Series& series, const Transfer& each);
+
+  Simulator& simulator_;
+  LinkConfig config_;
+  TraceSink* trace_;
+  int track_ = -1;
+  std::int64_t free_ns_ = 0;       // when the next transfer's bytes may begin to flow at the earliest
+  std::int64_t last_left_ns_ = 0;  // when the last transfer planned leaves the link
+  std::uint64_t next_id_ = 1;
+  std::deque<Series> planned_;  // not wholly arrived when last looked at
+  LinkStatistics all_;          // of everything planned, as if over
+  std::int64_t busy_ns_ = 0;
+  std::int64_t wait_ns_ = 0;
+};
+
+}  // namespace kvsim::engine

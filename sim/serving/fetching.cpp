@@ -1,0 +1,129 @@
+#include "sim/serving/fetching.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/hardware/gather.h"
+#include "sim/serving/step_parts.h"
+
+namespace kvsim::serving {
+
+using engine::Duration;
+
+Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                   const models::StepTimer& timer)
+    : config_(config),
+      decode_(decode),
+      geometry_(geometry),
+      timer_(timer),
+      gpus_(static_cast<double>(config.cluster.tensor_parallel)),
+      kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.tensor_parallel) /
+                gpus_) {
+  if (!decode.fetches_pairs()) return;
+  const models::PrefetchSpec& spec = config.decode.prefetch;
+  fetched_tokens_ = models::fetched_tokens(spec, config.model.max_context);
+  full_fetch_ = models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
+  method_ = models::find_gather(config.cluster.host_link, spec.copies, full_fetch_.row_bytes);
+}
+
+LayerPipelineConfig Fetching::pipeline() const {
+  const std::int64_t layers = config_.model.layers;
+  switch (decode_.fetch) {
+    case Fetch::everything:
+      return {layers, FetchTime::next_layers, std::min(config_.decode.prefetch.buffered_layers, layers)};
+    case Fetch::on_demand:
+      return {layers, FetchTime::on_demand, layers};
+    default:
+      return {layers, FetchTime::next_step, layers};
+  }
+}
+
+std::int64_t Fetching::query_tokens(const Request& r) const {
+  if (decode_.fetch != Fetch::speculative) return 1;
+  return config_.decode.prefetch.query_tokens + (r.pairs_asked ? 1 : 0);
+}
+
+void Fetching::clear() {
+  rows_ = whole_bytes_ = scores_ = 0;
+  decoded_tokens_ = offloaded_tokens_ = 0;
+  waits_ = false;
+}
+
+models::LayerFetch Fetching::layer_fetch(std::int64_t context) const {
+  if (context >= fetched_tokens_) return full_fetch_;
+  return models::layer_fetch(config_.decode.prefetch, config_.model, config_.cluster.tensor_parallel, context);
+}
+
+double Fetching::request_bytes(std::int64_t context) const {
+  return layer_fetch(context).bytes() * gpus_ * static_cast<double>(config_.model.layers);
+}
+
+void Fetching::add_decode(const Request& r, models::StepWork& work) {
+  decoded_tokens_ += 1;
+  if (decode_.fetch == Fetch::everything) {
+    serving::add_decode(work, geometry_, r.context());
+    whole_bytes_ += static_cast<double>(geometry_.full_transfer(r.context()));
+    waits_ = true;  // its first layers came with the first load, or from the step before
+    return;
+  }
+  const std::int64_t queries = query_tokens(r);
+  add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries,
+                     config_.decode.prefetch.dequantisation == models::Dequantisation::fused
+                         ? attention_time_factor(config_.cluster.profile, config_.decode.compressor)
+                         : 0);
+  if (decode_.fetch == Fetch::none) return;
+  const double choosing =
+      decode_.fetch == Fetch::speculative ? static_cast<double>(config_.decode.prefetch.query_tokens) : 1;
+  scores_ += choosing * static_cast<double>(r.context()) * kv_heads_;
+  rows_ += layer_fetch(r.context()).rows;
+  waits_ = waits_ || r.pairs_asked;
+}
+
+/// A quantiser acts on groups of tokens: once in so many steps on all of them.
+double Fetching::quantising_s() const {
+  if (!decode_.low_bit_copy || decoded_tokens_ == 0) return 0;
+  const auto group = static_cast<double>(std::max<std::int64_t>(config_.decode.compressor.group_size, 1));
+  models::CompressionWork work;
+  work.full_bytes = static_cast<double>(geometry_.full_transfer(decoded_tokens_)) * group / gpus_;
+  work.kept_bytes = work.full_bytes * geometry_.ratio();
+  work.layers = static_cast<double>(config_.model.layers);
+  work.quantises = true;
+  return timer_.compression_s(work) / group;
+}
+
+double Fetching::selection_s() const {
+  if (!decode_.fetches_pairs() || scores_ <= 0) return 0;
+  const auto layers = static_cast<double>(config_.model.layers);
+  return timer_.selection_s(scores_ * layers, layers);
+}
+
+LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& work) const {
+  const auto floor_ns = [](double s) { return Duration{static_cast<std::int64_t>(std::floor(s * 1e9))}; };
+  const auto layers = static_cast<double>(config_.model.layers);
+  const models::LayerTime layer = timer_.layers(time, work);
+  const Duration selection = floor_ns(selection_s() / layers);
+  LayerStep s;
+  s.before = floor_ns(layer.before_s);
+  s.after = floor_ns(layer.after_s);
+  const Duration attention = floor_ns(layer.attention_s);
+  s.attention = attention + selection;
+  // Keys are read for the scores, values after them.
+  if (decode_.fetch == Fetch::on_demand) s.scoring = Duration{attention.ns / 2} + selection;
+  const Duration total = std::max(engine::from_seconds(time.total_s), Duration{1});
+  s.tail = std::max(total - (s.before + attention + s.after) * config_.model.layers, Duration{});
+  if (decode_.fetch == Fetch::everything) {
+    s.fetch_bytes = std::llround(whole_bytes_ / layers);
+  } else if (method_ != nullptr && rows_ > 0) {
+    const double bytes = rows_ * full_fetch_.row_bytes;
+    s.fetch_bytes = std::llround(bytes * gpus_);
+    const double contiguous_s = bytes / config_.cluster.host_link.read_bytes_per_s.value;
+    s.fetch_slowdown = std::max(
+        1.0, models::gather_s(config_.cluster.host_link, *method_, rows_, full_fetch_.row_bytes) / contiguous_s);
+  }
+  s.waits = waits_;
+  const std::int64_t offloaded = offloaded_tokens_ + (decode_.offloads() ? decoded_tokens_ : 0);
+  s.offload_bytes = std::llround(static_cast<double>(geometry_.full_transfer(offloaded)) / layers);
+  return s;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,67 @@
+// What a step of a policy that fetches KV moves and when, gathered request by request into one LayerStep.
+#pragma once
+
+#include <cstdint>
+
+#include "models/hardware/link_spec.h"
+#include "models/kernels/step_time.h"
+#include "models/prefetch/fetch.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/layer_pipeline.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+class Fetching {
+ public:
+  /// All of it outlives this.
+  Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+           const models::StepTimer& timer);
+
+  /// The pipeline of the policy's layers.
+  [[nodiscard]] LayerPipelineConfig pipeline() const;
+
+  /// Query tokens of a request's next step.
+  [[nodiscard]] std::int64_t query_tokens(const Request& r) const;
+
+  /// A new step begins.
+  void clear();
+  /// The request decodes in it.
+  void add_decode(const Request& r, models::StepWork& work);
+  /// The KV of `tokens` tokens of a prompt goes to host memory.
+  void add_offload(std::int64_t tokens) { offloaded_tokens_ += tokens; }
+  /// GPU time beside the batch's forward pass; call it once everybody is in, before the batch is timed.
+  [[nodiscard]] double quantising_s() const;
+  /// GPU time of choosing what to fetch.
+  [[nodiscard]] double selection_s() const;
+  /// The step as a pipeline; `time` is that of `work`.
+  [[nodiscard]] LayerStep step(const models::StepTime& time, const models::StepWork& work) const;
+
+  /// Bytes that one request's fetch moves in a step, all layers and GPUs.
+  [[nodiscard]] double request_bytes(std::int64_t context) const;
+
+ private:
+  [[nodiscard]] models::LayerFetch layer_fetch(std::int64_t context) const;
+
+  const ServingConfig& config_;
+  const DecodePolicy& decode_;
+  const KvGeometry& geometry_;
+  const models::StepTimer& timer_;
+  double gpus_;
+  double kv_heads_;                // of one GPU
+  models::LayerFetch full_fetch_;  // of a context longer than what is fetched
+  std::int64_t fetched_tokens_ = 0;
+  const models::GatherMethod* method_ = nullptr;
+
+  // Of the step being put together.
+  double rows_ = 0;         // of a layer, on each GPU
+  double whole_bytes_ = 0;  // of all layers, everywhere: full_offload
+  double scores_ = 0;       // of a layer, on each GPU
+  std::int64_t decoded_tokens_ = 0;
+  std::int64_t offloaded_tokens_ = 0;
+  bool waits_ = false;
+};
+
+}  // namespace kvsim::serving

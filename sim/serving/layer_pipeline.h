@@ -1,0 +1,67 @@
+// A forward pass as a pipeline of layers whose KV comes over a link meanwhile. When a layer's KV is asked for, and when
+// it must be there, is what the decode policies that fetch KV differ in:
+//
+//   next_step   layer j's fetch for step t + 1 is asked for when its attention in step t is done, and must have arrived
+//               when its attention in step t + 1 begins (speculative prefetch)
+//   next_layers the same some layers ahead: layer j's fetch when the attention of the layer so many before it is done
+//   on_demand   asked for within the layer, once its scores are there; the attention waits for it
+//
+// What new tokens' KV and chunks of prompts leave in host memory goes the other way, each layer's when its attention is
+// done. Source: SpeCache, arXiv:2503.16163; spec/speculative_prefetch "Cost".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/engine/callback.h"
+#include "sim/engine/link.h"
+#include "sim/engine/planned_link.h"
+#include "sim/engine/simulator.h"
+
+namespace kvsim::serving {
+
+enum class FetchTime { next_step, next_layers, on_demand };
+
+/// One forward pass. Layers are alike.
+struct LayerStep {
+  engine::Duration before;          ///< of a layer, until its attention could begin
+  engine::Duration scoring;         ///< of its attention, what comes before the fetch is asked for (on_demand)
+  engine::Duration attention;       ///< all of its attention, the choice of what to fetch included
+  engine::Duration after;           ///< of a layer, from the end of attention to the next layer
+  engine::Duration tail;            ///< once, after the last layer
+  std::int64_t fetch_bytes = 0;     ///< of a layer, over the whole group's links; 0: nothing
+  double fetch_slowdown = 1;        ///< of scattered rows, see engine::Transfer
+  bool waits = false;               ///< some request needs what was fetched for it (next_step, next_layers)
+  std::int64_t offload_bytes = 0;   ///< of a layer, to host memory; 0: nothing
+  engine::Callback on_offloaded{};  ///< the last layer's is there; may be empty
+
+  /// The GPU's time where nothing has to be waited for.
+  [[nodiscard]] engine::Duration computing(std::int64_t layers) const {
+    return (before + attention + after) * layers + tail;
+  }
+};
+
+class LayerPipeline {
+ public:
+  virtual ~LayerPipeline() = default;
+
+  /// Runs a forward pass from now on; `on_end` when its last token is there. One at a time.
+  virtual void start(const LayerStep& step, engine::Callback on_end) = 0;
+};
+
+struct LayerPipelineConfig {
+  std::int64_t layers = 1;
+  FetchTime fetches = FetchTime::next_step;
+  std::int64_t layers_ahead = 1;  ///< next_layers: at least 1, at most `layers`
+};
+
+/// Step by step: an event for every layer and every transfer, on any two links.
+std::unique_ptr<LayerPipeline> make_simulated_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
+                                                     engine::Link& to_gpu, engine::Link& to_host);
+
+/// In closed form: one event a step. The same times to the nanosecond, and no other transfer may be submitted to the
+/// links while a step runs.
+std::unique_ptr<LayerPipeline> make_planned_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
+                                                   engine::PlannedLink& to_gpu, engine::PlannedLink& to_host);
+
+}  // namespace kvsim::serving

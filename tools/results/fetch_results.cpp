@@ -1,0 +1,182 @@
+#include "tools/results/fetch_results.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "models/hardware/gather.h"
+#include "models/kernels/two_tokens.h"
+#include "models/prefetch/fetch.h"
+#include "models/prefetch/prefetch_quality.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/fetching.h"
+#include "sim/serving/step_parts.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::results {
+namespace {
+
+using serving::Fetch;
+using serving::FetchMeasurement;
+
+constexpr std::int64_t kLargestBatch = 1 << 20;  // looked at for what a second token costs
+constexpr std::string_view kNoStep = "nothing was decoded in the measured time";
+constexpr std::string_view kNoFetch = "nothing was fetched in the measured time";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefinitions{{
+    {"fetch.resident_fraction",
+     "KV bytes on the GPU over those of a 16-bit cache at the mean context: bits/16 + 2/g + R/L for a low-bit copy, R "
+     "the tokens kept or fetched in 16 bit; the share of layers that fit for full_offload"},
+    {"fetch.row_bytes", "bytes of one scattered row; a link moves rows at row_bytes_per_s and long copies at its read"},
+    {"fetch.bytes", "asked for beside computing, over all steps; unused_bytes: for a token that never was decoded"},
+    {"fetch.hidden",
+     "1 - wait / link time of all fetches: the share of fetching that computing hid; wait: the GPU stood still, for "
+     "fetches or for loads ahead of them in the link's queue"},
+    {"fetch.first_choices", "pre-decode steps of requests: a speculative token chooses the first pairs, no output"},
+    {"fetch.quality",
+     "share_of_keys: fetched pairs / context; mass: attention mass of a token's own top-k; hit_rate: of it, what the "
+     "fetched set covers; recovered: of the score that quantising lost, what comes back; at the mean context"},
+    {"fetch.two_token_cost",
+     "time of a step with one more query token a request over that of one, less 1, at the mean batch and context"},
+    {"fetch.two_token_batch", "the batch at which that reaches 5 % on this machine: from there on it is not free"},
+}};
+
+/// What follows from the configuration and the mean request of the run.
+struct Means {
+  const serving::ServingConfig& config;
+  const serving::DecodePolicy& decode;
+  const FetchMeasurement& measured;
+  serving::KvGeometry geometry;
+  double batch = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t context = 0;  ///< 0: nothing was decoded
+
+  explicit Means(const Outcome& outcome)
+      : config(outcome.scenario.serving),
+        decode(*serving::find_decode_policy(config.decode.policy)),
+        measured(outcome.result.measured.fetch),
+        geometry(serving::replica_geometry(config)) {
+    const auto requests = static_cast<double>(measured.request_steps);
+    if (requests <= 0) return;
+    context = std::llround(measured.context_tokens / requests);
+    const std::size_t steps = outcome.result.measured.iteration_s.count();
+    if (steps > 0) batch = requests / static_cast<double>(steps);
+  }
+
+  [[nodiscard]] double resident_fraction() const {
+    return geometry.compressed_read(context, 0) / geometry.full_read(context);
+  }
+  [[nodiscard]] models::LayerFetch rows() const {
+    return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel, context);
+  }
+  [[nodiscard]] const models::GatherMethod* method() const {
+    return models::find_gather(config.cluster.host_link, config.decode.prefetch.copies, rows().row_bytes);
+  }
+  [[nodiscard]] double row_rate() const {
+    const models::LayerFetch f = rows();
+    return f.bytes() / models::gather_s(config.cluster.host_link, *method(), f.rows, f.row_bytes);
+  }
+  [[nodiscard]] double hidden() const { return std::max(0.0, 1.0 - measured.wait_s / measured.fetch_s); }
+
+  /// What one more query token a request costs on this machine, with the policy's KV.
+  [[nodiscard]] models::TwoTokenWork two_tokens() const {
+    models::StepWork work;
+    serving::add_low_bit_decode(work, geometry, context, 0, 1,
+                                serving::attention_time_factor(config.cluster.profile, config.decode.compressor));
+    return {work.decode.kv_bytes, static_cast<double>(context)};
+  }
+  [[nodiscard]] models::StepTimer timer() const {
+    const serving::ClusterConfig& c = config.cluster;
+    return {c.gpu, c.peer_link, c.profile, config.model, c.tensor_parallel};
+  }
+};
+
+Section quality_section(Section s, const Means& means) {
+  const models::PrefetchQuality q =
+      models::prefetch_quality(means.config.decode.prefetch, means.config.decode.compressor, means.context,
+                               means.decode.fetch == Fetch::speculative);
+  constexpr std::string_view kNoFigures = "the compressor has no quality figures";
+  s.number("share_of_keys", q.share_of_keys, kNoFigures).number("mass", q.mass, kNoFigures);
+  s.number("hit_rate", q.hit_rate, kNoFigures).number("covered", q.covered, kNoFigures);
+  s.number("recovered", q.recovered, kNoFigures).number("score", q.score, kNoFigures);
+  return s;
+}
+
+}  // namespace
+
+bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(scenario.serving.decode.policy);
+  return decode.low_bit_copy || decode.fetch != Fetch::none;
+}
+
+Section fetch_section(Section s, const Outcome& outcome) {
+  const Means means(outcome);
+  const FetchMeasurement& m = means.measured;
+  s.number("mean_batch", means.batch, kNoStep);
+  if (means.context == 0) return s.missing("mean_context", kNoStep).missing("resident_fraction", kNoStep);
+  s.count("mean_context", means.context);
+  s.number("resident_fraction", means.resident_fraction(), kNoStep);
+  if (means.decode.fetch != Fetch::none) {
+    s.count("steps", m.steps).count("bytes", m.bytes).count("unused_bytes", m.unused_bytes);
+    s.ratio("bytes_per_request_step", static_cast<double>(m.bytes), static_cast<double>(m.request_steps), kNoStep);
+    s.number("link_s", m.fetch_s, kNoFetch).number("wait_s", m.wait_s, kNoFetch);
+    s.count("waiting_steps", m.waiting_steps).count("first_choices", m.first_choices);
+    s.number("hidden", means.hidden(), kNoFetch);
+  }
+  if (!means.decode.fetches_pairs()) return s;
+  s.set("copies", means.method()->name);
+  s.number("row_bytes", means.rows().row_bytes, kNoFetch).number("row_bytes_per_s", means.row_rate(), kNoFetch);
+  s.set("quality", quality_section(s.child("quality"), means));
+  if (means.decode.fetch != Fetch::speculative) return s;
+  const models::StepTimer timer = means.timer();
+  s.number("two_token_cost", models::two_token_cost(timer, means.two_tokens(), std::max(means.batch, 1.0)), kNoStep);
+  const auto batch = models::two_token_batch(timer, means.two_tokens(), kLargestBatch);
+  if (batch) return s.count("two_token_batch", *batch);
+  return s.missing("two_token_batch", "it never costs 5 % on this machine");
+}
+
+Table fetch_table(const Outcome& outcome) {
+  const Means means(outcome);
+  const FetchMeasurement& m = means.measured;
+  Table t = key_figures(means.decode.fetch == Fetch::none ? "Low-bit copy" : "Fetching");
+  if (means.context == 0) {
+    t.rows.push_back({"steps", "0", "", std::string(kNoStep)});
+    return t;
+  }
+  t.rows.push_back({"resident", percent(means.resident_fraction()), "",
+                    fmt::format("of a 16-bit cache, at the mean context of {} tokens", whole(means.context))});
+  t.rows.push_back({"batch", figure(means.batch), "", "requests decoding, on average"});
+  if (means.decode.fetch == Fetch::none) return t;
+  t.rows.push_back({"moved a step",
+                    bytes(static_cast<double>(m.bytes) / static_cast<double>(std::max<std::uint64_t>(m.steps, 1))), "",
+                    fmt::format("{} of it for tokens that were never decoded",
+                                percent(static_cast<double>(m.unused_bytes) /
+                                        static_cast<double>(std::max<std::int64_t>(m.bytes, 1))))});
+  if (means.decode.fetches_pairs()) {
+    t.rows.push_back(
+        {"rows", bytes(means.rows().row_bytes), "",
+         fmt::format("each; {} moves them at {}/s, long copies go at {}/s", means.method()->name,
+                     bytes(means.row_rate()), bytes(means.config.cluster.host_link.read_bytes_per_s.value))});
+  }
+  t.rows.push_back({"hidden", percent(means.hidden()), "",
+                    fmt::format("of the fetching; GPUs waited {} in {} of {} steps", seconds(m.wait_s),
+                                whole(m.waiting_steps), whole(m.steps))});
+  if (means.decode.fetch != Fetch::speculative) return t;
+  const models::StepTimer timer = means.timer();
+  const double cost = models::two_token_cost(timer, means.two_tokens(), std::max(means.batch, 1.0));
+  const auto batch = models::two_token_batch(timer, means.two_tokens(), kLargestBatch);
+  t.rows.push_back(
+      {"second token", percent(cost), "",
+       batch ? fmt::format("more a step than one token each; from a batch of {} on at least 5 %", whole(*batch))
+             : std::string("more a step than one token each; never 5 % on this machine")});
+  return t;
+}
+
+std::span<const std::pair<std::string_view, std::string_view>> fetch_definitions() {
+  return kDefinitions;
+}
+
+}  // namespace kvsim::results
