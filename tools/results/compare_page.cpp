@@ -33,7 +33,10 @@ double link_use(const Measurements& m) {
 std::string fidelity(const Outcome& o) {
   if (serving::find_decode_policy(o.scenario.serving.decode.policy)->lossless()) return "lossless";
   const Measurements& m = o.result.measured;
-  const double nats = share(m.kl_nats, static_cast<double>(m.completed_measured));
+  const auto finished = static_cast<double>(m.completed_measured);
+  const double nats = share(m.kl_nats, finished);
+  const double score = share(m.quality, finished);
+  if (score == score) return fmt::format("{:.3f}", score);
   return nats == nats ? fmt::format("KL {}", figure(nats)) : "lossy";
 }
 
@@ -118,8 +121,9 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
                   "TPOT: mean over requests; gap p99: between deliveries of tokens to a request",
                   fmt::format("accepted: drafted tokens per round, without the verifier's own; HBM: peak of a {}",
                               group_word(c.cluster)),
-                  fmt::format("link: {}; GPU: share of time busy; KL: nats per request",
-                              c.cluster.pools ? "the busiest" : "busier direction of the host link")}}};
+                  fmt::format("link: {}; GPU: share of time busy",
+                              c.cluster.pools ? "the busiest" : "busier direction of the host link"),
+                  "output: lossless, or task score relative to full KV (KL in nats per request where none is known)"}}};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;
 }

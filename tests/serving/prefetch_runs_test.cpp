@@ -1,0 +1,256 @@
+// Whole runs of the policies that fetch KV: one request by hand, the closed form against the pipeline step by step,
+// conservation under random configurations, and the relations that must hold whatever the figures.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/hardware/gather.h"
+#include "models/prefetch/fetch.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/fetching.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using serving::Measurements;
+
+using Sets = std::vector<std::string>;
+
+const char* const kPolicies[] = {"speculative_prefetch", "fetch_on_demand", "quantised_only", "full_offload"};
+
+Sets sets(const std::string& policy, Sets more = {}) {
+  more.insert(more.begin(), {"decode={policy: " + policy + ", compressor: specache-2bit}", "schedule.policy=fcfs"});
+  return more;
+}
+
+double tokens_per_s(const Measurements& m) {
+  return static_cast<double>(m.output_tokens) / m.measured_s;
+}
+
+/// The same run with an event for every layer and transfer.
+Measurements step_by_step(scenario::Scenario s) {
+  s.serving.run.layer_events = true;
+  return measure(s);
+}
+
+Sets drawn_sets(const std::string& policy) {
+  const bool stored = *rc::gen::arbitrary<bool>();
+  return sets(
+      policy,
+      {fmt::format("cluster.gpu.memory_fraction={:.2f}", *rc::gen::inRange(24, 60) / 100.0),
+       fmt::format("cluster.gpu.tensor_parallel={}", *rc::gen::element(1, 2)),
+       fmt::format("cluster.host.link.read={} GB/s", *rc::gen::inRange(1, 60)),
+       fmt::format("cluster.host.link.write={} GB/s", *rc::gen::inRange(1, 60)),
+       fmt::format("cluster.host.link.setup={} us", *rc::gen::inRange(0, 200)),
+       fmt::format("cluster.host.link.latency={} us", *rc::gen::inRange(0, 100)),
+       fmt::format("cluster.host.memory={} GB", *rc::gen::inRange(8, 64)),
+       fmt::format("cluster.replicas={}", *rc::gen::inRange(1, 3)),
+       fmt::format("prefill={}", stored ? "stored" : "recompute"),
+       fmt::format("decode.compressor={}", *rc::gen::element("specache-2bit", "specache-1bit", "kivi-4bit")),
+       fmt::format("decode.prefetch={{top_k: {}, overlap: {}, query_tokens: {}, row_tokens: {}, layout: {}, copies: "
+                   "{}, buffered_layers: {}}}",
+                   *rc::gen::inRange(1, 600), *rc::gen::element(0.0, 0.4, 0.9), *rc::gen::inRange(1, 4),
+                   *rc::gen::element(1, 8), *rc::gen::element("separate", "interleaved"),
+                   *rc::gen::element("best", "single_copies", "batched_copies"), *rc::gen::inRange(1, 40)),
+       fmt::format("schedule.max_requests={}", *rc::gen::inRange(3, 40)),
+       fmt::format("schedule.max_batched_tokens={}", *rc::gen::inRange(100, 4096)),
+       fmt::format("schedule.block_size={} tokens", *rc::gen::element(1, 16, 64)),
+       fmt::format("schedule.asynchronous={}", *rc::gen::element("true", "false")),
+       fmt::format("run.seed={}", *rc::gen::inRange(1, 1000)),
+       fmt::format("workload={{arrivals: {{process: gamma, rate: {}/s, cv: 3}}, requests: 30, context: {{distribution: "
+                   "lognormal, mean: {} tokens, cv: 1, max: 40k tokens}}, output: {{distribution: exponential, mean: "
+                   "{} tokens, max: 2k tokens}}}}",
+                   *rc::gen::inRange(1, 50), *rc::gen::inRange(10, 20000), *rc::gen::inRange(1, 400))});
+}
+
+RC_GTEST_PROP(PrefetchRunsProperty, EveryRequestFinishesAndNothingIsOverCommitted, ()) {
+  const auto s = small_scenario(drawn_sets(*rc::gen::elementOf(std::vector<std::string>(kPolicies, kPolicies + 4))));
+  const planner::ExperimentResult r = planner::run_experiment(s);
+  const Measurements& m = r.measured;
+  RC_ASSERT(m.completed + m.refused == 30U);
+  RC_ASSERT(m.direct_tokens == m.output_tokens);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
+  RC_ASSERT(m.fetch.unused_bytes <= m.fetch.bytes);
+}
+
+RC_GTEST_PROP(PrefetchRunsProperty, TheClosedFormRunsAsTheStepByStepOne, ()) {
+  const auto s = small_scenario(
+      drawn_sets(*rc::gen::element<std::string>("speculative_prefetch", "fetch_on_demand", "full_offload")));
+  const Measurements a = measure(s), b = step_by_step(s);
+  for (const auto sample :
+       {&Measurements::ttft_s, &Measurements::e2e_s, &Measurements::itl_s, &Measurements::iteration_s}) {
+    RC_ASSERT(std::ranges::equal((a.*sample).values(), (b.*sample).values()));
+  }
+  RC_ASSERT(a.preemptions == b.preemptions);
+  RC_ASSERT(a.fetch.bytes == b.fetch.bytes);
+  RC_ASSERT(a.fetch.wait_s == b.fetch.wait_s);
+  RC_ASSERT(a.hbm_peak_bytes == b.hbm_peak_bytes);
+  RC_ASSERT(a.hbm_mean_bytes == b.hbm_mean_bytes);
+  RC_ASSERT(a.link_bound_s == b.link_bound_s);
+  for (const auto& [name, link] : a.links) {
+    const serving::LinkMeasurement& other = b.links.at(name);
+    RC_ASSERT(link.bytes == other.bytes);
+    RC_ASSERT(link.transfers == other.transfers);
+    // Sums of doubles here, of whole nanoseconds there.
+    RC_ASSERT(std::abs(link.busy_s - other.busy_s) <= 1e-9 * other.busy_s);
+    RC_ASSERT(std::abs(link.wait_s - other.wait_s) <= 1e-9 * (1 + other.wait_s));
+  }
+}
+
+TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
+  const auto s = small_scenario(
+      sets("speculative_prefetch",
+           {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 10 tokens, requests: 1}"}));
+  const serving::ServingConfig& c = s.serving;
+  const Measurements m = measure(s);
+  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
+  const serving::KvGeometry geometry = serving::replica_geometry(c);
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
+  serving::Fetching fetching(c, decode, geometry, timer);
+  serving::Request r;
+  r.prompt = 16000;
+  const auto step_s = [&](std::int64_t generated, bool first) {
+    fetching.clear();
+    models::StepWork work;
+    r.generated = generated;
+    r.pairs_asked = !first;
+    fetching.add_decode(r, work);
+    EXPECT_EQ(work.decode.query_tokens, first ? 1 : 2);
+    EXPECT_EQ(work.decode.requests, 1);
+    work.extra_gpu_s = fetching.quantising_s();
+    return timer.time(work).total_s + fetching.selection_s();
+  };
+  const auto& link = c.cluster.host_link;
+  const double load_s = static_cast<double>(geometry.compressed_transfer(16000, 0)) / link.read_bytes_per_s.value +
+                        link.setup_s.value + link.latency_s.value;
+  EXPECT_NEAR(m.ttft_s.mean(), load_s + step_s(0, true) + step_s(0, false), 1e-6);
+  double rest_s = 0;
+  for (std::int64_t g = 1; g < 10; ++g) rest_s += step_s(g, false);
+  EXPECT_NEAR(m.e2e_s.mean() - m.ttft_s.mean(), rest_s, 1e-6);  // every fetch is hidden
+  EXPECT_EQ(m.fetch.first_choices, 1U);
+  EXPECT_EQ(m.fetch.steps, 11U);
+  // 64 pairs x 32 layers x 8 KV heads x 128 x 2 x 2 bytes a step, the last one's for nobody.
+  EXPECT_EQ(m.fetch.bytes, 11 * 8388608);
+  EXPECT_EQ(m.fetch.unused_bytes, 8388608);
+  EXPECT_EQ(m.fetch.wait_s, 0);
+  // New tokens' KV goes to host memory, the chosen pairs' come from there.
+  EXPECT_EQ(m.links.at("host_to_gpu").bytes, geometry.compressed_transfer(16000, 0) + 11 * 8388608);
+  EXPECT_EQ(m.links.at("gpu_to_host").bytes, 11 * 131072);
+}
+
+TEST(PrefetchRuns, FetchingOnDemandAddsEachLayersFetchToTheStep) {
+  const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 10 tokens, requests: 1}",
+                    "decode.prefetch.copies=batched_copies"};
+  const auto s = small_scenario(sets("fetch_on_demand", one));
+  const Measurements m = measure(s);
+  const auto& link = s.serving.cluster.host_link;
+  // Two rows of 256 bytes a pair, 64 pairs and 8 heads, a descriptor each.
+  const double layer_s = 2 * 64 * 8 * 0.63e-6 + link.setup_s.value + link.latency_s.value;
+  EXPECT_NEAR(m.fetch.wait_s, 10 * 32 * layer_s, 1e-6);
+  EXPECT_EQ(m.fetch.first_choices, 0U);
+}
+
+TEST(PrefetchRuns, StreamingTheWholeKvIsAsFastAsItsLink) {
+  const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 400 tokens, requests: 1}"};
+  const auto s = small_scenario(sets("full_offload", one));
+  const Measurements m = measure(s);
+  const double read_s = 131072.0 * 16200 / s.serving.cluster.host_link.read_bytes_per_s.value;
+  EXPECT_NEAR(m.tpot_s.mean(), read_s, 0.01 * read_s);
+  EXPECT_EQ(m.fetch.unused_bytes, 0);
+}
+
+TEST(PrefetchRuns, ReservationsAreTheResidentFractionInWholeBlocks) {
+  const auto s = small_scenario(sets("speculative_prefetch", {"schedule.block_size=1 tokens"}));
+  const serving::KvGeometry g = serving::replica_geometry(s.serving);
+  for (const std::int64_t context : {200, 2048, 32768}) {
+    const double exact = models::resident_fraction(s.serving.decode.compressor, 64 + 64, context);
+    EXPECT_DOUBLE_EQ(exact, 2.0 / 16 + 2.0 / 64 + 128.0 / static_cast<double>(context));
+    EXPECT_NEAR(static_cast<double>(g.compressed_reservation(context, 0, 0)),
+                exact * 131072 * static_cast<double>(context), 131072);
+    EXPECT_NEAR(g.compressed_read(context, 0), exact * 131072 * static_cast<double>(context), 1);
+  }
+  // Not more than there is, where the context is shorter than what is kept.
+  EXPECT_EQ(g.compressed_read(100, 0), 131072 * (100 * (2.0 / 16 + 2.0 / 64) + 100));
+}
+
+TEST(PrefetchRuns, WhatItSavesGrowsWithTheContext) {
+  double last = 0;
+  for (const char* context : {"2000", "8000", "32000"}) {
+    const Sets more = {std::string("workload={closed: {concurrency: 400}, context: ") + context +
+                           " tokens, output: 100 tokens, requests: 1200}",
+                       "schedule.max_requests=400", "cluster.host.memory=4 TiB"};
+    const double gain = tokens_per_s(measure_with(sets("speculative_prefetch", more))) /
+                        tokens_per_s(measure_with(sets("full_kv", more)));
+    EXPECT_GT(gain, last) << context;
+    last = gain;
+  }
+  EXPECT_GT(last, 2);
+}
+
+TEST(PrefetchRuns, MoreBandwidthIsNeverSlower) {
+  for (const char* policy : kPolicies) {
+    double last = 0;
+    for (const char* bandwidth : {"1", "2", "5", "20", "55"}) {
+      const std::string link = std::string("cluster.host.link={base: pcie5-x16, read: ") + bandwidth +
+                               " GB/s, gathers: [{name: reads, bandwidth: " + bandwidth + " GB/s}]}";
+      const double rate = tokens_per_s(measure_with(sets(policy, {link})));
+      EXPECT_GE(rate, last) << policy << " at " << bandwidth;
+      last = rate;
+    }
+  }
+}
+
+TEST(PrefetchRuns, APrefetchIsHiddenUntilTheLinkIsSlowerThanTheStep) {
+  const auto waits = [](const char* top_k) {
+    return measure_with(sets("speculative_prefetch", {std::string("decode.prefetch.top_k=") + top_k})).fetch;
+  };
+  const auto few = waits("64"), many = waits("4000");
+  EXPECT_LT(few.wait_s, 0.05 * few.fetch_s);  // first loads are in the way now and then
+  EXPECT_GT(many.wait_s, 0.3 * many.fetch_s);
+}
+
+TEST(PrefetchRuns, OnlyTheDifferenceIsFetched) {
+  const auto bytes = [](const char* overlap) {
+    const auto f =
+        measure_with(sets("speculative_prefetch", {std::string("decode.prefetch.overlap=") + overlap})).fetch;
+    return static_cast<double>(f.bytes) / static_cast<double>(f.request_steps);
+  };
+  EXPECT_NEAR(bytes("0.75"), bytes("0") / 4, 1e-6 * bytes("0"));
+}
+
+TEST(PrefetchRuns, QualityLiesBetweenTheLowBitCopysAndFullKv) {
+  const auto quality = [](const std::string& policy, const Sets& more = {}) {
+    const Measurements m = measure_with(sets(policy, more));
+    return m.quality / static_cast<double>(m.completed_measured);
+  };
+  const double bare = quality("quantised_only");
+  const double speculative = quality("speculative_prefetch");
+  const double on_demand = quality("fetch_on_demand");
+  EXPECT_LT(bare, speculative);
+  EXPECT_LT(speculative, on_demand);
+  EXPECT_LT(on_demand, 1);
+  EXPECT_LT(speculative, quality("speculative_prefetch", {"decode.prefetch.top_k=512"}));
+}
+
+TEST(PrefetchRuns, PromptsComputedHereReachHostMemoryBeforeAnythingIsFetched) {
+  const Sets more = {"prefill=recompute", "schedule.max_batched_tokens=2048",
+                     "workload={closed: {concurrency: 1}, context: 16000 tokens, output: 10 tokens, requests: 1}"};
+  Sets slow = more;
+  slow.emplace_back("cluster.host.link.write=0.5 GB/s");
+  const Measurements fast = measure_with(sets("speculative_prefetch", more));
+  const Measurements late = measure_with(sets("speculative_prefetch", slow));
+  EXPECT_EQ(fast.ttft_s.mean(), late.ttft_s.mean());  // the first token comes with the prompt
+  EXPECT_EQ(fast.links.at("gpu_to_host").bytes, 131072 * (16000 + 10));
+  const double offload_s = 131072.0 * 16000 / 0.5e9;
+  EXPECT_NEAR(late.itl_s.max(), offload_s, 0.2 * offload_s);  // the second waits until all of it is in host memory
+  EXPECT_LT(fast.itl_s.max(), 0.05);
+}
+
+}  // namespace
+}  // namespace kvsim::testing
