@@ -76,16 +76,6 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
                   s.file, name_of(model), quantity(room), request, quantity(least), std::ceil((least - room) / kMB)));
 }
 
-void check_context(const scenario::Scenario& s, const Traffic& traffic) {
-  const double tokens = traffic.mean_context + traffic.mean_output;
-  const auto most = static_cast<double>(s.serving.model.max_context);
-  if (tokens <= most) return;
-  throw Infeasible(fmt::format(
-      "{}: no plan: requests of {:.0f} tokens on average, prompt and output, and {} goes up to {:.0f}; shorten them by "
-      "{:.0f} tokens or take a model with a longer context",
-      s.file, tokens, s.serving.model.name, most, tokens - most));
-}
-
 std::optional<OfferedLoad> load_of(const Traffic& traffic, const OperatingPoint& optimum) {
   if (!traffic.rate_per_s) return std::nullopt;
   return OfferedLoad{*traffic.rate_per_s * traffic.mean_output, optimum.throughput_tokens_per_s};

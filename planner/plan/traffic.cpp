@@ -6,7 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "models/workload/trace_statistics.h"
+#include "planner/infeasible.h"
 #include "sim/engine/random.h"
 
 namespace kvsim::planner {
@@ -77,6 +80,16 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
     t.rate_per_s = w.arrivals->rate_per_s / replicas;
   }
   return t;
+}
+
+void check_context(const scenario::Scenario& s, const Traffic& traffic) {
+  const double tokens = traffic.mean_context + traffic.mean_output;
+  const auto most = static_cast<double>(s.serving.model.max_context);
+  if (tokens <= most) return;
+  throw Infeasible(fmt::format(
+      "{}: no plan: requests of {:.0f} tokens on average, prompt and output, and {} goes up to {:.0f}; shorten them by "
+      "{:.0f} tokens or take a model with a longer context",
+      s.file, tokens, s.serving.model.name, most, tokens - most));
 }
 
 }  // namespace kvsim::planner

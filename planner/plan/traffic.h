@@ -26,4 +26,7 @@ struct Traffic {
 /// Generated workloads are sampled with a stream of its own, so that plans do not depend on the run's seed.
 Traffic traffic_of(const scenario::Scenario& scenario);
 
+/// Throws Infeasible where requests of mean lengths are longer than the model's contexts.
+void check_context(const scenario::Scenario& scenario, const Traffic& traffic);
+
 }  // namespace kvsim::planner

@@ -275,6 +275,10 @@ bool has_prefix_blocks(const Scenario& scenario) {
                      [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }
 
+models::Catalogue catalogue_of(const Scenario& scenario) {
+  return catalogue_with(scenario.include, fs::path(scenario.file).parent_path());
+}
+
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel) {
   if (scenario.serving.cluster.pools) {
     throw InputError("cluster.pools: another GPU is tried for replicas only: change cluster.gpu itself");
@@ -283,7 +287,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   serving::ClusterConfig& cluster = changed.serving.cluster;
   cluster.tensor_parallel = tensor_parallel;
   if (gpu == cluster.gpu.name) return changed;
-  const models::Catalogue catalogue = catalogue_with(scenario.include, fs::path(scenario.file).parent_path());
+  const models::Catalogue catalogue = catalogue_of(scenario);
   cluster.gpu = catalogue.gpu(gpu);
   cluster.profile = catalogue.profile(cluster.gpu.profile);
   cluster.host_link = catalogue.link(cluster.gpu.host_link);

@@ -134,6 +134,10 @@ class ScenarioFile {
 /// The scenario as kvsim understood it: every default written out, every catalogue entry resolved, as YAML.
 std::string resolved_yaml(const Scenario& scenario);
 
+/// The catalogue that the scenario's names were looked up in: the built-in one and what its `include` files add. Throws
+/// schema::InputError where those cannot be read any more.
+models::Catalogue catalogue_of(const Scenario& scenario);
+
 /// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica.
 /// Another GPU brings its own kernel profile and links; the scenario's own keeps what the scenario gave it. Throws
 /// schema::InputError for an unknown name, and for a scenario with pools. Whether the model fits is not checked

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "models/prefetch/fetch.h"
-#include "sim/serving/decode_policy.h"
 
 namespace kvsim::serving {
 
@@ -40,6 +39,25 @@ std::int64_t draft_limit(const DecodeConfig& decode) {
   const std::int64_t longest =
       decode.adaptive.enabled ? std::max(decode.draft_length, decode.adaptive.maximum) : decode.draft_length;
   return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;
+}
+
+std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.verifies) return draft_limit(config) + 1;
+  return decode.fetch == Fetch::speculative ? config.prefetch.query_tokens + 1 : 1;
+}
+
+std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                                  std::int64_t prompt, std::int64_t generated) {
+  const std::int64_t room = draft_room(config.decode, decode);
+  return decode.holds_part() ? geometry.compressed_reservation(prompt, generated, room)
+                             : geometry.full_reservation(prompt + generated + room);
+}
+
+std::int64_t host_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                              std::int64_t prompt, std::int64_t output) {
+  const bool separate_copy = decode.reads_compressed && config.prefill == PrefillKind::stored &&
+                             config.decode.compressor.kind != models::CompressionKind::token_dropping;
+  return geometry.full_transfer(prompt + output) + (separate_copy ? geometry.compressed_transfer(prompt, 0) : 0);
 }
 
 }  // namespace kvsim::serving

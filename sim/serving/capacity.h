@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
@@ -18,5 +19,16 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
 /// Most positions that a request may draft in one round: as configured, else twice the draft length; never less than
 /// the draft length itself.
 std::int64_t draft_limit(const DecodeConfig& decode);
+
+/// Tokens beyond the context that a request's next step or round may bring.
+std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
+
+/// GPU memory that a decoding request holds which does not verify, whole blocks.
+std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                                  std::int64_t prompt, std::int64_t generated);
+
+/// Host memory that a request holds from admission to end, where contexts are stored or the policy offloads.
+std::int64_t host_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                              std::int64_t prompt, std::int64_t output);
 
 }  // namespace kvsim::serving

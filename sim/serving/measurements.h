@@ -77,8 +77,8 @@ struct FetchMeasurement {
   double fetch_s = 0;               ///< link time of it
   double wait_s = 0;                ///< GPUs waiting for it: not hidden
   std::uint64_t waiting_steps = 0;  ///< steps with such a wait
-  std::uint64_t request_steps = 0;   ///< requests that decoded, over all steps
-  double context_tokens = 0;         ///< sum of their contexts
+  std::uint64_t request_steps = 0;  ///< requests that decoded, over all steps
+  double context_tokens = 0;        ///< sum of their contexts
   std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
 };
 

@@ -67,8 +67,7 @@ void Replica::make_links(int index) {
 }
 
 std::int64_t Replica::draft_room() const {
-  if (decode_.verifies) return draft_limit_ + 1;
-  return decode_.fetch == Fetch::speculative ? config_.decode.prefetch.query_tokens + 1 : 1;
+  return serving::draft_room(config_.decode, decode_);
 }
 
 std::string Replica::refusal(const Request& r) const {
@@ -95,10 +94,7 @@ std::string Replica::refusal(const Request& r) const {
 }
 
 std::int64_t Replica::host_reservation(const Request& r) const {
-  const bool separate_copy = decode_.reads_compressed && config_.prefill == PrefillKind::stored &&
-                             config_.decode.compressor.kind != models::CompressionKind::token_dropping;
-  return geometry_.full_transfer(r.prompt + r.output) +
-         (separate_copy ? geometry_.compressed_transfer(r.prompt, 0) : 0);
+  return serving::host_reservation(config_, decode_, geometry_, r.prompt, r.output);
 }
 
 void Replica::submit(Request& r) {

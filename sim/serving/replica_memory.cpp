@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/invariant.h"
+#include "sim/serving/capacity.h"
 #include "sim/serving/replica.h"
 
 namespace kvsim::serving {
@@ -10,10 +11,12 @@ namespace kvsim::serving {
 using engine::Callback;
 
 std::int64_t Replica::decoding_reservation(const Request& r) const {
-  if (holds_part(r)) return geometry_.compressed_reservation(r.prompt, r.generated, draft_room());
+  if (holds_part(r) || !decode_.verifies) {
+    return serving::decoding_reservation(config_, decode_, geometry_, r.prompt, r.generated);
+  }
   const std::int64_t full = geometry_.full_reservation(r.context() + draft_room());
   // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.
-  return decode_.verifies ? full + geometry_.redundant_reservation(r.prompt, r.generated) : full;
+  return full + geometry_.redundant_reservation(r.prompt, r.generated);
 }
 
 bool Replica::can_stay_resident(const Request& r) const {

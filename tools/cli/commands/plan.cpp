@@ -98,7 +98,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->type_name("ENGINE")
       ->allow_extra_args(false);
   declare_simulation_options(app, *options);
-  app.add_option("--out", options->out, "Folder for plan.json, plan.md and what is exported")->type_name("DIR");
+  app.add_option("--out", options->out, "Folder for plan.json, plan.md, and what is exported or\ndrawn")
+      ->type_name("DIR");
   app.add_flag("--json", options->json, "Print one JSON document");
   app.add_flag("--timing", options->timing, "Wall-clock figures in the JSON too, which then differs between runs");
   return [options](Console& console) { plan(console, *options); };

@@ -17,6 +17,9 @@ void plan_scenario(Console& console, const PlanOptions& options);
 /// was found.
 void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
 
+/// `kvsim plan SCENARIO` of a scenario whose decode policy fetches KV.
+void plan_prefetch(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
+
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 

@@ -8,6 +8,7 @@
 #include "planner/explain/explain.h"
 #include "planner/export/engine_export.h"
 #include "planner/infeasible.h"
+#include "planner/prefetch/prefetch_plan.h"
 #include "planner/sweep/axis.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
@@ -147,6 +148,7 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   results::PlanOutcome outcome;
   outcome.scenario = feasible_scenario(options);
   if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);
+  if (planner::plans_prefetch(outcome.scenario)) return plan_prefetch(console, options, outcome.scenario);
   const planner::PlanRequest request = request_of(options);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);

@@ -1,0 +1,117 @@
+#include "planner/prefetch/prefetch_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/hardware/gather.h"
+#include "models/prefetch/fetch.h"
+#include "models/schema/units.h"
+#include "planner/infeasible.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::planner {
+namespace {
+
+using serving::DecodePolicy;
+using serving::Fetch;
+
+/// Policies without drafts, whose steps outlook() knows.
+bool comparable(const DecodePolicy& decode) {
+  return !decode.verifies && (decode.low_bit_copy || decode.lossless());
+}
+
+scenario::Scenario under(scenario::Scenario s, const DecodePolicy& decode) {
+  s.serving.decode.policy = decode.name;
+  return s;
+}
+
+double resident_fraction_of(const serving::ServingConfig& config, const DecodePolicy& decode, std::int64_t context) {
+  if (decode.low_bit_copy) {
+    const std::int64_t fetched = decode.fetches_pairs() ? models::fetched_tokens(config.decode.prefetch, context) : 0;
+    return models::resident_fraction(config.decode.compressor, config.decode.compressor.residual_tokens + fetched,
+                                     context);
+  }
+  if (decode.fetch == Fetch::none) return 1;
+  return std::min(
+      1.0, static_cast<double>(config.decode.prefetch.buffered_layers) / static_cast<double>(config.model.layers));
+}
+
+PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode, const Traffic& traffic) {
+  PolicyOutlook p;
+  p.policy = decode.name;
+  try {
+    const serving::ServingConfig config = under(s, decode).serving;
+    serving::check_configuration(config);
+    p.memory = batch_by_memory(config, traffic);
+    const LikeRequests requests = average_requests(traffic, p.memory.batch);
+    p.resident_fraction = resident_fraction_of(config, decode, requests.context());
+    if (requests.batch < 1) {
+      p.problem = fmt::format("no room for one request ({})", words_of(p.memory.bound));
+    } else {
+      p.step = outlook(config, requests);
+    }
+  } catch (const serving::ConfigurationError& e) {
+    p.problem = e.what();
+  }
+  return p;
+}
+
+FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context) {
+  const models::LinkSpec& link = config.cluster.host_link;
+  const models::LayerFetch fetch =
+      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel, context);
+  const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, fetch.row_bytes);
+  return {fetch.rows, fetch.row_bytes, method.name,
+          fetch.row_bytes / models::gather_s(link, method, 1, fetch.row_bytes), link.read_bytes_per_s.value};
+}
+
+[[noreturn]] void nothing_fits(const scenario::Scenario& s, const BatchByMemory& memory) {
+  const auto quantity = [](std::int64_t bytes) {
+    return schema::round_quantity(schema::Dimension::bytes, static_cast<double>(bytes));
+  };
+  if (memory.bound != BatchBound::gpu_memory) {
+    throw Infeasible(
+        fmt::format("{}: no plan: not one request fits: more {} is needed", s.file, words_of(memory.bound)));
+  }
+  throw Infeasible(fmt::format(
+      "{}: no plan: {} is left for KV beside the weights; the nearest miss, one request of average context, needs {}: "
+      "more GPU memory, a larger tensor-parallel group, shorter contexts or fewer bits",
+      s.file, quantity(memory.capacity_bytes), quantity(memory.request_bytes)));
+}
+
+const PolicyOutlook* find(const std::vector<PolicyOutlook>& policies, std::string_view name) {
+  const auto at =
+      std::find_if(policies.begin(), policies.end(), [name](const PolicyOutlook& p) { return p.policy == name; });
+  return at == policies.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+bool plans_prefetch(const scenario::Scenario& scenario) {
+  return serving::find_decode_policy(scenario.serving.decode.policy)->fetch != Fetch::none;
+}
+
+PrefetchPlan plan_prefetch(const scenario::Scenario& s) {
+  PrefetchPlan plan;
+  plan.traffic = traffic_of(s);
+  check_context(s, plan.traffic);
+  plan.context = average_requests(plan.traffic, 1).context();
+  for (const DecodePolicy& decode : serving::decode_policies()) {
+    if (comparable(decode)) plan.policies.push_back(outlook_of(s, decode, plan.traffic));
+  }
+  plan.own = *find(plan.policies, s.serving.decode.policy);
+  if (plan.own.memory.batch < 1) nothing_fits(s, plan.own.memory);
+  const DecodePolicy& speculative = *serving::find_decode_policy("speculative_prefetch");
+  const PolicyOutlook& chosen = *find(plan.policies, speculative.name);
+  if (!chosen.problem.empty()) return plan;
+  const scenario::Scenario fetching = under(s, speculative);
+  const models::Catalogue catalogue = scenario::catalogue_of(s);
+  plan.fetch = fetch_of(fetching.serving, plan.context);
+  plan.crossover = crossover(fetching.serving, chosen.step.requests, catalogue);
+  plan.machines = two_token_machines(fetching, plan.traffic, catalogue);
+  return plan;
+}
+
+}  // namespace kvsim::planner

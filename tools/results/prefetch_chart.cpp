@@ -1,0 +1,65 @@
+// Which link hides the fetch of how many pairs.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tools/plot/log_chart.h"
+#include "tools/results/numbers.h"
+#include "tools/results/prefetch_document.h"
+
+namespace kvsim::results {
+namespace {
+
+constexpr double kGB = 1e9;
+
+std::string description_of(const planner::Crossover& c) {
+  const std::string own = c.own.largest_hidden_k
+                              ? fmt::format("up to {} pairs are hidden", whole(*c.own.largest_hidden_k))
+                              : std::string("not even one pair is hidden");
+  return fmt::format(
+      "The least rate, in GB/s per GPU, at which rows of {} must arrive from host memory so that fetching k KV pairs "
+      "per layer and KV head does not lengthen a decoding step of {} requests of {} tokens. Above the curve the fetch "
+      "is hidden, below it is not. On {}, whose rows arrive at {} GB/s, {}.",
+      bytes(c.row_bytes), whole(c.requests.batch), whole(c.requests.context()), c.own.name,
+      figure(c.own.rows_bytes_per_s / kGB), own);
+}
+
+}  // namespace
+
+std::string crossover_svg(const PrefetchOutcome& o, const planner::Crossover& c) {
+  plot::LogChart chart;
+  chart.title = "Which link hides the fetch of how many KV pairs";
+  chart.subtitle = o.scenario.name;
+  chart.description = description_of(c);
+  chart.x.title = "k: KV pairs fetched per layer and KV head";
+  chart.y.title = fmt::format("rate of rows of {}, GB/s per GPU", bytes(c.row_bytes));
+  chart.x.least = static_cast<double>(c.points.front().k);
+  chart.x.most = std::max(static_cast<double>(c.points.back().k), chart.x.least * 2);
+  double least = c.own.rows_bytes_per_s / kGB;
+  double most = least;
+  const auto include = [&](double y) {
+    least = std::min(least, y);
+    most = std::max(most, y);
+  };
+  for (const planner::CrossoverPoint& p : c.points) {
+    if (!p.rows_bytes_per_s) continue;
+    chart.curve.push_back({static_cast<double>(p.k), *p.rows_bytes_per_s / kGB});
+    include(chart.curve.back().y);
+  }
+  for (const planner::HostLink& link : c.links) {
+    const double y = link.rows_bytes_per_s / kGB;
+    chart.levels.push_back({y, fmt::format("{}: {}", link.name, figure(y)), link.own});
+    include(y);
+  }
+  constexpr double kMargin = 1.6;
+  chart.y.least = least / kMargin;
+  chart.y.most = most * kMargin;
+  chart.curve_label = "least rate";
+  chart.above = "hidden";
+  chart.below = "not hidden";
+  chart.markers.push_back(
+      {{static_cast<double>(c.k), c.own.rows_bytes_per_s / kGB}, fmt::format("this scenario, k = {}", whole(c.k))});
+  return plot::to_svg(chart);
+}
+
+}  // namespace kvsim::results

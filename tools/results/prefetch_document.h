@@ -1,0 +1,24 @@
+// Plans of policies that fetch KV, as a JSON document and as files for other tools.
+#pragma once
+
+#include <string>
+
+#include "planner/prefetch/prefetch_plan.h"
+#include "tools/results/section.h"
+
+namespace kvsim::results {
+
+struct PrefetchOutcome {
+  scenario::Scenario scenario;
+  planner::PrefetchPlan plan;
+};
+
+Json prefetch_document(const PrefetchOutcome& outcome);
+
+/// k against what its fetch needs of the link: a header and a line for each point. Empty fields where no rate suffices.
+std::string crossover_csv(const planner::Crossover& crossover);
+
+/// The same as a picture, with the catalogue's host links and the scenario in it.
+std::string crossover_svg(const PrefetchOutcome& outcome, const planner::Crossover& crossover);
+
+}  // namespace kvsim::results
