@@ -23,6 +23,12 @@ TEST_F(ValidateTest, PublishedFiguresAreMet) {
   EXPECT_NE(r.out.find("headline.full_kv"), std::string::npos);
 }
 
+TEST_F(ValidateTest, PredictionsAreShownAndNeverFail) {
+  const CommandResult r = run({"validate", "--group", "speculative-prefetch"});
+  EXPECT_EQ(r.status, 0) << r.out;
+  EXPECT_NE(r.out.find("14 passed, 0 outside, 0 skipped; 22 predictions"), std::string::npos) << r.out;
+}
+
 TEST_F(ValidateTest, WithoutMeasuredDataFiguresAreSkippedAndNothingFails) {
   const CommandResult r = run({"validate", "--group", "serving", "--group", "transfers"});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -52,7 +58,7 @@ TEST_F(ValidateTest, JsonIsOneDocumentWithEveryFigure) {
   const Json doc = Json::parse(r.out);
   EXPECT_EQ(doc["schema_version"], 1);
   EXPECT_EQ(doc["measured"], ".");
-  EXPECT_EQ(doc["summary"], (Json{{"passed", 9}, {"outside", 1}, {"skipped", 0}}));
+  EXPECT_EQ(doc["summary"], (Json{{"passed", 9}, {"outside", 1}, {"skipped", 0}, {"predictions", 0}}));
   ASSERT_EQ(doc["figures"].size(), 10U);
   EXPECT_EQ(doc["figures"][9]["verdict"], "outside");
   for (const Json& f : doc["figures"]) {

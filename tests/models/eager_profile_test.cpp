@@ -1,5 +1,5 @@
 // The published rows that the profile of an eager framework was fitted to (SpeCache, arXiv:2503.16163: Mistral-7B on an
-// RTX A6000, context 2k). The row fetched on demand only chose between reading the KV once and for each query token.
+// RTX A6000, context 2k).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -80,6 +80,15 @@ TEST(Figure, IsNotJudgedWhereThereIsAReason) {
   EXPECT_EQ(f.verdict(), Verdict::skipped);
 }
 
+TEST(Figure, IsAPredictionWhereNothingIsClaimed) {
+  Figure f = figure(kNaN, 2, 0);
+  f.claim = Claim::none;
+  EXPECT_EQ(f.verdict(), Verdict::prediction);
+  EXPECT_TRUE(std::isnan(f.error()));
+  f.skipped = "not simulated";
+  EXPECT_EQ(f.verdict(), Verdict::skipped);
+}
+
 TEST(Figure, BelongsToTheGroupBeforeTheSlash) {
   EXPECT_EQ(figure(1, 1, 0).group(), "group");
 }
@@ -87,10 +96,13 @@ TEST(Figure, BelongsToTheGroupBeforeTheSlash) {
 TEST(Figures, AreCountedByVerdict) {
   std::vector<Figure> figures{figure(1, 1, 0), figure(1, 2, 0), figure(1, 1, 0)};
   figures.push_back(all_skipped({figure(1, 1, 0)}, "no data").front());
+  figures.push_back(figure(kNaN, 1, 0));
+  figures.back().claim = Claim::none;
   const Tally t = tally(figures);
   EXPECT_EQ(t.passed, 2U);
   EXPECT_EQ(t.outside, 1U);
   EXPECT_EQ(t.skipped, 1U);
+  EXPECT_EQ(t.predicted, 1U);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(FiguresDocument, HasEveryFigureAndTheSum) {
   const results::Json doc = figures_document(three(), "");
   EXPECT_EQ(doc["schema_version"], 1);
   EXPECT_TRUE(doc["measured"].is_null());
-  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 1}, {"skipped", 1}}));
+  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 1}, {"skipped", 1}, {"predictions", 0}}));
   ASSERT_EQ(doc["figures"].size(), 3U);
   const results::Json& wrong = doc["figures"][1];
   EXPECT_EQ(wrong["id"], "one/wrong");
@@ -71,6 +71,47 @@ TEST(FiguresDocument, HasEveryFigureAndTheSum) {
   EXPECT_EQ(doc["figures"][0]["assumptions"], results::Json::array({"the moon is full"}));
   EXPECT_TRUE(doc["figures"][2]["simulated"].is_null());
   EXPECT_EQ(doc["figures"][2]["reason"], "no data");
+}
+
+/// One that is judged, and one that nothing can judge.
+std::vector<Figure> judged_and_predicted() {
+  std::vector<Figure> figures{three().front(), three().front()};
+  Figure& f = figures.back();
+  f.id = "one/longer";
+  f.what = "what will be";
+  f.expected = NAN;
+  f.simulated = 250;
+  f.claim = Claim::none;
+  f.source = "nobody";
+  f.assumptions.clear();
+  return figures;
+}
+
+TEST(FiguresPage, ShowsPredictionsBesideWhatIsJudged) {
+  const std::string text = results::to_text(figures_page(judged_and_predicted()));
+  EXPECT_EQ(text,
+            "1 passed, 0 outside, 0 skipped; 1 prediction\n"
+            "  Published and measured figures, and what kvsim makes of them\n"
+            "\n"
+            "one\n"
+            "  figure                 expected  simulated       error  tolerance  verdict     notes\n"
+            "  right   what is right     100.0      101.0  ms  +1.0 %       ±5 %  pass        1-2\n"
+            "  longer  what will be          -      250.0  ms       -          -  prediction  3\n"
+            "\n"
+            "Notes\n"
+            "  - [1] a book\n"
+            "  - [2] the moon is full\n"
+            "  - [3] nobody\n");
+}
+
+TEST(FiguresDocument, HasNothingToHoldAPredictionAgainst) {
+  const results::Json doc = figures_document(judged_and_predicted(), "");
+  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 0}, {"skipped", 0}, {"predictions", 1}}));
+  const results::Json& predicted = doc["figures"][1];
+  EXPECT_EQ(predicted["verdict"], "prediction");
+  EXPECT_EQ(predicted["claim"], "none");
+  EXPECT_EQ(predicted["simulated"], 250.0);
+  for (const char* key : {"expected", "error", "tolerance", "reason"}) EXPECT_TRUE(predicted[key].is_null()) << key;
 }
 
 TEST(FiguresPage, OfEveryGroupFits120Columns) {

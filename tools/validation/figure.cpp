@@ -16,6 +16,7 @@ double Figure::error() const {
 
 Verdict Figure::verdict() const {
   if (!skipped.empty()) return Verdict::skipped;
+  if (claim == Claim::none) return Verdict::prediction;
   // Comparisons with NaN are false.
   const bool within = tolerance >= 0 && (claim == Claim::at_most ? error() : std::abs(error())) <= tolerance;
   return within ? Verdict::pass : Verdict::outside;
@@ -33,6 +34,8 @@ std::string_view to_string(Verdict verdict) {
       return "outside";
     case Verdict::skipped:
       return "skipped";
+    case Verdict::prediction:
+      return "prediction";
   }
   return "";
 }
@@ -49,6 +52,9 @@ Tally tally(const std::vector<Figure>& figures) {
         break;
       case Verdict::skipped:
         ++t.skipped;
+        break;
+      case Verdict::prediction:
+        ++t.predicted;
         break;
     }
   }

@@ -13,11 +13,17 @@ enum class Measure {
 };
 
 enum class Claim {
-  about,   ///< |error| <= tolerance
-  at_most  ///< error <= tolerance
+  about,    ///< |error| <= tolerance
+  at_most,  ///< error <= tolerance
+  none      ///< nothing is published or measured: a prediction, whose expected figure is NaN
 };
 
-enum class Verdict { pass, outside, skipped };
+enum class Verdict {
+  pass,
+  outside,
+  skipped,
+  prediction  ///< there is nothing to judge it by
+};
 
 struct Figure {
   std::string id;    ///< unique, "group/name"
@@ -34,7 +40,7 @@ struct Figure {
 
   /// Infinite where 0 is expected, the measure is relative and something else was simulated; NaN where a figure is.
   [[nodiscard]] double error() const;
-  /// A figure that is no number, or whose tolerance is none, is outside.
+  /// A figure that is no number, or whose tolerance is none, is outside, unless it is a prediction.
   [[nodiscard]] Verdict verdict() const;
   /// What comes before the slash of its id.
   [[nodiscard]] std::string_view group() const;
@@ -43,7 +49,7 @@ struct Figure {
 std::string_view to_string(Verdict verdict);
 
 struct Tally {
-  std::size_t passed = 0, outside = 0, skipped = 0;
+  std::size_t passed = 0, outside = 0, skipped = 0, predicted = 0;
 };
 
 Tally tally(const std::vector<Figure>& figures);

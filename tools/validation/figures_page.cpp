@@ -59,6 +59,7 @@ std::string error_text(const Figure& f) {
 }
 
 std::string tolerance_text(const Figure& f) {
+  if (f.claim == Claim::none) return "-";
   const char* sign = f.claim == Claim::at_most ? "<=" : "±";
   if (f.measure == Measure::absolute) return fmt::format("{}{:g}", sign, f.tolerance);
   return fmt::format("{}{:g} %", sign, f.tolerance * 100);
@@ -115,7 +116,9 @@ std::vector<std::string> without_rows(const std::vector<Figure>& figures) {
 }  // namespace
 
 std::string summary_line(const Tally& t) {
-  return fmt::format("{} passed, {} outside, {} skipped", t.passed, t.outside, t.skipped);
+  std::string text = fmt::format("{} passed, {} outside, {} skipped", t.passed, t.outside, t.skipped);
+  if (t.predicted > 0) text += fmt::format("; {} prediction{}", t.predicted, t.predicted == 1 ? "" : "s");
+  return text;
 }
 
 results::Page figures_page(const std::vector<Figure>& figures, const std::string& measured) {

@@ -14,7 +14,7 @@ namespace kvsim::validation {
 /// folder of measured data, empty where there was none.
 results::Page figures_page(const std::vector<Figure>& figures, const std::string& measured = {});
 
-/// "41 passed, 2 outside, 17 skipped".
+/// "41 passed, 2 outside, 17 skipped", and "; 9 predictions" where there are any.
 std::string summary_line(const Tally& tally);
 
 }  // namespace kvsim::validation

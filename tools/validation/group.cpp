@@ -15,6 +15,8 @@ namespace {
 constexpr std::array kGroups{
     Group{"draft-verify", "Drafting on compressed KV, verifying against full KV (VeriCache)", draft_verify_figures},
     Group{"remote-prefix", "Two pools around a storage node, remote prefix caching (VeriCache)", remote_prefix_figures},
+    Group{"speculative-prefetch", "Prefetching the KV pairs that the next token attends to (SpeCache)",
+          speculative_prefetch_figures},
     Group{"links", "What links and storage devices reach", link_figures},
     Group{"collectives", "NCCL all-reduce of half precision", collective_figures},
     Group{"kernels", "What kernels reach of a GPU's datasheet peaks", kernel_figures},

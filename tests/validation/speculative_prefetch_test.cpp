@@ -1,0 +1,69 @@
+// Speculative prefetch: the published rows, and what is predicted beyond them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/validation/groups/groups.h"
+
+namespace kvsim::validation {
+namespace {
+
+class SpeculativePrefetchFigures : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { figures_ = speculative_prefetch_figures({}); }
+
+  static const Figure& find(const std::string& name) {
+    const auto named = [&](const Figure& f) { return f.id == "speculative-prefetch/" + name; };
+    const auto found = std::find_if(figures_.begin(), figures_.end(), named);
+    if (found == figures_.end()) throw std::out_of_range(name);
+    return *found;
+  }
+
+  static inline std::vector<Figure> figures_;
+};
+
+TEST_F(SpeculativePrefetchFigures, ThatArePublishedPass) {
+  std::size_t judged = 0;
+  for (const Figure& f : figures_) {
+    EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated;
+    judged += f.verdict() == Verdict::pass ? 1 : 0;
+  }
+  EXPECT_EQ(judged, 14U);
+}
+
+TEST_F(SpeculativePrefetchFigures, SayThatTheProfileIsFittedToThem) {
+  for (const Figure& f : figures_) {
+    if (f.id.find("/2k.") == std::string::npos) continue;
+    const auto says = [](const std::string& a) { return a.find("is fitted to these rows") != std::string::npos; };
+    EXPECT_TRUE(std::any_of(f.assumptions.begin(), f.assumptions.end(), says)) << f.id;
+  }
+}
+
+TEST_F(SpeculativePrefetchFigures, OfLongerContextsArePredictions) {
+  for (const char* context : {"8k", "32k"}) {
+    for (const char* variant : {"full_kv", "2bit", "1bit", "on_demand"}) {
+      for (const char* of : {"batch", "tokens", "gain"}) {
+        if (std::string(variant) == "full_kv" && std::string(of) == "gain") continue;
+        const Figure& f = find(std::string(context) + "." + variant + "." + of);
+        EXPECT_EQ(f.verdict(), Verdict::prediction) << f.id;
+        EXPECT_TRUE(std::isnan(f.expected)) << f.id;
+        EXPECT_GT(f.simulated, 0) << f.id;
+      }
+    }
+  }
+}
+
+TEST_F(SpeculativePrefetchFigures, GainMoreTheLongerTheContext) {
+  const double full_kv = find("2k.full_kv.tokens").simulated;
+  for (const std::string variant : {"2bit", "1bit"}) {
+    const double short_gain = find("2k." + variant + ".tokens").simulated / full_kv;
+    const double middle = find("8k." + variant + ".gain").simulated,
+                 longest = find("32k." + variant + ".gain").simulated;
+    EXPECT_GT(middle, 1.2 * short_gain) << variant;
+    EXPECT_GT(longest, 1.1 * middle) << variant;
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::validation
