@@ -1,6 +1,7 @@
 // Admission, memory and transfers of a replica. Nothing enters GPU memory that was not reserved first; a reservation
 // that does not fit makes the request wait, or pushes out the newest one.
 #include <algorithm>
+#include <cmath>
 
 #include "sim/engine/invariant.h"
 #include "sim/serving/capacity.h"
@@ -316,6 +317,7 @@ void Replica::preempt(Request& r) {
     r.host_held = 0;
   }
   begin_round(r);
+  if (r.pairs_asked) env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(r.context()));
   r.pairs_asked = false;
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();

@@ -65,7 +65,6 @@ void Replica::run_layers() {
   } else {
     offloading_.pop_back();
   }
-  step_time_.overhead_s += fetching_.selection_s();
   step_computing_ = step.computing(config_.model.layers);
   if (step.fetch_bytes > 0) {
     FetchMeasurement& m = env_.measured.fetch;
