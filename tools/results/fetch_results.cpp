@@ -46,7 +46,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefiniti
 }};
 
 /// What follows from the configuration and the mean request of the run.
-struct Means {
+class Means {
+ public:
   const serving::ServingConfig& config;
   const serving::DecodePolicy& decode;
   const FetchMeasurement& measured;
@@ -81,7 +82,22 @@ struct Means {
   }
   [[nodiscard]] double hidden() const { return std::max(0.0, 1.0 - measured.wait_s / measured.fetch_s); }
 
-  /// What one more query token a request costs on this machine, with the policy's KV.
+  /// None where nothing was decoded.
+  [[nodiscard]] std::optional<models::PrefetchQuality> quality() const {
+    if (context == 0) return std::nullopt;
+    return models::prefetch_quality(config.decode.prefetch, config.decode.compressor, context,
+                                    decode.fetch == Fetch::speculative);
+  }
+
+  /// What one more query token a request costs on this machine at the mean batch.
+  [[nodiscard]] double two_token_cost() const {
+    return models::two_token_cost(timer(), two_tokens(), std::max(batch, 1.0));
+  }
+  [[nodiscard]] std::optional<std::int64_t> two_token_batch() const {
+    return models::two_token_batch(timer(), two_tokens(), kLargestBatch);
+  }
+
+ private:
   [[nodiscard]] models::TwoTokenWork two_tokens() const {
     models::StepWork work;
     serving::add_low_bit_decode(work, geometry, context, 0, 1,
@@ -95,14 +111,47 @@ struct Means {
 };
 
 Section quality_section(Section s, const Means& means) {
-  const models::PrefetchQuality q =
-      models::prefetch_quality(means.config.decode.prefetch, means.config.decode.compressor, means.context,
-                               means.decode.fetch == Fetch::speculative);
+  const auto q = means.quality();
   constexpr std::string_view kNoFigures = "the compressor has no quality figures";
-  s.number("share_of_keys", q.share_of_keys, kNoFigures).number("mass", q.mass, kNoFigures);
-  s.number("hit_rate", q.hit_rate, kNoFigures).number("covered", q.covered, kNoFigures);
-  s.number("recovered", q.recovered, kNoFigures).number("score", q.score, kNoFigures);
+  const auto number = [&](std::string_view key, double models::PrefetchQuality::*value) {
+    q ? s.number(key, (*q).*value, kNoFigures) : s.missing(key, kNoStep);
+  };
+  number("share_of_keys", &models::PrefetchQuality::share_of_keys);
+  number("mass", &models::PrefetchQuality::mass);
+  number("hit_rate", &models::PrefetchQuality::hit_rate);
+  number("covered", &models::PrefetchQuality::covered);
+  number("recovered", &models::PrefetchQuality::recovered);
+  number("score", &models::PrefetchQuality::score);
   return s;
+}
+
+/// Every key of the policy, whether or not anything was decoded.
+Section fetch_section(Section s, const Means& means) {
+  const FetchMeasurement& m = means.measured;
+  const bool any = means.context > 0;
+  const auto number = [&](std::string_view key, auto value) {
+    any ? s.number(key, value(), kNoFetch) : s.missing(key, kNoStep);
+  };
+  s.number("mean_batch", means.batch, kNoStep);
+  number("mean_context", [&] { return static_cast<double>(means.context); });
+  number("resident_fraction", [&] { return means.resident_fraction(); });
+  if (means.decode.fetch != Fetch::none) {
+    s.count("steps", m.steps).count("bytes", m.bytes).count("unused_bytes", m.unused_bytes);
+    s.ratio("bytes_per_request_step", static_cast<double>(m.bytes), static_cast<double>(m.request_steps), kNoStep);
+    s.number("link_s", m.fetch_s, kNoFetch).number("wait_s", m.wait_s, kNoFetch);
+    s.count("waiting_steps", m.waiting_steps).count("first_choices", m.first_choices);
+    number("hidden", [&] { return means.hidden(); });
+  }
+  if (!means.decode.fetches_pairs()) return s;
+  s.set("copies", any ? Json(means.method()->name) : Json(means.config.decode.prefetch.copies));
+  number("row_bytes", [&] { return means.rows().row_bytes; });
+  number("row_bytes_per_s", [&] { return means.row_rate(); });
+  s.set("quality", quality_section(s.child("quality"), means));
+  if (means.decode.fetch != Fetch::speculative) return s;
+  number("two_token_cost", [&] { return means.two_token_cost(); });
+  const auto batch = any ? means.two_token_batch() : std::nullopt;
+  if (batch) return s.count("two_token_batch", *batch);
+  return s.missing("two_token_batch", any ? "it never costs 5 % on this machine" : kNoStep);
 }
 
 }  // namespace
@@ -112,30 +161,9 @@ bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {
   return decode.low_bit_copy || decode.fetch != Fetch::none;
 }
 
-Section fetch_section(Section s, const Outcome& outcome) {
-  const Means means(outcome);
-  const FetchMeasurement& m = means.measured;
-  s.number("mean_batch", means.batch, kNoStep);
-  if (means.context == 0) return s.missing("mean_context", kNoStep).missing("resident_fraction", kNoStep);
-  s.count("mean_context", means.context);
-  s.number("resident_fraction", means.resident_fraction(), kNoStep);
-  if (means.decode.fetch != Fetch::none) {
-    s.count("steps", m.steps).count("bytes", m.bytes).count("unused_bytes", m.unused_bytes);
-    s.ratio("bytes_per_request_step", static_cast<double>(m.bytes), static_cast<double>(m.request_steps), kNoStep);
-    s.number("link_s", m.fetch_s, kNoFetch).number("wait_s", m.wait_s, kNoFetch);
-    s.count("waiting_steps", m.waiting_steps).count("first_choices", m.first_choices);
-    s.number("hidden", means.hidden(), kNoFetch);
-  }
-  if (!means.decode.fetches_pairs()) return s;
-  s.set("copies", means.method()->name);
-  s.number("row_bytes", means.rows().row_bytes, kNoFetch).number("row_bytes_per_s", means.row_rate(), kNoFetch);
-  s.set("quality", quality_section(s.child("quality"), means));
-  if (means.decode.fetch != Fetch::speculative) return s;
-  const models::StepTimer timer = means.timer();
-  s.number("two_token_cost", models::two_token_cost(timer, means.two_tokens(), std::max(means.batch, 1.0)), kNoStep);
-  const auto batch = models::two_token_batch(timer, means.two_tokens(), kLargestBatch);
-  if (batch) return s.count("two_token_batch", *batch);
-  return s.missing("two_token_batch", "it never costs 5 % on this machine");
+void add_fetch(Section& document, const Outcome& outcome) {
+  if (!holds_low_bit_copy_or_fetches(outcome.scenario)) return;
+  document.set("fetch", fetch_section(document.child("fetch"), Means(outcome)));
 }
 
 Table fetch_table(const Outcome& outcome) {
@@ -165,9 +193,8 @@ Table fetch_table(const Outcome& outcome) {
                     fmt::format("of the fetching; GPUs waited {} in {} of {} steps", seconds(m.wait_s),
                                 whole(m.waiting_steps), whole(m.steps))});
   if (means.decode.fetch != Fetch::speculative) return t;
-  const models::StepTimer timer = means.timer();
-  const double cost = models::two_token_cost(timer, means.two_tokens(), std::max(means.batch, 1.0));
-  const auto batch = models::two_token_batch(timer, means.two_tokens(), kLargestBatch);
+  const double cost = means.two_token_cost();
+  const auto batch = means.two_token_batch();
   t.rows.push_back(
       {"second token", percent(cost), "",
        batch ? fmt::format("more a step than one token each; from a batch of {} on at least 5 %", whole(*batch))

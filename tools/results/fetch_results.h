@@ -15,8 +15,8 @@ namespace kvsim::results {
 /// Whether the scenario's decode policy keeps a low-bit copy, or fetches KV.
 [[nodiscard]] bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario);
 
-/// The object details.fetch.
-Section fetch_section(Section s, const Outcome& outcome);
+/// Adds the object "fetch" to the document of such a scenario.
+void add_fetch(Section& document, const Outcome& outcome);
 
 /// The same figures as a table.
 Table fetch_table(const Outcome& outcome);

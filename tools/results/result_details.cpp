@@ -106,7 +106,6 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
                                  : "batch means of one replication: 20 batches in order of time (throughput) or of "
                                    "occurrence (latencies)");
   s.set("conservation", "checked");
-  if (holds_low_bit_copy_or_fetches(outcome.scenario)) s.set("fetch", fetch_section(s.child("fetch"), outcome));
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
   if (cluster.pools) s.set("pools", pools_configuration(*cluster.pools));
   s.set("kv_capacity", capacity(result.capacity, group_word(cluster)));

@@ -1,6 +1,7 @@
 #include "tools/results/result_document.h"
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/fetch_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/result_details.h"
 
@@ -201,6 +202,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   doc.set("links", links(doc.child("links"), m));
   doc.set("tiers", tiers(doc.child("tiers"), m));
   add_pools(doc, outcome);
+  add_fetch(doc, outcome);
   doc.set("iterations", iterations(doc.child("iterations"), m));
   doc.set("engine", engine_speed(doc.child("engine"), result, timing));
   doc.set("confidence", confidence(doc.child("confidence"), result));
