@@ -4,10 +4,13 @@
 
 namespace kvsim::serving {
 
+bool profile_times_few_bits(const models::KernelProfile& profile, const models::CompressorSpec& compressor) {
+  return compressor.kind != models::CompressionKind::token_dropping && profile.low_bit_time_factor.value > 0;
+}
+
 double attention_time_factor(const models::KernelProfile& profile, const models::CompressorSpec& compressor) {
-  const bool few_bits = compressor.kind != models::CompressionKind::token_dropping;
-  return few_bits && profile.low_bit_time_factor.value > 0 ? profile.low_bit_time_factor.value
-                                                           : compressor.attention_time_factor.value;
+  return profile_times_few_bits(profile, compressor) ? profile.low_bit_time_factor.value
+                                                     : compressor.attention_time_factor.value;
 }
 
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {

@@ -10,6 +10,10 @@
 
 namespace kvsim::serving {
 
+/// Whether the profile has a figure of its own for attention over KV of the compressor's few bits.
+[[nodiscard]] bool profile_times_few_bits(const models::KernelProfile& profile,
+                                          const models::CompressorSpec& compressor);
+
 /// Time of attention over compressed KV / over the same bytes whole: the profile's own figure for few bits where it has
 /// one, else the compressor's.
 [[nodiscard]] double attention_time_factor(const models::KernelProfile& profile,

@@ -1,6 +1,7 @@
 // What the results of policies that fetch KV say, from measurements made by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/support/small_scenario.h"
@@ -109,6 +110,19 @@ TEST(FetchProvenance, NamesCurvesAndCopies) {
                              "prefetch.attention.hit_rate", "prefetch.attention.recovery"}) {
     EXPECT_TRUE(figures.contains(figure)) << figure;
   }
+}
+
+TEST(FetchProvenance, LeavesOutWhatTheProfileReplaces) {
+  const auto listed = [](const std::vector<std::string>& more) {
+    std::vector<std::string> sets = {"decode={policy: quantised_only, compressor: specache-2bit}",
+                                     "schedule.policy=fcfs"};
+    sets.insert(sets.end(), more.begin(), more.end());
+    const auto list = results::provenance_of(small_scenario(sets));
+    return std::any_of(list.begin(), list.end(),
+                       [](const results::Provenance& p) { return p.figure == "compressor.attention_time_factor"; });
+  };
+  EXPECT_TRUE(listed({}));
+  EXPECT_FALSE(listed({"cluster.gpu.profile=a6000-pytorch-eager"}));
 }
 
 }  // namespace

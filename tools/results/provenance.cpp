@@ -10,6 +10,7 @@
 #include "models/prefetch/fetch.h"
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::results {
 namespace {
@@ -62,8 +63,11 @@ const models::AllReduceTable* table_for(const models::KernelProfile& p, std::int
   return gpus > 1 && it != p.all_reduce.end() ? &*it : nullptr;
 }
 
-void add_compressor(Collector& out, const models::CompressorSpec& c, bool verifies) {
-  out.add("compressor.attention_time_factor", Dimension::number, c.attention_time_factor);
+void add_compressor(Collector& out, const serving::ServingConfig& config, bool verifies) {
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (!serving::profile_times_few_bits(config.cluster.profile, c)) {
+    out.add("compressor.attention_time_factor", Dimension::number, c.attention_time_factor);
+  }
   out.add("compressor.compress", Dimension::bandwidth, c.compress_bytes_per_s);
   if (!c.step_kl_nats.empty()) out.add("compressor.step_kl", "curve", c.step_kl_source);
   if (verifies && !c.agreement.empty()) out.add("compressor.agreement", "curve", c.agreement_source);
@@ -109,7 +113,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (decode.fetches_pairs()) add_fetch(out, c);
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
-  if (decode.reads_compressed) add_compressor(out, c.decode.compressor, decode.verifies);
+  if (decode.reads_compressed) add_compressor(out, c, decode.verifies);
   return out.take();
 }
 
