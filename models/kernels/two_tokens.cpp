@@ -21,23 +21,20 @@ double two_token_cost(const StepTimer& timer, const TwoTokenWork& work, double b
   return step_s(timer, work, batch, 2) / step_s(timer, work, batch, 1) - 1;
 }
 
-std::optional<std::int64_t> two_token_batch(const StepTimer& timer, const TwoTokenWork& work, std::int64_t limit,
-                                            double threshold) {
-  const auto costs = [&](std::int64_t batch) {
-    return two_token_cost(timer, work, static_cast<double>(batch)) >= threshold;
-  };
-  std::int64_t below = 0;  // costs less, or is no batch
-  std::int64_t above = 1;
-  while (!costs(above)) {
-    if (above == limit) return std::nullopt;
-    below = above;
-    above = above > limit / 2 ? limit : 2 * above;
+TwoTokenBatches two_token_batches(const StepTimer& timer, const TwoTokenWork& work, std::int64_t limit,
+                                  double threshold) {
+  constexpr std::int64_t kEvery = 1024;
+  TwoTokenBatches found;
+  for (std::int64_t batch = 1;;) {
+    if (two_token_cost(timer, work, static_cast<double>(batch)) < threshold) {
+      found.always.reset();
+    } else {
+      if (!found.first) found.first = batch;
+      if (!found.always) found.always = batch;
+    }
+    if (batch == limit) return found;
+    batch = std::min(limit, batch + (batch < kEvery ? 1 : batch / 100));
   }
-  while (above - below > 1) {
-    const std::int64_t middle = below + (above - below) / 2;
-    (costs(middle) ? above : below) = middle;
-  }
-  return above;
 }
 
 }  // namespace kvsim::models

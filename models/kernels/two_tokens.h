@@ -19,11 +19,16 @@ struct TwoTokenWork {
 /// Precondition: batch > 0.
 [[nodiscard]] double two_token_cost(const StepTimer& timer, const TwoTokenWork& work, double batch);
 
-/// The batch at which that cost reaches `threshold`, by doubling from 1 and then bisection: the smallest where the cost
-/// never falls with the batch. It may fall (waves of tiles; experts, of which a second token of a small batch reads
-/// more): then a batch whose cost is at least `threshold` and that of one request fewer is not. None where no batch
-/// tried by doubling, nor `limit` itself, reaches it. Precondition: limit >= 1.
-[[nodiscard]] std::optional<std::int64_t> two_token_batch(const StepTimer& timer, const TwoTokenWork& work,
-                                                          std::int64_t limit, double threshold = 0.05);
+/// From which batches on it costs. The cost need not rise with the batch: it jumps where tokens need another wave of
+/// tiles, and falls where a second token of a small batch reads experts that a large one reads anyway.
+struct TwoTokenBatches {
+  std::optional<std::int64_t> first;   ///< smallest batch that costs `threshold` or more
+  std::optional<std::int64_t> always;  ///< from this batch on, all do
+};
+
+/// Looks at every batch up to 1,024, then at one in a hundred, up to `limit`, which is one of them. None where no batch
+/// costs as much (first), or `limit` does not (always). Precondition: limit >= 1.
+[[nodiscard]] TwoTokenBatches two_token_batches(const StepTimer& timer, const TwoTokenWork& work, std::int64_t limit,
+                                                double threshold = 0.05);
 
 }  // namespace kvsim::models

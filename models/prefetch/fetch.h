@@ -24,7 +24,8 @@ struct LayerFetch {
   [[nodiscard]] double bytes() const { return rows * row_bytes; }
 };
 
-/// Fetched tokens less those that are there already, in rows of the model's KV heads on one of `tensor_parallel` GPUs:
+/// Of `context` tokens to choose among (those kept in 16 bit left out): fetched tokens less those that are there
+/// already, in rows of the model's KV heads on one of `tensor_parallel` GPUs:
 /// ceil((1 - overlap) rows of tokens) per head, twice as many rows where keys and values lie apart. Rows move whole,
 /// also the one that the context ends in. Throws std::invalid_argument for latent attention, which has no KV heads.
 [[nodiscard]] LayerFetch layer_fetch(const PrefetchSpec& spec, const LlmSpec& model, std::int64_t tensor_parallel,

@@ -61,7 +61,8 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
 FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context) {
   const models::LinkSpec& link = config.cluster.host_link;
   const models::LayerFetch fetch =
-      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel, context);
+      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
+                          std::max<std::int64_t>(0, context - config.decode.compressor.residual_tokens));
   const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, fetch.row_bytes);
   return {fetch.rows, fetch.row_bytes, method.name,
           fetch.row_bytes / models::gather_s(link, method, 1, fetch.row_bytes), link.read_bytes_per_s.value};
@@ -90,7 +91,8 @@ const PolicyOutlook* find(const std::vector<PolicyOutlook>& policies, std::strin
 }  // namespace
 
 bool plans_prefetch(const scenario::Scenario& scenario) {
-  return serving::find_decode_policy(scenario.serving.decode.policy)->fetch != Fetch::none;
+  const DecodePolicy& decode = *serving::find_decode_policy(scenario.serving.decode.policy);
+  return decode.fetch != Fetch::none || decode.low_bit_copy;
 }
 
 PrefetchPlan plan_prefetch(const scenario::Scenario& s) {

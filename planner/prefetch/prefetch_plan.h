@@ -1,5 +1,6 @@
-// `kvsim plan SCENARIO` where the decode policy fetches KV from host memory: step, batch and throughput of the policies
-// to choose from, the link that hides the fetch, and the machines on which a speculative token is free.
+// `kvsim plan SCENARIO` where the decode policy fetches KV from host memory, or keeps a low-bit copy alone: step, batch
+// and throughput of the policies to choose from, the link that hides the fetch, and the machines on which a speculative
+// token is free.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenar
     const models::TwoTokenWork work{outlook(config, one).attention_bytes_per_request,
                                     static_cast<double>(one.context())};
     const models::StepTimer timer = step_timer(config);
-    machine.not_free_from = models::two_token_batch(timer, work, kLargestBatch, kFreeShare);
+    machine.not_free = models::two_token_batches(timer, work, kLargestBatch, kFreeShare);
     machine.cost_at_fits = models::two_token_cost(timer, work, static_cast<double>(machine.fits));
     machines.push_back(std::move(machine));
   }

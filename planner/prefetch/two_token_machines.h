@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kernels/two_tokens.h"
 #include "planner/plan/traffic.h"
 #include "sim/scenario/scenario.h"
 
@@ -18,10 +19,9 @@ inline constexpr std::int64_t kLargestBatch = 1 << 16;
 
 struct TwoTokenMachine {
   std::string gpu;
-  std::optional<std::int64_t> not_free_from;  ///< batch at which the second token costs kFreeShare; none: not up to
-                                              ///< kLargestBatch
-  std::int64_t fits = 0;                      ///< batch by memory
-  double cost_at_fits = 0;                    ///< T(2 tokens) / T(1 token) - 1 at that batch
+  models::TwoTokenBatches not_free;  ///< at which batches the second token costs kFreeShare, up to kLargestBatch
+  std::int64_t fits = 0;             ///< batch by memory
+  double cost_at_fits = 0;           ///< T(2 tokens) / T(1 token) - 1 at that batch
 };
 
 /// Every GPU of the catalogue that holds the model and one request, with the scenario's tensor_parallel and its own

@@ -87,7 +87,18 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
     throw ConfigurationError("schedule.max_batched_tokens",
                              fmt::format("one request decodes {} tokens a step", queries));
   }
+  if (decode.fetch == Fetch::everything && spec.buffered_layers >= config.model.layers) {
+    throw ConfigurationError(
+        "decode.prefetch.buffered_layers",
+        fmt::format("{} has {} layers, and the GPU would hold all of their KV: use full_kv, or fewer",
+                    config.model.name, config.model.layers));
+  }
   if (!decode.fetches_pairs()) return;
+  if (spec.row_tokens > config.model.max_context) {
+    throw ConfigurationError(
+        "decode.prefetch.row_tokens",
+        fmt::format("a row of {} tokens is longer than any context of {}", spec.row_tokens, config.model.name));
+  }
   if (config.model.attention != models::AttentionKind::gqa) {
     throw ConfigurationError(
         "model", fmt::format("decode policy {} fetches keys and values of KV heads, and {} keeps one latent "

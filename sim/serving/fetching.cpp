@@ -50,8 +50,10 @@ void Fetching::clear() {
 }
 
 models::LayerFetch Fetching::layer_fetch(std::int64_t context) const {
-  if (context >= fetched_tokens_) return full_fetch_;
-  return models::layer_fetch(config_.decode.prefetch, config_.model, config_.cluster.tensor_parallel, context);
+  // The latest tokens are there in 16 bit.
+  const std::int64_t others = std::max<std::int64_t>(0, context - config_.decode.compressor.residual_tokens);
+  if (others >= fetched_tokens_) return full_fetch_;
+  return models::layer_fetch(config_.decode.prefetch, config_.model, config_.cluster.tensor_parallel, others);
 }
 
 double Fetching::request_bytes(std::int64_t context) const {
@@ -67,10 +69,7 @@ void Fetching::add_decode(const Request& r, models::StepWork& work) {
     return;
   }
   const std::int64_t queries = query_tokens(r);
-  add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries,
-                     config_.decode.prefetch.dequantisation == models::Dequantisation::fused
-                         ? attention_time_factor(config_.cluster.profile, config_.decode.compressor)
-                         : 0);
+  add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries, low_bit_time_factor(config_));
   if (decode_.fetch == Fetch::none) return;
   const double choosing =
       decode_.fetch == Fetch::speculative ? static_cast<double>(config_.decode.prefetch.query_tokens) : 1;

@@ -42,9 +42,10 @@ class Fetching {
   /// Bytes that one request's fetch moves in a step, all layers and GPUs.
   [[nodiscard]] double request_bytes(std::int64_t context) const;
 
- private:
+  /// What of a context one request's fetch of one layer moves to one GPU.
   [[nodiscard]] models::LayerFetch layer_fetch(std::int64_t context) const;
 
+ private:
   const ServingConfig& config_;
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;

@@ -87,6 +87,7 @@ class Replica {
   void begin_iteration();
   void run_step();
   void run_layers();
+  [[nodiscard]] bool offloads_lag() const;
   void end_iteration();
   void plan_iteration();
   void mark_arriving();
@@ -105,6 +106,7 @@ class Replica {
   void apply_prefill_results();
   void apply_verification(Request& r);
   void go_idle();
+  void wait_for_offloads();
   void account_idle();
   void note_fetch_wait(engine::SimTime end);
   void account_step(engine::SimTime begin, engine::SimTime end);

@@ -83,6 +83,7 @@ bool Replica::has_memory_for(const Request& r) const {
 }
 
 bool Replica::try_admit(Request& r) {
+  if (layers_ && r.writebacks > 0) return false;  // pushed out before all of its KV was in host memory
   choose_residency(r);
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
@@ -195,6 +196,7 @@ void Replica::on_offloaded() {
   const std::vector<std::uint64_t> arrived = std::move(offloading_.front());
   offloading_.pop_front();
   for (const std::uint64_t id : arrived) on_writeback(id);
+  if (idle_) wake();
 }
 
 void Replica::on_writeback(std::uint64_t id) {

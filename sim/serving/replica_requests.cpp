@@ -99,6 +99,7 @@ void Replica::finish(Request& r) {
 OutputFidelity Replica::fidelity(const Request& r) const {
   if (decode_.lossless()) return {};
   const models::CompressorSpec& compressor = config_.decode.compressor;
+  if (decode_.low_bit_copy && r.context() <= compressor.residual_tokens) return {false, 0, 1};  // all of it in 16 bit
   if (decode_.fetches_pairs()) {
     const models::PrefetchQuality q =
         models::prefetch_quality(config_.decode.prefetch, compressor, r.context(), decode_.fetch == Fetch::speculative);

@@ -20,6 +20,10 @@ void Replica::wake() {
 void Replica::begin_iteration() {
   wake_pending_ = false;
   if (idle_) account_idle();
+  if (offloads_lag()) {
+    wait_for_offloads();
+    return;
+  }
   plan_iteration();
   models::StepWork& work = work_;
   work.clear();
@@ -53,6 +57,18 @@ void Replica::run_step() {
   const engine::Duration length = std::max(step_computing_, reload_tail());
   step_wait_s_ = (length - step_computing_).seconds();
   env_.simulator.schedule_in(length, Callback::to<&Replica::end_iteration>(this));
+}
+
+/// New tokens' KV stays on the GPU until it is in host memory: there is room for the residual window.
+bool Replica::offloads_lag() const {
+  return static_cast<std::int64_t>(offloading_.size()) >
+         std::max<std::int64_t>(config_.decode.compressor.residual_tokens, 1);
+}
+
+void Replica::wait_for_offloads() {
+  idle_ = true;
+  idle_on_link_ = true;
+  idle_since_ = env_.simulator.now();
 }
 
 void Replica::run_layers() {
@@ -131,6 +147,7 @@ void Replica::batch_decoding(models::StepWork& work) {
     // Requests that became ready after the plan was made start with the next one.
     Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
     if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
+    KVSIM_ALWAYS(!layers_ || action == Action::stall || r.writebacks == 0, "KV is fetched that is not in host memory");
     const std::int64_t tokens = step_tokens(r, action);
     if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {

@@ -13,6 +13,11 @@ double attention_time_factor(const models::KernelProfile& profile, const models:
                                                      : compressor.attention_time_factor.value;
 }
 
+double low_bit_time_factor(const ServingConfig& config) {
+  if (config.decode.prefetch.dequantisation == models::Dequantisation::unfused) return 0;
+  return attention_time_factor(config.cluster.profile, config.decode.compressor);
+}
+
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {
   const auto tokens = static_cast<double>(context);
   work.decode.query_tokens += 1;

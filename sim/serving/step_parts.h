@@ -6,6 +6,7 @@
 #include "models/compression/compressor_spec.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
+#include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
@@ -18,6 +19,10 @@ namespace kvsim::serving {
 /// one, else the compressor's.
 [[nodiscard]] double attention_time_factor(const models::KernelProfile& profile,
                                            const models::CompressorSpec& compressor);
+
+/// The same for the low-bit copies of policies that prefetch: 0 where they are dequantised to GPU memory first (see
+/// add_low_bit_decode).
+[[nodiscard]] double low_bit_time_factor(const ServingConfig& config);
 
 /// One token against the full KV of `context` tokens.
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);

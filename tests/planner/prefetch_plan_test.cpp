@@ -240,7 +240,7 @@ TEST(TwoTokenMachines, EveryMachineThatHoldsTheModelIsThere) {
                                              [](const TwoTokenMachine& m) { return m.gpu == "h100-sxm"; });
   const StepOutlook one = outlook(h100.serving, average_requests(plan.traffic, 1));
   const models::TwoTokenWork work{one.attention_bytes_per_request, static_cast<double>(plan.context)};
-  EXPECT_GE(models::two_token_cost(step_timer(h100.serving), work, static_cast<double>(*own.not_free_from)),
+  EXPECT_GE(models::two_token_cost(step_timer(h100.serving), work, static_cast<double>(*own.not_free.first)),
             kFreeShare);
   EXPECT_EQ(own.fits, plan.own.memory.batch);
   // 16 GB of weights do not fit into half of 24 GB.

@@ -11,6 +11,7 @@
 #include "models/prefetch/fetch.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -44,7 +45,7 @@ Sets drawn_sets(const std::string& policy) {
       {fmt::format("cluster.gpu.memory_fraction={:.2f}", *rc::gen::inRange(24, 60) / 100.0),
        fmt::format("cluster.gpu.tensor_parallel={}", *rc::gen::element(1, 2)),
        fmt::format("cluster.host.link.read={} GB/s", *rc::gen::inRange(1, 60)),
-       fmt::format("cluster.host.link.write={} GB/s", *rc::gen::inRange(1, 60)),
+       fmt::format("cluster.host.link.write={} GB/s", *rc::gen::element(0.05, 0.5, 5.0, 55.0)),
        fmt::format("cluster.host.link.setup={} us", *rc::gen::inRange(0, 200)),
        fmt::format("cluster.host.link.latency={} us", *rc::gen::inRange(0, 100)),
        fmt::format("cluster.host.memory={} GB", *rc::gen::inRange(8, 64)),
@@ -55,7 +56,7 @@ Sets drawn_sets(const std::string& policy) {
                    "{}, buffered_layers: {}}}",
                    *rc::gen::inRange(1, 600), *rc::gen::element(0.0, 0.4, 0.9), *rc::gen::inRange(1, 4),
                    *rc::gen::element(1, 8), *rc::gen::element("separate", "interleaved"),
-                   *rc::gen::element("best", "single_copies", "batched_copies"), *rc::gen::inRange(1, 40)),
+                   *rc::gen::element("best", "single_copies", "batched_copies"), *rc::gen::inRange(1, 32)),
        fmt::format("schedule.max_requests={}", *rc::gen::inRange(3, 40)),
        fmt::format("schedule.max_batched_tokens={}", *rc::gen::inRange(100, 4096)),
        fmt::format("schedule.block_size={} tokens", *rc::gen::element(1, 16, 64)),
@@ -236,6 +237,48 @@ TEST(PrefetchRuns, QualityLiesBetweenTheLowBitCopysAndFullKv) {
   EXPECT_LT(speculative, on_demand);
   EXPECT_LT(on_demand, 1);
   EXPECT_LT(speculative, quality("speculative_prefetch", {"decode.prefetch.top_k=512"}));
+}
+
+TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
+  const auto s = small_scenario(sets("speculative_prefetch"));
+  const serving::KvGeometry g = serving::replica_geometry(s.serving);
+  const auto read = [&](double factor) {
+    models::StepWork work;
+    serving::add_low_bit_decode(work, g, 2048, 0, 2, factor);
+    return work.decode.kv_bytes;
+  };
+  const double copy = 131072 * (2048 * (2.0 / 16 + 2.0 / 64) + 128);
+  EXPECT_DOUBLE_EQ(read(1), copy);
+  EXPECT_DOUBLE_EQ(read(1.5), 1.5 * copy);
+  EXPECT_DOUBLE_EQ(read(0), copy + 2 * 2048 * 131072.0);
+  EXPECT_EQ(serving::low_bit_time_factor(s.serving), 1.6);
+  EXPECT_EQ(serving::low_bit_time_factor(
+                small_scenario(sets("speculative_prefetch", {"decode.prefetch.dequantisation=unfused"})).serving),
+            0);
+}
+
+TEST(PrefetchRuns, WhatIsThereIn16BitIsNotFetched) {
+  const auto workload = [](int context) {
+    return fmt::format("workload={{closed: {{concurrency: 1}}, context: {} tokens, output: 10 tokens, requests: 1}}",
+                       context);
+  };
+  const Measurements within = measure_with(sets("speculative_prefetch", {workload(40)}));
+  EXPECT_EQ(within.fetch.bytes, 0);
+  EXPECT_EQ(within.quality / static_cast<double>(within.completed_measured), 1);
+  // 90 to 99 tokens, of which 64 are recent: 26 to 35 pairs of 131,072 bytes, from the first choice to the last token.
+  const Measurements few = measure_with(sets("speculative_prefetch", {workload(90)}));
+  EXPECT_EQ(few.fetch.bytes, 131072 * (26 + (26 + 35) * 10 / 2));
+}
+
+TEST(PrefetchRuns, NewTokensThatDoNotGetToHostMemoryHoldDecodingBack) {
+  const Sets one = {"workload={closed: {concurrency: 1}, context: 16000 tokens, output: 1000 tokens, requests: 1}"};
+  Sets slow = one;
+  slow.emplace_back("cluster.host.link.write=5 MB/s");
+  const Measurements m = measure_with(sets("speculative_prefetch", slow));
+  // A token a step and 26 ms each, less what the residual window of 64 may lag behind.
+  EXPECT_NEAR(m.e2e_s.mean(), (1000 - 64) * 131072 / 5e6, 0.05 * 26.2);
+  EXPECT_GT(m.link_bound_s, 0.5 * m.measured_s);
+  EXPECT_LT(measure_with(sets("speculative_prefetch", one)).e2e_s.mean(), 10);
 }
 
 TEST(PrefetchRuns, PromptsComputedHereReachHostMemoryBeforeAnythingIsFetched) {

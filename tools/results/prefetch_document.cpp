@@ -79,7 +79,8 @@ Json machines_json(const std::vector<planner::TwoTokenMachine>& machines) {
   Json list = Json::array();
   for (const planner::TwoTokenMachine& m : machines) {
     list.push_back({{"gpu", m.gpu},
-                    {"batch_of_5_percent", maybe(m.not_free_from)},
+                    {"first_batch_of_5_percent", maybe(m.not_free.first)},
+                    {"always_from_batch", maybe(m.not_free.always)},
                     {"batch_that_fits", m.fits},
                     {"cost_at_batch_that_fits", m.cost_at_fits}});
   }

@@ -91,13 +91,16 @@ Table link_table(const Crossover& c) {
   return t;
 }
 
+std::string batch_text(const std::optional<std::int64_t>& batch) {
+  return batch ? whole(*batch) : fmt::format("over {}", whole(planner::kLargestBatch));
+}
+
 Table machine_table(const PrefetchPlan& plan) {
-  Table t = table(fmt::format("Two tokens: from which batch on a second token costs {}", percent(planner::kFreeShare)),
-                  {"GPU", "batch", "batch that fits", "cost there"});
+  Table t = table(fmt::format("Two tokens: at which batches a second token costs {}", percent(planner::kFreeShare)),
+                  {"GPU", "first", "always from", "batch that fits", "cost there"});
   for (const planner::TwoTokenMachine& m : plan.machines) {
-    t.rows.push_back({m.gpu,
-                      m.not_free_from ? whole(*m.not_free_from) : fmt::format("over {}", whole(planner::kLargestBatch)),
-                      whole(m.fits), percent(m.cost_at_fits)});
+    t.rows.push_back(
+        {m.gpu, batch_text(m.not_free.first), batch_text(m.not_free.always), whole(m.fits), percent(m.cost_at_fits)});
   }
   return t;
 }
@@ -110,6 +113,7 @@ std::string decision(const PrefetchPlan& plan) {
     if (p.policy != "full_kv" || !p.problem.empty()) continue;
     text += fmt::format(", {} of full KV", factor(own.step.tokens_per_s() / p.step.tokens_per_s()));
   }
+  if (own.step.fetch_bytes_per_request <= 0) return text + ".";
   if (own.step.hidden()) return text + "; the fetch is hidden.";
   return text +
          fmt::format("; {} of the step is waiting for KV.", percent(1 - own.step.computing_s() / own.step.step_s));
@@ -152,11 +156,20 @@ Page prefetch_page(const PrefetchOutcome& o) {
         "steps of decoding alone, all requests of average context: prefill and first loads of prompts come on top",
         fmt::format("hidden: the step is at most {} longer than the GPU's work", percent(planner::kHiddenShare)),
         "crossover: setup and latency stay, all rates and times per row of the link change together",
-        "two tokens: every other GPU with the catalogue's profile of it",
+        "two tokens: every other GPU with the catalogue's profile of it; the cost can fall again between first and "
+        "always "
+        "(waves of tiles, experts)",
         "host links copy rows the scenario's way where they have figures for it, else in their best way"}});
   page.lists.push_back({"without figures", problems(plan)});
   page.lists.push_back({"assumptions", o.scenario.assumptions});
-  page.lists.push_back({"fall-backs", plan.own.step.fallbacks});
+  List fallbacks{"fall-backs", plan.own.step.fallbacks};
+  if (!plan.own.step.within_domain) {
+    fallbacks.items.push_back(
+        fmt::format("a size of this step is beyond what profile {} was measured at: its forms were "
+                    "carried on",
+                    o.scenario.serving.cluster.profile.name));
+  }
+  page.lists.push_back(std::move(fallbacks));
   return page;
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/schema/error.h"
 #include "planner/pool_policy.h"
+#include "planner/prefetch/prefetch_plan.h"
 #include "tools/cli/command.h"
 #include "tools/cli/experiments.h"
 #include "tools/cli/run_options.h"
@@ -40,6 +41,9 @@ std::vector<std::string> split(const std::string& list) {
 
 std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
   if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
+  if (planner::plans_prefetch(scenario)) {
+    return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
+  }
   return {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"};
 }
 
@@ -68,7 +72,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_option("--policies", options->policies,
                  "Decode policies, with a schedule after a colon if need be; the\n"
                  "first is the baseline. By default full_kv, lossy and draft_verify\n"
-                 "under lock_step, sequential_verify and staggered. Between pools,\n"
+                 "under lock_step, sequential_verify and staggered; of a scenario that\n"
+                 "fetches KV or keeps a low-bit copy, the policies that do. Between pools,\n"
                  "paths after the colon: full_kv:mix, full_kv:local, full_kv:remote\n"
                  "and draft_verify:mix, by default, or draft_verify:P1_stateless")
       ->type_name("P,P:S,...");

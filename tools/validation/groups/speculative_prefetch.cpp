@@ -75,7 +75,10 @@ Figure prediction(const std::string& name, std::string what, const char* unit, d
   Figure f = figure(name, std::move(what), unit, std::numeric_limits<double>::quiet_NaN(), simulated);
   f.claim = Claim::none;
   f.tolerance = 0;
-  f.source = "prediction of the profile a6000-pytorch-eager, which is fitted at context 2k alone; nothing is published";
+  f.source =
+      "prediction of the profile a6000-pytorch-eager, which is fitted at context 2k alone; nothing is published. "
+      "Whether "
+      "on demand or speculation is ahead rests on how slow scattered copies are taken to be (docs/findings.md, 10)";
   return f;
 }
 
