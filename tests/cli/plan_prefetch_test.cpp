@@ -68,6 +68,30 @@ TEST_F(PlanPrefetchTest, OutHasDocumentPageTableAndPicture) {
   EXPECT_NE(svg.find("pcie5-x16"), std::string::npos);
 }
 
+TEST_F(PlanPrefetchTest, ALowBitCopyAloneIsPlannedLikewise) {
+  const CommandResult r = run({"plan", "s.yaml", "--set", "decode.policy=quantised_only"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("quantised_only: 4 requests at once"), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find("the fetch is hidden"), std::string::npos);
+}
+
+TEST_F(PlanPrefetchTest, SizesBeyondTheProfileAreSaid) {
+  const CommandResult r = run({"plan", "s.yaml", "--set", "cluster.gpu.profile=h100-vllm", "--set",
+                               "workload.closed.concurrency=3000", "--set", "schedule.max_requests=3000", "--set",
+                               "workload.context=1000 tokens", "--set", "cluster.host.memory=9 TB"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("beyond what profile h100-vllm was measured at"), std::string::npos) << r.out;
+}
+
+TEST_F(PlanPrefetchTest, CompareTakesThePoliciesOfTheScenariosKind) {
+  const CommandResult r = run({"compare", "s.yaml"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  for (const char* policy : {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"}) {
+    EXPECT_NE(r.out.find(policy), std::string::npos) << policy;
+  }
+  EXPECT_EQ(r.out.find("lock_step"), std::string::npos);
+}
+
 TEST_F(PlanPrefetchTest, ANameWithMarkupIsStillAPicture) {
   ASSERT_EQ(run({"plan", "s.yaml", "--set", "name=a <b> & \"c\"", "--out", "results"}).status, 0);
   const std::string svg = read("results/crossover.svg");

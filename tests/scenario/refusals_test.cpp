@@ -39,6 +39,16 @@ TEST_P(Refused, WithThisMessageAtThisPlace) {
   }
 }
 
+/// The small scenario under a policy that fetches KV.
+std::vector<std::pair<std::string, std::string>> fetching(const std::string& policy, const std::string& more = "",
+                                                          std::pair<std::string, std::string> edit = {"small",
+                                                                                                      "small"}) {
+  return {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}",
+           policy + ", compressor: specache-2bit" + more + "}"},
+          {"staggered", "fcfs"},
+          std::move(edit)};
+}
+
 const std::string kKvzip = "compressor: kvzip, keep_ratio: 0.25";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -91,6 +101,36 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"MoreResidentRequestsThanRun",
                 {{"keep_ratio", "resident: 300, keep_ratio"}},
                 "small.yaml:13:61: decode.resident: must not exceed schedule.max_requests"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Fetching, Refused,
+    ::testing::Values(
+        Refusal{
+            "ALowBitCopyByDroppingTokens",
+            {{"draft_verify", "quantised_only"}, {"staggered", "fcfs"}},
+            "small.yaml:13:46: decode.compressor: decode policy quantised_only keeps a copy of few bits on the GPU, "
+            "and kvzip does not quantise: use a quantiser, for example specache-2bit"},
+        Refusal{"LinksThatAreShared",
+                fetching("full_offload", "", {"link: pcie5-x16", "link: pcie5-x16, discipline: fair_share"}),
+                "small.yaml:6:56: cluster.host.discipline: decode policy full_offload copies layer after layer, in "
+                "order: use serialised"},
+        Refusal{"ABufferForAllLayers", fetching("full_offload", ", prefetch: {buffered_layers: 32}"),
+                "small.yaml:13:87: decode.prefetch.buffered_layers: llama-3.1-8b has 32 layers, and the GPU would hold "
+                "all of their KV: use full_kv, or fewer"},
+        Refusal{"RowsLongerThanAnyContext", fetching("fetch_on_demand", ", prefetch: {row_tokens: 200000}"),
+                "small.yaml:13:85: decode.prefetch.row_tokens: a row of 200000 tokens is longer than any context of "
+                "llama-3.1-8b"},
+        Refusal{"AWayToCopyThatTheLinkHasNot", fetching("speculative_prefetch", ", prefetch: {copies: mapped}"),
+                "small.yaml:13:86: decode.prefetch.copies: link pcie5-x16 has no figures for \"mapped\", expected best "
+                "or one of single_copies, batched_copies, mapped_reads"},
+        Refusal{"ALinkWithoutFiguresForRows",
+                fetching("speculative_prefetch", "", {"link: pcie5-x16", "link: nvlink4"}),
+                "small.yaml:6:33: cluster.host.link.gathers: link nvlink4 has no figures for copying "
+                "scattered rows: give them"},
+        Refusal{"LatentAttention", fetching("speculative_prefetch", "", {"model: llama-3.1-8b", "model: deepseek-v3"}),
+                "small.yaml:3:8: model: decode policy speculative_prefetch fetches keys and values of KV heads, and "
+                "deepseek-v3 "
+                "keeps one latent a token"}));
 
 std::string key_blamed(const serving::ServingConfig& config) {
   try {
