@@ -239,6 +239,31 @@ TEST(PrefetchRuns, QualityLiesBetweenTheLowBitCopysAndFullKv) {
   EXPECT_LT(speculative, quality("speculative_prefetch", {"decode.prefetch.top_k=512"}));
 }
 
+/// Requests that grow out of a small memory while others arrive over slow links.
+Sets crowded(const std::string& prefill) {
+  return {"cluster.gpu.memory_fraction=0.24", "prefill=" + prefill, "schedule.max_requests=200",
+          "workload={closed: {concurrency: 120}, context: {distribution: uniform, min: 10 tokens, max: 3000 tokens}, "
+          "output: {distribution: uniform, min: 500 tokens, max: 3000 tokens}, requests: 240}"};
+}
+
+TEST(PrefetchRuns, WhoIsPushedOutBeforeItsKvIsInHostMemoryWaitsForIt) {
+  Sets more = crowded("recompute");
+  more.emplace_back("cluster.host.link.write=0.5 GB/s");
+  const Measurements m = measure_with(sets("speculative_prefetch", more));  // else a run throws
+  EXPECT_GT(m.preemptions, 0U);
+  EXPECT_EQ(m.completed, 240U);
+}
+
+TEST(PrefetchRuns, AFirstLoadOfAnEarlierAdmissionIsNotTheNewOnes) {
+  Sets more = crowded("stored");
+  more.emplace_back("cluster.host.link={base: pcie5-x16, read: 1 GB/s, gathers: [{name: reads, bandwidth: 1 GB/s}]}");
+  const scenario::Scenario s = small_scenario(sets("speculative_prefetch", more));
+  const Measurements m = measure(s);
+  EXPECT_GT(m.preemptions, 0U);
+  EXPECT_EQ(m.completed, 240U);
+  EXPECT_TRUE(std::ranges::equal(m.e2e_s.values(), step_by_step(s).e2e_s.values()));
+}
+
 TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
   const auto s = small_scenario(sets("speculative_prefetch"));
   const serving::KvGeometry g = serving::replica_geometry(s.serving);
