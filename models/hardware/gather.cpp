@@ -10,6 +10,10 @@ double gather_s(const LinkSpec& link, const GatherMethod& method, double rows, d
   return rows * std::max(method.per_row_s.value, row_bytes / bytes_per_s);
 }
 
+double gathered_bytes_per_s(const LinkSpec& link, const GatherMethod& method, double row_bytes) {
+  return row_bytes / gather_s(link, method, 1, row_bytes);
+}
+
 const GatherMethod* find_gather(const LinkSpec& link, std::string_view name, double row_bytes) {
   const std::vector<GatherMethod>& all = link.gathers;
   const bool best = name == "best";

@@ -11,6 +11,9 @@ namespace kvsim::models {
 /// and latency, once for all of them, come on top.
 [[nodiscard]] double gather_s(const LinkSpec& link, const GatherMethod& method, double rows, double row_bytes);
 
+/// Bytes per second at which rows of this size cross the link.
+[[nodiscard]] double gathered_bytes_per_s(const LinkSpec& link, const GatherMethod& method, double row_bytes);
+
 /// The method of this name; "best": the fastest for rows of this size, the first of several. Null where the link has
 /// none such.
 [[nodiscard]] const GatherMethod* find_gather(const LinkSpec& link, std::string_view name, double row_bytes);

@@ -37,7 +37,7 @@ HostLink described(const serving::ServingConfig& config, const LikeRequests& req
   l.name = link.name;
   l.method = method.name;
   l.contiguous_bytes_per_s = link.read_bytes_per_s.value;
-  l.rows_bytes_per_s = row_bytes / models::gather_s(link, method, 1, row_bytes);
+  l.rows_bytes_per_s = models::gathered_bytes_per_s(link, method, row_bytes);
   l.largest_hidden_k = largest_hidden_k(config, requests);
   return l;
 }

@@ -34,8 +34,7 @@ double resident_fraction_of(const serving::ServingConfig& config, const DecodePo
                                      context);
   }
   if (decode.fetch == Fetch::none) return 1;
-  return std::min(
-      1.0, static_cast<double>(config.decode.prefetch.buffered_layers) / static_cast<double>(config.model.layers));
+  return static_cast<double>(config.decode.prefetch.buffered_layers) / static_cast<double>(config.model.layers);
 }
 
 PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode, const Traffic& traffic) {
@@ -64,8 +63,8 @@ FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context
       models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
                           std::max<std::int64_t>(0, context - config.decode.compressor.residual_tokens));
   const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, fetch.row_bytes);
-  return {fetch.rows, fetch.row_bytes, method.name,
-          fetch.row_bytes / models::gather_s(link, method, 1, fetch.row_bytes), link.read_bytes_per_s.value};
+  return {fetch.rows, fetch.row_bytes, method.name, models::gathered_bytes_per_s(link, method, fetch.row_bytes),
+          link.read_bytes_per_s.value};
 }
 
 [[noreturn]] void nothing_fits(const scenario::Scenario& s, const BatchByMemory& memory) {

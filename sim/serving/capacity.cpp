@@ -21,7 +21,7 @@ KvGeometry replica_geometry(const ServingConfig& config) {
   }
   if (decode.fetch == Fetch::everything) {
     const auto layers = static_cast<double>(config.model.layers);
-    geometry = geometry.with_streaming(std::min(1.0, static_cast<double>(prefetch.buffered_layers) / layers));
+    geometry = geometry.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
   }
   return geometry;
 }

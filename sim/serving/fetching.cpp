@@ -30,7 +30,7 @@ LayerPipelineConfig Fetching::pipeline() const {
   const std::int64_t layers = config_.model.layers;
   switch (decode_.fetch) {
     case Fetch::everything:
-      return {layers, FetchTime::next_layers, std::min(config_.decode.prefetch.buffered_layers, layers)};
+      return {layers, FetchTime::next_layers, config_.decode.prefetch.buffered_layers};
     case Fetch::on_demand:
       return {layers, FetchTime::on_demand, layers};
     default:

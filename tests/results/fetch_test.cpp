@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/provenance.h"
 #include "tools/results/run_page.h"
@@ -37,12 +38,8 @@ serving::Measurements measured_by_hand() {
   return m;
 }
 
-Outcome outcome_of(const scenario::Scenario& scenario, serving::Measurements measured = measured_by_hand()) {
-  Outcome outcome{scenario, {}, ""};
-  outcome.result.measured = std::move(measured);
-  outcome.result.replications = 1;
-  outcome.result.capacity = serving::kv_capacity(scenario.serving);
-  return outcome;
+Outcome measured_outcome(const scenario::Scenario& scenario) {
+  return outcome_of(scenario, measured_by_hand());
 }
 
 Json fetch_of(const Outcome& outcome) {
@@ -50,7 +47,7 @@ Json fetch_of(const Outcome& outcome) {
 }
 
 TEST(FetchDocument, SaysWhatWasFetchedAndWhatOfItWasHidden) {
-  const Json f = fetch_of(outcome_of(fetching_scenario()));
+  const Json f = fetch_of(measured_outcome(fetching_scenario()));
   EXPECT_EQ(f["mean_batch"], 4);
   EXPECT_EQ(f["mean_context"], 2048);
   EXPECT_DOUBLE_EQ(f["resident_fraction"].get<double>(), 2.0 / 16 + 2.0 / 64 + 128.0 / 2048);
@@ -66,20 +63,20 @@ TEST(FetchDocument, SaysWhatWasFetchedAndWhatOfItWasHidden) {
 }
 
 TEST(FetchDocument, PoliciesSayWhatTheyDo) {
-  const Json on_demand = fetch_of(outcome_of(fetching_scenario("fetch_on_demand")));
+  const Json on_demand = fetch_of(measured_outcome(fetching_scenario("fetch_on_demand")));
   EXPECT_EQ(on_demand["quality"]["hit_rate"], 1);
   EXPECT_FALSE(on_demand.contains("two_token_cost"));
-  const Json bare = fetch_of(outcome_of(fetching_scenario("quantised_only")));
+  const Json bare = fetch_of(measured_outcome(fetching_scenario("quantised_only")));
   EXPECT_DOUBLE_EQ(bare["resident_fraction"].get<double>(), 2.0 / 16 + 2.0 / 64 + 64.0 / 2048);
   EXPECT_FALSE(bare.contains("bytes"));
-  const Json streamed = fetch_of(outcome_of(fetching_scenario("full_offload")));
+  const Json streamed = fetch_of(measured_outcome(fetching_scenario("full_offload")));
   EXPECT_DOUBLE_EQ(streamed["resident_fraction"].get<double>(), 2.0 / 32);
   EXPECT_FALSE(streamed.contains("quality"));
-  EXPECT_FALSE(result_document(outcome_of(small_scenario()), false).contains("fetch"));
+  EXPECT_FALSE(result_document(measured_outcome(small_scenario()), false).contains("fetch"));
 }
 
 TEST(FetchDocument, HasEveryKeyWhereNothingWasDecoded) {
-  const Json some = fetch_of(outcome_of(fetching_scenario()));
+  const Json some = fetch_of(measured_outcome(fetching_scenario()));
   const Json none = fetch_of(outcome_of(fetching_scenario(), {}));
   for (const auto& [key, value] : some.items()) EXPECT_TRUE(none.contains(key)) << key;
   for (const auto& [key, value] : some["quality"].items()) EXPECT_TRUE(none["quality"][key].is_null()) << key;
@@ -88,7 +85,7 @@ TEST(FetchDocument, HasEveryKeyWhereNothingWasDecoded) {
 }
 
 TEST(FetchPage, IsOneTable) {
-  const std::string text = to_text(run_page(outcome_of(fetching_scenario()), false));
+  const std::string text = to_text(run_page(measured_outcome(fetching_scenario()), false));
   EXPECT_NE(text.find("Fetching\n"), std::string::npos);
   EXPECT_NE(text.find("in 3 of 5 steps"), std::string::npos) << text;
   const std::string nothing = to_text(run_page(outcome_of(fetching_scenario(), {}), false));

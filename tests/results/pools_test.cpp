@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "models/schema/error.h"
+#include "tests/results/outcome_of.h"
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/compare_page.h"
@@ -39,12 +40,8 @@ serving::Measurements measured_by_hand() {
   return m;
 }
 
-Outcome outcome_of(const scenario::Scenario& scenario, serving::Measurements measured = measured_by_hand()) {
-  Outcome outcome{scenario, {}, ""};
-  outcome.result.measured = std::move(measured);
-  outcome.result.replications = 1;
-  outcome.result.capacity = serving::kv_capacity(scenario.serving);
-  return outcome;
+Outcome measured_outcome(const scenario::Scenario& scenario) {
+  return outcome_of(scenario, measured_by_hand());
 }
 
 Keys keys(const Json& object) {
@@ -54,7 +51,7 @@ Keys keys(const Json& object) {
 }
 
 TEST(PoolsDocument, HasItsOwnObjectsAfterTheTiers) {
-  const Json r = result_document(outcome_of(pools_scenario()), false);
+  const Json r = result_document(measured_outcome(pools_scenario()), false);
   EXPECT_EQ(keys(r), (Keys{"schema_version", "kvsim_version", "scenario",    "seed",    "requests",   "throughput",
                            "latency_s",      "slo",           "speculation", "quality", "gpu",        "links",
                            "tiers",          "pools",         "paths",       "prefix",  "iterations", "engine",
@@ -73,7 +70,7 @@ TEST(PoolsDocument, HasItsOwnObjectsAfterTheTiers) {
 
 TEST(PoolsDocument, SaysWhatWasMeasured) {
   const auto s = pools_scenario({"cluster.gpu.tensor_parallel=2"});
-  const Json r = result_document(outcome_of(s), false);
+  const Json r = result_document(measured_outcome(s), false);
   const Json& local = r["pools"]["local"];
   EXPECT_EQ(local["nodes"], 1);
   EXPECT_EQ(local["gpus"], 2);
@@ -96,7 +93,7 @@ TEST(PoolsDocument, SaysWhatWasMeasured) {
 
 TEST(PoolsDocument, CountsTheGpusOfBothPools) {
   // 1200 tokens in 100 s on (1 + 2) x 2 GPUs
-  const Json r = result_document(outcome_of(pools_scenario({"cluster.gpu.tensor_parallel=2"})), false);
+  const Json r = result_document(measured_outcome(pools_scenario({"cluster.gpu.tensor_parallel=2"})), false);
   EXPECT_EQ(r["throughput"]["output_tokens_per_s"], 12.0);
   EXPECT_EQ(r["throughput"]["output_tokens_per_s_per_gpu"], 2.0);
 }
@@ -117,7 +114,7 @@ TEST(PoolsDocument, DescribesPoolsAndDispatch) {
   const auto s = pools_scenario({"cluster.pools.remote.outages=[{at: 2 s, lasting: 1 s}]",
                                  "cluster.pools.local.shared=20 GB/s", "cluster.pools.storage.read=100 GB/s",
                                  "dispatch={policy: weighted, paths: [B1, P1_stateless], weights: {B1: 2}}"});
-  const Json r = result_document(outcome_of(s), false);
+  const Json r = result_document(measured_outcome(s), false);
   const Json& policies = r["details"]["policies"];
   EXPECT_EQ(policies["dispatch"], "weighted");
   EXPECT_EQ(policies["prefill"], "stored");
@@ -161,7 +158,7 @@ std::string line_of(const std::string& page, const std::string& begin) {
 }
 
 TEST(PoolsPage, ShowsPoolsPathsAndPrefixes) {
-  const std::string page = to_text(run_page(outcome_of(pools_scenario()), false));
+  const std::string page = to_text(run_page(measured_outcome(pools_scenario()), false));
   for (const char* title : {"Pools", "Paths", "Prefixes", "Memory of a node"}) {
     EXPECT_NE(page.find(title), std::string::npos) << title << "\n" << page;
   }
@@ -175,20 +172,20 @@ TEST(PoolsPage, ShowsPoolsPathsAndPrefixes) {
 }
 
 TEST(PoolsPage, LeavesOutPathsThatNobodyCanTake) {
-  const std::string page = to_text(run_page(outcome_of(pools_scenario({"dispatch.paths=[B1, B2]"})), false));
+  const std::string page = to_text(run_page(measured_outcome(pools_scenario({"dispatch.paths=[B1, B2]"})), false));
   EXPECT_EQ(line_of(page, "P1_cached"), "no line P1_cached");
   EXPECT_EQ(line_of(page, "B2 ").substr(0, 2), "  ") << page;
 }
 
 TEST(PoolsPage, FitsAHundredColumns) {
-  std::istringstream lines(to_text(run_page(outcome_of(pools_scenario()), false)));
+  std::istringstream lines(to_text(run_page(measured_outcome(pools_scenario()), false)));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(results::display_width(line), 100U) << line;
 }
 
 TEST(PoolsPage, OfAComparisonNamesTheMachines) {
-  Outcome local = outcome_of(pools_scenario({"decode={policy: full_kv}"}));
+  Outcome local = measured_outcome(pools_scenario({"decode={policy: full_kv}"}));
   local.policy = "full_kv:local";
-  Outcome drafting = outcome_of(pools_scenario());
+  Outcome drafting = measured_outcome(pools_scenario());
   drafting.policy = "draft_verify";
   const std::string page = to_text(compare_page({local, drafting}, false, results::Labels::grouped));
   EXPECT_NE(page.find("1 local and 2 remote nodes of 1 x h100-sxm"), std::string::npos) << page;

@@ -11,6 +11,8 @@
 #include "models/kernels/two_tokens.h"
 #include "models/prefetch/fetch.h"
 #include "models/prefetch/prefetch_quality.h"
+#include "planner/prefetch/step_outlook.h"
+#include "planner/prefetch/two_token_machines.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
@@ -23,8 +25,6 @@ namespace {
 using serving::Fetch;
 using serving::FetchMeasurement;
 
-constexpr std::int64_t kLargestBatch = 1 << 16;  // looked at for what a second token costs
-constexpr std::string_view kNeverCosts = "no batch up to 65,536 (or not 65,536 itself) costs 5 % on this machine";
 constexpr std::string_view kNoStep = "nothing was decoded in the measured time";
 constexpr std::string_view kNoFetch = "nothing was fetched in the measured time";
 
@@ -89,8 +89,7 @@ class Means {
     return models::find_gather(config.cluster.host_link, config.decode.prefetch.copies, rows().row_bytes);
   }
   [[nodiscard]] double row_rate() const {
-    const models::LayerFetch f = rows();
-    return f.bytes() / models::gather_s(config.cluster.host_link, *method(), f.rows, f.row_bytes);
+    return models::gathered_bytes_per_s(config.cluster.host_link, *method(), rows().row_bytes);
   }
   [[nodiscard]] double hidden() const { return std::max(0.0, 1.0 - measured.wait_s / measured.fetch_s); }
 
@@ -103,10 +102,11 @@ class Means {
 
   /// What one more query token a request costs on this machine at the mean batch.
   [[nodiscard]] double two_token_cost() const {
-    return models::two_token_cost(timer(), two_tokens(), std::max(batch, 1.0));
+    return models::two_token_cost(planner::step_timer(config), two_tokens(), std::max(batch, 1.0));
   }
   [[nodiscard]] models::TwoTokenBatches two_token_batches() const {
-    return models::two_token_batches(timer(), two_tokens(), kLargestBatch);
+    return models::two_token_batches(planner::step_timer(config), two_tokens(), planner::kLargestBatch,
+                                     planner::kFreeShare);
   }
 
  private:
@@ -114,10 +114,6 @@ class Means {
     models::StepWork work;
     serving::add_low_bit_decode(work, geometry, context, 0, 1, serving::low_bit_time_factor(config));
     return {work.decode.kv_bytes, static_cast<double>(context)};
-  }
-  [[nodiscard]] models::StepTimer timer() const {
-    const serving::ClusterConfig& c = config.cluster;
-    return {c.gpu, c.peer_link, c.profile, config.model, c.tensor_parallel};
   }
 };
 
@@ -161,8 +157,9 @@ Section fetch_section(Section s, const Means& means) {
   if (means.decode.fetch != Fetch::speculative) return s;
   number("two_token_cost", [&] { return means.two_token_cost(); });
   const models::TwoTokenBatches batches = any ? means.two_token_batches() : models::TwoTokenBatches{};
+  const std::string never = fmt::format("not up to a batch of {} on this machine", whole(planner::kLargestBatch));
   const auto batch = [&](std::string_view key, const std::optional<std::int64_t>& value) {
-    value ? s.count(key, *value) : s.missing(key, any ? kNeverCosts : kNoStep);
+    value ? s.count(key, *value) : s.missing(key, any ? never : std::string(kNoStep));
   };
   batch("two_token_batch", batches.first);
   batch("two_token_batch_always", batches.always);
