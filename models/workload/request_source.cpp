@@ -48,6 +48,8 @@ RequestSpec RequestSource::next() {
 void RequestSource::add_prefix(RequestSpec& request) {
   const std::size_t prefix = prefixes_->draw(*streams_.prefixes);
   request.prompt_tokens = std::min(prefixes_->tokens(prefix) + request.prompt_tokens, max_request_tokens);
+  request.context = static_cast<std::int64_t>(prefix);
+  request.context_tokens = std::min(prefixes_->tokens(prefix), request.prompt_tokens);
   if (with_blocks_) request.prefix_blocks = prefixes_->blocks(prefix, request.prompt_tokens, request.id);
 }
 

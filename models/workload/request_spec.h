@@ -12,6 +12,8 @@ struct RequestSpec {
   std::int64_t prompt_tokens = 0;            ///< >= 1
   std::int64_t output_tokens = 0;            ///< >= 1
   std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the workload has them, else empty
+  std::int64_t context = -1;                 ///< shared prefix that the prompt begins with, numbered from 0; -1: none
+  std::int64_t context_tokens = 0;           ///< of that prefix
 };
 
 }  // namespace kvsim::models

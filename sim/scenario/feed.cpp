@@ -18,7 +18,7 @@ class TraceFeed final : public serving::RequestFeed {
     if (at_ == requests_->size()) return std::nullopt;
     const models::RequestSpec& r = (*requests_)[at_++];
     if (block_tokens_ > 0) return r;
-    return models::RequestSpec{r.id, r.arrival_ns, r.prompt_tokens, r.output_tokens, {}};
+    return models::RequestSpec{r.id, r.arrival_ns, r.prompt_tokens, r.output_tokens, {}, r.context, r.context_tokens};
   }
 
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return block_tokens_; }

@@ -1,0 +1,107 @@
+// What a scenario says about stored prompts: what is kept of them, where, and who decides it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/compression/compressor_spec.h"
+
+namespace kvsim::models {
+
+/// What is stored, found again and evicted as one.
+enum class Granularity {
+  contexts,  ///< the shared prefix of a request, as a whole
+  blocks     ///< each block of a chain of hashes
+};
+
+/// Which of the options that free space an overflowing tier takes first.
+enum class UtilityVariant {
+  least_drop,           ///< the least loss of utility, as published
+  least_drop_per_byte,  ///< the least loss for each byte freed
+  hull                  ///< per byte, along the concave hull of each object's options (multiple-choice knapsack)
+};
+
+enum class FrequencyKind {
+  count,   ///< accesses so far
+  decayed  ///< each access counts half after every half-life
+};
+
+/// What the policy takes a tier's bandwidth to be.
+enum class BandwidthBelief {
+  nominal,  ///< what the tier and its links have now, whoever else uses them
+  observed  ///< what loads got lately, their waiting included
+};
+
+/// Utility of joint compression and eviction: U = (alpha quality - TTFT) frequency (EvicPress).
+struct UtilitySpec {
+  double alpha_s = 10;  ///< seconds of TTFT that a quality of 1 is worth
+  UtilityVariant variant = UtilityVariant::least_drop;
+  FrequencyKind frequency = FrequencyKind::count;
+  double half_life_s = 600;  ///< decayed
+  BandwidthBelief bandwidth = BandwidthBelief::nominal;
+  bool promote = true;  ///< what is loaded moves up where that gains more than what makes room for it loses
+};
+
+/// The options of policy utility: whole, each method at each keep ratio, each quantiser, and both together.
+struct OptionsSpec {
+  std::vector<CompressorSpec> methods;  ///< that drop tokens; none: kvzip, knorm, snapkv
+  std::vector<double> keep_ratios{0.75, 0.5, 0.25, 0.1};
+  std::vector<CompressorSpec> quantisers;
+  bool combine = true;  ///< each quantiser on what each method keeps, too
+};
+
+/// Important chunks only (IMPRESS): tokens that few heads attend to most; chunks that hold one of them are stored.
+struct ImportanceSpec {
+  double share = 0.25;  ///< of the tokens, that counts as important
+  std::int64_t chunk_tokens = 64;
+  double run_tokens = 16;  ///< important tokens stand together in runs of so many
+};
+
+enum class QualitySource { generated, file };
+
+/// How much of its quality each context loses in each option.
+struct QualitySpec {
+  QualitySource source = QualitySource::generated;
+  std::string path;           ///< file: CSV of context, method, keep_ratio, quality
+  double advantage = 0.5;     ///< generated: loss of a context by the method that suits it best / by KeyDiff
+  double disadvantage = 1.0;  ///< the same by the other methods
+  double shape = 2.0;         ///< generated: loss at keep c is that at 0.1, times ((1 - c)/0.9)^shape
+  // Which method suits a context best, in shares of the contexts (EvicPress).
+  double best_kvzip = 0.4;
+  double best_knorm = 0.4;
+  double best_snapkv = 0.2;
+};
+
+/// Real queries drift from those that were profiled.
+struct DriftSpec {
+  double every_s = 0;      ///< mean time between changes of one context; 0: never
+  double magnitude = 0.1;  ///< standard deviation of the change of its loss at keep 0.1
+};
+
+struct ProfilingSpec {
+  bool online = false;               ///< profile again where the achieved quality falls below the profile
+  double threshold = 0.05;           ///< by more than this
+  std::int64_t queries = 1;          ///< decoded with every option
+  std::int64_t output_tokens = 128;  ///< of each
+};
+
+struct PlacementSpec {
+  std::string policy = "lru";
+  std::optional<Granularity> granularity;    ///< none: blocks where the workload has hashes of its own, else contexts
+  std::optional<CompressorSpec> compressor;  ///< of every stored object, by the policies that only order them
+  std::optional<double> keep_ratio;          ///< with a compressor that drops tokens
+  UtilitySpec utility;
+  OptionsSpec options;
+  ImportanceSpec importance;
+  QualitySpec quality;
+  DriftSpec drift;
+  ProfilingSpec profiling;
+  std::int64_t workers = 8;           ///< CPU workers that compress, per replica
+  double worker_bytes_per_s = 2e9;    ///< of full KV, each, where the compressor has no rate of its own
+  double in_transit = 0.1;            ///< share of a tier's capacity kept for objects on their way out of it
+  std::int64_t gpu_memory_bytes = 0;  ///< of a replica's KV memory, kept as the first tier
+};
+
+}  // namespace kvsim::models

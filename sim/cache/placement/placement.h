@@ -1,0 +1,64 @@
+// Who decides where objects go. A placement sees objects and tiers and says what to change; the tiered store carries it
+// out, moves the bytes, and reports back. It advances no clock.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cache/placement/object_table.h"
+#include "sim/engine/time.h"
+
+namespace kvsim::cache {
+
+/// A tier as a placement sees it.
+struct TierFacts {
+  std::string name;
+  std::int64_t capacity_bytes = std::numeric_limits<std::int64_t>::max();  ///< for objects that belong to it
+  TierIndex next = kNoTier;     ///< the tier below; kNoTier: what leaves this one is lost
+  double read_bytes_per_s = 0;  ///< to the GPU, as believed now; > 0
+  double read_latency_s = 0;    ///< of every load, beside its bytes
+};
+
+struct Change {
+  ObjectId object = kNoObject;
+  TierIndex tier = kNoTier;  ///< where it belongs from now on: where it was, or the tier below; kNoTier: it is dropped
+  models::OptionIndex option = 0;
+};
+
+class Placement {
+ public:
+  virtual ~Placement() = default;
+
+  /// Where a new object goes, and as what; it does not fit above `first`, the highest tier to consider. The object is
+  /// in the table, with tier kNoTier. kNoTier: it is not stored.
+  virtual Change place_new(ObjectId id, TierIndex first) = 0;
+
+  /// The object belongs to table[id].tier, as table[id].option, from now on; it was nowhere or in `from` before.
+  virtual void moved(ObjectId id, TierIndex from) = 0;
+  /// It was dropped; it was in `from`.
+  virtual void dropped(ObjectId id, TierIndex from) = 0;
+  /// A request uses it now: it is in table[id].tier, or (tier kNoTier) had to be computed.
+  virtual void used(ObjectId id, engine::SimTime now) = 0;
+
+  /// It is being read or moved and must not be chosen until released() (calls do not nest).
+  virtual void held(ObjectId id) = 0;
+  virtual void released(ObjectId id) = 0;
+
+  /// Whether what is loaded from table[id].tier should belong to the higher tier `to` from now on. It takes
+  /// `bytes` there, of which `free` are free.
+  virtual bool promotes(ObjectId id, TierIndex to, std::int64_t bytes, std::int64_t free) = 0;
+
+  /// The next change that makes `tier` hold less, for the sake of `incoming` (or kNoObject); none where all that is in
+  /// it is held, or it is empty. The change is applied, and reported by moved() or dropped(), before the next call, or
+  /// refused by calling nothing.
+  virtual std::optional<Change> relieve(TierIndex tier, ObjectId incoming) = 0;
+
+  /// Beliefs in TierFacts changed, or the profile of a curve did.
+  virtual void tiers_changed() = 0;
+  virtual void profile_changed(models::CurveIndex curve) = 0;
+};
+
+}  // namespace kvsim::cache
