@@ -1,0 +1,42 @@
+// Least recently used. 8 bytes an object.
+#include "sim/cache/eviction/policies/object_list.h"
+#include "sim/cache/eviction/policies/policies.h"
+
+namespace kvsim::cache {
+namespace {
+
+class Lru final : public EvictionPolicy {
+ public:
+  void insert(ObjectId id, std::int64_t /*bytes*/) override {
+    links_.grown(id);
+    used_.push_newest(links_, id);
+  }
+
+  void hit(ObjectId id) override {
+    if (id == used_.newest()) return;
+    used_.erase(links_, id);
+    used_.push_newest(links_, id);
+  }
+
+  ObjectId evict(const Pins& pins, ObjectId /*incoming*/) override {
+    const ObjectId victim = used_.oldest_free(links_, pins);
+    if (victim != kNoObject) used_.erase(links_, victim);
+    return victim;
+  }
+
+  void remove(ObjectId id) override { used_.erase(links_, id); }
+
+  [[nodiscard]] std::size_t size() const override { return used_.size(); }
+
+ private:
+  PerObject<Links> links_;
+  ObjectList<Links> used_;
+};
+
+}  // namespace
+
+std::unique_ptr<EvictionPolicy> make_lru(const EvictionContext& /*context*/) {
+  return std::make_unique<Lru>();
+}
+
+}  // namespace kvsim::cache
