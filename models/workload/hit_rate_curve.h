@@ -1,6 +1,5 @@
 // How many prefix blocks a cache of a given size would find again: hit rate against capacity under LRU, for every
-// capacity at once, by stack distances (R. L. Mattson et al., "Evaluation techniques for storage hierarchies", IBM
-// Systems Journal 9(2), 1970).
+// capacity at once, by stack distances.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +30,8 @@ struct HitRateCurve {
   [[nodiscard]] std::uint64_t capacity_for(double share) const;
 };
 
-/// The curve of a trace whose requests come one after the other, each wholly before the next. A request looks all its
-/// blocks up, then touches its last block first and its first block last, so that a prefix is always more recent than
-/// what follows it and is evicted after it; what a cache holds is then always whole prefixes. Time O(n log n) and
-/// memory O(n) in the number of blocks.
+/// The curve of a trace whose requests use their blocks as StackDistances says. Time O(n log n) and memory O(n) in the
+/// number of blocks.
 HitRateCurve hit_rate_curve(std::span<const RequestSpec> requests);
 
 }  // namespace kvsim::models

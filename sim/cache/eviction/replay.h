@@ -49,7 +49,7 @@ struct BlockChains {
 
 BlockChains block_chains(std::span<const models::RequestSpec> requests);
 
-/// Blocks of equal size in a cache of `capacity` of them, used as models::hit_rate_curve() says: a request looks all
+/// Blocks of equal size in a cache of `capacity` of them, used as models::StackDistances says: a request looks all
 /// its blocks up, each of which may be a hit, then uses its last block first and its first block last, and those that
 /// are not there come in. Under LRU the hits are those of the curve. A policy that needs the future knows in which
 /// request a block is next looked up, which makes belady the bound of these hits where no request repeats a block.
