@@ -55,6 +55,27 @@ TEST_F(GoldenTest, ResolvedScenario) {
   expect_golden("resolved.yaml", r.out);
 }
 
+// One block a request, popular ones and a scan: no two of the policies have the same column.
+TEST_F(GoldenTest, CurvesOfATrace) {
+  std::string trace;
+  std::uint64_t state = 1;
+  const auto below = [&state](std::uint64_t n) {
+    state = state * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    return (state >> 33) % n;
+  };
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const std::uint64_t block = i % 100 < 70 ? below(1 + below(60)) : i % 60;
+    trace += "{\"timestamp\": " + std::to_string(100 * i) +
+             ", \"input_length\": 500, \"output_length\": 5, \"hash_ids\": [" + std::to_string(block) + "]}\n";
+  }
+  write("t.jsonl", trace);
+  const CommandResult r =
+      run({"workload", "info", "t.jsonl", "--format", "mooncake", "--curve", "--policies",
+           "lru,lfu,arc,s3fifo,sieve,belady", "--model", "llama-3.1-8b", "--read", "20 GB/s", "--prefill", "10000/s"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  expect_golden("workload_curves.txt", r.out);
+}
+
 TEST_F(GoldenTest, TablesFitAHundredColumns) {
   const CommandResult one = run({"run", "s.yaml"});
   const CommandResult all = run({"compare", "s.yaml"});

@@ -58,6 +58,13 @@ std::optional<double> HitRateView::bytes(std::uint64_t blocks) const {
   return static_cast<double>(blocks) * static_cast<double>(block_tokens) * *kv_bytes_per_token;
 }
 
+std::vector<std::uint64_t> curve_capacities(const HitRateView& view) {
+  std::vector<std::uint64_t> capacities;
+  for (const Point& p : points_of(view)) capacities.push_back(p.blocks);
+  capacities.erase(std::unique(capacities.begin(), capacities.end()), capacities.end());
+  return capacities;
+}
+
 Json hit_rate_json(const HitRateView& view) {
   const models::HitRateCurve& curve = view.curve;
   Json knees = Json::array(), points = Json::array();

@@ -18,6 +18,9 @@ struct HitRateView {
   [[nodiscard]] std::optional<double> bytes(std::uint64_t blocks) const;
 };
 
+/// The capacities of the table's points, in blocks, ascending, each once.
+std::vector<std::uint64_t> curve_capacities(const HitRateView& view);
+
 /// {"block_tokens", "kv_bytes_per_token", "blocks", "distinct_blocks", "achievable_hit_rate",
 ///  "knees": [{"share_of_achievable", "blocks", "bytes"}], "points": [{"blocks", "bytes", "hit_rate",
 ///  "hit_rate_per_gb"}]}; bytes are null without a model.

@@ -1,14 +1,12 @@
 // kvsim workload info: what a recorded trace holds.
 #include <fmt/format.h>
 
-#include "models/catalogue/catalogue.h"
-#include "models/schema/error.h"
-#include "models/workload/hit_rate_curve.h"
 #include "models/workload/trace_reader.h"
 #include "models/workload/trace_statistics.h"
+#include "sim/cache/eviction/eviction_policy.h"
 #include "tools/cli/command.h"
 #include "tools/cli/numbers_from_user.h"
-#include "tools/results/hit_rate_page.h"
+#include "tools/cli/trace_curves.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 
@@ -23,8 +21,7 @@ struct Options {
   std::string format;
   std::uint64_t max_requests = 0;
   bool json = false;
-  bool curve = false;
-  std::string model;
+  CurveOptions curves;
 };
 
 results::Json as_json(const LengthStatistics& s) {
@@ -77,56 +74,61 @@ results::Page as_page(const std::string& trace, const TraceStatistics& s, const 
   return page;
 }
 
-/// The hit-rate curve if it was asked for; in bytes too where a model says how large a token's KV is.
-std::optional<results::HitRateView> curve_of(const std::vector<models::RequestSpec>& requests,
-                                             const models::TraceFormat& format, const Options& options) {
-  if (!options.model.empty() && !options.curve) {
-    throw schema::InputError("--model gives the curve's capacities in bytes: add --curve");
-  }
-  if (!options.curve) return std::nullopt;
-  if (format.block_tokens == 0) {
-    throw schema::InputError(fmt::format("--curve: traces of format {} have no block hashes", format.name));
-  }
-  results::HitRateView view{models::hit_rate_curve(requests), format.block_tokens, std::nullopt};
-  if (!options.model.empty()) {
-    const models::LlmSpec model = models::Catalogue::built_in().model(options.model, schema::Origin("--model"));
-    view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
-  }
-  return view;
-}
-
 void info(Console& console, const Options& options) {
   const models::TraceFormat& format = models::find_trace_format(options.format);
+  check_curve_options(options.curves, format);
   models::TraceOptions reading;
   reading.max_requests = options.max_requests;
   const auto requests = models::read_trace(format, options.trace, reading);
   const TraceStatistics s = models::describe_trace(requests, format.block_tokens);
-  const auto view = curve_of(requests, format, options);
+  const auto curves = trace_curves(requests, format, options.curves);
   constexpr int indent = 2;
   if (options.json) {
     results::Json document = as_json(s, format);
-    if (view) document["hit_rate_curve"] = results::hit_rate_json(*view);
+    if (curves) add_to(document, *curves);
     console.print(document.dump(indent) + "\n");
   } else {
     results::Page page = as_page(options.trace, s, format);
-    if (view) page.tables.push_back(results::hit_rate_table(*view));
+    if (curves) add_to(page, *curves);
     console.print(page);
   }
+}
+
+std::string policy_names() {
+  std::vector<std::string_view> names;
+  for (const cache::EvictionPolicyEntry& policy : cache::eviction_policies()) names.push_back(policy.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.require_subcommand(1);
   CLI::App* sub = app.add_subcommand("info", "Describe a recorded trace");
-  sub->footer("Example:\n  kvsim workload info trace.jsonl --format mooncake");
+  sub->footer(
+      "Examples:\n  kvsim workload info trace.jsonl --format mooncake\n"
+      "  kvsim workload info trace.jsonl --format mooncake --curve --policies lru,sieve,belady\n"
+      "  kvsim workload info trace.jsonl --format mooncake --curve --model llama-3.1-8b --read \"20 GB/s\" "
+      "--prefill 10000/s");
   sub->add_option("TRACE", options->trace, "The trace")->required()->type_name("FILE");
   sub->add_option("--format", options->format, "One of `kvsim list traces`")->required()->type_name("F");
   add_whole_number(
       *sub, "--max-requests", 0, std::numeric_limits<std::int64_t>::max(),
       [options](std::int64_t n) { options->max_requests = static_cast<std::uint64_t>(n); },
       "Only the first so many; 0: all");
-  sub->add_flag("--curve", options->curve, "Hit rate of a prefix cache against its capacity");
-  sub->add_option("--model", options->model, "With --curve: capacities in bytes of this model's KV")->type_name("NAME");
+  CurveOptions& curves = options->curves;
+  sub->add_flag("--curve", curves.curve, "Hit rate of a prefix cache against its capacity");
+  sub->add_option("--policies", curves.policies,
+                  fmt::format("With --curve: hit rates under these eviction policies: {}", policy_names()))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("P,...");
+  sub->add_option("--model", curves.model, "With --curve: capacities in bytes of this model's KV")->type_name("NAME");
+  sub->add_option("--read", curves.read,
+                  "With --curve, --model and --prefill: mean time to the first token where the cache is read at this "
+                  "bandwidth, e.g. \"20 GB/s\"")
+      ->type_name("BANDWIDTH");
+  sub->add_option("--prefill", curves.prefill, "Tokens per second at which the rest is prefilled, e.g. 10000/s")
+      ->type_name("RATE");
   sub->add_flag("--json", options->json, "Print one JSON document");
   return [options](Console& console) { info(console, *options); };
 }
