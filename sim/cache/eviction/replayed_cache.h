@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cache/eviction/eviction_policy.h"
+#include "sim/engine/invariant.h"
 
 namespace kvsim::cache {
 
@@ -30,6 +31,7 @@ class ReplayedCache {
     if (size > capacity_) return;
     while (free_ < size) {
       const ObjectId victim = policy_->evict(Pins(), id);
+      KVSIM_ALWAYS(victim != kNoObject, "the policy has no victim though nothing is pinned");
       present_[victim] = 0;
       free_ += bytes(victim);
     }
