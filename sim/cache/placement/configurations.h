@@ -1,0 +1,88 @@
+// What each configuration (tier, option) of an object is worth for one access, and which change of one object frees
+// space at the least loss. Knows nothing of other objects and of how often they are used.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/placement/quality_table.h"
+#include "sim/cache/placement/object_table.h"
+#include "sim/cache/placement/placement.h"
+
+namespace kvsim::cache {
+
+class Configurations {
+ public:
+  /// `profiled` outlives it; of the rest it keeps what it needs.
+  Configurations(const models::OptionPool& pool, const models::QualityTable& profiled, const models::UtilitySpec& spec,
+                 double prefill_s_per_full_byte);
+
+  /// Takes the tiers as they are now. Until the next call it goes by these.
+  void set_tiers(const std::vector<TierFacts>& tiers);
+
+  struct Place {
+    TierIndex tier = kNoTier;  ///< kNoTier: not stored
+    models::OptionIndex option = 0;
+  };
+  struct Relief {
+    double cost = 0;  ///< utility lost for one access, in s; or in s per byte freed, by the variant
+    Place to;
+  };
+
+  /// Where a new object (whole, just computed) is worth most from tier `first` down: whole where a tier can hold it so.
+  [[nodiscard]] Place best_new(const CachedObject& object, TierIndex first) const;
+
+  /// The change of a stored object that frees space in its tier at the least cost; none where it takes no space.
+  [[nodiscard]] std::optional<Relief> least_cost(const CachedObject& object) const;
+
+  /// Bytes freed in its tier if the object went there.
+  [[nodiscard]] std::int64_t freed(const CachedObject& object, Place to) const;
+
+  /// Utility of one access, in s, in that place, from the representation that it is in now.
+  [[nodiscard]] double utility(const CachedObject& object, Place place) const;
+
+  [[nodiscard]] bool fits(TierIndex tier, std::int64_t bytes) const { return bytes <= tiers_[tier].capacity_bytes; }
+  [[nodiscard]] std::int64_t bytes(models::OptionIndex option, std::int64_t full_bytes) const;
+
+ private:
+  struct Option {
+    double bytes_ratio = 1;
+    double decompress_s_per_full_byte = 0;
+    std::uint32_t first_follower = 0;  // in followers_, up to the next option's
+  };
+  struct Tier {
+    std::int64_t capacity_bytes = 0;
+    double read_bytes_per_s = 0;
+    double read_latency_s = 0;
+    TierIndex next = kNoTier;
+  };
+  struct Eviction {
+    Place to;
+    double utility = 0;
+  };
+  [[nodiscard]] double stored_utility(const Tier& tier, const Option& option, std::int64_t stored_bytes,
+                                      std::int64_t full_bytes, double quality) const;
+  [[nodiscard]] double dropped_utility(std::int64_t full_bytes) const;
+  [[nodiscard]] double quality(const CachedObject& object, models::OptionIndex option) const;
+  [[nodiscard]] Eviction best_eviction(const CachedObject& object) const;
+
+  template <class Visit>
+  void for_each_follower(models::OptionIndex option, Visit&& visit) const {
+    for (std::uint32_t i = options_[option].first_follower; i < options_[option + 1U].first_follower; ++i) {
+      visit(followers_[i]);
+    }
+  }
+
+  const models::QualityTable* profiled_;
+  double alpha_s_;
+  models::UtilityVariant variant_;
+  double prefill_s_per_full_byte_;
+  std::vector<Option> options_;  // and one behind the last
+  std::vector<models::OptionIndex> followers_;
+  std::vector<Tier> tiers_;
+};
+
+}  // namespace kvsim::cache
