@@ -1,0 +1,81 @@
+// How far the greedy placements end from the best: (best - greedy)/(best - everything dropped), so that 0 is the best
+// and 1 is no cache at all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sim/cache/placement/placement_problem.h"
+#include "tests/cache/random_problem.h"
+
+using namespace kvsim;
+using namespace kvsim::cache;
+using models::UtilityVariant;
+
+namespace {
+
+struct Gaps {
+  double mean = 0;
+  double median = 0;
+  double worst = 0;
+};
+
+constexpr std::uint64_t kProblems = 200;
+
+struct Solved {
+  PlacementProblem problem;
+  double best = 0;
+  double dropped = 0;
+};
+
+const std::vector<Solved>& solved_problems() {
+  static const std::vector<Solved> all = [] {
+    std::vector<Solved> result;
+    for (std::uint64_t seed = 0; seed < kProblems; ++seed) {
+      Solved s{random_problem(1000 + seed, {6 + seed % 5, 2 + seed % 2, 4 + seed % 5, true}), 0, 0};
+      const ExactPlacement exact = best_placement(s.problem);
+      EXPECT_TRUE(exact.proven_best) << seed;
+      s.best = exact.utility;
+      s.dropped = total_utility(s.problem, Assignment(s.problem.objects.size()));
+      result.push_back(std::move(s));
+    }
+    return result;
+  }();
+  return all;
+}
+
+Gaps gaps_of(UtilityVariant variant, const std::string& name) {
+  std::vector<double> gaps;
+  for (const Solved& s : solved_problems()) {
+    const GreedyPlacement greedy = greedy_placement(s.problem, variant);
+    EXPECT_TRUE(feasible(s.problem, greedy.assignment));
+    EXPECT_LE(greedy.utility, s.best + 1e-9 * std::abs(s.best));
+    EXPECT_LE(greedy.utility, total_utility(s.problem, greedy.assignment) + 1e-9 * std::abs(s.best));
+    if (s.best > s.dropped) gaps.push_back((s.best - greedy.utility) / (s.best - s.dropped));
+  }
+  std::sort(gaps.begin(), gaps.end());
+  const Gaps result{std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size()),
+                    gaps[gaps.size() / 2], gaps.back()};
+  std::printf("%-20s mean %.4f median %.4f worst %.4f of %zu\n", name.c_str(), result.mean, result.median, result.worst,
+              gaps.size());
+  testing::Test::RecordProperty(name + "_mean", std::to_string(result.mean));
+  testing::Test::RecordProperty(name + "_median", std::to_string(result.median));
+  testing::Test::RecordProperty(name + "_worst", std::to_string(result.worst));
+  return result;
+}
+
+}  // namespace
+
+TEST(GreedyGap, IsSmallInTheMeanAndNeverNegative) {
+  const Gaps least_drop = gaps_of(UtilityVariant::least_drop, "least_drop");
+  const Gaps per_byte = gaps_of(UtilityVariant::least_drop_per_byte, "least_drop_per_byte");
+  const Gaps hull = gaps_of(UtilityVariant::hull, "hull");
+  (void)least_drop;
+  (void)per_byte;
+  (void)hull;
+}

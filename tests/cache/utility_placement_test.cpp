@@ -1,0 +1,294 @@
+#include "sim/cache/placement/utility_placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "sim/engine/random.h"
+
+using namespace kvsim;
+using namespace kvsim::cache;
+
+namespace {
+
+constexpr std::int64_t kGigabyte = 1'000'000'000;
+
+engine::SimTime at(double seconds) {
+  return {engine::from_seconds(seconds).ns};
+}
+
+// Two tiers, 20 and 2 GB/s; one option, half the bytes at a quality of 0.9; prefill 1 s/GB; alpha 10 s.
+struct Fixture {
+  models::OptionPool pool;
+  models::QualityTable profiled{2};
+  std::vector<TierFacts> tiers{{.name = "fast", .capacity_bytes = 8 * kGigabyte, .next = 1, .read_bytes_per_s = 20e9},
+                               {.name = "slow", .capacity_bytes = 100 * kGigabyte, .read_bytes_per_s = 2e9}};
+  ObjectTable objects;
+  models::UtilitySpec spec;
+  double prefill_s_per_full_byte = 1e-9;
+
+  Fixture() {
+    models::StorageOption half;
+    half.name = half.method = "half";
+    half.keep = 0.5;
+    pool.add(half);
+  }
+  UtilityPlacement placement() const {
+    return UtilityPlacement(objects, pool, profiled, tiers, spec, prefill_s_per_full_byte);
+  }
+  ObjectId add(std::int64_t bytes, float half_quality = 0.9F) {
+    CachedObject object;
+    object.key = objects.size();
+    object.full_bytes = bytes;
+    object.curve = profiled.add(std::vector<float>{1, half_quality});
+    objects.push_back(object);
+    return static_cast<ObjectId>(objects.size() - 1);
+  }
+  void put(UtilityPlacement& placement, ObjectId id, TierIndex tier, models::OptionIndex option = 0) {
+    const TierIndex from = objects[id].tier;
+    objects[id].tier = tier;
+    objects[id].option = option;
+    objects[id].quality = std::min(objects[id].quality, profiled.quality(objects[id].curve, option));
+    placement.moved(id, from);
+  }
+};
+
+}  // namespace
+
+TEST(UtilityPlacement, ANewObjectGoesWholeToTheTierWhereItIsWorthMost) {
+  Fixture f;
+  auto placement = f.placement();
+  const Change change = placement.place_new(f.add(4 * kGigabyte), 0);
+  EXPECT_EQ(change.tier, 0);
+  EXPECT_EQ(change.option, 0);
+}
+
+TEST(UtilityPlacement, ANewObjectLargerThanATierGoesToTheNextOne) {
+  Fixture f;
+  auto placement = f.placement();
+  EXPECT_EQ(placement.place_new(f.add(9 * kGigabyte), 0).tier, 1);
+}
+
+TEST(UtilityPlacement, ANewObjectThatNoTierTakesWholeIsCompressed) {
+  Fixture f;
+  f.tiers[1].capacity_bytes = 8 * kGigabyte;
+  auto placement = f.placement();
+  const Change change = placement.place_new(f.add(16 * kGigabyte), 0);  // 8 GB at half
+  EXPECT_EQ(change.tier, 0);
+  EXPECT_EQ(change.option, 1);
+}
+
+TEST(UtilityPlacement, NothingIsStoredWhereNothingFitsOrComputingIsWorthMore) {
+  Fixture f;
+  {
+    auto placement = f.placement();
+    EXPECT_EQ(placement.place_new(f.add(201 * kGigabyte), 0).tier, kNoTier);
+  }
+  f.prefill_s_per_full_byte = 1e-11;  // 0.01 s/GB; the fast tier takes 0.05
+  auto placement = f.placement();
+  EXPECT_EQ(placement.place_new(f.add(kGigabyte), 0).tier, kNoTier);
+}
+
+TEST(UtilityPlacement, TiersOfNoCapacityTakeNothing) {
+  Fixture f;
+  f.tiers[0].capacity_bytes = 0;
+  f.tiers[1].capacity_bytes = 0;
+  auto placement = f.placement();
+  EXPECT_EQ(placement.place_new(f.add(kGigabyte), 0).tier, kNoTier);
+  EXPECT_FALSE(placement.relieve(0, kNoObject).has_value());
+}
+
+// Half in place loses 0.1 x 10 s - 0.1 s; in the slow tier, half as well: 1 s + 1 - 0.2 s.
+TEST(UtilityPlacement, RelievesByCompressionWhereThatLosesLessThanEviction) {
+  Fixture f;
+  const ObjectId id = f.add(4 * kGigabyte);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 0);
+  const auto change = placement.relieve(0, kNoObject);
+  ASSERT_TRUE(change.has_value());
+  EXPECT_EQ(change->tier, 0);
+  EXPECT_EQ(change->option, 1);
+}
+
+// Half loses 5 s; whole in the slow tier 2 - 0.2 s.
+TEST(UtilityPlacement, RelievesByEvictionWhereQualityIsDear) {
+  Fixture f;
+  const ObjectId id = f.add(4 * kGigabyte, 0.5F);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 0);
+  const auto change = placement.relieve(0, kNoObject);
+  ASSERT_TRUE(change.has_value());
+  EXPECT_EQ(change->tier, 1);
+  EXPECT_EQ(change->option, 0);
+}
+
+TEST(UtilityPlacement, WhatTheNextTierCannotTakeSkipsIt) {
+  Fixture f;
+  f.tiers[1].next = 2;
+  f.tiers.push_back({.name = "remote", .read_bytes_per_s = 1.5e9});
+  f.tiers[1].capacity_bytes = kGigabyte;
+  const ObjectId id = f.add(4 * kGigabyte, 0.0F);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject)->tier, 2);
+}
+
+// 4 GB at 2 GB/s against a prefill of 1 s.
+TEST(UtilityPlacement, WhatIsComputedFasterThanTheNextTierLoadsItIsDropped) {
+  Fixture f;
+  f.prefill_s_per_full_byte = 0.25e-9;
+  const ObjectId id = f.add(4 * kGigabyte, 0.0F);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject)->tier, kNoTier);
+}
+
+TEST(UtilityPlacement, TheLeastUsedOfEqualContextsGivesWayFirst) {
+  Fixture f;
+  const ObjectId often = f.add(kGigabyte);
+  const ObjectId once = f.add(kGigabyte);
+  auto placement = f.placement();
+  for (const ObjectId id : {often, often, once}) placement.used(id, at(0));
+  f.put(placement, often, 0);
+  f.put(placement, once, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject)->object, once);
+  placement.used(once, at(1));
+  placement.used(once, at(1));
+  EXPECT_EQ(placement.relieve(0, kNoObject)->object, often);
+}
+
+TEST(UtilityPlacement, EqualContextsGiveWayInTheOrderOfTheirNumbers) {
+  Fixture f;
+  auto placement = f.placement();
+  for (int i = 0; i < 50; ++i) {
+    const ObjectId id = f.add(kGigabyte);
+    placement.used(id, at(0));
+  }
+  for (ObjectId id = 50; id-- > 0;) f.put(placement, id, 0);
+  for (ObjectId id = 0; id < 50; ++id) {
+    const auto change = placement.relieve(0, kNoObject);
+    ASSERT_TRUE(change.has_value());
+    EXPECT_EQ(change->object, id);
+    f.objects[id].tier = kNoTier;
+    placement.dropped(id, 0);
+  }
+  EXPECT_FALSE(placement.relieve(0, kNoObject).has_value());
+}
+
+TEST(UtilityPlacement, FrequenciesOfWhatWasDroppedAreRemembered) {
+  Fixture f;
+  const ObjectId back = f.add(kGigabyte);
+  const ObjectId other = f.add(kGigabyte);
+  auto placement = f.placement();
+  for (const ObjectId id : {back, back, back, other, other}) placement.used(id, at(0));
+  f.put(placement, back, 0);
+  f.objects[back].tier = kNoTier;
+  placement.dropped(back, 0);
+  f.put(placement, other, 0);
+  f.put(placement, back, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject)->object, other);
+}
+
+TEST(UtilityPlacement, WhatWentThroughAWorseRepresentationKeepsItsQuality) {
+  Fixture f;
+  f.prefill_s_per_full_byte = 1e-8;
+  const ObjectId worse = f.add(4 * kGigabyte, 0.9F);
+  auto placement = f.placement();
+  placement.used(worse, at(0));
+  f.put(placement, worse, 0);
+  f.objects[worse].quality = 0.8F;  // half loses nothing more
+  placement.moved(worse, 0);
+  const auto change = placement.relieve(0, kNoObject);
+  EXPECT_EQ(change->option, 1);
+  // Its least loss is now a gain of 0.1 s: it comes before one that is used as much, but would lose quality.
+  const ObjectId other = f.add(4 * kGigabyte, 0.995F);
+  placement.used(other, at(0));
+  f.put(placement, other, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject)->object, worse);
+}
+
+TEST(UtilityPlacement, PromotesIntoFreeSpaceAndOverWhatIsUsedLess) {
+  Fixture f;
+  f.profiled = models::QualityTable(2);
+  const ObjectId hot = f.add(8 * kGigabyte, 0.0F);
+  const ObjectId cold = f.add(8 * kGigabyte, 0.0F);
+  auto placement = f.placement();
+  for (const ObjectId id : {hot, hot, cold}) placement.used(id, at(0));
+  f.put(placement, hot, 1);
+  EXPECT_TRUE(placement.promotes(hot, 0, 8 * kGigabyte, 8 * kGigabyte));
+  f.put(placement, cold, 0);
+  EXPECT_TRUE(placement.promotes(hot, 0, 8 * kGigabyte, 0));
+  placement.used(cold, at(0));
+  EXPECT_FALSE(placement.promotes(hot, 0, 8 * kGigabyte, 0));  // as much as it
+  placement.held(cold);
+  placement.used(hot, at(0));
+  EXPECT_FALSE(placement.promotes(hot, 0, 8 * kGigabyte, 0));  // what is held makes no room
+}
+
+TEST(UtilityPlacement, DoesNotPromoteWhereItMustNot) {
+  Fixture f;
+  f.spec.promote = false;
+  const ObjectId id = f.add(kGigabyte);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 1);
+  EXPECT_FALSE(placement.promotes(id, 0, kGigabyte, 8 * kGigabyte));
+}
+
+TEST(UtilityPlacement, LooksAtNoMoreThan64ChangesToPromote) {
+  for (const int cold : {64, 65}) {
+    Fixture f;
+    f.tiers[0].capacity_bytes = cold * kGigabyte / 8;
+    const ObjectId hot = f.add(cold * kGigabyte / 8, 0.0F);
+    auto placement = f.placement();
+    for (int n = 0; n < 1000; ++n) placement.used(hot, at(0));
+    f.put(placement, hot, 1);
+    for (int i = 0; i < cold; ++i) {
+      const ObjectId id = f.add(kGigabyte / 8, 0.0F);
+      placement.used(id, at(0));
+      f.put(placement, id, 0);
+    }
+    EXPECT_EQ(placement.promotes(hot, 0, cold * kGigabyte / 8, 0), cold <= 64);
+  }
+}
+
+// The order of equal objects is that of their decayed frequencies, sum over accesses of exp(-(now - t_k) ln 2 / T),
+// also after the weights were scaled back many times: 3000 half-lives are six times as many as a double holds at once.
+TEST(UtilityPlacement, OrdersByFrequenciesThatDecayWithTheHalfLife) {
+  Fixture f;
+  f.spec.frequency = models::FrequencyKind::decayed;
+  f.spec.half_life_s = 7;
+  auto placement = f.placement();
+  constexpr std::size_t kObjects = 40;
+  std::vector<std::vector<double>> accesses(kObjects);
+  for (std::size_t i = 0; i < kObjects; ++i) f.put(placement, f.add(kGigabyte), 0);
+  engine::RandomStream draw(1, "accesses");
+  double now = 0;
+  while (now < 3000 * f.spec.half_life_s) {
+    now += draw.exponential(0.7 * f.spec.half_life_s);
+    const std::size_t i = draw.below(kObjects);
+    accesses[i].push_back(at(now).seconds());
+    placement.used(static_cast<ObjectId>(i), at(now));
+  }
+  std::vector<double> frequency(kObjects, 0);
+  for (std::size_t i = 0; i < kObjects; ++i) {
+    for (const double t : accesses[i]) frequency[i] += std::exp(-(now - t) * std::log(2) / f.spec.half_life_s);
+  }
+  std::vector<ObjectId> order(kObjects);
+  std::iota(order.begin(), order.end(), ObjectId{0});
+  std::stable_sort(order.begin(), order.end(), [&](ObjectId a, ObjectId b) { return frequency[a] < frequency[b]; });
+  for (const ObjectId expected : order) {
+    const auto change = placement.relieve(0, kNoObject);
+    ASSERT_TRUE(change.has_value());
+    EXPECT_EQ(change->object, expected);
+    f.objects[change->object].tier = kNoTier;
+    placement.dropped(change->object, 0);
+  }
+}
