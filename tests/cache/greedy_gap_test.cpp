@@ -71,11 +71,21 @@ Gaps gaps_of(UtilityVariant variant, const std::string& name) {
 
 }  // namespace
 
+// Measured on these 200 problems (mean, median, worst): least drop 0.062, 0.032, 0.44; per byte 0.056, 0.019, 0.80. The
+// mean is small because most objects get the configuration that suits them. The worst have one or two objects as large
+// as a tier: inserted late they push out what was there, nothing comes back into the space that is left, and what
+// gave up quality for them does not regain it.
 TEST(GreedyGap, IsSmallInTheMeanAndNeverNegative) {
   const Gaps least_drop = gaps_of(UtilityVariant::least_drop, "least_drop");
+  EXPECT_LT(least_drop.mean, 0.08);
+  EXPECT_LT(least_drop.median, 0.05);
+  EXPECT_LT(least_drop.worst, 0.5);
   const Gaps per_byte = gaps_of(UtilityVariant::least_drop_per_byte, "least_drop_per_byte");
+  EXPECT_LT(per_byte.mean, 0.08);
+  EXPECT_LT(per_byte.median, 0.03);
+  EXPECT_LT(per_byte.worst, 0.85);
+  // From where an object stands, the first edge of the hull is the least loss per byte: taken one change at a time,
+  // the two variants part only where options lie on one edge.
   const Gaps hull = gaps_of(UtilityVariant::hull, "hull");
-  (void)least_drop;
-  (void)per_byte;
-  (void)hull;
+  EXPECT_NEAR(hull.mean, per_byte.mean, 0.01);
 }

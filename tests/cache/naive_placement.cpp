@@ -85,18 +85,16 @@ std::vector<NaivePlacement::Candidate> NaivePlacement::in_order(TierIndex tier) 
 Change NaivePlacement::place_new(ObjectId id, TierIndex first) const {
   const CachedObject& object = objects[id];
   for (const bool whole : {true, false}) {
-    bool fits = false;
     Change best{id, kNoTier, 0};
     for (TierIndex tier = first; tier != kNoTier; tier = tiers[tier].next) {
       for (OptionIndex option = whole ? 0 : 1; option < (whole ? 1U : pool.size()); ++option) {
         if (pool.bytes(option, object.full_bytes) > tiers[tier].capacity_bytes) continue;
-        fits = true;
         const double value = utility(object, tier, option);
         const double most = utility(object, best.tier, best.option);
         if (value > most || (value == most && best.tier == kNoTier)) best = {id, tier, option};
       }
     }
-    if (fits) return best;
+    if (best.tier != kNoTier) return best;
   }
   return {id, kNoTier, 0};
 }

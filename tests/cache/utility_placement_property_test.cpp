@@ -62,7 +62,7 @@ class World {
   }
 
   void use(ObjectId id) {
-    now_s_ += draw_.uniform() * kHalfLife * (draw_.below(20) == 0 ? 100 : 1);
+    now_s_ += draw_.uniform() * kHalfLife * (draw_.below(5) == 0 ? 200 : 1);
     if (now_s_ > 900 * kHalfLife) return;  // the naive weights would overflow
     const engine::SimTime now{engine::from_seconds(now_s_).ns};
     naive_.accesses[id].push_back(now.seconds());
@@ -175,8 +175,9 @@ class World {
 };
 
 void same_choices(models::UtilityVariant variant, models::FrequencyKind frequency) {
-  World world(*rc::gen::inRange<std::uint64_t>(0, 1'000'000), variant, frequency);
-  const auto operations = *rc::gen::container<std::vector<int>>(60, rc::gen::inRange(0, 24));
+  // At its full size from the first case on: small ones would hold no object, or insert alone.
+  World world(*rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, 1'000'000)), variant, frequency);
+  const auto operations = *rc::gen::resize(100, rc::gen::container<std::vector<int>>(120, rc::gen::inRange(0, 24)));
   for (const int operation : operations) {
     if (operation < 6 || world.empty()) {
       world.insert();

@@ -81,6 +81,16 @@ TEST(UtilityPlacement, ANewObjectThatNoTierTakesWholeIsCompressed) {
   EXPECT_EQ(change.option, 1);
 }
 
+// Whole it fits the slow tier alone, 5 s against a prefill of 4 s; at half the fast one takes it: 1 s lost and 0.25 s.
+TEST(UtilityPlacement, ANewObjectThatIsComputedFasterThanLoadedWholeIsCompressed) {
+  Fixture f;
+  f.prefill_s_per_full_byte = 0.4e-9;
+  auto placement = f.placement();
+  const Change change = placement.place_new(f.add(10 * kGigabyte), 0);
+  EXPECT_EQ(change.tier, 0);
+  EXPECT_EQ(change.option, 1);
+}
+
 TEST(UtilityPlacement, NothingIsStoredWhereNothingFitsOrComputingIsWorthMore) {
   Fixture f;
   {

@@ -63,12 +63,10 @@ double Configurations::utility(const CachedObject& object, Place place) const {
 Configurations::Place Configurations::best_new(const CachedObject& object, TierIndex first) const {
   Place best;
   double most = dropped_utility(object.full_bytes);
-  bool whole_fits = false;
   // Being stored wins a tie against being computed; a higher tier and an earlier option against a later one.
   const auto consider = [&](TierIndex tier, OptionIndex option) {
     const std::int64_t stored = bytes(option, object.full_bytes);
     if (!fits(tier, stored)) return;
-    whole_fits = whole_fits || option == 0;
     const double value = stored_utility(tiers_[tier], options_[option], stored, object.full_bytes,
                                         profiled_->quality(object.curve, option));
     if (value > most || (value == most && best.tier == kNoTier)) {
@@ -77,7 +75,7 @@ Configurations::Place Configurations::best_new(const CachedObject& object, TierI
     }
   };
   for (TierIndex tier = first; tier != kNoTier; tier = tiers_[tier].next) consider(tier, 0);
-  if (whole_fits) return best;
+  if (best.tier != kNoTier) return best;
   for (TierIndex tier = first; tier != kNoTier; tier = tiers_[tier].next) {
     for_each_follower(0, [&](OptionIndex option) { consider(tier, option); });
   }

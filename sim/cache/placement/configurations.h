@@ -32,7 +32,8 @@ class Configurations {
     Place to;
   };
 
-  /// Where a new object (whole, just computed) is worth most from tier `first` down: whole where a tier can hold it so.
+  /// Where a new object (just computed) is worth most from tier `first` down: whole if a tier can hold it so and that
+  /// is worth no less than computing it each time; else compressed, under the same condition; else not stored.
   [[nodiscard]] Place best_new(const CachedObject& object, TierIndex first) const;
 
   /// The change of a stored object that frees space in its tier at the least cost; none where it takes no space.

@@ -33,7 +33,8 @@ class UtilityPlacement final : public Placement {
   UtilityPlacement(const UtilityPlacement&) = delete;
   UtilityPlacement& operator=(const UtilityPlacement&) = delete;
 
-  /// Whole, in the tier where that is worth most; kNoTier where computing it each time is worth more.
+  /// Whole, in the tier where that is worth most; compressed where no tier can hold it whole at a profit over computing
+  /// it each time; kNoTier where none can at all.
   Change place_new(ObjectId id, TierIndex first) override;
   void moved(ObjectId id, TierIndex from) override;
   void dropped(ObjectId id, TierIndex from) override;
