@@ -35,10 +35,10 @@ TEST(ExactPlacement, FindsWhatTryingEverythingFinds) {
 
 TEST(ExactPlacement, ABoundHoldsWhereverTheSearchIsCutOff) {
   int open = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const PlacementProblem problem = random_problem(seed, {4, 3, 2, seed % 2 == 0});
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const PlacementProblem problem = random_problem(seed, {4, 1 + seed % 3, 2, seed % 2 == 0});
     const double most = most_utility(problem);
-    for (const std::int64_t limit : {1, 2, 3, 5}) {
+    for (const std::int64_t limit : {1, 2, 3, 4, 5, 6, 8, 12}) {
       const ExactPlacement cut = best_placement(problem, limit);
       EXPECT_TRUE(feasible(problem, cut.assignment)) << seed;
       EXPECT_LE(cut.utility, most + rounding(most)) << seed;

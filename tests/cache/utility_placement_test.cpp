@@ -269,6 +269,22 @@ TEST(UtilityPlacement, LooksAtNoMoreThan64ChangesToPromote) {
   }
 }
 
+// An object's entry in the table, what the placement keeps of it (with unused capacity) and a curve of 20 options.
+TEST(UtilityPlacement, AnObjectTakesLessThan300BytesOfMemory) {
+  for (const std::size_t objects : {1000U, 1025U, 5000U, 65537U}) {
+    Fixture f;
+    auto placement = f.placement();
+    for (std::size_t i = 0; i < objects; ++i) {
+      const ObjectId id = f.add(kGigabyte);
+      placement.used(id, at(0));
+      f.put(placement, id, 0);
+    }
+    const double each = static_cast<double>(placement.state_bytes()) / static_cast<double>(objects);
+    EXPECT_GE(each, 24 + 16 + 4);  // record, entry of the index, position in it
+    EXPECT_LT(each + sizeof(CachedObject) + 20 * sizeof(float), 300) << objects;
+  }
+}
+
 // The order of equal objects is that of their decayed frequencies, sum over accesses of exp(-(now - t_k) ln 2 / T),
 // also after the weights were scaled back many times: 3000 half-lives are six times as many as a double holds at once.
 TEST(UtilityPlacement, OrdersByFrequenciesThatDecayWithTheHalfLife) {

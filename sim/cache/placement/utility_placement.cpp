@@ -136,14 +136,14 @@ bool UtilityPlacement::promotes(ObjectId id, TierIndex to, std::int64_t bytes, s
     const bool per_byte = spec_.variant != models::UtilityVariant::least_drop;
     loss += entries[at].key * (per_byte ? static_cast<double>(freed) : 1.0);
     missing -= freed;
-    if (entries[at].key >= 0 && loss >= gain) return false;
+    if (loss >= gain) return false;  // gains come first, so it only grows from here
     for (std::size_t child = DropHeap::kChildren * at + 1;
          child <= DropHeap::kChildren * at + DropHeap::kChildren && child < entries.size(); ++child) {
       frontier_.push_back(static_cast<std::uint32_t>(child));
       std::push_heap(frontier_.begin(), frontier_.end(), later);
     }
   }
-  return loss < gain;
+  return true;
 }
 
 void UtilityPlacement::tiers_changed() {
