@@ -89,3 +89,23 @@ TEST(GreedyGap, IsSmallInTheMeanAndNeverNegative) {
   const Gaps hull = gaps_of(UtilityVariant::hull, "hull");
   EXPECT_NEAR(hull.mean, per_byte.mean, 0.01);
 }
+
+// With many objects, none is as large as what is missing, and the least loss per byte is nearly the best there is (as
+// for the linear relaxation of the knapsack); the least loss alone takes many small steps that free little. Against a
+// proven upper bound, 100 objects, measured means over ten problems: 0.087 and 0.012.
+TEST(GreedyGap, PerByteComesCloserThanLeastDropWhereObjectsAreMany) {
+  double least_drop = 0;
+  double per_byte = 0;
+  constexpr std::uint64_t kMany = 10;
+  for (std::uint64_t seed = 0; seed < kMany; ++seed) {
+    const PlacementProblem problem = random_problem(5000 + seed, {100, 3, 12, true});
+    const double bound = best_placement(problem, 200).bound;
+    const double scale = (bound - total_utility(problem, Assignment(problem.objects.size()))) * kMany;
+    least_drop += (bound - greedy_placement(problem, UtilityVariant::least_drop).utility) / scale;
+    per_byte += (bound - greedy_placement(problem, UtilityVariant::least_drop_per_byte).utility) / scale;
+  }
+  std::printf("100 objects: least_drop %.4f least_drop_per_byte %.4f\n", least_drop, per_byte);
+  EXPECT_GT(per_byte, 0);
+  EXPECT_LT(per_byte, 0.03);
+  EXPECT_LT(per_byte, least_drop / 2);
+}
