@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +24,12 @@ struct StorageOption {
   double compress_s_per_full_byte = 0;    ///< of one CPU worker
   double decompress_s_per_full_byte = 0;  ///< of the GPU, on arrival; 0 for dropped tokens, which stay away
   double step_kl = 0;                     ///< nats per decoding step against the whole KV; NaN where unknown
+  std::optional<double> attended{};       ///< share of all tokens that is attended to; none: what is kept
 
   /// Stored bytes / full bytes: the keep ratio c as everywhere else.
   [[nodiscard]] double bytes_ratio() const { return keep * element_ratio; }
+  /// The share of the tokens on which quality depends: below `keep` where whole chunks are stored for a few of theirs.
+  [[nodiscard]] double attended_share() const { return attended.value_or(keep); }
 };
 
 class OptionPool {

@@ -64,7 +64,7 @@ enum class QualitySource { generated, file };
 /// How much of its quality each context loses in each option.
 struct QualitySpec {
   QualitySource source = QualitySource::generated;
-  std::string path;           ///< file: CSV of context, method, keep_ratio, quality
+  std::string path{};         ///< file: CSV of context, method, keep_ratio, quality
   double advantage = 0.5;     ///< generated: loss of a context by the method that suits it best / by KeyDiff
   double disadvantage = 1.0;  ///< the same by the other methods
   double shape = 2.0;         ///< generated: loss at keep c is that at 0.1, times ((1 - c)/0.9)^shape

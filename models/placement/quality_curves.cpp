@@ -1,0 +1,135 @@
+#include "models/placement/quality_curves.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace kvsim::models {
+namespace {
+
+constexpr double kPublishedKeep = 0.1;  // the sensitivities are those with 90 % removed
+constexpr double kLeastLoss = 0.01;
+
+/// `x` folded back at both ends of [least, most].
+double reflected(double x, double least, double most) {
+  const double width = most - least;
+  const double at = std::fmod(std::abs(x - least), 2 * width);
+  return least + (at <= width ? at : 2 * width - at);
+}
+
+/// What dropping tokens costs in an option: the quantiser's part taken out.
+double loss_in(float quality, const StorageOption& option) {
+  if (option.method.empty() || !(option.quantised_quality > 0)) return 0;
+  return std::clamp(1 - static_cast<double>(quality) / option.quantised_quality, 0.0, 1.0);
+}
+
+}  // namespace
+
+MethodFamily family_of(std::string_view method) {
+  const std::string_view stem = method.substr(0, method.find_first_of("- "));
+  if (stem == "kvzip") return MethodFamily::kvzip;
+  if (stem == "knorm") return MethodFamily::knorm;
+  if (stem == "snapkv") return MethodFamily::snapkv;
+  if (stem == "keydiff") return MethodFamily::keydiff;
+  return MethodFamily::other;
+}
+
+ContextLoss draw_context(const Sensitivity& sensitivity, const QualitySpec& spec, RandomSource& random) {
+  ContextLoss context;
+  const double spread = sensitivity.median_loss * sensitivity.loss_cv;
+  context.keydiff = std::clamp(sensitivity.median_loss + spread * random.normal(), 0.0, 1.0);
+  const double at = random.uniform() * (spec.best_kvzip + spec.best_knorm + spec.best_snapkv);
+  context.best = at < spec.best_kvzip                     ? MethodFamily::kvzip
+                 : at < spec.best_kvzip + spec.best_knorm ? MethodFamily::knorm
+                                                          : MethodFamily::snapkv;
+  return context;
+}
+
+double loss_factor(double keep, double shape) {
+  return keep >= 1 ? 0 : std::pow((1 - keep) / (1 - kPublishedKeep), shape);
+}
+
+double loss_of(const ContextLoss& context, MethodFamily method, double keep, const QualitySpec& spec) {
+  double factor = spec.disadvantage;
+  if (method == context.best) factor = spec.advantage;
+  if (method == MethodFamily::keydiff) factor = 1;
+  return std::clamp(context.keydiff * factor * loss_factor(keep, spec.shape), 0.0, 1.0);
+}
+
+std::vector<float> generated_curve(const ContextLoss& context, const OptionPool& pool, const QualitySpec& spec) {
+  std::vector<float> curve;
+  curve.reserve(pool.size());
+  for (const StorageOption& option : pool.all()) {
+    const double loss =
+        option.method.empty() ? 0 : loss_of(context, family_of(option.method), option.attended_share(), spec);
+    curve.push_back(static_cast<float>((1 - loss) * option.quantised_quality));
+  }
+  return curve;
+}
+
+QualityTable generated_curves(std::span<const Sensitivity> contexts, const OptionPool& pool, const QualitySpec& spec,
+                              RandomSource& random) {
+  QualityTable table(pool.size());
+  for (const Sensitivity& sensitivity : contexts) {
+    table.add(generated_curve(draw_context(sensitivity, spec, random), pool, spec));
+  }
+  return table;
+}
+
+std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool& pool, double magnitude, double shape,
+                                 RandomSource& random) {
+  const double step = magnitude * random.normal();
+  const auto options = pool.all();
+  // The loss at keep ratio 0.1, from the options that drop most: of those that drop little, rounding says too much.
+  double most = 0, before = 0;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const double factor = options[i].method.empty() ? 0 : loss_factor(options[i].attended_share(), shape);
+    if (factor <= 0 || factor < most) continue;
+    const double loss = loss_in(curve[i], options[i]) / factor;
+    before = factor > most ? loss : std::max(before, loss);
+    most = factor;
+  }
+  before = std::min(before, 1.0);
+  const double after = reflected(before + step, kLeastLoss, 1);
+  std::vector<float> drifted(curve.begin(), curve.end());
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const StorageOption& option = options[i];
+    if (option.method.empty()) continue;
+    const double loss =
+        before > 0 ? loss_in(curve[i], option) * (after / before) : after * loss_factor(option.attended_share(), shape);
+    drifted[i] = static_cast<float>((1 - std::clamp(loss, 0.0, 1.0)) * option.quantised_quality);
+  }
+  return drifted;
+}
+
+std::vector<std::string> quality_assumptions(const QualitySpec& spec) {
+  if (spec.source == QualitySource::file) {
+    return {
+        "Quality curves come from a file; options that quantise, too, multiply them by the quantiser's published "
+        "relative score."};
+  }
+  return {
+      "Quality curves are generated, not measured: each context's loss with 90 % removed by KeyDiff is drawn from a "
+      "normal distribution around its dataset's published median, held within [0, 1].",
+      fmt::format("Of all contexts, {:.3g} suit KVzip best, {:.3g} Knorm and {:.3g} SnapKV (EvicPress publishes 0.4, "
+                  "0.4 and 0.2).",
+                  spec.best_kvzip, spec.best_knorm, spec.best_snapkv),
+      fmt::format("The method that suits a context best loses {:.3g} times what KeyDiff loses, every other method "
+                  "{:.3g} times.",
+                  spec.advantage, spec.disadvantage),
+      fmt::format("The loss at keep ratio c is that at 0.1, times ((1 - c)/0.9)^{:.3g}.", spec.shape),
+      "A quantiser loses what its published relative score says, alike for all contexts and independently of dropped "
+      "tokens.",
+  };
+}
+
+std::vector<std::string> drift_assumptions(const DriftSpec& spec) {
+  if (spec.every_s <= 0) return {};
+  return {
+      fmt::format("Drift of queries is generated: a context's loss at keep ratio 0.1 changes every {:.6g} s on "
+                  "average by a normal step of {:.3g}, its losses in all options in proportion.",
+                  spec.every_s, spec.magnitude)};
+}
+
+}  // namespace kvsim::models
