@@ -17,6 +17,7 @@
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
 #include "models/schema/yaml_reader.h"
+#include "models/workload/dataset_schema.h"
 
 namespace kvsim::models {
 namespace {
@@ -265,6 +266,10 @@ KernelProfile Catalogue::profile(std::string_view name, const Origin& asked_at) 
 AttentionProfile Catalogue::attention_profile(std::string_view name, const Origin& asked_at) const {
   return attention_profile_schema().parse(find(EntryKind::attention_profile, name, asked_at),
                                           {path_of(EntryKind::attention_profile, name), this});
+}
+
+DatasetSpec Catalogue::dataset(std::string_view name, const Origin& asked_at) const {
+  return dataset_schema().parse(find(EntryKind::dataset, name, asked_at), {path_of(EntryKind::dataset, name), this});
 }
 
 ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& reference, std::string_view path) const {

@@ -8,6 +8,7 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/workload/dataset_schema.h"
 
 namespace kvsim::models {
 namespace {
@@ -28,6 +29,8 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
       return use(profile_schema());
     case EntryKind::attention_profile:
       return use(attention_profile_schema());
+    case EntryKind::dataset:
+      return use(dataset_schema());
   }
   throw std::logic_error("with_schema: no such kind");
 }
@@ -35,14 +38,14 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
 }  // namespace
 
 std::string_view singular(EntryKind kind) {
-  constexpr std::array<std::string_view, all_entry_kinds.size()> words{"gpu",        "link",    "model",
-                                                                       "compressor", "profile", "attention_profile"};
+  constexpr std::array<std::string_view, all_entry_kinds.size()> words{
+      "gpu", "link", "model", "compressor", "profile", "attention_profile", "dataset"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view plural(EntryKind kind) {
-  constexpr std::array<std::string_view, all_entry_kinds.size()> words{"gpus",        "links",    "models",
-                                                                       "compressors", "profiles", "attention_profiles"};
+  constexpr std::array<std::string_view, all_entry_kinds.size()> words{
+      "gpus", "links", "models", "compressors", "profiles", "attention_profiles", "datasets"};
   return words.at(static_cast<std::size_t>(kind));
 }
 

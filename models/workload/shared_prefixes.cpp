@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/schema/error.h"
 
@@ -37,13 +38,41 @@ std::string problem_with(const SharedPrefixSpec& spec) {
   if (!(spec.popularity >= 0 && spec.popularity <= steepest)) {
     return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, steepest);
   }
-  const std::string problem = problem_with(spec.tokens);
-  return problem.empty() ? problem : "tokens: " + problem;
+  if (spec.datasets.empty()) {
+    const std::string problem = problem_with(spec.tokens);
+    return problem.empty() ? problem : "tokens: " + problem;
+  }
+  for (const DatasetSpec& dataset : spec.datasets) {
+    const std::string problem = problem_with(lengths_of(dataset));
+    if (!problem.empty()) return fmt::format("datasets: {}: {}", dataset.name, problem);
+  }
+  return {};
+}
+
+std::vector<PrefixKind> prefix_kinds(const SharedPrefixSpec& spec) {
+  if (spec.datasets.empty()) return {{spec.tokens, 1}};
+  std::vector<PrefixKind> kinds;
+  for (const DatasetSpec& dataset : spec.datasets) kinds.push_back({lengths_of(dataset), 0});
+  double sum = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spec.count); ++i) {
+    const double of_prefix = weight(static_cast<double>(i + 1), spec.popularity);
+    kinds[i % kinds.size()].requests += of_prefix;
+    sum += of_prefix;
+  }
+  for (PrefixKind& kind : kinds) kind.requests /= sum;
+  return kinds;
+}
+
+double mean_prefix_tokens(const SharedPrefixSpec& spec) {
+  double mean = 0;
+  for (const PrefixKind& kind : prefix_kinds(spec)) mean += kind.requests * LengthSampler(kind.tokens).mean();
+  return mean;
 }
 
 SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths) {
   if (const std::string problem = problem_with(spec); !problem.empty()) throw schema::InputError(problem);
-  const LengthSampler length(spec.tokens);
+  std::vector<LengthSampler> samplers;
+  for (PrefixKind& kind : prefix_kinds(spec)) samplers.emplace_back(std::move(kind.tokens));
   const auto count = static_cast<std::size_t>(spec.count);
   cumulative_.reserve(count);
   tokens_.reserve(count);
@@ -51,7 +80,7 @@ SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengt
   for (std::size_t i = 0; i < count; ++i) {
     sum += weight(static_cast<double>(i + 1), spec.popularity);
     cumulative_.push_back(sum);
-    tokens_.push_back(length.sample(lengths));
+    tokens_.push_back(samplers[i % samplers.size()].sample(lengths));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/workload/dataset.h"
 #include "models/workload/distributions.h"
 #include "models/workload/random_source.h"
 
@@ -15,8 +16,27 @@ namespace kvsim::models {
 struct SharedPrefixSpec {
   std::int64_t count = 1;  ///< different prefixes
   double popularity = 1;   ///< Zipf exponent: the k-th prefix is drawn in proportion to 1/k^popularity; 0: all alike
-  LengthSpec tokens{};     ///< of a prefix
+  LengthSpec tokens{.mean = 0};         ///< of a prefix; mean 0: not given, with datasets
+  std::vector<DatasetSpec> datasets{};  ///< in place of tokens: dealt to the prefixes in turn, the first to the most
+                                        ///< popular one
+
+  /// The data set that a prefix, numbered from 0, belongs to; null without datasets.
+  [[nodiscard]] const DatasetSpec* dataset_of(std::size_t prefix) const {
+    return datasets.empty() ? nullptr : &datasets[prefix % datasets.size()];
+  }
 };
+
+/// Lengths of prefixes of one kind, and the share of all requests that begins with one of them.
+struct PrefixKind {
+  LengthSpec tokens;
+  double requests = 1;
+};
+/// The kinds that prefixes belong to in turn, the most popular prefix to the first: `tokens` alone, or each data set.
+/// A kind beyond the number of prefixes has no requests.
+[[nodiscard]] std::vector<PrefixKind> prefix_kinds(const SharedPrefixSpec& spec);
+
+/// Mean length of a request's prefix, before bounds apply.
+[[nodiscard]] double mean_prefix_tokens(const SharedPrefixSpec& spec);
 
 /// What is wrong with the specification and what was expected; empty if nothing is.
 std::string problem_with(const SharedPrefixSpec& spec);

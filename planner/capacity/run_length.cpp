@@ -43,7 +43,7 @@ MeanRequest mean_request(const scenario::Scenario& s) {
   if (!s.trace) {
     const models::LengthSampler context(*s.workload.context), output(*s.workload.output);
     const auto& prefixes = s.workload.prefixes;
-    return {context.mean() + (prefixes ? models::LengthSampler(prefixes->tokens).mean() : 0), output.mean()};
+    return {context.mean() + (prefixes ? models::mean_prefix_tokens(*prefixes) : 0), output.mean()};
   }
   MeanRequest mean;
   for (const models::RequestSpec& r : *s.trace) {

@@ -70,7 +70,10 @@ void scale_contexts(scenario::Scenario& s, double by) {
     s.trace = std::move(requests);
   }
   if (s.workload.context) scale_lengths(*s.workload.context, by);
-  if (s.workload.prefixes) scale_lengths(s.workload.prefixes->tokens, by);
+  if (s.workload.prefixes) {
+    if (s.workload.prefixes->datasets.empty()) scale_lengths(s.workload.prefixes->tokens, by);
+    for (models::DatasetSpec& dataset : s.workload.prefixes->datasets) dataset.mean_tokens.value *= by;
+  }
 }
 
 }  // namespace

@@ -38,6 +38,17 @@ std::int64_t longest(const models::LengthSpec& length) {
   }
 }
 
+/// The same of all kinds of prefixes.
+std::int64_t longest_prefix(const models::SharedPrefixSpec& prefixes) {
+  std::int64_t tokens = 0;
+  for (const models::PrefixKind& kind : prefix_kinds(prefixes)) {
+    const std::int64_t most = longest(kind.tokens);
+    if (most == 0) return 0;
+    tokens = std::max(tokens, most);
+  }
+  return tokens;
+}
+
 }  // namespace
 
 std::string comment(std::string_view text, std::string_view indent) {
@@ -122,7 +133,7 @@ std::int64_t longest_request(const scenario::Scenario& s) {
   }
   if (!s.workload.context || !s.workload.output) return most;
   const std::int64_t context = longest(*s.workload.context), output = longest(*s.workload.output);
-  const std::int64_t prefix = s.workload.prefixes ? longest(s.workload.prefixes->tokens) : 0;
+  const std::int64_t prefix = s.workload.prefixes ? longest_prefix(*s.workload.prefixes) : 0;
   const bool bounded = context > 0 && output > 0 && (prefix > 0 || !s.workload.prefixes);
   return bounded ? std::min(prefix + context + output, most) : most;
 }

@@ -27,6 +27,19 @@ std::vector<double> draw(const models::LengthSpec& spec, const char* stream) {
   return values;
 }
 
+/// Lengths of the requests' prefixes: of each kind as many as its share of the requests.
+std::vector<double> draw_prefixes(const models::SharedPrefixSpec& spec) {
+  std::vector<double> values;
+  double share = 0;
+  for (const models::PrefixKind& kind : prefix_kinds(spec)) {
+    share += kind.requests;
+    const std::vector<double> drawn = draw(kind.tokens, "plan.prefixes");
+    const std::size_t end = std::min(drawn.size(), static_cast<std::size_t>(std::llround(share * kSample)));
+    while (values.size() < end) values.push_back(drawn[values.size()]);
+  }
+  return values;
+}
+
 double mean(const std::vector<double>& values) {
   return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -68,10 +81,10 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
   std::vector<double> contexts = draw(*w.context, "plan.context");
   t.named_context = models::LengthSampler(*w.context).mean();
   if (w.prefixes) {
-    // Popular prefixes have lengths like any others, so that over all runs popularity does not matter.
-    const std::vector<double> prefixes = draw(w.prefixes->tokens, "plan.prefixes");
+    // Of one kind, popular prefixes have lengths like any others, so that over all runs popularity does not matter.
+    const std::vector<double> prefixes = draw_prefixes(*w.prefixes);
     std::transform(contexts.begin(), contexts.end(), prefixes.begin(), contexts.begin(), std::plus<>());
-    t.named_context += models::LengthSampler(w.prefixes->tokens).mean();
+    t.named_context += models::mean_prefix_tokens(*w.prefixes);
   }
   set_lengths(t, std::move(contexts), draw(*w.output, "plan.output"));
   if (w.closed) {

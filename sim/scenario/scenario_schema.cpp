@@ -7,6 +7,7 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/workload/dataset_schema.h"
 #include "models/workload/trace_reader.h"
 #include "sim/scenario/pools_schema.h"
 #include "sim/scenario/registry_words.h"
@@ -91,8 +92,11 @@ ObjectSchema<SharedPrefixSpec> prefixes_schema() {
   s.required("count", &SharedPrefixSpec::count, integer().at_least(1).at_most(1e6), "how many different ones");
   s.optional("popularity", &SharedPrefixSpec::popularity, number().non_negative().at_most(10),
              "Zipf exponent: the k-th prefix is used in proportion to 1/k^popularity; 0: all alike");
-  s.object("tokens", &SharedPrefixSpec::tokens, length_schema("tokens", "Prefix lengths."), Presence::required,
+  s.object("tokens", &SharedPrefixSpec::tokens, length_schema("tokens", "Prefix lengths."), Presence::optional,
            "tokens of a prefix, before the prompt's own; whole blocks of 256 of them are shared");
+  s.reference_list("datasets", &SharedPrefixSpec::datasets, "dataset", models::dataset_schema(), Presence::optional,
+                   "where prefixes come from, in turn: log-normal lengths, and what compressing them costs");
+  s.exclusive({"tokens", "datasets"});
   return s;
 }
 

@@ -158,7 +158,7 @@ std::vector<BadInput> senseless_scenarios() {
        "s.yaml:8:13: workload.prefixes: the trace brings its own prompts: remove this key"},
       {"PrefixesWithoutLengths",
        {{"  closed: {concurrency: 4}", "  closed: {concurrency: 4}\n  prefixes: {count: 2}"}},
-       "s.yaml:8:13: workload.prefixes: missing key \"tokens\" of prefixes, expected a map"},
+       "s.yaml:8:13: workload.prefixes: expected exactly one of tokens, datasets"},
       {"NoContext",
        {{"  context: {mean: 8k tokens}\n", ""}},
        "s.yaml:7:3: workload: missing key \"context\", expected prompt lengths such as {mean: 8k tokens}"},

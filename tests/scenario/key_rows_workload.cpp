@@ -11,6 +11,10 @@ const Sets kBursty = {
 /// Prefixes of different lengths, so that it matters which of them a request has.
 const Sets kPrefixes = {
     "workload.prefixes={count: 4, tokens: {distribution: uniform, min: 1k tokens, max: 9k tokens}}"};
+/// Prefixes of a data set that differs from a shipped one.
+std::string dataset(const std::string& change) {
+  return "workload.prefixes={count: 4, datasets: [{base: qasper, " + change + "}]}";
+}
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
 /// The keys of a length distribution.
@@ -52,6 +56,20 @@ std::vector<KeyRow> workload_rows() {
       {"workload.trace.time_scale", kTrace, "1", "10"},
       {"workload.prefixes.count", kPrefixes, "4", "2"},
       {"workload.prefixes.popularity", kPrefixes, "1", "0"},
+      {"workload.prefixes.datasets[].name", {}, dataset("name: one"), dataset("name: two"), Effect::shown},
+      {"workload.prefixes.datasets[].description",
+       {},
+       dataset("description: one"),
+       dataset("description: two"),
+       Effect::shown},
+      {"workload.prefixes.datasets[].mean_tokens", {}, dataset("mean_tokens: 3000"), dataset("mean_tokens: 5000")},
+      {"workload.prefixes.datasets[].tokens_cv", {}, dataset("tokens_cv: 0.2"), dataset("tokens_cv: 0.6")},
+      {"workload.prefixes.datasets[].sensitivity",
+       {},
+       dataset("sensitivity: 0.2"),
+       dataset("sensitivity: 0.6"),
+       Effect::none_yet},
+      {"workload.prefixes.datasets[].loss_cv", {}, dataset("loss_cv: 0.1"), dataset("loss_cv: 0.3"), Effect::none_yet},
       {"workload.requests", {}, "20", "15"},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };

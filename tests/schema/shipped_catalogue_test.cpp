@@ -9,6 +9,7 @@
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
 #include "models/schema/yaml_writer.h"
+#include "models/workload/dataset_schema.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models {
@@ -117,6 +118,9 @@ TEST_F(ShippedCatalogue, EveryEntryReadsBackAsDumped) {
   }
   for (const auto& line : catalogue().list(EntryKind::attention_profile)) {
     expect_round_trip(attention_profile_schema(), catalogue().attention_profile(line.name));
+  }
+  for (const auto& line : catalogue().list(EntryKind::dataset)) {
+    expect_round_trip(dataset_schema(), catalogue().dataset(line.name));
   }
 }
 

@@ -114,8 +114,53 @@ TEST(SharedPrefixes, NoTwoRequestsShareATail) {
   EXPECT_EQ(tails.size(), tail_blocks);
 }
 
+DatasetSpec dataset(const char* name, double mean_tokens, double cv = 0) {
+  DatasetSpec d;
+  d.name = name;
+  d.mean_tokens.value = mean_tokens;
+  d.tokens_cv.value = cv;
+  return d;
+}
+
+TEST(SharedPrefixes, AreDealtToDatasetsInTurn) {
+  const SharedPrefixSpec spec{.count = 5, .datasets = {dataset("long", 9'000), dataset("short", 100)}};
+  const SharedPrefixes shared = prefixes(spec);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(shared.tokens(i), i % 2 == 0 ? 9'000 : 100) << i;
+    EXPECT_EQ(spec.dataset_of(i)->name, i % 2 == 0 ? "long" : "short") << i;
+  }
+  EXPECT_EQ(SharedPrefixSpec{}.dataset_of(0), nullptr);
+}
+
+// 20,000 lengths with a coefficient of variation of 0.5: their mean is known to 0.35 %.
+TEST(SharedPrefixes, HaveTheMeanAndSpreadOfTheirDataset) {
+  const SharedPrefixes shared = prefixes({.count = 20'000, .datasets = {dataset("one", 4'885, 0.5)}});
+  double sum = 0, squares = 0;
+  for (std::size_t i = 0; i < shared.count(); ++i) {
+    const auto tokens = static_cast<double>(shared.tokens(i));
+    sum += tokens;
+    squares += tokens * tokens;
+  }
+  const double mean = sum / 20'000;
+  EXPECT_NEAR(mean, 4'885, 0.0125 * 4'885);
+  EXPECT_NEAR(std::sqrt(squares / 20'000 - mean * mean) / mean, 0.5, 0.03);
+}
+
+// Of one kind, a request's prefix is as long as `tokens` says. Of three prefixes with weights 1, 1/2 and 1/3, the first
+// and the third are of the first data set: (1 + 1/3)/(11/6) = 8/11 of the requests.
+TEST(SharedPrefixes, HaveAMeanThatPopularityWeighs) {
+  EXPECT_EQ(mean_prefix_tokens({3, 1, {.mean = 700}}), 700);
+  const SharedPrefixSpec spec{.count = 3, .datasets = {dataset("long", 9'000), dataset("short", 100, 0.5)}};
+  EXPECT_NEAR(mean_prefix_tokens(spec), 9'000 * 8.0 / 11 + 100 * 3.0 / 11, 1e-9);
+  EXPECT_EQ(prefix_kinds({.count = 1, .datasets = spec.datasets}).at(1).requests, 0) << "no prefix of this kind";
+}
+
 TEST(SharedPrefixes, SaysWhatIsWrong) {
-  EXPECT_EQ(problem_with(SharedPrefixSpec{}), "");
+  EXPECT_EQ(problem_with(SharedPrefixSpec{.datasets = {dataset("empty", 0)}}),
+            "datasets: empty: mean is 0 tokens, expected 1 to 10000000");
+
+  EXPECT_EQ(problem_with(SharedPrefixSpec{}), "tokens: mean is 0 tokens, expected 1 to 10000000");
+  EXPECT_EQ(problem_with(SharedPrefixSpec{1, 1, {}}), "");
   EXPECT_EQ(problem_with(SharedPrefixSpec{0, 1, {}}), "count is 0, expected 1 to 1000000 prefixes");
   EXPECT_EQ(problem_with(SharedPrefixSpec{1, -1, {}}), "popularity is -1, expected 0 to 10");
   EXPECT_EQ(problem_with(SharedPrefixSpec{1, std::nan(""), {}}), "popularity is nan, expected 0 to 10");

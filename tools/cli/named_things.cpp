@@ -25,7 +25,7 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 11> kKinds{{
+const std::array<ThingKind, 12> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -33,6 +33,8 @@ const std::array<ThingKind, 11> kKinds{{
     {"profiles", "profile", "kernel profiles: what real kernels reach of a GPU's peaks", EntryKind::profile, nullptr},
     {"attention_profiles", "attention_profile",
      "how concentrated attention is, and what covering a part of it is worth", EntryKind::attention_profile, nullptr},
+    {"datasets", "dataset", "data sets of contexts that requests share (workload.prefixes.datasets)",
+     EntryKind::dataset, nullptr},
     {"policies", "policy", "decode policies (decode.policy)", {}, [] { return named(serving::decode_policies()); }},
     {"schedules",
      "schedule",
