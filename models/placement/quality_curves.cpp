@@ -26,6 +26,25 @@ double loss_in(float quality, const StorageOption& option) {
 
 }  // namespace
 
+Sensitivity sensitivity_of(const DatasetSpec& dataset) {
+  return {dataset.sensitivity.value, dataset.loss_cv.value};
+}
+
+std::vector<Sensitivity> prefix_sensitivities(const SharedPrefixSpec& prefixes) {
+  std::vector<Sensitivity> of(static_cast<std::size_t>(std::max<std::int64_t>(prefixes.count, 0)), default_sensitivity);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (const DatasetSpec* dataset = prefixes.dataset_of(i)) of[i] = sensitivity_of(*dataset);
+  }
+  return of;
+}
+
+std::vector<Sensitivity> block_sensitivities(std::span<const DatasetSpec> datasets) {
+  std::vector<Sensitivity> of(block_curves, default_sensitivity);
+  if (datasets.empty()) return of;
+  for (std::size_t i = 0; i < of.size(); ++i) of[i] = sensitivity_of(datasets[i % datasets.size()]);
+  return of;
+}
+
 MethodFamily family_of(std::string_view method) {
   const std::string_view stem = method.substr(0, method.find_first_of("- "));
   if (stem == "kvzip") return MethodFamily::kvzip;
@@ -103,13 +122,13 @@ std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool&
   return drifted;
 }
 
-std::vector<std::string> quality_assumptions(const QualitySpec& spec) {
+std::vector<std::string> quality_assumptions(const QualitySpec& spec, std::span<const DatasetSpec> datasets) {
   if (spec.source == QualitySource::file) {
     return {
         "Quality curves come from a file; options that quantise, too, multiply them by the quantiser's published "
         "relative score."};
   }
-  return {
+  std::vector<std::string> said{
       "Quality curves are generated, not measured: each context's loss with 90 % removed by KeyDiff is drawn from a "
       "normal distribution around its dataset's published median, held within [0, 1].",
       fmt::format("Of all contexts, {:.3g} suit KVzip best, {:.3g} Knorm and {:.3g} SnapKV (EvicPress publishes 0.4, "
@@ -122,6 +141,18 @@ std::vector<std::string> quality_assumptions(const QualitySpec& spec) {
       "A quantiser loses what its published relative score says, alike for all contexts and independently of dropped "
       "tokens.",
   };
+  if (datasets.empty()) {
+    said.push_back(
+        fmt::format("Contexts come from no named dataset: their median loss is taken as {:.4g}, the median of "
+                    "the six published ones, with a coefficient of variation of {:.3g}.",
+                    default_sensitivity.median_loss, default_sensitivity.loss_cv));
+  }
+  for (const DatasetSpec& dataset : datasets) {
+    if (dataset.loss_cv.source.kind != schema::SourceKind::assumption) continue;
+    said.push_back(fmt::format("Losses within {} spread by {:.3g} of their median ({}).", dataset.name,
+                               dataset.loss_cv.value, dataset.loss_cv.source.reference));
+  }
+  return said;
 }
 
 std::vector<std::string> drift_assumptions(const DriftSpec& spec) {

@@ -11,7 +11,9 @@
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_table.h"
+#include "models/workload/dataset.h"
 #include "models/workload/random_source.h"
+#include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
 
@@ -20,6 +22,20 @@ struct Sensitivity {
   double median_loss = 0;  ///< share of the score, in [0, 1]
   double loss_cv = 0;      ///< standard deviation / median over contexts, before the bounds apply
 };
+
+/// Of contexts that come from no named data set, an assumption: the median of the six published medians, and the spread
+/// that the shipped data sets have.
+inline constexpr Sensitivity default_sensitivity{0.6785, 0.2};
+
+[[nodiscard]] Sensitivity sensitivity_of(const DatasetSpec& dataset);
+
+/// One for each shared prefix, in order.
+[[nodiscard]] std::vector<Sensitivity> prefix_sensitivities(const SharedPrefixSpec& prefixes);
+
+/// Curves that blocks share, because blocks are too many for one each.
+inline constexpr std::size_t block_curves = 64;
+/// One for each of the block_curves; data sets take turns. Without any all are default_sensitivity.
+[[nodiscard]] std::vector<Sensitivity> block_sensitivities(std::span<const DatasetSpec> datasets);
 
 /// The methods whose curves are generated one beside the other. Every other method loses as `other`.
 enum class MethodFamily : std::uint8_t { kvzip, knorm, snapkv, keydiff, other };
@@ -61,8 +77,9 @@ struct ContextLoss {
 [[nodiscard]] std::vector<float> drifted_curve(std::span<const float> curve, const OptionPool& pool, double magnitude,
                                                double shape, RandomSource& random);
 
-/// What generated curves take for granted, in sentences for results.
-[[nodiscard]] std::vector<std::string> quality_assumptions(const QualitySpec& spec);
+/// What curves take for granted, in sentences for results: of these data sets, or of none.
+[[nodiscard]] std::vector<std::string> quality_assumptions(const QualitySpec& spec,
+                                                           std::span<const DatasetSpec> datasets = {});
 /// What drift takes for granted; nothing where there is none.
 [[nodiscard]] std::vector<std::string> drift_assumptions(const DriftSpec& spec);
 

@@ -135,7 +135,7 @@ TEST(QualityCurves, AChangedOrRelatedCompressorIsOfTheSameFamily) {
 }
 
 TEST(QualityCurves, SayWhatTheyTakeForGranted) {
-  EXPECT_EQ(quality_assumptions({}).size(), 5U);
+  EXPECT_EQ(quality_assumptions({}).size(), 6U);
   EXPECT_NE(quality_assumptions({.shape = 1.5}).at(3).find("^1.5"), std::string::npos);
   EXPECT_EQ(quality_assumptions({.source = QualitySource::file, .path = "x.csv"}).size(), 1U);
   EXPECT_TRUE(drift_assumptions({}).empty());
