@@ -53,6 +53,12 @@ TEST(QualityCurves, StayWithinBoundsWhereLossesWouldNot) {
   EXPECT_EQ(curve.at(2), 0.0F);
 }
 
+// A quarter attended to, as SnapKV's at keep ratio 0.25: (0.75/0.9)^2 of the loss, however much is stored with it.
+TEST(QualityCurves, OfImportantChunksFollowWhatIsAttendedTo) {
+  const std::vector<float> curve = generated_curve({0.6, MethodFamily::kvzip}, option_pool(ImportanceSpec{}), {});
+  EXPECT_NEAR(curve.at(1), 1 - 0.6 * 0.75 * 0.75 / 0.81, 1e-6);
+}
+
 TEST(QualityCurves, DoNotFallWithWhatIsKept) {
   const OptionPool pool = usual_pool();
   for (const ContextLoss& context : drawn(500, {0.7, 0.39})) {
