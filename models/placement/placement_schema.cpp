@@ -22,7 +22,8 @@ ObjectSchema<UtilitySpec> utility_schema() {
              choice<UtilityVariant>(
                  {{"least_drop", UtilityVariant::least_drop, "the least loss of utility, as published"},
                   {"least_drop_per_byte", UtilityVariant::least_drop_per_byte, "the least loss for each byte freed"},
-                  {"hull", UtilityVariant::hull, "per byte, along the concave hull of each object's options"}}),
+                  {"least_drop_for_need", UtilityVariant::least_drop_for_need,
+                   "per byte, but bytes beyond three times what the tier lacks count for nothing"}}),
              "which option an overflowing tier takes first");
   s.optional("frequency", &U::frequency,
              choice<FrequencyKind>({{"count", FrequencyKind::count, "accesses so far"},
@@ -34,6 +35,10 @@ ObjectSchema<UtilitySpec> utility_schema() {
       choice<BandwidthBelief>({{"nominal", BandwidthBelief::nominal, "what tiers and links have now"},
                                {"observed", BandwidthBelief::observed, "what loads got lately, waiting included"}}),
       "what the policy takes a tier's bandwidth to be");
+  s.optional(
+      "recompute", &U::recompute, boolean(),
+      "what is computed sooner than it is loaded is given up; else only what leaves the last tier is, as published "
+      "(computing keeps the GPU from other requests, and the utility does not see that)");
   s.optional("promote", &U::promote, boolean(),
              "what is loaded moves up where that gains more than what makes room for it loses");
   s.check([](const U& u, const Reporter& report) {
@@ -187,6 +192,10 @@ ObjectSchema<DriftSpec> drift_schema() {
   s.optional("magnitude", &D::magnitude, number().positive().at_most(1),
              "standard deviation of a change of a context's loss at keep ratio 0.1");
   s.check([](const D& d, const Reporter& report) {
+    constexpr double kOftenest_s = 0.1;
+    if (d.every_s > 0 && d.every_s < kOftenest_s) {
+      report.fail("every", "expected 0 (never) or at least 100 ms: each change of each context is simulated");
+    }
     if (d.every_s == 0 && d.magnitude != D{}.magnitude) {
       report.fail("magnitude", "has no effect without changes: add every, such as every: 60 s, or remove it");
     }
@@ -307,7 +316,7 @@ ObjectSchema<PlacementSpec> placement_schema(std::vector<Word> policies) {
   add_parts(s);
   s.optional("workers", &P::workers, integer().at_least(1).at_most(10000),
              "CPU workers per replica that compress what is stored");
-  s.optional("worker_rate", &P::worker_bytes_per_s, bandwidth().positive(),
+  s.optional("worker_rate", &P::worker_bytes_per_s, bandwidth().at_least(1e3),
              "full KV that one worker compresses per second, where the compressor has no compress_rate");
   s.optional("in_transit", &P::in_transit, number().at_least(0).below(1),
              "share of a tier's capacity kept for objects on their way out of it");

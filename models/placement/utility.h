@@ -18,9 +18,19 @@ namespace kvsim::models {
          static_cast<double>(full_bytes) * decompress_s_per_full_byte;
 }
 
+/// Time of computing an object of so many bytes: linear layers grow with it, attention with its square.
+struct PrefillCost {
+  double s_per_byte = 0;
+  double s_per_byte2 = 0;
+
+  PrefillCost(double per_byte, double per_byte2 = 0)
+      : s_per_byte(per_byte), s_per_byte2(per_byte2) {}  // NOLINT: a rate
+};
+
 /// TTFT in seconds of a request that must compute the object: a full prefill of what is `full_bytes` of KV.
-[[nodiscard]] inline double prefill_ttft_s(std::int64_t full_bytes, double prefill_s_per_full_byte) {
-  return static_cast<double>(full_bytes) * prefill_s_per_full_byte;
+[[nodiscard]] inline double prefill_ttft_s(std::int64_t full_bytes, PrefillCost cost) {
+  const auto bytes = static_cast<double>(full_bytes);
+  return bytes * (cost.s_per_byte + bytes * cost.s_per_byte2);
 }
 
 /// U in seconds: alpha_s seconds of TTFT are worth a quality of 1; `frequency` counts accesses.

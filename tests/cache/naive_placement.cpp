@@ -56,7 +56,7 @@ std::vector<NaivePlacement::Candidate> NaivePlacement::candidates(ObjectId id) c
       if (pool.follows(object.option, option)) consider(option);
     }
     if (!best) continue;
-    if (utility(object, below, *best) >= utility(object, kNoTier, 0)) {
+    if (!spec.recompute || utility(object, below, *best) >= utility(object, kNoTier, 0)) {
       add(below, *best, held_bytes);
     } else {
       add(kNoTier, object.option, held_bytes);
@@ -72,14 +72,31 @@ std::vector<NaivePlacement::Candidate> NaivePlacement::in_order(TierIndex tier) 
     if (objects[id].tier != tier || held.count(id) > 0) continue;
     const auto all = candidates(id);
     if (all.empty()) continue;
-    cheapest.push_back(*std::min_element(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
-      return a.cost < b.cost || (spec.variant == UtilityVariant::hull && a.cost == b.cost && a.freed > b.freed);
-    }));
+    cheapest.push_back(*std::min_element(all.begin(), all.end(),
+                                         [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; }));
   }
   const auto key = [&](const Candidate& c) { return weight(c.change.object) * c.cost; };
   std::stable_sort(cheapest.begin(), cheapest.end(),
                    [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
   return cheapest;
+}
+
+Change NaivePlacement::relieve(TierIndex tier, std::int64_t need_bytes) const {
+  const Candidate first = in_order(tier).front();
+  if (spec.variant != UtilityVariant::least_drop_for_need || weight(first.change.object) * first.cost <= 0) {
+    return first.change;
+  }
+  std::optional<Candidate> best;
+  for (ObjectId id = 0; id < objects.size(); ++id) {
+    if (objects[id].tier != tier || held.count(id) > 0) continue;
+    for (Candidate c : candidates(id)) {
+      const double drop =
+          utility(objects[id], tier, objects[id].option) - utility(objects[id], c.change.tier, c.change.option);
+      c.cost = weight(id) * (drop / std::min(static_cast<double>(c.freed), 3.0 * static_cast<double>(need_bytes)));
+      if (!best || c.cost < best->cost) best = c;
+    }
+  }
+  return best->change;
 }
 
 Change NaivePlacement::place_new(ObjectId id, TierIndex first) const {
@@ -90,8 +107,9 @@ Change NaivePlacement::place_new(ObjectId id, TierIndex first) const {
       for (OptionIndex option = whole ? 0 : 1; option < (whole ? 1U : pool.size()); ++option) {
         if (pool.bytes(option, object.full_bytes) > tiers[tier].capacity_bytes) continue;
         const double value = utility(object, tier, option);
+        const bool first_fit = best.tier == kNoTier && !spec.recompute;  // computing it each time is no choice
         const double most = utility(object, best.tier, best.option);
-        if (value > most || (value == most && best.tier == kNoTier)) best = {id, tier, option};
+        if (first_fit || value > most || (value == most && best.tier == kNoTier)) best = {id, tier, option};
       }
     }
     if (best.tier != kNoTier) return best;

@@ -35,6 +35,8 @@ struct NaivePlacement {
   [[nodiscard]] std::vector<Candidate> candidates(ObjectId id) const;
   /// The cheapest change of each free object of the tier, the cheapest first.
   [[nodiscard]] std::vector<Candidate> in_order(TierIndex tier) const;
+  /// The change to make; of a tier with free objects.
+  [[nodiscard]] Change relieve(TierIndex tier, std::int64_t need_bytes) const;
   [[nodiscard]] Change place_new(ObjectId id, TierIndex first) const;
   [[nodiscard]] bool promotes(ObjectId id, TierIndex to, std::int64_t bytes, std::int64_t free) const;
 };

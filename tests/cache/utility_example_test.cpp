@@ -107,8 +107,17 @@ TEST(UtilityExample, LeastDropFindsTheJointPlacement) {
 // Per byte, context 1 loses 0.09 s / 0.2 GB and context 2 (0.5 alpha - 0.38 s) / 7.6 GB: less up to alpha = 7.6 s,
 // although only 0.2 GB are missing.
 TEST(UtilityExample, LeastDropPerByteNeedsALargerAlpha) {
-  for (const auto variant : {UtilityVariant::least_drop_per_byte, UtilityVariant::hull}) {
-    expect_joint(greedy_placement(example(10), variant).assignment);
-    EXPECT_EQ(greedy_placement(example(7), variant).assignment[1].option, kTwentieth);
+  expect_joint(greedy_placement(example(10), UtilityVariant::least_drop_per_byte).assignment);
+  EXPECT_EQ(greedy_placement(example(7), UtilityVariant::least_drop_per_byte).assignment[1].option, kTwentieth);
+}
+
+// Three times the 0.2 GB that are missing count: 0.09 s / 0.2 GB against (0.5 alpha - 0.38 s) / 0.6 GB, less from
+// alpha = 1.3 s on.
+TEST(UtilityExample, LeastDropForNeedFindsTheJointPlacementFromAnAlphaOf1300Milliseconds) {
+  for (const double alpha : {1.31, 7.0, 10.0}) {
+    expect_joint(greedy_placement(example(alpha), UtilityVariant::least_drop_for_need).assignment);
+  }
+  for (const double alpha : {1.0, 1.29}) {
+    EXPECT_EQ(greedy_placement(example(alpha), UtilityVariant::least_drop_for_need).assignment[1].option, kTwentieth);
   }
 }

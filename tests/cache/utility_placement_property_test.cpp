@@ -27,7 +27,11 @@ class World {
         source_(random_problem(seed, {1, 1 + seed % 3, 1 + seed % 7, true})),
         profiled_(source_.pool.size()),
         tiers_(source_.tiers),
-        spec_{.alpha_s = source_.alpha_s, .variant = variant, .frequency = frequency, .half_life_s = kHalfLife},
+        spec_{.alpha_s = source_.alpha_s,
+              .variant = variant,
+              .frequency = frequency,
+              .half_life_s = kHalfLife,
+              .recompute = seed % 2 == 0},
         naive_{objects_, source_.pool, profiled_, tiers_, spec_, source_.prefill_s_per_full_byte, {}, {}},
         placement_(objects_, source_.pool, profiled_, tiers_, spec_, source_.prefill_s_per_full_byte) {
     change_tiers();
@@ -79,7 +83,7 @@ class World {
   }
 
   void relieve() {
-    if (const auto change = placement_.relieve(static_cast<TierIndex>(draw_.below(tiers_.size())), kNoObject)) {
+    if (const auto change = placement_.relieve(static_cast<TierIndex>(draw_.below(tiers_.size())), kNoObject, need())) {
       apply(*change);
     }
   }
@@ -118,12 +122,14 @@ class World {
       const auto order = naive_.in_order(tier);
       // In the index of its tier and no other: the sizes agree for all of them.
       RC_ASSERT(placement_.free_objects(tier) == order.size());
-      const auto ours = placement_.relieve(tier, kNoObject);
+      const std::int64_t lacking = need();
+      const auto ours = placement_.relieve(tier, kNoObject, lacking);
       RC_ASSERT(ours.has_value() == !order.empty());
       if (!ours) continue;
-      RC_ASSERT(ours->object == order.front().change.object);
-      RC_ASSERT(ours->tier == order.front().change.tier);
-      RC_ASSERT(ours->option == order.front().change.option);
+      const Change naive = naive_.relieve(tier, lacking);
+      RC_ASSERT(ours->object == naive.object);
+      RC_ASSERT(ours->tier == naive.tier);
+      RC_ASSERT(ours->option == naive.option);
       RC_ASSERT(naive_.held.count(ours->object) == 0U);
     }
   }
@@ -142,6 +148,11 @@ class World {
   [[nodiscard]] bool empty() const { return objects_.empty(); }
 
  private:
+  // From a byte to more than any object has.
+  std::int64_t need() {
+    constexpr std::array<std::int64_t, 5> kMost{1, 10, 300'000'000, 3'000'000'000, 30'000'000'000};
+    return 1 + static_cast<std::int64_t>(draw_.below(static_cast<std::uint64_t>(kMost[draw_.below(kMost.size())])));
+  }
   std::vector<float> curve() {
     std::vector<float> scores{1};
     while (scores.size() < source_.pool.size()) scores.push_back(0.25F * static_cast<float>(draw_.below(5)));
@@ -218,9 +229,9 @@ RC_GTEST_PROP(UtilityPlacementProperty, leastDropPerByteChoosesWhatARescanChoose
 RC_GTEST_PROP(UtilityPlacementProperty, leastDropPerByteOfDecayedFrequenciesChoosesWhatARescanChooses, ()) {
   same_choices(models::UtilityVariant::least_drop_per_byte, models::FrequencyKind::decayed);
 }
-RC_GTEST_PROP(UtilityPlacementProperty, theHullChoosesWhatARescanChooses, ()) {
-  same_choices(models::UtilityVariant::hull, models::FrequencyKind::count);
+RC_GTEST_PROP(UtilityPlacementProperty, leastDropForNeedChoosesWhatARescanChooses, ()) {
+  same_choices(models::UtilityVariant::least_drop_for_need, models::FrequencyKind::count);
 }
-RC_GTEST_PROP(UtilityPlacementProperty, theHullOfDecayedFrequenciesChoosesWhatARescanChooses, ()) {
-  same_choices(models::UtilityVariant::hull, models::FrequencyKind::decayed);
+RC_GTEST_PROP(UtilityPlacementProperty, leastDropForNeedOfDecayedFrequenciesChoosesWhatARescanChooses, ()) {
+  same_choices(models::UtilityVariant::least_drop_for_need, models::FrequencyKind::decayed);
 }

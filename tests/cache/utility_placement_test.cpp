@@ -27,7 +27,7 @@ struct Fixture {
   std::vector<TierFacts> tiers{{.name = "fast", .capacity_bytes = 8 * kGigabyte, .next = 1, .read_bytes_per_s = 20e9},
                                {.name = "slow", .capacity_bytes = 100 * kGigabyte, .read_bytes_per_s = 2e9}};
   ObjectTable objects;
-  models::UtilitySpec spec;
+  models::UtilitySpec spec{.recompute = true};
   double prefill_s_per_full_byte = 1e-9;
 
   Fixture() {
@@ -55,6 +55,34 @@ struct Fixture {
     placement.moved(id, from);
   }
 };
+
+// A block that is a tenth of its request's prompt: losing half of its quality is worth a twentieth of alpha, 0.5 s of
+// 10, and not 5 s. Compressing to half saves 1 s of the 2 s that 2 GB take at 1 GB/s: not worth 5 s, but worth 0.5 s.
+TEST(Configurations, ABlockDecidesItsShareOfARequestsQuality) {
+  models::OptionPool pool;
+  models::StorageOption half;
+  half.name = "half";
+  half.method = "m";
+  half.keep = 0.5;
+  pool.add(half);
+  models::QualityTable table(2);
+  table.add(std::vector<float>{1.0F, 0.5F});
+  models::UtilitySpec spec;
+  spec.alpha_s = 10;
+  Configurations configurations(pool, table, spec, 1e-9);
+  TierFacts tier;
+  tier.read_bytes_per_s = 1e9;
+  configurations.set_tiers({tier});
+  CachedObject block;
+  block.full_bytes = 2'000'000'000;
+  block.tier = 0;
+  const auto gain = [&](float share) {
+    block.share = share;
+    return configurations.utility(block, {0, 1}) - configurations.utility(block, {0, 0});
+  };
+  EXPECT_NEAR(gain(1.0F), 1 - 5, 1e-6);
+  EXPECT_NEAR(gain(0.1F), 1 - 0.5, 1e-6);
+}
 
 }  // namespace
 
@@ -108,7 +136,7 @@ TEST(UtilityPlacement, TiersOfNoCapacityTakeNothing) {
   f.tiers[1].capacity_bytes = 0;
   auto placement = f.placement();
   EXPECT_EQ(placement.place_new(f.add(kGigabyte), 0).tier, kNoTier);
-  EXPECT_FALSE(placement.relieve(0, kNoObject).has_value());
+  EXPECT_FALSE(placement.relieve(0, kNoObject, kGigabyte).has_value());
 }
 
 // Half in place loses 0.1 x 10 s - 0.1 s; in the slow tier, half as well: 1 s + 1 - 0.2 s.
@@ -118,7 +146,7 @@ TEST(UtilityPlacement, RelievesByCompressionWhereThatLosesLessThanEviction) {
   auto placement = f.placement();
   placement.used(id, at(0));
   f.put(placement, id, 0);
-  const auto change = placement.relieve(0, kNoObject);
+  const auto change = placement.relieve(0, kNoObject, kGigabyte);
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->tier, 0);
   EXPECT_EQ(change->option, 1);
@@ -131,10 +159,67 @@ TEST(UtilityPlacement, RelievesByEvictionWhereQualityIsDear) {
   auto placement = f.placement();
   placement.used(id, at(0));
   f.put(placement, id, 0);
-  const auto change = placement.relieve(0, kNoObject);
+  const auto change = placement.relieve(0, kNoObject, kGigabyte);
   ASSERT_TRUE(change.has_value());
   EXPECT_EQ(change->tier, 1);
   EXPECT_EQ(change->option, 0);
+}
+
+// Context 1, 8 GB: half loses 1 - 0.2 s and frees 4 GB; context 2, 1 GB: half loses 0.3 - 0.025 s and frees 0.5 GB. Per
+// byte, context 1 loses less, 0.2 s/GB against 0.55. Where 0.1 GB are lacking 0.3 GB count: 0.8/0.3 against 0.275/0.3.
+TEST(UtilityPlacement, ForALittleNeedWhatLosesLittleGivesWayBeforeWhatFreesMuch) {
+  Fixture f;
+  f.spec.variant = models::UtilityVariant::least_drop_for_need;
+  const ObjectId large = f.add(8 * kGigabyte, 0.9F);
+  const ObjectId small = f.add(kGigabyte, 0.97F);
+  auto placement = f.placement();
+  for (const ObjectId id : {large, small}) {
+    placement.used(id, at(0));
+    f.put(placement, id, 0);
+  }
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte / 10)->object, small);
+  EXPECT_EQ(placement.relieve(0, kNoObject, 4 * kGigabyte)->object, large);
+  // What was used more often loses more: 4 x 0.275.
+  for (int n = 0; n < 3; ++n) placement.used(small, at(0));
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte / 10)->object, large);
+}
+
+// One object, 8 GB: half loses 1 - 0.2 s for 4 GB, the slow tier, whole, 4 - 0.4 s for 8 GB, or (half) 1 + 2 - 0.4 s:
+// 0.2 s/GB against 0.325. At a quality of 0.7 the former is 3 - 0.2 s, 0.7 s/GB, the latter (whole) 3.6 s, 0.45 s/GB;
+// but 3 GB of either count where 1 GB is lacking.
+TEST(UtilityPlacement, ForALittleNeedAnObjectMakesTheChangeThatSufficesAndNotItsBestPerByte) {
+  Fixture f;
+  f.spec.variant = models::UtilityVariant::least_drop_for_need;
+  const ObjectId id = f.add(8 * kGigabyte, 0.7F);
+  auto placement = f.placement();
+  placement.used(id, at(0));
+  f.put(placement, id, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->tier, 0);
+  EXPECT_EQ(placement.relieve(0, kNoObject, 3 * kGigabyte)->tier, 1);
+}
+
+// 0.1 GB are lacking, so 0.3 GB count. Large objects of 8 GB lose 1 - 0.2 s by half: first per byte, 0.2 s/GB, but
+// 2.7 s for each GB that counts. Tiny ones of 0.1 GB lose 0.05 s by half and free 0.05 GB: first by drop, 1 s/GB. The
+// one in the middle is between them in both orders, 0.275 s and 0.55 s/GB, and best: 0.92 s/GB.
+TEST(UtilityPlacement, ForANeedItLooksAtTheFirst8OfEachOrder) {
+  for (const int ahead : {7, 8}) {
+    Fixture f;
+    f.tiers[1].read_bytes_per_s = 0.2e9;  // eviction is no way out
+    f.prefill_s_per_full_byte = 1e-8;
+    f.spec.variant = models::UtilityVariant::least_drop_for_need;
+    auto placement = f.placement();
+    const auto put = [&](std::int64_t bytes, float half_quality) {
+      const ObjectId id = f.add(bytes, half_quality);
+      placement.used(id, at(0));
+      f.put(placement, id, 0);
+      return id;
+    };
+    for (int i = 0; i < ahead; ++i) put(8 * kGigabyte, 0.9F);
+    for (int i = 0; i < ahead; ++i) put(kGigabyte / 10, 0.99475F);  // 0.0525 - 0.0025 s
+    const ObjectId middle = put(kGigabyte, 0.97F);
+    const auto change = placement.relieve(0, kNoObject, kGigabyte / 10);
+    EXPECT_EQ(change->object == middle, ahead < 8);
+  }
 }
 
 TEST(UtilityPlacement, WhatTheNextTierCannotTakeSkipsIt) {
@@ -146,7 +231,7 @@ TEST(UtilityPlacement, WhatTheNextTierCannotTakeSkipsIt) {
   auto placement = f.placement();
   placement.used(id, at(0));
   f.put(placement, id, 0);
-  EXPECT_EQ(placement.relieve(0, kNoObject)->tier, 2);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->tier, 2);
 }
 
 // 4 GB at 2 GB/s against a prefill of 1 s.
@@ -157,7 +242,7 @@ TEST(UtilityPlacement, WhatIsComputedFasterThanTheNextTierLoadsItIsDropped) {
   auto placement = f.placement();
   placement.used(id, at(0));
   f.put(placement, id, 0);
-  EXPECT_EQ(placement.relieve(0, kNoObject)->tier, kNoTier);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->tier, kNoTier);
 }
 
 TEST(UtilityPlacement, TheLeastUsedOfEqualContextsGivesWayFirst) {
@@ -168,10 +253,10 @@ TEST(UtilityPlacement, TheLeastUsedOfEqualContextsGivesWayFirst) {
   for (const ObjectId id : {often, often, once}) placement.used(id, at(0));
   f.put(placement, often, 0);
   f.put(placement, once, 0);
-  EXPECT_EQ(placement.relieve(0, kNoObject)->object, once);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->object, once);
   placement.used(once, at(1));
   placement.used(once, at(1));
-  EXPECT_EQ(placement.relieve(0, kNoObject)->object, often);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->object, often);
 }
 
 TEST(UtilityPlacement, EqualContextsGiveWayInTheOrderOfTheirNumbers) {
@@ -183,13 +268,13 @@ TEST(UtilityPlacement, EqualContextsGiveWayInTheOrderOfTheirNumbers) {
   }
   for (ObjectId id = 50; id-- > 0;) f.put(placement, id, 0);
   for (ObjectId id = 0; id < 50; ++id) {
-    const auto change = placement.relieve(0, kNoObject);
+    const auto change = placement.relieve(0, kNoObject, kGigabyte);
     ASSERT_TRUE(change.has_value());
     EXPECT_EQ(change->object, id);
     f.objects[id].tier = kNoTier;
     placement.dropped(id, 0);
   }
-  EXPECT_FALSE(placement.relieve(0, kNoObject).has_value());
+  EXPECT_FALSE(placement.relieve(0, kNoObject, kGigabyte).has_value());
 }
 
 TEST(UtilityPlacement, FrequenciesOfWhatWasDroppedAreRemembered) {
@@ -203,7 +288,7 @@ TEST(UtilityPlacement, FrequenciesOfWhatWasDroppedAreRemembered) {
   placement.dropped(back, 0);
   f.put(placement, other, 0);
   f.put(placement, back, 0);
-  EXPECT_EQ(placement.relieve(0, kNoObject)->object, other);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->object, other);
 }
 
 TEST(UtilityPlacement, WhatWentThroughAWorseRepresentationKeepsItsQuality) {
@@ -215,13 +300,13 @@ TEST(UtilityPlacement, WhatWentThroughAWorseRepresentationKeepsItsQuality) {
   f.put(placement, worse, 0);
   f.objects[worse].quality = 0.8F;  // half loses nothing more
   placement.moved(worse, 0);
-  const auto change = placement.relieve(0, kNoObject);
+  const auto change = placement.relieve(0, kNoObject, kGigabyte);
   EXPECT_EQ(change->option, 1);
   // Its least loss is now a gain of 0.1 s: it comes before one that is used as much, but would lose quality.
   const ObjectId other = f.add(4 * kGigabyte, 0.995F);
   placement.used(other, at(0));
   f.put(placement, other, 0);
-  EXPECT_EQ(placement.relieve(0, kNoObject)->object, worse);
+  EXPECT_EQ(placement.relieve(0, kNoObject, kGigabyte)->object, worse);
 }
 
 TEST(UtilityPlacement, PromotesIntoFreeSpaceAndOverWhatIsUsedLess) {
@@ -273,6 +358,7 @@ TEST(UtilityPlacement, LooksAtNoMoreThan64ChangesToPromote) {
 TEST(UtilityPlacement, AnObjectTakesLessThan300BytesOfMemory) {
   for (const std::size_t objects : {1000U, 1025U, 5000U, 65537U}) {
     Fixture f;
+    f.spec.variant = models::UtilityVariant::least_drop_for_need;  // two indices
     auto placement = f.placement();
     for (std::size_t i = 0; i < objects; ++i) {
       const ObjectId id = f.add(kGigabyte);
@@ -280,7 +366,7 @@ TEST(UtilityPlacement, AnObjectTakesLessThan300BytesOfMemory) {
       f.put(placement, id, 0);
     }
     const double each = static_cast<double>(placement.state_bytes()) / static_cast<double>(objects);
-    EXPECT_GE(each, 24 + 16 + 4);  // record, entry of the index, position in it
+    EXPECT_GE(each, 24 + 16 + 4 + 8 + 16 + 4);  // record, entry of the index, position in it; the same for the second
     EXPECT_LT(each + sizeof(CachedObject) + 20 * sizeof(float), 300) << objects;
   }
 }
@@ -311,7 +397,7 @@ TEST(UtilityPlacement, OrdersByFrequenciesThatDecayWithTheHalfLife) {
   std::iota(order.begin(), order.end(), ObjectId{0});
   std::stable_sort(order.begin(), order.end(), [&](ObjectId a, ObjectId b) { return frequency[a] < frequency[b]; });
   for (const ObjectId expected : order) {
-    const auto change = placement.relieve(0, kNoObject);
+    const auto change = placement.relieve(0, kNoObject, kGigabyte);
     ASSERT_TRUE(change.has_value());
     EXPECT_EQ(change->object, expected);
     f.objects[change->object].tier = kNoTier;

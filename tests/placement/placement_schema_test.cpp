@@ -37,7 +37,7 @@ void expect_refused(const std::string& text, const std::string& key, const std::
 
 TEST(PlacementSchema, ReadsEveryKey) {
   const PlacementSpec p = parsed(
-      "{policy: utility, granularity: blocks, utility: {alpha: 4 s, variant: hull, frequency: decayed, "
+      "{policy: utility, granularity: blocks, utility: {alpha: 4 s, variant: least_drop_for_need, frequency: decayed, "
       "half_life: 2 min, bandwidth: observed, promote: false}, options: {methods: [kvzip, keydiff], keep_ratios: "
       "[0.5], "
       "quantisers: [kivi-4bit], combine: false}, quality: {advantage: 0.25, disadvantage: 1.5, shape: 1, best: {kvzip: "
@@ -45,7 +45,7 @@ TEST(PlacementSchema, ReadsEveryKey) {
       "queries: 2, output_tokens: 64 tokens}, workers: 3, worker_rate: 1 GB/s, in_transit: 0.2, gpu_memory: 1 GB}");
   EXPECT_EQ(p.granularity, Granularity::blocks);
   EXPECT_EQ(p.utility.alpha_s, 4);
-  EXPECT_EQ(p.utility.variant, UtilityVariant::hull);
+  EXPECT_EQ(p.utility.variant, UtilityVariant::least_drop_for_need);
   EXPECT_EQ(p.utility.half_life_s, 120);
   EXPECT_EQ(p.utility.bandwidth, BandwidthBelief::observed);
   EXPECT_FALSE(p.utility.promote);
@@ -142,9 +142,9 @@ TEST(PlacementSchema, RefusesWhatWouldHaveNoEffect) {
 }
 
 TEST(PlacementSchema, RefusesWhatIsOutOfRange) {
-  for (const char* key :
-       {"policy: lrv", "granularity: tokens", "workers: 0", "worker_rate: 0 GB/s", "in_transit: 1", "gpu_memory: -1 GB",
-        "drift: {every: -1 s}", "quality: {shape: 0}", "quality: {advantage: 2}"}) {
+  for (const char* key : {"policy: lrv", "granularity: tokens", "workers: 0", "worker_rate: 0 GB/s", "in_transit: 1",
+                          "gpu_memory: -1 GB", "drift: {every: -1 s}", "drift: {every: 1 us}", "worker_rate: 1 B/s",
+                          "quality: {shape: 0}", "quality: {advantage: 2}"}) {
     const std::string name = std::string(key).substr(0, std::string(key).find(':'));
     EXPECT_NE(failure("{" + std::string(key) + "}").find("placement." + name), std::string::npos) << key;
   }

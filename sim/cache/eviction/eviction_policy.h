@@ -38,6 +38,9 @@ class EvictionPolicy {
   virtual void insert(ObjectId id, std::int64_t bytes) = 0;
   /// The object, which is in the tier, is used.
   virtual void hit(ObjectId id) = 0;
+  /// The object, which is in the tier, counts as used as lately as what was inserted last, and no more often than
+  /// before: the first blocks of a chain whose end was just stored. Of policies that order by the time of use.
+  virtual void touch(ObjectId) {}
   /// Takes the next victim out of the tier; kNoObject where it is empty or all are pinned. `incoming`: the object that
   /// room is made for (some policies look whether they remember it), or kNoObject.
   virtual ObjectId evict(const Pins& pins, ObjectId incoming) = 0;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "models/placement/utility.h"
+#include <limits>
 
 namespace kvsim::cache {
 
@@ -11,11 +10,12 @@ using models::OptionIndex;
 using models::UtilityVariant;
 
 Configurations::Configurations(const models::OptionPool& pool, const models::QualityTable& profiled,
-                               const models::UtilitySpec& spec, double prefill_s_per_full_byte)
+                               const models::UtilitySpec& spec, models::PrefillCost prefill)
     : profiled_(&profiled),
       alpha_s_(spec.alpha_s),
+      recompute_(spec.recompute),
       variant_(spec.variant),
-      prefill_s_per_full_byte_(prefill_s_per_full_byte) {
+      prefill_(prefill) {
   for (std::size_t from = 0; from < pool.size(); ++from) {
     const auto option = static_cast<OptionIndex>(from);
     options_.push_back({pool[option].bytes_ratio(), pool[option].decompress_s_per_full_byte,
@@ -46,12 +46,17 @@ double Configurations::stored_utility(const Tier& tier, const Option& option, st
 }
 
 double Configurations::dropped_utility(std::int64_t full_bytes) const {
-  return models::dropped_utility_s(alpha_s_, models::prefill_ttft_s(full_bytes, prefill_s_per_full_byte_));
+  return models::dropped_utility_s(alpha_s_, models::prefill_ttft_s(full_bytes, prefill_));
 }
 
 // What is compressed again keeps the worse of the two qualities.
 double Configurations::quality(const CachedObject& object, OptionIndex option) const {
-  return std::min(object.quality, profiled_->quality(object.curve, option));
+  return of_request(object, std::min(object.quality, profiled_->quality(object.curve, option)));
+}
+
+// A request's quality is the mean over its prompt.
+double Configurations::of_request(const CachedObject& object, float quality) {
+  return 1 - static_cast<double>(object.share) * (1 - static_cast<double>(quality));
 }
 
 double Configurations::utility(const CachedObject& object, Place place) const {
@@ -62,13 +67,13 @@ double Configurations::utility(const CachedObject& object, Place place) const {
 
 Configurations::Place Configurations::best_new(const CachedObject& object, TierIndex first) const {
   Place best;
-  double most = dropped_utility(object.full_bytes);
+  double most = recompute_ ? dropped_utility(object.full_bytes) : -std::numeric_limits<double>::infinity();
   // Being stored wins a tie against being computed; a higher tier and an earlier option against a later one.
   const auto consider = [&](TierIndex tier, OptionIndex option) {
     const std::int64_t stored = bytes(option, object.full_bytes);
     if (!fits(tier, stored)) return;
     const double value = stored_utility(tiers_[tier], options_[option], stored, object.full_bytes,
-                                        profiled_->quality(object.curve, option));
+                                        of_request(object, profiled_->quality(object.curve, option)));
     if (value > most || (value == most && best.tier == kNoTier)) {
       most = value;
       best = {tier, option};
@@ -83,7 +88,7 @@ Configurations::Place Configurations::best_new(const CachedObject& object, TierI
 }
 
 // In the best configuration of the first tier below that can take it at all; dropped where there is none, or where
-// computing it each time is worth more than what that tier offers.
+// computing it each time is worth more than what that tier offers (recompute).
 Configurations::Eviction Configurations::best_eviction(const CachedObject& object) const {
   const Eviction dropped{{kNoTier, object.option}, dropped_utility(object.full_bytes)};
   for (TierIndex below = tiers_[object.tier].next; below != kNoTier; below = tiers_[below].next) {
@@ -97,12 +102,12 @@ Configurations::Eviction Configurations::best_eviction(const CachedObject& objec
     };
     consider(object.option);
     for_each_follower(object.option, consider);
-    if (best) return best->utility >= dropped.utility ? *best : dropped;
+    if (best) return best->utility >= dropped.utility || !recompute_ ? *best : dropped;
   }
   return dropped;
 }
 
-std::optional<Configurations::Relief> Configurations::least_cost(const CachedObject& object) const {
+std::optional<Configurations::Relief> Configurations::least_cost(const CachedObject& object, double most_bytes) const {
   const std::int64_t held = bytes(object.option, object.full_bytes);
   if (held <= 0) return std::nullopt;
   const Tier& tier = tiers_[object.tier];
@@ -110,16 +115,18 @@ std::optional<Configurations::Relief> Configurations::least_cost(const CachedObj
       stored_utility(tier, options_[object.option], held, object.full_bytes, quality(object, object.option));
 
   std::optional<Relief> best;
-  std::int64_t best_freed = 0;
   const auto consider = [&](Place to, double utility, std::int64_t frees) {
-    double cost = now - utility;
-    if (variant_ != UtilityVariant::least_drop) cost /= static_cast<double>(frees);
-    // The least cost per byte is the slope of the first edge of the concave hull of (bytes freed, utility) from where
-    // the object stands; the hull goes to the end of that edge, past options that lie on it.
-    const bool further = variant_ == UtilityVariant::hull && best && cost == best->cost && frees > best_freed;
-    if (best && !(cost < best->cost) && !further) return;
-    best = Relief{cost, to};
-    best_freed = frees;
+    const double drop = now - utility;
+    const double cost =
+        variant_ == UtilityVariant::least_drop ? drop : drop / std::min(static_cast<double>(frees), most_bytes);
+    if (!best) {
+      best = Relief{cost, to, drop};
+      return;
+    }
+    best->least_drop = std::min(best->least_drop, drop);
+    if (!(cost < best->cost)) return;
+    best->cost = cost;
+    best->to = to;
   };
   for_each_follower(object.option, [&](OptionIndex option) {
     const std::int64_t stored = bytes(option, object.full_bytes);

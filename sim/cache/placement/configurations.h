@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_table.h"
+#include "models/placement/utility.h"
 #include "sim/cache/placement/object_table.h"
 #include "sim/cache/placement/placement.h"
 
@@ -18,7 +20,7 @@ class Configurations {
  public:
   /// `profiled` outlives it; of the rest it keeps what it needs.
   Configurations(const models::OptionPool& pool, const models::QualityTable& profiled, const models::UtilitySpec& spec,
-                 double prefill_s_per_full_byte);
+                 models::PrefillCost prefill);
 
   /// Takes the tiers as they are now. Until the next call it goes by these.
   void set_tiers(const std::vector<TierFacts>& tiers);
@@ -30,14 +32,18 @@ class Configurations {
   struct Relief {
     double cost = 0;  ///< utility lost for one access, in s; or in s per byte freed, by the variant
     Place to;
+    double least_drop = 0;  ///< utility lost for one access by the change of the object that loses least, in s
   };
 
   /// Where a new object (just computed) is worth most from tier `first` down: whole if a tier can hold it so and that
-  /// is worth no less than computing it each time; else compressed, under the same condition; else not stored.
+  /// is worth no less than computing it each time; else compressed, under the same condition; else not stored. Without
+  /// UtilitySpec::recompute the condition is that it fits.
   [[nodiscard]] Place best_new(const CachedObject& object, TierIndex first) const;
 
-  /// The change of a stored object that frees space in its tier at the least cost; none where it takes no space.
-  [[nodiscard]] std::optional<Relief> least_cost(const CachedObject& object) const;
+  /// The change of a stored object that frees space in its tier at the least cost; none where it takes no space. Per
+  /// byte, a change that frees more than `most_bytes` counts as one that frees so many.
+  [[nodiscard]] std::optional<Relief> least_cost(const CachedObject& object,
+                                                 double most_bytes = std::numeric_limits<double>::infinity()) const;
 
   /// Bytes freed in its tier if the object went there.
   [[nodiscard]] std::int64_t freed(const CachedObject& object, Place to) const;
@@ -68,6 +74,7 @@ class Configurations {
                                       std::int64_t full_bytes, double quality) const;
   [[nodiscard]] double dropped_utility(std::int64_t full_bytes) const;
   [[nodiscard]] double quality(const CachedObject& object, models::OptionIndex option) const;
+  [[nodiscard]] static double of_request(const CachedObject& object, float quality);
   [[nodiscard]] Eviction best_eviction(const CachedObject& object) const;
 
   template <class Visit>
@@ -79,8 +86,9 @@ class Configurations {
 
   const models::QualityTable* profiled_;
   double alpha_s_;
+  bool recompute_;
   models::UtilityVariant variant_;
-  double prefill_s_per_full_byte_;
+  models::PrefillCost prefill_;
   std::vector<Option> options_;  // and one behind the last
   std::vector<models::OptionIndex> followers_;
   std::vector<Tier> tiers_;

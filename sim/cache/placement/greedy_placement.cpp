@@ -29,7 +29,8 @@ class Insertions {
     for (std::int64_t n = 0; n < o.accesses; ++n) placement_.used(id, {});
     apply(placement_.place_new(id, 0));
     for (TierIndex tier = 0; tier < problem_.tiers.size(); ++tier) {
-      while (used_[tier] > problem_.tiers[tier].capacity_bytes) apply(*placement_.relieve(tier, id));
+      const std::int64_t capacity = problem_.tiers[tier].capacity_bytes;
+      while (used_[tier] > capacity) apply(*placement_.relieve(tier, id, used_[tier] - capacity));
     }
   }
 
@@ -65,6 +66,7 @@ GreedyPlacement greedy_placement(const PlacementProblem& problem, models::Utilit
   models::UtilitySpec spec;
   spec.alpha_s = problem.alpha_s;
   spec.variant = variant;
+  spec.recompute = true;  // the problem allows objects that are not stored
   Insertions insertions(problem, spec);
   for (std::size_t i = 0; i < problem.objects.size(); ++i) insertions.insert(i);
 

@@ -17,6 +17,7 @@ struct CachedObject {
   std::int64_t full_bytes = 0;
   std::int64_t tokens = 0;
   models::CurveIndex curve = 0;    ///< in the quality tables
+  float share = 1;                 ///< of a request's quality that this object decides: a block's tokens / its prompt's
   TierIndex tier = kNoTier;        ///< kNoTier: not stored
   models::OptionIndex option = 0;  ///< of the pool
   float quality = 1;               ///< as profiled, of the representation it is in: lower than its option's where it

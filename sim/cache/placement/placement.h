@@ -42,6 +42,14 @@ class Placement {
   virtual void dropped(ObjectId id, TierIndex from) = 0;
   /// A request uses it now: it is in table[id].tier, or (tier kNoTier) had to be computed.
   virtual void used(ObjectId id, engine::SimTime now) = 0;
+  /// It counts as used as lately as what came in last, and no more often than before.
+  virtual void touched(ObjectId) {}
+
+  /// `to` is the same content in other tiers: how often `from` was used counts for it, too.
+  virtual void renamed(ObjectId from, ObjectId to) {
+    (void)from;
+    (void)to;
+  }
 
   /// It is being read or moved and must not be chosen until released() (calls do not nest).
   virtual void held(ObjectId id) = 0;
@@ -51,10 +59,14 @@ class Placement {
   /// `bytes` there, of which `free` are free.
   virtual bool promotes(ObjectId id, TierIndex to, std::int64_t bytes, std::int64_t free) = 0;
 
-  /// The next change that makes `tier` hold less, for the sake of `incoming` (or kNoObject); none where all that is in
-  /// it is held, or it is empty. The change is applied, and reported by moved() or dropped(), before the next call, or
-  /// refused by calling nothing.
-  virtual std::optional<Change> relieve(TierIndex tier, ObjectId incoming) = 0;
+  /// Whether a new object is itself among those that make room for it: it belongs to its tier before room is made, and
+  /// may go on from there. Else it enters once there is room.
+  [[nodiscard]] virtual bool weighs_incoming() const { return false; }
+
+  /// The next change that makes `tier` hold less, for the sake of `incoming` (or kNoObject), as long as it lacks
+  /// `need_bytes` >= 1; one change may free less. None where all that is in the tier is held, or it is empty. The
+  /// change is applied, and reported by moved() or dropped(), before the next call, or refused by calling nothing.
+  virtual std::optional<Change> relieve(TierIndex tier, ObjectId incoming, std::int64_t need_bytes) = 0;
 
   /// Beliefs in TierFacts changed, or the profile of a curve did.
   virtual void tiers_changed() = 0;

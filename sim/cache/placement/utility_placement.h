@@ -13,22 +13,27 @@
 #include "sim/cache/placement/access_weights.h"
 #include "sim/cache/placement/configurations.h"
 #include "sim/cache/placement/drop_heap.h"
+#include "sim/cache/placement/heap_walk.h"
 #include "sim/cache/placement/object_table.h"
 #include "sim/cache/placement/placement.h"
 
 namespace kvsim::cache {
 
-/// Every free object is in the index of its tier, by what its cheapest change loses: relieve() is O(1), everything else
-/// about one object O(log objects + options). An object's frequency is remembered when it is dropped.
+/// Every free object is in the index of its tier, by what its cheapest change loses: everything about one object is
+/// O(log objects + options). An object's frequency is remembered when it is dropped.
+///
+/// least_drop_for_need takes the change with the least drop / min(bytes freed, 3 x need), over all options of all free
+/// objects in the tier. (Three: with one, what little is lacking in the end is made up of changes that are dear for
+/// what they free, where the next object would have used the rest; greedy_gap_test.cpp has the figures.) Its objects
+/// are in a second index, too, by the least drop alone. See relieve() for what is guaranteed.
 ///
 /// Before moved() the owner of the table sets tier, option and quality. Until released(), a held object stays out of
 /// the index wherever it goes.
 class UtilityPlacement final : public Placement {
  public:
-  /// All but `prefill_s_per_full_byte` (seconds of computing an object / its bytes) outlive it.
+  /// All but `prefill` outlive it.
   UtilityPlacement(const ObjectTable& objects, const models::OptionPool& pool, const models::QualityTable& profiled,
-                   const std::vector<TierFacts>& tiers, const models::UtilitySpec& spec,
-                   double prefill_s_per_full_byte);
+                   const std::vector<TierFacts>& tiers, const models::UtilitySpec& spec, models::PrefillCost prefill);
 
   UtilityPlacement(const UtilityPlacement&) = delete;
   UtilityPlacement& operator=(const UtilityPlacement&) = delete;
@@ -38,6 +43,7 @@ class UtilityPlacement final : public Placement {
   Change place_new(ObjectId id, TierIndex first) override;
   void moved(ObjectId id, TierIndex from) override;
   void dropped(ObjectId id, TierIndex from) override;
+  void renamed(ObjectId from, ObjectId to) override;
   void used(ObjectId id, engine::SimTime now) override;
   void held(ObjectId id) override;
   void released(ObjectId id) override;
@@ -45,8 +51,15 @@ class UtilityPlacement final : public Placement {
   /// Looks at 64 changes in `to` at most, one for each object: what takes more of them does not promote.
   bool promotes(ObjectId id, TierIndex to, std::int64_t bytes, std::int64_t free) override;
 
-  /// O(1). `incoming` may itself be chosen where it belongs to the tier already.
-  std::optional<Change> relieve(TierIndex tier, ObjectId incoming) override;
+  [[nodiscard]] bool weighs_incoming() const override { return true; }
+
+  /// `incoming` may itself be chosen where it belongs to the tier already. O(1); only least_drop_for_need heeds the
+  /// need, and is O(options): where a change loses nothing it takes the one that gains most per byte, or else looks at
+  /// the options of the first objects of its two indices in turn, until no other object can have a lower ratio, or 8 of
+  /// each were looked at. So no option of these objects has a lower ratio than what it takes, nor has the least drop
+  /// per byte; only an object that comes later in both indices may have one, and is missed. Its promotes() goes by the
+  /// first index alone.
+  std::optional<Change> relieve(TierIndex tier, ObjectId incoming, std::int64_t need_bytes) override;
 
   /// O(objects).
   void tiers_changed() override;
@@ -75,18 +88,28 @@ class UtilityPlacement final : public Placement {
   void update(ObjectId id);
   void rebuild();
   void rebase(std::int64_t half_lives);
+  void rekey();
+  [[nodiscard]] Change least_for_need(TierIndex tier, double useful_bytes);
+  [[nodiscard]] bool for_need() const { return spec_.variant == models::UtilityVariant::least_drop_for_need; }
   [[nodiscard]] double key(const Record& r) const { return r.weight * r.cost; }
+  [[nodiscard]] double drop_key(ObjectId id) const { return records_[id].weight * least_drops_[id]; }
 
   const ObjectTable& objects_;
   const std::vector<TierFacts>& tiers_;
   models::UtilitySpec spec_;
   Configurations configurations_;
   AccessWeights weights_;
-  std::vector<Record> records_;          // by ObjectId
-  HeapPositions positions_;              // by ObjectId; apart, since every step of a sift writes one
-  std::vector<ObjectId> curve_owner_;    // by curve: the one object that has it, or kNoObject: several have
-  std::vector<DropHeap> indices_;        // by tier
-  std::vector<std::uint32_t> frontier_;  // of promotes()
+  std::vector<Record> records_;        // by ObjectId
+  HeapPositions positions_;            // by ObjectId; apart, since every step of a sift writes one
+  std::vector<ObjectId> curve_owner_;  // by curve: the one object that has it, or kNoObject: several have
+  std::vector<DropHeap> indices_;      // by tier
+  HeapWalk::Frontier frontier_;
+
+  // Of least_drop_for_need; empty in others.
+  std::vector<double> least_drops_;  // by ObjectId: for one access
+  HeapPositions drop_positions_;     // by ObjectId
+  std::vector<DropHeap> by_drop_;    // by tier: the same objects as in indices_
+  HeapWalk::Frontier drop_frontier_;
 };
 
 }  // namespace kvsim::cache

@@ -18,6 +18,8 @@ class Lru final : public EvictionPolicy {
     used_.push_newest(links_, id);
   }
 
+  void touch(ObjectId id) override { hit(id); }
+
   ObjectId evict(const Pins& pins, ObjectId /*incoming*/) override {
     const ObjectId victim = used_.oldest_free(links_, pins);
     if (victim != kNoObject) used_.erase(links_, victim);
