@@ -1,0 +1,158 @@
+// Loads: what is found crosses the links once for all of a replica's requests that wait for it, and may belong to a
+// higher tier afterwards.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/cache/store/tiered_store.h"
+#include "sim/engine/invariant.h"
+
+namespace kvsim::cache {
+
+using engine::Callback;
+
+namespace {
+
+std::uint64_t way_of(ObjectId id, std::size_t replica) {
+  return std::uint64_t{id} << 32U | static_cast<std::uint64_t>(replica);
+}
+
+}  // namespace
+
+void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std::uint64_t owner, Callback done) {
+  const std::uint64_t load = loads_.acquire().id;
+  loads_[load] = {0, done};
+  std::vector<std::pair<TierIndex, std::uint64_t>> begun;  // a transfer from each tier
+  for (const ObjectId id : found) {
+    const auto way = on_their_way_.find(way_of(id, replica));
+    if (way != on_their_way_.end()) {
+      counts_.joined_loads += 1;
+      join(way->second, load);
+      continue;
+    }
+    Copy& copy = copies_[id];
+    KVSIM_ALWAYS(copy.tier != kNoTier, "an object is loaded that is not stored");
+    auto batch = std::find_if(begun.begin(), begun.end(), [&](const auto& b) { return b.first == copy.tier; });
+    if (batch == begun.end()) {
+      const auto slot = batches_.acquire();
+      slot.value.tier = copy.tier;
+      slot.value.replica = replica;
+      slot.value.bytes = 0;
+      slot.value.since = simulator_.now();
+      slot.value.objects.clear();
+      slot.value.loads.clear();
+      batch = begun.insert(begun.end(), {copy.tier, slot.id});
+      join(slot.id, load);
+    }
+    Batch& b = batches_[batch->second];
+    b.objects.push_back(id);
+    b.bytes += bytes_of(id, copy.option);
+    on_their_way_.emplace(way_of(id, replica), batch->second);
+    counts_.loads += 1;
+    if (copy.readers++ == 0 && !copy.moving) hold(id);
+  }
+  KVSIM_ALWAYS(loads_[load].pending > 0, "a load of nothing");
+  for (const auto& [tier, batch] : begun) {
+    network_.submit(load_lane(tier, replica), {.bytes = batches_[batch].bytes,
+                                               .on_complete = Callback::to<&TieredStore::on_batch>(this, batch),
+                                               .owner = owner,
+                                               .kind = "load"});
+  }
+}
+
+void TieredStore::join(std::uint64_t batch, std::uint64_t load) {
+  std::vector<std::uint64_t>& waiting = batches_[batch].loads;
+  if (!waiting.empty() && waiting.back() == load) return;
+  waiting.push_back(load);
+  loads_[load].pending += 1;
+}
+
+void TieredStore::on_batch(std::uint64_t id) {
+  const Batch b = batches_[id];
+  batches_.release(id);
+  observe(b.tier, static_cast<double>(b.bytes), (simulator_.now() - b.since).seconds());
+  for (const ObjectId object : b.objects) on_their_way_.erase(way_of(object, b.replica));
+  for (const ObjectId object : b.objects) end_read(object);
+  // A chain's first object last, so that it is the most recent one.
+  for (std::size_t i = b.objects.size(); i-- > 0;) consider_promotion(b.objects[i], b.replica);
+  for (const std::uint64_t load : b.loads) {
+    if (--loads_[load].pending > 0) continue;
+    const Callback done = loads_[load].done;
+    loads_.release(load);
+    done();
+  }
+}
+
+/// What loads got lately, their waiting included: the mean over some twenty of them.
+void TieredStore::observe(TierIndex tier, double bytes, double seconds) {
+  if (!config_.observed_bandwidth) return;
+  constexpr double kPast = 0.95;
+  constexpr double kNoticed = 0.1;       // share by which it must have changed
+  constexpr double kBetweenLooks_s = 1;  // new beliefs cost a look at every object
+  Tier& t = tiers_[tier];
+  const double transfer_s = seconds - facts_[tier].read_latency_s;
+  if (bytes <= 0 || transfer_s <= 0) return;
+  const double rate = bytes / transfer_s;
+  t.observed_bytes_per_s = t.observed_bytes_per_s > 0 ? kPast * t.observed_bytes_per_s + (1 - kPast) * rate : rate;
+  const double believed = facts_[tier].read_bytes_per_s;
+  if (std::abs(t.observed_bytes_per_s - believed) <= kNoticed * believed) return;
+  if ((simulator_.now() - believed_at_).seconds() < kBetweenLooks_s) return;
+  believed_at_ = simulator_.now();
+  for (std::size_t i = 0; i < tiers_.size(); ++i) {
+    if (tiers_[i].observed_bytes_per_s > 0) facts_[i].read_bytes_per_s = tiers_[i].observed_bytes_per_s;
+  }
+  placement_->tiers_changed();
+}
+
+void TieredStore::end_read(ObjectId id) {
+  Copy& copy = copies_[id];
+  KVSIM_ALWAYS(copy.readers > 0, "an object was read that nobody reads");
+  if (--copy.readers > 0) return;
+  if (copy.moved) {
+    finish_move(copy.transition);
+  } else if (!copy.moving) {
+    release(id);
+    retry_soon();
+  }
+}
+
+/// It is on the replica now, and passed through host memory on its way.
+void TieredStore::consider_promotion(ObjectId id, std::size_t replica) {
+  const Copy& copy = copies_[id];
+  if (copy.readers > 0 || copy.moving || objects_[id].tier == kNoTier) return;
+  const std::int64_t bytes = bytes_of(id, copy.option);
+  for (TierIndex to = first_tier_[replica]; to != copy.tier; to = facts_[to].next) {
+    const std::int64_t capacity = facts_[to].capacity_bytes;
+    if (bytes > capacity || !placement_->promotes(id, to, bytes, capacity - tiers_[to].assigned)) continue;
+    promote(id, replica, to);
+    return;
+  }
+}
+
+bool TieredStore::promote(ObjectId id, std::size_t replica, TierIndex to) {
+  const TierIndex from = copies_[id].tier;
+  const bool copies = tiers_[from].domain != tiers_[to].domain;  // others may read the shared one
+  ObjectId there = id;
+  if (copies) {
+    const CachedObject o = objects_[id];
+    there = name_in(domain_of(replica), o);
+    if (objects_[there].tier != kNoTier || copies_[there].tier != kNoTier) return false;
+    placement_->renamed(id, there);
+  }
+  const models::OptionIndex option = copies_[id].option;
+  const std::int64_t bytes = bytes_of(id, option);
+  hold(id);  // what makes room further down must not be this
+  const bool room = make_room(to, bytes, there);
+  release(id);
+  if (!room) return false;
+  if (!copies) tiers_[from].assigned -= bytes;
+  assign(there, to, option, copies_[id].quality);
+  Copy& copy = copies_[there];
+  copy.tier = to;
+  copy.option = option;
+  copy.quality = objects_[there].quality;
+  placement_->moved(there, copies ? kNoTier : from);
+  counts_.promotions += 1;
+  return true;
+}
+
+}  // namespace kvsim::cache
