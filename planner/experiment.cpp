@@ -9,9 +9,11 @@
 #include "models/schema/error.h"
 #include "planner/parallel.h"
 #include "planner/paths/planned_weights.h"
+#include "planner/placement_policy.h"
 #include "planner/planned_dispatch.h"
 #include "planner/pool_policy.h"
 #include "planner/unknown_policy.h"
+#include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
@@ -84,6 +86,30 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   result.reserve(count);
   for (std::optional<SimulationOutcome>& outcome : outcomes) result.push_back(std::move(*outcome));
   return result;
+}
+
+void merge_placement(serving::PlacementMeasurement& a, const serving::PlacementMeasurement& b) {
+  a.loaded_tokens += b.loaded_tokens;
+  a.computed_tokens += b.computed_tokens;
+  a.loads += b.loads;
+  a.joined_loads += b.joined_loads;
+  a.stores += b.stores;
+  a.unstored += b.unstored;
+  a.promotions += b.promotions;
+  a.demotions += b.demotions;
+  a.recompressions += b.recompressions;
+  a.drops += b.drops;
+  a.moved_bytes += b.moved_bytes;
+  a.profiled += b.profiled;
+  a.profiled_tokens += b.profiled_tokens;
+  append(a.quality, b.quality);
+  for (const auto& [name, contents] : b.contents) {
+    serving::TierContents& sum = a.contents[name];
+    sum.objects += contents.objects;
+    sum.bytes += contents.bytes;
+    sum.full_bytes += contents.full_bytes;
+    for (const auto& [option, objects] : contents.options) sum.options[option] += objects;
+  }
 }
 
 void merge_pools(Measurements& a, const Measurements& b) {
@@ -195,6 +221,7 @@ void merge(Measurements& a, const Measurements& b) {
     sum.bytes_peak = std::max(sum.bytes_peak, tier.bytes_peak);
   }
   merge_pools(a, b);
+  merge_placement(a.placement, b.placement);
   a.events += b.events;
 }
 
@@ -205,7 +232,9 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
-  return config.cluster.pools ? pools::simulate(config, *feed, options) : serving::simulate(config, *feed, options);
+  if (config.cluster.pools) return pools::simulate(config, *feed, options);
+  if (!config.placement) return serving::simulate(config, *feed, options);
+  return cache::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
@@ -236,6 +265,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
 
 scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
   if (scenario.serving.cluster.pools) return with_pool_policy(scenario, policy);
+  if (scenario.serving.placement) return with_placement_policy(scenario, policy);
   const std::size_t colon = policy.find(':');
   const std::string decode_name = policy.substr(0, colon);
   const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);

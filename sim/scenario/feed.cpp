@@ -63,7 +63,10 @@ class GeneratedFeed final : public serving::RequestFeed {
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
   const WorkloadConfig& workload = scenario.workload;
-  const bool with_blocks = scenario.serving.cluster.pools.has_value();  // nothing else shares prefixes
+  // Nothing else shares prefixes by blocks.
+  const auto& placement = scenario.serving.placement;
+  const bool with_blocks = scenario.serving.cluster.pools.has_value() ||
+                           (placement && placement->granularity == models::Granularity::blocks);
   if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, with_blocks, seed);
   const std::int64_t block_tokens = models::find_trace_format(workload.trace->format).block_tokens;
   return std::make_unique<TraceFeed>(scenario.trace, with_blocks ? block_tokens : 0);

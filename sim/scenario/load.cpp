@@ -1,5 +1,6 @@
 // From a file to a scenario: read, override, resolve names, check, read the trace.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -9,12 +10,17 @@
 
 #include <fmt/format.h>
 
+#include "models/placement/option_building.h"
+#include "models/placement/placement_schema.h"
+#include "models/placement/quality_file.h"
 #include "models/prefetch/prefetch_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
 #include "models/workload/trace_reader.h"
+#include "sim/cache/placements.h"
+#include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
 #include "sim/scenario/pools_schema.h"
 #include "sim/scenario/scenario.h"
@@ -33,6 +39,9 @@ using schema::Reporter;
 using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
 
 constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
+
+/// Keys outside placement that only placement looks at; refused without it where they are written.
+constexpr std::array<const char*, 3> kPlacementKeys{"cluster.storage", "cluster.host.shared", "cluster.host.outages"};
 
 /// A path in a scenario: beside the scenario where that exists, else as it stands.
 std::string beside(const fs::path& folder, const std::string& path) {
@@ -87,6 +96,42 @@ void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
   }
 }
 
+/// What is stored of prompts: as the scenario says, with what it leaves to others.
+void complete_placement(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder,
+                        const Reporter& report) {
+  auto& placement = s.serving.placement;
+  if (!placement) {
+    for (const char* key : kPlacementKeys) {
+      if (report.node().find_path(key)) report.fail(key, "belongs to placement, and there is none: remove this key");
+    }
+    return;
+  }
+  using models::Granularity;
+  models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
+  if (!placement->granularity) placement->granularity = s.workload.trace ? Granularity::blocks : Granularity::contexts;
+  if (s.workload.trace && placement->granularity == Granularity::contexts) {
+    report.fail("placement.granularity",
+                "requests of a trace share blocks, and nobody knows their contexts: use blocks, or workload.prefixes");
+  }
+  const cache::PlacementEntry* policy = cache::find_placement(placement->policy);
+  if (policy && policy->needs_future && !s.workload.trace && s.workload.requests == 0) {
+    report.fail("placement.policy",
+                fmt::format("{} must know all requests beforehand: give workload.requests, or use a "
+                            "trace",
+                            policy->name));
+  }
+  const auto& prefixes = s.workload.prefixes;
+  const bool by_context = placement->granularity == Granularity::contexts && prefixes;
+  s.serving.context_sensitivities =
+      by_context ? models::prefix_sensitivities(*prefixes) : models::block_sensitivities({});
+  if (placement->quality.source != models::QualitySource::file) return;
+  placement->quality.path = beside(folder, placement->quality.path);
+  const models::QualityFile file = models::QualityFile::read(placement->quality.path);
+  const std::size_t curves = s.serving.context_sensitivities.size();
+  s.serving.context_curves =
+      std::make_shared<const models::QualityTable>(file.curves(curves, models::option_pool(*placement)));
+}
+
 /// A prefix cache needs requests that say what they share. Asked once the trace has been read.
 void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
@@ -96,7 +141,7 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
       "nothing: give workload.prefixes, use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
 }
 
-void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
+void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report) {
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
   c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
@@ -106,6 +151,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   complete_pools(s, report);
+  complete_placement(s, catalogue, folder, report);
   if (s.compressor) c.decode.compressor = *s.compressor;
   complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
@@ -120,7 +166,11 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const Reporter& r
     report.fail("decode.resident", "must not exceed schedule.max_requests");
   }
   try {
-    c.cluster.pools ? pools::check_configuration(c) : serving::check_configuration(c);
+    if (c.cluster.pools) {
+      pools::check_configuration(c);
+    } else {
+      c.placement ? cache::check_configuration(c) : serving::check_configuration(c);
+    }
   } catch (const serving::ConfigurationError& e) {
     try {
       report.fail(e.key(), e.what());
@@ -168,6 +218,9 @@ void give_base(ConfigNode& document, const models::Catalogue& catalogue, const s
 class ScenarioFile::Sources {
  public:
   explicit Sources(fs::path folder) : folder_(std::move(folder)) {}
+
+  /// Of the scenario.
+  [[nodiscard]] const fs::path& folder() const { return folder_; }
 
   /// The catalogue with the files that the document includes.
   std::shared_ptr<const models::Catalogue> catalogue(const ConfigNode& document) {
@@ -255,7 +308,7 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   scenario.file = name_;
   if (!whole) return scenario;
   const Reporter report(document, context);
-  complete(scenario, catalogue, report);
+  complete(scenario, catalogue, sources_->folder(), report);
   if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
   check_prefixes(scenario, report);
   return scenario;
@@ -313,6 +366,13 @@ std::string resolved_yaml(const Scenario& scenario) {
     if (d.policy == "weighted") shown.dispatch->weights = d.weights;
   }
   ConfigNode document = scenario_schema().dump(shown);
+  if (shown.serving.placement) {
+    for (const auto& key : models::foreign_keys(shown.serving.placement->policy)) {
+      erase(document, fmt::format("placement.{}", key.key));
+    }
+  } else {
+    for (const char* key : kPlacementKeys) erase(document, key);
+  }
   if (pools) {
     for (const ReplicaKey& key : replica_keys()) erase(document, key.key);
   }

@@ -8,6 +8,7 @@
 #include "models/hardware/link_schema.h"
 #include "models/paths/path_schema.h"
 #include "sim/pools/dispatcher.h"
+#include "sim/scenario/outage_schema.h"
 #include "sim/scenario/registry_words.h"
 
 namespace kvsim::scenario {
@@ -23,31 +24,9 @@ using schema::Presence;
 using schema::Reporter;
 using schema::ScalarSpec;
 using schema::time;
-using serving::Outage;
 using serving::PoolConfig;
 using serving::PoolsConfig;
 using serving::StorageConfig;
-
-ObjectSchema<Outage> outage_schema() {
-  ObjectSchema<Outage> s("outages", "A time in which the pool's links fail or are slow, in both directions.");
-  s.required("at", &Outage::at_s, time().non_negative(), "when it begins, since the start of the run");
-  s.required("lasting", &Outage::lasting_s, time().positive(), "how long it lasts");
-  s.optional("bandwidth", &Outage::bandwidth_fraction, number().non_negative().below(1),
-             "share of the bandwidth that is left meanwhile; 0: transfers stand still");
-  return s;
-}
-
-/// The place of an outage that begins before another one of the list is over; none where they follow one another.
-std::optional<std::size_t> overlapping(const std::vector<Outage>& outages) {
-  for (std::size_t i = 0; i < outages.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const Outage& a = outages[i];
-      const Outage& b = outages[j];
-      if (a.at_s < b.at_s + b.lasting_s && b.at_s < a.at_s + a.lasting_s) return i;
-    }
-  }
-  return std::nullopt;
-}
 
 ObjectSchema<PoolConfig> pool_schema(const char* name, const char* description) {
   ObjectSchema<PoolConfig> s(name, description);
@@ -59,11 +38,7 @@ ObjectSchema<PoolConfig> pool_schema(const char* name, const char* description) 
              "what all the pool's nodes read together crosses this too; without it there is no such limit");
   s.list("outages", &PoolConfig::outages, outage_schema(), Presence::optional,
          "failures of the pool's links and of what they share");
-  s.check([](const PoolConfig& pool, const Reporter& report) {
-    if (const auto i = overlapping(pool.outages)) {
-      report.fail(fmt::format("outages.{}", *i), "overlaps an outage before it in the list: make one of them");
-    }
-  });
+  s.check([](const PoolConfig& pool, const Reporter& report) { check_outages(pool.outages, report); });
   return s;
 }
 
@@ -138,6 +113,8 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"cluster.host",
                "nodes of pools read from the storage node and not from host memory: use cluster.pools.storage, and "
                "link of cluster.pools.local and cluster.pools.remote"},
+    ReplicaKey{"cluster.storage", "tiers below host memory are for replicas: use cluster.pools.storage"},
+    ReplicaKey{"placement", "the storage node keeps whole blocks, least recently used first: remove this key"},
     ReplicaKey{"decode.draft_limit", "pools draft decode.draft_length tokens per round, never more: remove this key"},
     ReplicaKey{"decode.resident",
                "whether full KV stays on a local node is part of a request's path: use dispatch.paths (P1_cached, "

@@ -6,12 +6,16 @@
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
+#include "models/placement/placement_schema.h"
 #include "models/prefetch/prefetch_schema.h"
 #include "models/workload/dataset_schema.h"
 #include "models/workload/trace_reader.h"
+#include "sim/cache/placements.h"
+#include "sim/scenario/outage_schema.h"
 #include "sim/scenario/pools_schema.h"
 #include "sim/scenario/registry_words.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/storage_schema.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
@@ -169,6 +173,11 @@ void add_host(ObjectSchema<Scenario>& cluster) {
                  {{"serialised", LinkDiscipline::serialised, "one transfer at a time, in order of request"},
                   {"fair_share", LinkDiscipline::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
              "how transfers share the link");
+  s.optional("shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
+             "placement: the host memory of all replicas is one tier, which each reads over its own link");
+  s.list("outages", KVSIM_MEMBER(serving.cluster.host_outages), outage_schema(), Presence::optional,
+         "placement: failures of the links to host memory, both directions");
+  s.check([](const Scenario& x, const Reporter& report) { check_outages(x.serving.cluster.host_outages, report); });
   cluster.object(
       "host", [](auto& x) -> auto& { return x; }, s, Presence::optional, "host memory and link");
 }
@@ -181,6 +190,8 @@ ObjectSchema<Scenario> cluster_schema() {
              "which replica an arriving request goes to");
   add_gpu(s);
   add_host(s);
+  s.list("storage", KVSIM_MEMBER(serving.cluster.storage), storage_schema(), Presence::optional,
+         "tiers below host memory, the nearest first (placement)");
   s.object("pools", KVSIM_MEMBER(serving.cluster.pools), pools_schema(), Presence::optional,
            "two pools of nodes around a storage node, in place of replicas with host memory");
   return s;
@@ -294,8 +305,8 @@ ObjectSchema<Scenario> make_scenario_schema() {
                            {"stored", PrefillKind::stored,
                             "computed before and loaded from host memory, or from the storage node of pools"},
                            {"prefix_cache", PrefillKind::prefix_cache,
-                            "pools: what earlier requests left on the storage node is loaded, the rest prefilled and "
-                            "stored there"}}),
+                            "what earlier requests left, in the tiers of placement or on the storage node of pools, is "
+                            "loaded, the rest prefilled and stored there"}}),
       "prefill policy");
 
   ObjectSchema<Scenario> s("scenario", "One simulation: model, machines, traffic and policies.");
@@ -315,6 +326,8 @@ ObjectSchema<Scenario> make_scenario_schema() {
       "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
   s.object("dispatch", &Scenario::dispatch, dispatch_schema(), Presence::optional,
            "paths through pools; by default policy online over all paths");
+  s.object("placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
+           Presence::optional, "what is kept of prompts, where and as what (prefill: prefix_cache on replicas)");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(

@@ -31,7 +31,8 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
   const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
   const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace);
-  const std::int64_t bytes = usable - config.model.weight_bytes();
+  const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
+  const std::int64_t bytes = usable - config.model.weight_bytes() - stored;
   return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
 }
 

@@ -13,7 +13,8 @@ namespace kvsim::serving {
 KvGeometry replica_geometry(const ServingConfig& config);
 
 /// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
-/// n (memory fraction - activations - the framework's workspace) - weights. Negative where the model does not fit.
+/// n (memory fraction - activations - the framework's workspace) - weights - what placement keeps for prompts. Negative
+/// where the model does not fit.
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
 
 /// Most positions that a request may draft in one round: as configured, else twice the draft length; never less than

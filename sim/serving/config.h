@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "models/kernels/profile.h"
 #include "models/llm/llm_spec.h"
 #include "models/paths/path.h"
+#include "models/placement/placement_spec.h"
+#include "models/placement/quality_curves.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "sim/engine/link.h"
 
@@ -57,6 +60,17 @@ struct PoolsConfig {
   double message_latency_s = 0;  ///< drafts to the verifier, and its verdict back; each way
 };
 
+/// A tier of storage below host memory.
+struct StorageTierConfig {
+  std::string name;
+  std::optional<std::int64_t> capacity_bytes;  ///< of each; none: everything has room
+  double read_bytes_per_s = 0;
+  std::optional<double> write_bytes_per_s;  ///< none: that of reading
+  double latency_s = 0;                     ///< of every read and write
+  bool shared = false;                      ///< one for all replicas; else each replica has its own
+  std::vector<Outage> outages{};            ///< times in which it is slower, or stands still
+};
+
 /// One or several identical replicas; each is a tensor-parallel group of GPUs with its own links to host memory.
 struct ClusterConfig {
   std::int64_t replicas = 1;
@@ -66,11 +80,14 @@ struct ClusterConfig {
   models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
   models::LinkSpec peer_link;
   engine::LinkDiscipline host_link_discipline = engine::LinkDiscipline::serialised;
-  double memory_fraction = 0.9;         ///< of GPU memory, for weights, KV and activations
-  std::int64_t activation_bytes = 0;    ///< per GPU, within that fraction, not available to KV
-  std::int64_t host_memory_bytes = 0;   ///< per replica
-  std::string router = "least_loaded";  ///< round_robin | least_loaded
-  std::optional<PoolsConfig> pools;     ///< instead of replicas with host memory
+  double memory_fraction = 0.9;              ///< of GPU memory, for weights, KV and activations
+  std::int64_t activation_bytes = 0;         ///< per GPU, within that fraction, not available to KV
+  std::int64_t host_memory_bytes = 0;        ///< per replica
+  bool host_shared = false;                  ///< placement: the replicas' host memory together is one tier
+  std::vector<Outage> host_outages{};        ///< placement: of the links to host memory, both directions
+  std::vector<StorageTierConfig> storage{};  ///< placement: below host memory, the nearest first
+  std::string router = "least_loaded";       ///< round_robin | least_loaded
+  std::optional<PoolsConfig> pools;          ///< instead of replicas with host memory
 };
 
 /// Tensor-parallel groups: replicas, or the nodes of both pools.
@@ -88,7 +105,8 @@ enum class PrefillKind {
   recompute,    ///< prefilled here, in chunks mixed with decoding
   stored,       ///< computed before (elsewhere, or by an earlier request) and waiting in host memory (pools: on the
                 ///< storage node): loaded
-  prefix_cache  ///< pools: what earlier requests left on the storage node is loaded, the rest prefilled and stored
+  prefix_cache  ///< what earlier requests left, on the storage node of pools or in the tiers of `placement`, is
+                ///< loaded, the rest prefilled and stored
 };
 
 /// Draft length that follows a request's own accept/reject outcomes: the x at which the estimated agreement gives
@@ -158,6 +176,9 @@ struct ServingConfig {
   models::LlmSpec model;
   ClusterConfig cluster;
   PrefillKind prefill = PrefillKind::recompute;
+  std::optional<models::PlacementSpec> placement;                ///< replicas, prefill: prefix_cache
+  std::vector<models::Sensitivity> context_sensitivities{};      ///< placement: of shared contexts, round robin
+  std::shared_ptr<const models::QualityTable> context_curves{};  ///< placement: measured ones, in place of generated
   DecodeConfig decode;
   ScheduleConfig schedule;
   SloConfig slo;

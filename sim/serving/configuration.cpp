@@ -59,11 +59,11 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
                              "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
                              "there; give cluster.host.memory");
   }
-  if (config.prefill == PrefillKind::prefix_cache) {
+  if (config.prefill == PrefillKind::prefix_cache && !config.placement) {
     throw ConfigurationError(
         "prefill.policy",
-        "prefix_cache is about what a storage node holds, and there is none: give cluster.pools, or "
-        "use recompute or stored");
+        "prefix_cache is about what a storage node or tiers of memory hold: give placement (such as "
+        "{policy: lru}) or cluster.pools, or use recompute or stored");
   }
 }
 
@@ -154,6 +154,14 @@ KvCapacity kv_capacity(const ServingConfig& config) {
   k.bytes = kv_capacity_bytes(config, geometry);
   k.block_tokens = config.schedule.block_tokens;
   if (k.bytes < geometry.block_bytes()) {
+    const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
+    if (stored > 0 && k.bytes + stored >= geometry.block_bytes()) {
+      throw ModelDoesNotFit("placement.gpu_memory",
+                            fmt::format("stored prompts take {:.1f} GB of the {:.1f} GB that {} leaves for KV, and "
+                                        "requests have no block: give them less",
+                                        static_cast<double>(stored) * 1e-9,
+                                        static_cast<double>(k.bytes + stored) * 1e-9, config.model.name));
+    }
     const ClusterConfig& c = config.cluster;
     const double usable =
         static_cast<double>(c.tensor_parallel) *

@@ -82,6 +82,33 @@ struct FetchMeasurement {
   std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
 };
 
+/// What lies in one tier at the end of the run.
+struct TierContents {
+  std::uint64_t objects = 0;
+  std::int64_t bytes = 0;                        ///< as stored
+  std::int64_t full_bytes = 0;                   ///< of the same, whole
+  std::map<std::string, std::uint64_t> options;  ///< objects by representation
+};
+
+/// What became of prompts that are stored and found again (sim/cache).
+struct PlacementMeasurement {
+  std::int64_t loaded_tokens = 0;                ///< of prompts, each once: continued from what was stored
+  std::int64_t computed_tokens = 0;              ///< the others
+  std::uint64_t loads = 0;                       ///< objects that crossed links for a request
+  std::uint64_t joined_loads = 0;                ///< objects that were on their way to the replica for another request
+  std::uint64_t stores = 0;                      ///< objects that were stored
+  std::uint64_t unstored = 0;                    ///< not stored: no room while their KV was on the GPU, or not worth it
+  std::uint64_t promotions = 0;                  ///< objects that belong to a higher tier since they were loaded
+  std::uint64_t demotions = 0;                   ///< to a lower one, for lack of room
+  std::uint64_t recompressions = 0;              ///< objects made smaller after they were stored, wherever they went
+  std::uint64_t drops = 0;                       ///< objects given up
+  std::int64_t moved_bytes = 0;                  ///< written to a tier for a store or a demotion
+  std::uint64_t profiled = 0;                    ///< contexts profiled again
+  std::int64_t profiled_tokens = 0;              ///< decoded for that
+  engine::Sample quality;                        ///< of the requests that finished in the measured part
+  std::map<std::string, TierContents> contents;  ///< by tier, tiers of all replicas together
+};
+
 struct Measurements {
   // Requests: of the whole run.
   std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
@@ -109,7 +136,7 @@ struct Measurements {
   std::uint64_t drafting_request_iterations = 0;   ///< drafting, or plain decoding
   std::uint64_t verifying_request_iterations = 0;  ///< verifying
   double kl_nats = 0;                              ///< sum over completed requests
-  double quality = 0;                              ///< sum over completed requests
+  double quality = 0;      ///< sum over completed requests, 1 for each whose output is that of full-KV decoding
   double same_output = 0;  ///< sum over completed requests of the probability exp(-KL) of the full-KV output
 
   engine::Sample iteration_s;
@@ -126,6 +153,7 @@ struct Measurements {
   std::map<std::string, TierMeasurement> tiers;
 
   FetchMeasurement fetch;
+  PlacementMeasurement placement;
 
   // Two pools around a storage node; empty and zero elsewhere.
   std::array<PathMeasurement, models::kPaths> paths{};

@@ -158,6 +158,7 @@ void Replica::finish_measuring() {
     l.wait_s += s.total_wait_s - before.total_wait_s;
     l.transfers += s.transfers_started - before.transfers_started;
   };
+  if (env_.prompts) return;  // it has the links, and says what was in host memory
   add_link("host_to_gpu", *h2d_, h2d_before_);
   add_link("gpu_to_host", *d2h_, d2h_before_);
   TierMeasurement& tier = m.tiers["host"];
@@ -179,7 +180,8 @@ void Replica::check_conservation() const {
     }
   }
   KVSIM_ALWAYS(held == held_total_, "KV memory held differs from the sum over requests");
-  KVSIM_ALWAYS(held + staged == hbm_.reserved(), "KV memory reserved differs from the sum over requests");
+  KVSIM_ALWAYS(held + staged + profiling_held_ == hbm_.reserved(),
+               "KV memory reserved differs from the sum over requests");
 }
 
 }  // namespace kvsim::serving

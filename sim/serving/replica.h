@@ -19,6 +19,7 @@
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/layer_pipeline.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/prompt_store.h"
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
@@ -38,6 +39,7 @@ struct ReplicaEnvironment {
   engine::Callback on_finished;                           ///< word: the request's id; its last token is out
   engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
   const std::vector<std::unique_ptr<Request>>& requests;  ///< by id
+  PromptStore* prompts = nullptr;                         ///< where prompts are stored; null: nowhere
 };
 
 class Replica {
@@ -78,6 +80,16 @@ class Replica {
     std::uint64_t admission;  // tells a preempted and readmitted request from the one that was batched
     Action action;
     std::int64_t tokens;  // prefill: tokens of this chunk; 0 for decoding
+  };
+
+  /// Contexts that are decoded again to profile them.
+  struct Profiling {
+    ProfilingWork work;
+    std::int64_t prefilled = 0;
+    std::int64_t chunk = 0;  // of the step under way; 0: it decodes
+    std::int64_t steps_done = 0;
+    std::int64_t held = 0;  // GPU memory
+    std::uint64_t number = 0;
   };
 
   void make_links(int index);
@@ -122,6 +134,7 @@ class Replica {
   [[nodiscard]] std::int64_t loadable_tokens(const Request& r) const;
   [[nodiscard]] std::int64_t admission_reservation(const Request& r) const;
   [[nodiscard]] bool has_memory_for(const Request& r) const;
+  [[nodiscard]] bool needs_computing(const Request& r) const;
   void start_reloads();
   bool start_reload(Request& r, bool replaces_compressed);
   void on_first_load(std::uint64_t id);
@@ -150,6 +163,13 @@ class Replica {
   [[nodiscard]] std::int64_t largest_reload() const;
   [[nodiscard]] std::int64_t host_reservation(const Request& r) const;
   [[nodiscard]] Request& request(std::uint64_t id) const { return *env_.requests[id]; }
+
+  // Prompts that were computed before (replica_prompts.cpp).
+  void load_prefix(Request& r);
+  void on_stale_load(Request& r);
+  void profile_if_asked(const Request& r);
+  void batch_profiling(models::StepWork& work);
+  void apply_profiling();
 
   // Progress of requests (replica_requests.cpp).
   void emit_directly(Request& r);
@@ -191,6 +211,8 @@ class Replica {
   double step_wait_s_ = 0;                             // of the step's length, waiting for KV on its way
   std::deque<std::vector<std::uint64_t>> offloading_;  // requests whose prompts' KV leaves, by step
   std::int64_t loading_bytes_ = 0;                     // of first loads, beside which fetches use the link
+  std::vector<Profiling> profiling_;
+  std::int64_t profiling_held_ = 0;  // of hbm_
   engine::SimTime step_begin_;
   bool iterating_ = false;
   bool wake_pending_ = false;

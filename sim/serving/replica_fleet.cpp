@@ -1,5 +1,7 @@
 #include "sim/serving/replica_fleet.h"
 
+#include <utility>
+
 #include "models/kernels/step_time.h"
 #include "sim/serving/acceptance_draws.h"
 #include "sim/serving/capacity.h"
@@ -13,8 +15,10 @@ namespace {
 
 class ReplicaFleet final : public ServingSystem {
  public:
-  explicit ReplicaFleet(const RunEnvironment& environment)
+  ReplicaFleet(const RunEnvironment& environment, std::unique_ptr<PromptStore> prompts)
       : config_(environment.config),
+        measured_(environment.measured),
+        prompts_(std::move(prompts)),
         decode_(*find_decode_policy(config_.decode.policy)),
         geometry_(replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
@@ -31,7 +35,8 @@ class ReplicaFleet final : public ServingSystem {
                                     environment.trace,
                                     environment.on_finished,
                                     environment.on_released,
-                                    environment.requests};
+                                    environment.requests,
+                                    prompts_.get()};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
       replicas_.push_back(std::make_unique<Replica>(shared, static_cast<int>(i), schedule));
@@ -40,22 +45,28 @@ class ReplicaFleet final : public ServingSystem {
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
-    Replica& replica = *replicas_[router_->choose(replicas_)];
+    const std::size_t chosen = router_->choose(replicas_);
+    Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
-    if (reason.empty()) replica.submit(r);
-    return reason;
+    if (!reason.empty()) return reason;
+    if (prompts_) prompts_->arrived(r, spec, chosen);
+    replica.submit(r);
+    return {};
   }
 
   void start_measuring() override {
     for (const auto& replica : replicas_) replica->start_measuring();
+    if (prompts_) prompts_->start_measuring();
   }
 
   void finish_measuring() override {
     for (const auto& replica : replicas_) replica->finish_measuring();
+    if (prompts_) prompts_->finish_measuring(measured_);
   }
 
   void check_conservation() const override {
     for (const auto& replica : replicas_) replica->check_conservation();
+    if (prompts_) prompts_->check_conservation();
   }
 
   [[nodiscard]] LoadSample load() const override {
@@ -78,6 +89,8 @@ class ReplicaFleet final : public ServingSystem {
 
  private:
   const ServingConfig& config_;
+  Measurements& measured_;
+  std::unique_ptr<PromptStore> prompts_;
   const DecodePolicy& decode_;
   KvGeometry geometry_;
   models::StepTimer timer_;
@@ -88,8 +101,9 @@ class ReplicaFleet final : public ServingSystem {
 
 }  // namespace
 
-std::unique_ptr<ServingSystem> make_replica_fleet(const RunEnvironment& environment) {
-  return std::make_unique<ReplicaFleet>(environment);
+std::unique_ptr<ServingSystem> make_replica_fleet(const RunEnvironment& environment,
+                                                  std::unique_ptr<PromptStore> prompts) {
+  return std::make_unique<ReplicaFleet>(environment, std::move(prompts));
 }
 
 }  // namespace kvsim::serving

@@ -3,10 +3,13 @@
 
 #include <memory>
 
+#include "sim/serving/prompt_store.h"
 #include "sim/serving/system.h"
 
 namespace kvsim::serving {
 
-std::unique_ptr<ServingSystem> make_replica_fleet(const RunEnvironment& environment);
+/// `prompts`: where prompts are stored and found again; null: nowhere.
+std::unique_ptr<ServingSystem> make_replica_fleet(const RunEnvironment& environment,
+                                                  std::unique_ptr<PromptStore> prompts = nullptr);
 
 }  // namespace kvsim::serving

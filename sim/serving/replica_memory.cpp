@@ -13,7 +13,7 @@ using engine::Callback;
 
 std::int64_t Replica::decoding_reservation(const Request& r) const {
   if (holds_part(r) || !decode_.verifies) {
-    return serving::decoding_reservation(config_, decode_, geometry_, r.prompt, r.generated);
+    return serving::decoding_reservation(config_, decode_, geometry_, r.prompt - r.prefix.dropped, r.generated);
   }
   const std::int64_t full = geometry_.full_reservation(r.context() + draft_room());
   // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.
@@ -43,8 +43,7 @@ void Replica::admit_waiting(std::int64_t budget, models::StepWork& work) {
   const std::int64_t still_taken = decided_ahead_ ? finished_since_decided_ : 0;
   while (!queue_.empty() && running() + still_taken < config_.schedule.max_requests) {
     Request& r = *queue_.front();
-    const bool computed = r.in_host_tokens < r.prompt;
-    if (!seen(r) || (computed && budget <= 0) || !try_admit(r)) break;
+    if (!seen(r) || (budget <= 0 && needs_computing(r)) || !try_admit(r)) break;
     queue_.pop_front();
     if (r.phase == Phase::prefilling) budget -= batch_chunk(r, budget, work);
   }
@@ -53,6 +52,11 @@ void Replica::admit_waiting(std::int64_t budget, models::StepWork& work) {
   if (queue_.empty() || !seen(*queue_.front())) return;
   choose_residency(*queue_.front());
   admission_lacks_memory_ = !has_memory_for(*queue_.front());
+}
+
+/// Before anything else can become of it.
+bool Replica::needs_computing(const Request& r) const {
+  return r.in_host_tokens < r.prompt && (!env_.prompts || env_.prompts->find(r).tokens == 0);
 }
 
 bool Replica::seen(const Request& r) const {
@@ -85,6 +89,7 @@ bool Replica::has_memory_for(const Request& r) const {
 bool Replica::try_admit(Request& r) {
   if (layers_ && r.writebacks > 0) return false;  // pushed out before all of its KV was in host memory
   choose_residency(r);
+  if (env_.prompts) r.prefix = env_.prompts->find(r);
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
   }
@@ -112,7 +117,7 @@ bool Replica::try_admit(Request& r) {
     r.held = 0;
     return false;
   }
-  if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
+  if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;  // of no meaning with a prompt store
   r.admission = next_admission_++;
   if (decode_.verifies) (r.resident ? resident_count_ : offloaded_count_) += 1;
   r.settling = false;
@@ -125,6 +130,8 @@ bool Replica::try_admit(Request& r) {
                                .on_complete = Callback::to<&Replica::on_first_load>(this, r.id),
                                .owner = r.id,
                                .kind = "first load"});
+  } else if (r.prefix.tokens > 0) {
+    load_prefix(r);
   } else {
     r.in_host_tokens = 0;
     r.phase = Phase::prefilling;
@@ -136,7 +143,7 @@ bool Replica::try_admit(Request& r) {
 void Replica::on_first_load(std::uint64_t id) {
   Request& r = request(id);
   if (r.stale_loads > 0) {  // of an admission that is over
-    r.stale_loads -= 1;
+    on_stale_load(r);
     return;
   }
   note_memory();
@@ -145,7 +152,8 @@ void Replica::on_first_load(std::uint64_t id) {
   r.transfer = {};
   std::erase(loading_, &r);
   // An offloaded request has all but its last token in host memory, and drafting starts from that one.
-  r.prefill_done = offloads(r) ? r.prefill_target : std::min(r.in_host_tokens, r.prefill_target);
+  r.prefill_done =
+      offloads(r) ? r.prefill_target : std::min(std::max(r.in_host_tokens, r.prefix.tokens), r.prefill_target);
   outstanding_tokens_ -= r.prefill_done;
   if (r.prefill_done >= r.prefill_target) {
     become_ready(r);
@@ -304,9 +312,12 @@ void Replica::preempt(Request& r) {
       h2d_->cancel(r.transfer);
     }
   }
+  if (r.phase == Phase::loading && r.prefix.tokens > 0) r.stale_loads += 1;  // others may wait for the same load
   loading_bytes_ -= r.loading_bytes;
   r.loading_bytes = 0;
   r.transfer = {};
+  r.prefix = {};
+  if (env_.prompts) env_.prompts->preempted(r);
   remove_from_lists(r);
   schedule_->removed(r);
   release_staged(r);

@@ -93,10 +93,12 @@ void Replica::finish(Request& r) {
   r.host_held = 0;
   finished_since_decided_ += 1;
   notify(env_.on_finished, r);
-  if (r.writebacks == 0) notify(env_.on_released, r);
+  profile_if_asked(r);
+  if (r.writebacks == 0 && r.stale_loads == 0) notify(env_.on_released, r);
 }
 
 OutputFidelity Replica::fidelity(const Request& r) const {
+  if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
   if (decode_.lossless()) return {};
   const models::CompressorSpec& compressor = config_.decode.compressor;
   if (decode_.low_bit_copy && r.context() <= compressor.residual_tokens) return {false, 0, 1};  // all of it in 16 bit
@@ -116,7 +118,7 @@ void Replica::notify(engine::Callback callback, const Request& r) {
 
 void Replica::note_memory() {
   // Reserved bytes still on the link are not there yet.
-  const std::int64_t coming = layers_ ? loading_bytes_ : h2d_->backlog_bytes();
+  const std::int64_t coming = layers_ || env_.prompts ? loading_bytes_ : h2d_->backlog_bytes();
   const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), coming);
   used_peak_ = std::max(used_peak_, used);
   used_.set(static_cast<double>(used), env_.simulator.now());

@@ -1,6 +1,7 @@
 // The iteration loop of a replica: plan, batch, time, apply.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
@@ -30,6 +31,7 @@ void Replica::begin_iteration() {
   fetching_.clear();
   step_.clear();
   batch_decoding(work);
+  batch_profiling(work);
   batch_prefill(work);
   if (work.tokens() <= 0 && decided_ahead_) {  // there was nothing to decide ahead: decide now
     decided_ahead_ = false;
@@ -181,7 +183,7 @@ void Replica::add_decode(const Request& r, Action action, models::StepWork& work
     add_draft(work, geometry_, r.prompt, r.generated, r.drafted,
               attention_time_factor(config_.cluster.profile, config_.decode.compressor));
   } else {
-    serving::add_decode(work, geometry_, r.context());
+    serving::add_decode(work, geometry_, r.attended());
   }
 }
 
@@ -214,7 +216,8 @@ double Replica::compression_s(const Request& r) const {
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const bool last = r.prefill_done + tokens == r.prefill_target;
-  add_chunk(work, geometry_, r.prefill_done, tokens, last);
+  add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
+  work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
   if (last && decode_.reads_compressed && !r.resident) work.extra_gpu_s += compression_s(r);
   step_.push_back({&r, r.admission, Action::stall, tokens});
   return tokens;
@@ -230,10 +233,12 @@ void Replica::end_iteration() {
   trace_step(step_begin_, now);
   env_.measured.iteration_s.add(length);
   env_.measured.extrapolated_iterations += step_time_.within_domain ? 0 : 1;
-  if (step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
+  if (!step_.empty() &&
+      step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;
   }
+  apply_profiling();
   apply_draft_results();
   apply_prefill_results();
   decided_ahead_ = config_.schedule.asynchronous;
@@ -277,6 +282,7 @@ void Replica::apply_prefill_results() {
     }
     if (r.prefill_done < r.prefill_target) continue;
     std::erase(prefilling_, &r);
+    if (env_.prompts) env_.prompts->computed(r);
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
     emit_directly(r);

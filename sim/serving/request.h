@@ -26,6 +26,15 @@ enum class Reload {
   arrived     ///< in GPU memory, together with the compressed KV or instead of it
 };
 
+/// What of a prompt was found in a prompt store, from its first token on.
+struct StoredPrefix {
+  std::int64_t tokens = 0;   ///< positions that need no computing; 0: nothing was stored
+  std::int64_t dropped = 0;  ///< of these, tokens whose KV was given up: neither loaded nor attended to
+  double unpack_s = 0;       ///< GPU time of turning it into 16-bit KV
+  double quality = 1;        ///< relative task score of a request that continues from it
+  double step_kl = 0;        ///< nats per decoding step against the whole KV; NaN where unknown
+};
+
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -40,6 +49,7 @@ struct Request {
   std::uint64_t admission = 0;      ///< order of the latest admission: the newest is preempted first
   bool resident = false;            ///< pinned: its full KV stays in GPU memory
   std::int64_t in_host_tokens = 0;  ///< tokens whose full KV is in host memory or on its way there
+  StoredPrefix prefix;              ///< what of its prompt was loaded at the latest admission
 
   // GPU memory held, in bytes reserved.
   std::int64_t held = 0;       ///< compressed or full KV with room for drafts
@@ -75,6 +85,8 @@ struct Request {
   std::int64_t preemptions = 0;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
+  /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
+  [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
 };
 

@@ -80,8 +80,8 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
     const double nats = fidelity.step_kl_nats * static_cast<double>(r.direct_tokens);
     m.kl_nats += nats;
     m.same_output += std::exp(-nats);
-    m.quality += fidelity.quality;
   }
+  m.quality += fidelity.lossless ? 1 : fidelity.quality;
 }
 
 }  // namespace kvsim::serving

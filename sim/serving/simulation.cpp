@@ -234,7 +234,8 @@ SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, con
 }
 
 SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options) {
-  return run_system(config, feed, options, make_replica_fleet);
+  return run_system(config, feed, options,
+                    [](const RunEnvironment& environment) { return make_replica_fleet(environment); });
 }
 
 }  // namespace kvsim::serving

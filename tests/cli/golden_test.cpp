@@ -43,6 +43,16 @@ TEST_F(GoldenTest, TableOfAComparison) {
   expect_golden("compare.txt", without_wall_clock(r.out));
 }
 
+TEST_F(GoldenTest, TableOfPlacements) {
+  write("p.yaml", placement_scenario());
+  const CommandResult one = run({"run", "p.yaml"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  expect_golden("placement.txt", without_wall_clock(one.out));
+  const CommandResult all = run({"compare", "p.yaml"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  expect_golden("compare_placements.txt", without_wall_clock(all.out));
+}
+
 TEST_F(GoldenTest, MarkdownOfARun) {
   const CommandResult r = run({"run", "s.yaml", "--out", "results"});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -79,7 +89,12 @@ TEST_F(GoldenTest, CurvesOfATrace) {
 TEST_F(GoldenTest, TablesFitAHundredColumns) {
   const CommandResult one = run({"run", "s.yaml"});
   const CommandResult all = run({"compare", "s.yaml"});
-  std::istringstream lines(one.out + all.out);
+  write("p.yaml", placement_scenario());
+  const CommandResult stored = run({"run", "p.yaml"});
+  const CommandResult placed =
+      run({"compare", "p.yaml", "--policies", "none,utility:least_drop_per_byte,importance_chunks,lru:fast-kvzip:0.3"});
+  EXPECT_EQ(placed.status, 0) << placed.err;
+  std::istringstream lines(one.out + all.out + stored.out + placed.out);
   for (std::string line; std::getline(lines, line);) {
     const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
     EXPECT_LE(columns, 100) << line;

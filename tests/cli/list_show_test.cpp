@@ -20,7 +20,7 @@ class ListShowTest : public Workspace {
 
 TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
   for (const char* kind : {"models", "gpus", "links", "compressors", "policies", "profiles", "attention_profiles",
-                           "datasets", "schedules", "routers", "dispatchers", "traces"}) {
+                           "datasets", "schedules", "routers", "dispatchers", "placements", "traces"}) {
     const Json doc = Json::parse(output({"list", kind, "--json"}));
     ASSERT_FALSE(doc["entries"].empty()) << kind;
     for (const Json& entry : doc["entries"]) {
@@ -32,7 +32,8 @@ TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
 
 TEST_F(ListShowTest, PoliciesAreThoseOfEveryAxis) {
   const std::string text = output({"list", "policies"});
-  for (const char* name : {"full_kv", "draft_verify", "staggered", "lock_step", "round_robin", "weighted"}) {
+  for (const char* name :
+       {"full_kv", "draft_verify", "staggered", "lock_step", "round_robin", "weighted", "s3fifo", "utility"}) {
     EXPECT_NE(text.find(name), std::string::npos) << name;
   }
 }

@@ -27,6 +27,28 @@ run: {duration: 4 s, warmup: 1 s, seed: 1}
 )";
 }
 
+std::string placement_scenario() {
+  return R"(name: placed
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm}
+  host: {memory: 6 GB}
+  storage:
+    - {name: ssd, capacity: 10 GB, read: 7 GB/s, write: 5 GB/s}
+    - {name: remote, read: 2 GB/s, latency: 5 ms}
+workload:
+  arrivals: {process: poisson, rate: 1/s}
+  prefixes: {count: 24, popularity: 0.8, datasets: [qasper, 2wikimqa]}
+  context: {mean: 64 tokens}
+  output: {mean: 32 tokens}
+  requests: 300
+prefill: prefix_cache
+placement: {policy: utility}
+decode: {policy: full_kv}
+run: {warmup: 60 s, seed: 1}
+)";
+}
+
 std::string edited(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) {

@@ -13,6 +13,9 @@ namespace kvsim::test {
 /// The small scenario; valid, closed loop, draft_verify, refers to nothing but the built-in catalogue.
 std::string tiny_scenario();
 
+/// Contexts that requests share, stored in host memory, on an SSD and remotely under policy utility.
+std::string placement_scenario();
+
 /// `text` with the one occurrence of `from` replaced; throws where there is not exactly one.
 std::string edited(const std::string& text, const std::string& from, const std::string& to);
 

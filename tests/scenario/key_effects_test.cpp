@@ -60,6 +60,8 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     const char* const one = "1, 2, 3, 4, 5, 6, 7, 8";
     const char* const two = "11, 12, 13, 14, 15, 16, 17, 18";
     folder_.write("prefixes.jsonl", shared(0, one) + shared(1, two) + shared(2, one) + shared(3, two));
+    folder_.write("good.csv", "context,method,keep_ratio,quality\n*,kvzip,0.25,0.9\n");
+    folder_.write("bad.csv", "context,method,keep_ratio,quality\n*,kvzip,0.25,0.6\n");
     folder_.write("fast_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 50 GB/s}}\n");
     folder_.write("slow_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
   }

@@ -29,14 +29,15 @@ struct KeyRow {
   friend std::ostream& operator<<(std::ostream& out, const KeyRow& row);
 };
 
-std::vector<KeyRow> model_rows();     ///< model
-std::vector<KeyRow> cluster_rows();   ///< cluster, without the profile
-std::vector<KeyRow> profile_rows();   ///< cluster.gpu.profile
-std::vector<KeyRow> kernel_rows();    ///< cluster.gpu.profile: fitted forms and tables
-std::vector<KeyRow> workload_rows();  ///< workload, prefill and what a scenario says of itself
-std::vector<KeyRow> decode_rows();    ///< decode
-std::vector<KeyRow> pools_rows();     ///< cluster.pools, dispatch
-std::vector<KeyRow> schedule_rows();  ///< schedule, slo, run
+std::vector<KeyRow> model_rows();      ///< model
+std::vector<KeyRow> cluster_rows();    ///< cluster, without the profile
+std::vector<KeyRow> profile_rows();    ///< cluster.gpu.profile
+std::vector<KeyRow> kernel_rows();     ///< cluster.gpu.profile: fitted forms and tables
+std::vector<KeyRow> workload_rows();   ///< workload, prefill and what a scenario says of itself
+std::vector<KeyRow> decode_rows();     ///< decode
+std::vector<KeyRow> pools_rows();      ///< cluster.pools, dispatch
+std::vector<KeyRow> placement_rows();  ///< placement, cluster.storage, cluster.host where it is a tier
+std::vector<KeyRow> schedule_rows();   ///< schedule, slo, run
 
 /// Adds the keys of a link's gathers; `link` is the link's path. Only a link to host memory is `used` for rows.
 void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
@@ -62,5 +63,8 @@ inline std::vector<std::string> recomputed(std::vector<std::string> more = {}) {
 
 /// The small scenario's requests over one local and two remote nodes, drafting on KIVI at 4 bits.
 std::vector<std::string> with_pools(std::vector<std::string> more = {});
+
+/// Contexts that many requests share, stored by LRU in host memory, on an SSD and remotely.
+std::vector<std::string> placed(std::vector<std::string> more = {});
 
 }  // namespace kvsim::testing

@@ -15,6 +15,7 @@ const Sets kPrefixes = {
 std::string dataset(const std::string& change) {
   return "workload.prefixes={count: 4, datasets: [{base: qasper, " + change + "}]}";
 }
+const Sets kCompressed = placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"});
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
 /// The keys of a length distribution.
@@ -64,12 +65,9 @@ std::vector<KeyRow> workload_rows() {
        Effect::shown},
       {"workload.prefixes.datasets[].mean_tokens", {}, dataset("mean_tokens: 3000"), dataset("mean_tokens: 5000")},
       {"workload.prefixes.datasets[].tokens_cv", {}, dataset("tokens_cv: 0.2"), dataset("tokens_cv: 0.6")},
-      {"workload.prefixes.datasets[].sensitivity",
-       {},
-       dataset("sensitivity: 0.2"),
-       dataset("sensitivity: 0.6"),
-       Effect::none_yet},
-      {"workload.prefixes.datasets[].loss_cv", {}, dataset("loss_cv: 0.1"), dataset("loss_cv: 0.3"), Effect::none_yet},
+      {"workload.prefixes.datasets[].sensitivity", kCompressed, dataset("sensitivity: 0.2"),
+       dataset("sensitivity: 0.6")},
+      {"workload.prefixes.datasets[].loss_cv", kCompressed, dataset("loss_cv: 0.1"), dataset("loss_cv: 0.3")},
       {"workload.requests", {}, "20", "15"},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };

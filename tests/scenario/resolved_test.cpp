@@ -1,6 +1,8 @@
 // The resolved scenario, with every default and catalogue entry written out, is the scenario.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_reader.h"
@@ -69,6 +71,10 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"adaptive",
                 {"decode.adaptive={enabled: true, maximum: 40}", "decode.offloaded=6", "decode.resident=1",
                  "schedule.arrival_slack=1"}},
+        Variant{"stored_by_utility", placed({"placement={policy: utility, profiling: {online: true}}"})},
+        Variant{"stored_by_lru", placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"})},
+        Variant{"stored_chunks",
+                placed({"placement={policy: importance_chunks}", "cluster.replicas=2", "cluster.host.shared=false"})},
         Variant{"group",
                 {"cluster={replicas: 2, router: round_robin, gpu: {type: a100, tensor_parallel: 4}, host: "
                  "{memory: 512 GiB, discipline: fair_share}}"}}));
@@ -78,10 +84,26 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   for (const ScenarioKey& key : scenario_keys()) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
-                             key.path.starts_with("cluster.pools") || key.path.starts_with("dispatch");
+                             key.path.starts_with("cluster.pools") || key.path.starts_with("dispatch") ||
+                             key.path.starts_with("placement") || key.path == "cluster.host.shared";
     const bool list = key.path.find("[]") != std::string::npos;
     if (key.of_an_entry || key.default_text.empty() || alternative || list || key.path == "description") continue;
     EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
+  }
+}
+
+TEST(ResolvedScenario, NamesEveryKeyOfPlacementUnderThePolicyThatReadsIt) {
+  std::vector<schema::ConfigNode> resolved;
+  for (const char* policy : {"utility", "lru", "importance_chunks"}) {
+    const scenario::Scenario s = small_scenario(placed({std::string("placement={policy: ") + policy + "}"}));
+    resolved.push_back(schema::read_yaml(resolved_yaml(s), "resolved.yaml"));
+  }
+  for (const ScenarioKey& key : scenario_keys()) {
+    if (!key.path.starts_with("placement") && key.path != "cluster.host.shared") continue;
+    const bool list = key.path.find("[]") != std::string::npos;
+    if (key.of_an_entry || key.default_text.empty() || list) continue;
+    EXPECT_TRUE(std::any_of(resolved.begin(), resolved.end(), [&](const auto& r) { return r.find_path(key.path); }))
+        << key.path;
   }
 }
 

@@ -53,6 +53,17 @@ std::string summary(const serving::Measurements& m) {
   text += fmt::format("fetch {} steps, {} {} B, {} {} s, {} waited, {} requests, {} tokens, {} choices\n",
                       m.fetch.steps, m.fetch.bytes, m.fetch.unused_bytes, m.fetch.fetch_s, m.fetch.wait_s,
                       m.fetch.waiting_steps, m.fetch.request_steps, m.fetch.context_tokens, m.fetch.first_choices);
+  const serving::PlacementMeasurement& p = m.placement;
+  text += fmt::format("stored {} {} tokens, {} {} loads, {} {} stores, {} {} moves, {} {}, {} B, profiled {} {}\n",
+                      p.loaded_tokens, p.computed_tokens, p.loads, p.joined_loads, p.stores, p.unstored, p.promotions,
+                      p.demotions, p.recompressions, p.drops, p.moved_bytes, p.profiled, p.profiled_tokens);
+  text += sample("quality", p.quality);
+  for (const auto& [name, c] : p.contents) {
+    text += fmt::format("{}: {} objects, {} {} B:", name, c.objects, c.bytes, c.full_bytes);
+    // Representations by what there is of them; what they are called is reported.
+    for (const auto& [option, objects] : c.options) text += fmt::format(" {}", objects);
+    text += "\n";
+  }
   return text + fmt::format("events {}, slices {}\n", m.events, fmt::join(m.tokens_by_slice.tokens, " "));
 }
 

@@ -8,6 +8,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "models/workload/trace_reader.h"
+#include "sim/cache/placements.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/router.h"
@@ -25,7 +26,7 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 12> kKinds{{
+const std::array<ThingKind, 13> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -47,6 +48,11 @@ const std::array<ThingKind, 12> kKinds{{
      "dispatch policies of two pools (dispatch.policy)",
      {},
      [] { return named(pools::dispatchers()); }},
+    {"placements",
+     "placement",
+     "placement policies of stored prompts (placement.policy)",
+     {},
+     [] { return named(cache::placements()); }},
     {"traces",
      "trace",
      "formats of recorded workloads (workload.trace.format)",

@@ -3,10 +3,12 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "sim/serving/decode_policy.h"
+#include "tools/results/lossless.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
+#include "tools/results/placement_results.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::results {
@@ -31,7 +33,7 @@ double link_use(const Measurements& m) {
 }
 
 std::string fidelity(const Outcome& o) {
-  if (serving::find_decode_policy(o.scenario.serving.decode.policy)->lossless()) return "lossless";
+  if (lossless(o.scenario)) return "lossless";
   const Measurements& m = o.result.measured;
   const auto finished = static_cast<double>(m.completed_measured);
   const double nats = share(m.kl_nats, finished);
@@ -57,6 +59,22 @@ std::vector<std::string> row(std::string label, const Outcome& o, const Outcome&
           whole_percent(link_use(m)),
           whole_percent(share(m.busy_s, m.capacity_s)),
           fidelity(o)};
+}
+
+/// "host memory 80 GB, ssd 800 GB, remote without end".
+std::string tiers_text(const serving::ServingConfig& c) {
+  std::vector<std::string> tiers;
+  if (c.placement->gpu_memory_bytes > 0) {
+    tiers.push_back("GPU memory " + bytes(static_cast<double>(c.placement->gpu_memory_bytes)));
+  }
+  if (c.cluster.host_memory_bytes > 0) {
+    tiers.push_back("host memory " + bytes(static_cast<double>(c.cluster.host_memory_bytes)));
+  }
+  for (const serving::StorageTierConfig& tier : c.cluster.storage) {
+    tiers.push_back(tier.name + " " +
+                    (tier.capacity_bytes ? bytes(static_cast<double>(*tier.capacity_bytes)) : "without end"));
+  }
+  return fmt::format("{}", fmt::join(tiers, ", "));
 }
 
 /// What the columns cannot say: replications, refusals, wall time.
@@ -107,7 +125,9 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
       "{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name, machines_text(c.cluster),
       c.cluster.pools ? "of a node " : "", whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
       first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
-  if (c.decode.compressor.name.empty()) {
+  if (c.placement) {
+    page.subtitle.push_back(tiers_text(c));
+  } else if (c.decode.compressor.name.empty()) {
     page.subtitle.emplace_back("no compressor");
   } else {
     page.subtitle.push_back(fmt::format("{}, keep ratio {:.4g}, draft length {}", c.decode.compressor.name,
@@ -115,6 +135,14 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
 
+  if (c.placement) {
+    std::vector<PlacementRow> rows;
+    for (const Outcome& o : outcomes) rows.push_back({whole_percent(link_use(o.result.measured)), fidelity(o)});
+    page.tables = {placement_table(outcomes, rows, labels)};
+    page.lists = {placement_columns(outcomes)};
+    for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
+    return page;
+  }
   page.tables = {policy_table(outcomes, labels)};
   page.lists = {{"Columns",
                  {fmt::format("speedup: output tokens/s over those of {}", first.policy),

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "models/hardware/gather.h"
 #include "models/kernels/used_figures.h"
+#include "models/placement/option_building.h"
+#include "models/placement/placement_schema.h"
+#include "models/placement/quality_curves.h"
 #include "models/prefetch/fetch.h"
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
+#include "tools/results/lossless.h"
 
 namespace kvsim::results {
 namespace {
@@ -87,6 +92,63 @@ void add_fetch(Collector& out, const serving::ServingConfig& c) {
   out.add("prefetch.attention.recovery", "curve", spec.attention.recovery_source);
 }
 
+void add_dataset(Collector& out, const models::DatasetSpec& d, bool loses) {
+  const std::string figure = "dataset." + d.name;
+  out.add(figure + ".mean_tokens", Dimension::number, d.mean_tokens);
+  out.add(figure + ".tokens_cv", Dimension::number, d.tokens_cv);
+  if (!loses) return;
+  out.add(figure + ".sensitivity", Dimension::number, d.sensitivity);
+  out.add(figure + ".loss_cv", Dimension::number, d.loss_cv);
+}
+
+/// Of the compressors that stored objects may have gone through.
+void add_stored_form(Collector& out, const models::CompressorSpec& c) {
+  const std::string figure = "compressor." + c.name;
+  if (c.compress_bytes_per_s.value > 0) out.add(figure + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);
+  if (c.kind == models::CompressionKind::quantisation) {
+    out.add(figure + ".decompress", Dimension::bandwidth, c.decompress_bytes_per_s);
+    if (!c.quality.empty()) out.add(figure + ".quality", "curve", c.quality_source);
+  }
+  if (!c.step_kl_nats.empty()) out.add(figure + ".step_kl", "curve", c.step_kl_source);
+}
+
+void add_placement(Collector& out, const scenario::Scenario& scenario) {
+  const models::PlacementSpec& placement = *scenario.serving.placement;
+  const auto& prefixes = scenario.workload.prefixes;
+  const bool generated = !lossless(scenario) && placement.quality.source == models::QualitySource::generated &&
+                         placement.granularity == models::Granularity::contexts;
+  if (prefixes) {
+    for (const models::DatasetSpec& dataset : prefixes->datasets) add_dataset(out, dataset, generated);
+  }
+  if (lossless(scenario)) return;
+  if (placement.compressor) add_stored_form(out, *placement.compressor);
+  if (placement.policy != models::utility_policy) return;
+  for (const models::CompressorSpec& method : placement.options.methods) add_stored_form(out, method);
+  for (const models::CompressorSpec& quantiser : placement.options.quantisers) add_stored_form(out, quantiser);
+}
+
+/// What representations and their quality take for granted; nothing where prompts are stored whole.
+std::vector<std::string> placement_assumptions(const scenario::Scenario& scenario) {
+  const auto& placement = scenario.serving.placement;
+  if (!placement || lossless(scenario)) return {};
+  std::vector<std::string> said = models::option_assumptions(*placement);
+  const auto add = [&said](std::vector<std::string> more) {
+    said.insert(said.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  const bool blocks = placement->granularity == models::Granularity::blocks;
+  const auto& prefixes = scenario.workload.prefixes;
+  // Blocks do not know the data set that they come from.
+  add(models::quality_assumptions(placement->quality,
+                                  prefixes && !blocks ? prefixes->datasets : std::vector<models::DatasetSpec>{}));
+  if (blocks) {
+    const bool file = placement->quality.source == models::QualitySource::file;
+    said.push_back(fmt::format("Blocks share {} {} quality curves, by their hashes.", models::block_curves,
+                               file ? "of the file's" : "generated"));
+  }
+  add(models::drift_assumptions(placement->drift));
+  return said;
+}
+
 }  // namespace
 
 std::string_view source_word(schema::SourceKind kind) {
@@ -107,20 +169,23 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
     const serving::PoolsConfig& pools = *c.cluster.pools;
     if (pools.local.nodes > 0) add_link(out, "local_link", pools.local.link);
     if (pools.remote.nodes > 0) add_link(out, "remote_link", pools.remote.link);
-  } else if (c.prefill == serving::PrefillKind::stored || decode.offloads()) {
+  } else if (c.prefill == serving::PrefillKind::stored || decode.offloads() || c.placement) {
     add_link(out, "host_link", c.cluster.host_link);
   }
   if (decode.fetches_pairs()) add_fetch(out, c);
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
   if (decode.reads_compressed) add_compressor(out, c, decode.verifies);
+  if (c.placement) add_placement(out, scenario);
   return out.take();
 }
 
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
+  for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
   for (const Provenance& p : provenance_of(scenario)) {
     if (p.source != source_word(schema::SourceKind::assumption)) continue;
+    if (p.figure.starts_with("dataset.") && p.figure.ends_with(".loss_cv")) continue;  // quality_assumptions says it
     list.push_back(fmt::format("{} = {}{}{}", p.figure, p.value, p.reference.empty() ? "" : ": ", p.reference));
   }
   return list;

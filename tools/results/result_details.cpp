@@ -6,6 +6,7 @@
 #include "tools/results/definitions.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/machines.h"
+#include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
 
@@ -24,6 +25,7 @@ Json policies(const Outcome& outcome) {
   out["schedule"] = c.schedule.policy;
   out[c.cluster.pools ? "dispatch" : "router"] = c.cluster.pools ? c.cluster.pools->dispatch.policy : c.cluster.router;
   out["prefill"] = prefill_word(c.prefill);
+  if (c.placement) out["placement"] = c.placement->policy;
   if (decode.reads_compressed) {
     out["compressor"] = c.decode.compressor.name;
     out["keep_ratio"] = c.decode.keep_ratio;
@@ -136,6 +138,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   }
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) {
     for (const auto& [metric, definition] : fetch_definitions()) definitions[std::string(metric)] = definition;
+  }
+  if (outcome.scenario.serving.placement) {
+    for (const auto& [metric, definition] : placement_definitions()) definitions[std::string(metric)] = definition;
   }
   s.set("definitions", std::move(definitions));
   return s;

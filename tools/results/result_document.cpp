@@ -1,7 +1,8 @@
 #include "tools/results/result_document.h"
 
-#include "sim/serving/decode_policy.h"
 #include "tools/results/fetch_results.h"
+#include "tools/results/lossless.h"
+#include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/result_details.h"
 
@@ -58,21 +59,22 @@ Section speculation(Section s, const Measurements& m) {
 }
 
 Section quality(Section s, const Scenario& scenario, const Measurements& m) {
-  const bool lossless = serving::find_decode_policy(scenario.serving.decode.policy)->lossless();
-  if (lossless) {
+  const bool full = lossless(scenario);
+  if (full) {
     s.set("mean_score", 1.0).set("expected_kl_nats", 0.0);
   } else {
-    const std::string& compressor = scenario.serving.decode.compressor.name;
     const auto finished = static_cast<double>(m.completed_measured);
     const bool any = m.completed_measured > 0;
     const auto reason = [&](const char* what) {
-      return any ? "compressor " + compressor + " has no published " + what + " figures"
-                 : std::string(kNothingFinished);
+      if (!any) return std::string(kNothingFinished);
+      const std::string& compressor = scenario.serving.decode.compressor.name;
+      return (scenario.serving.placement ? "a representation of stored prompts" : "compressor " + compressor) +
+             " has no published " + what + " figures";
     };
     s.ratio("mean_score", m.quality, finished, reason("quality"));
     s.ratio("expected_kl_nats", m.kl_nats, finished, reason("step_kl"));
   }
-  s.set("lossless", lossless);
+  s.set("lossless", full);
   return s;
 }
 
@@ -203,6 +205,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   doc.set("tiers", tiers(doc.child("tiers"), m));
   add_pools(doc, outcome);
   add_fetch(doc, outcome);
+  add_placement(doc, outcome);
   doc.set("iterations", iterations(doc.child("iterations"), m));
   doc.set("engine", engine_speed(doc.child("engine"), result, timing));
   doc.set("confidence", confidence(doc.child("confidence"), result));
@@ -250,6 +253,18 @@ Json compare_document(const std::vector<Outcome>& outcomes, bool timing) {
     }
   }
   doc["speedup"] = speedups.take();
+  if (first.scenario.serving.placement) {
+    Section ttft("ttft_speedup", reasons);
+    for (const Outcome& o : outcomes) {
+      const std::optional<double> value = ttft_speedup(o.result, first.result);
+      if (value) {
+        ttft.set(o.policy, *value);
+      } else {
+        ttft.missing(o.policy, kNothingFinished);
+      }
+    }
+    doc["ttft_speedup"] = ttft.take();
+  }
   doc["results"] = documents(outcomes, timing);
   doc["details"] = {{"speedup", "output tokens/s over those of the baseline, equal arrivals and seeds"},
                     {"reasons", reasons}};

@@ -7,8 +7,10 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/fetch_results.h"
+#include "tools/results/lossless.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
+#include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
 
@@ -101,7 +103,7 @@ Table speculation(const Measurements& m, bool pools) {
 
 Table quality(const Scenario& scenario, const Measurements& m) {
   Table t = key_figures("Quality");
-  if (serving::find_decode_policy(scenario.serving.decode.policy)->lossless()) {
+  if (lossless(scenario)) {
     t.rows.push_back({"output", "lossless", "", "that of full-KV decoding"});
     return t;
   }
@@ -125,6 +127,7 @@ Table memory(const Scenario& scenario, const ExperimentResult& result) {
                     fmt::format("weights and KV; {} with what was reserved",
                                 bytes(static_cast<double>(m.hbm_reserved_peak_bytes)))});
   t.rows.push_back({"GPU memory, mean", bytes(m.hbm_mean_bytes)});
+  if (scenario.serving.placement) return t;  // its tiers have a table of their own
   for (const auto& [name, tier] : m.tiers) {
     const std::string peak = bytes(static_cast<double>(tier.bytes_peak));
     if (scenario.serving.cluster.pools) {  // the storage node is nobody's memory
@@ -182,6 +185,13 @@ void add_new(std::vector<std::string>& list, const std::string& prefix, const st
   }
 }
 
+/// "lru with keydiff, keep ratio 0.3".
+std::string placement_text(const models::PlacementSpec& placement) {
+  if (!placement.compressor) return placement.policy;
+  const std::string ratio = placement.keep_ratio ? fmt::format(", keep ratio {:.4g}", *placement.keep_ratio) : "";
+  return fmt::format("{} with {}{}", placement.policy, placement.compressor->name, ratio);
+}
+
 }  // namespace
 
 std::string setup_line(const Scenario& scenario) {
@@ -196,6 +206,7 @@ std::string setup_line(const Scenario& scenario) {
     return line + fmt::format("; dispatch {}; prefill {}; seed {}", c.cluster.pools->dispatch.policy,
                               prefill_word(c.prefill), c.run.seed);
   }
+  if (c.placement) line += fmt::format("; placement {}", placement_text(*c.placement));
   return line + fmt::format("; schedule {}; seed {}", c.schedule.policy, c.run.seed);
 }
 
@@ -225,6 +236,9 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.tables.push_back(gpu_time(m));
   if (outcome.scenario.serving.cluster.pools) {
     for (Table& table : pools_tables(outcome)) page.tables.push_back(std::move(table));
+  }
+  if (outcome.scenario.serving.placement) {
+    for (Table& table : placement_tables(outcome)) page.tables.push_back(std::move(table));
   }
   if (!m.links.empty()) page.tables.push_back(links(m));
   page.tables.push_back(speed(result, timing));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "planner/placement_policy.h"
 #include "planner/pool_policy.h"
 #include "planner/prefetch/prefetch_plan.h"
 #include "tools/cli/command.h"
@@ -41,6 +42,7 @@ std::vector<std::string> split(const std::string& list) {
 
 std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
   if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
+  if (scenario.serving.placement) return planner::default_placement_policies();
   if (planner::plans_prefetch(scenario)) {
     return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
   }
@@ -75,7 +77,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "under lock_step, sequential_verify and staggered; of a scenario that\n"
                  "fetches KV or keeps a low-bit copy, the policies that do. Between pools,\n"
                  "paths after the colon: full_kv:mix, full_kv:local, full_kv:remote\n"
-                 "and draft_verify:mix, by default, or draft_verify:P1_stateless")
+                 "and draft_verify:mix, by default, or draft_verify:P1_stateless. Of\n"
+                 "prompts stored in tiers, placement policies, with a compressor and its\n"
+                 "keep ratio after colons: none, lru, sieve, lru:keydiff:0.3,\n"
+                 "importance_chunks and utility, by default, or utility:least_drop_for_need")
       ->type_name("P,P:S,...");
   declare_run_options(app, *options);
   return [options](Console& console) { compare(console, *options); };

@@ -20,7 +20,8 @@ struct Options {
 std::vector<const ThingKind*> kinds_of(const std::string& word) {
   const ThingKind& asked = find_thing_kind(word);
   if (asked.plural == "policies")
-    return {&asked, &find_thing_kind("schedules"), &find_thing_kind("routers"), &find_thing_kind("dispatchers")};
+    return {&asked, &find_thing_kind("schedules"), &find_thing_kind("routers"), &find_thing_kind("dispatchers"),
+            &find_thing_kind("placements")};
   return {&asked};
 }
 

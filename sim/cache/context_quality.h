@@ -1,0 +1,57 @@
+// What contexts score in each storage option: as profiled, and as it really is while queries drift. Contexts are
+// numbered from 0 and drawn in that order, whenever they are first asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/placement/quality_curves.h"
+#include "models/placement/quality_table.h"
+#include "models/workload/random_source.h"
+#include "sim/engine/random.h"
+#include "sim/engine/time.h"
+
+namespace kvsim::cache {
+
+class ContextQuality {
+ public:
+  /// Curves are `measured` where there are any, in order, else generated from sensitivities, which are dealt to
+  /// contexts round robin (not empty). All else outlives this.
+  ContextQuality(const models::PlacementSpec& spec, const models::OptionPool& pool,
+                 std::vector<models::Sensitivity> sensitivities, const models::QualityTable* measured,
+                 std::uint64_t seed);
+
+  /// The context's row in both tables.
+  models::CurveIndex curve(std::size_t context);
+
+  /// As believed.
+  [[nodiscard]] const models::QualityTable& profiled() const { return profiled_; }
+
+  /// The score that a request gets from a stored copy now. `quality`: what the placement believes of it, lower than its
+  /// option's where it went through a worse one.
+  double achieved(models::CurveIndex curve, models::OptionIndex option, double quality, engine::SimTime now);
+
+  /// The profile becomes what is really so.
+  void profile(models::CurveIndex curve, engine::SimTime now);
+
+ private:
+  struct Drift {
+    engine::RandomStream when, step;
+    double next_s = 0;
+  };
+  void drift_until(models::CurveIndex curve, engine::SimTime now);
+
+  const models::PlacementSpec& spec_;
+  const models::OptionPool& pool_;
+  std::vector<models::Sensitivity> sensitivities_;
+  const models::QualityTable* measured_;
+  std::uint64_t seed_;
+  models::RandomSourceOf<engine::RandomStream> draws_;
+  models::QualityTable profiled_, real_;
+  std::vector<Drift> drifts_;  // by curve
+};
+
+}  // namespace kvsim::cache

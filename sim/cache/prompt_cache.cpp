@@ -1,0 +1,246 @@
+#include "sim/cache/prompt_cache.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/placement/option_building.h"
+#include "models/placement/placement_schema.h"
+#include "sim/cache/placements.h"
+#include "sim/serving/capacity.h"
+
+namespace kvsim::cache {
+
+using serving::Request;
+using serving::StoredPrefix;
+
+namespace {
+
+std::int64_t kept_tokens(const models::StorageOption& option, std::int64_t tokens) {
+  return std::min(tokens, static_cast<std::int64_t>(std::ceil(static_cast<double>(tokens) * option.keep)));
+}
+
+}  // namespace
+
+PromptCache::PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
+                         std::int64_t block_tokens, const FutureUses* future)
+    : simulator_(simulator),
+      config_(config),
+      spec_(*config.placement),
+      granularity_(spec_.granularity.value_or(models::Granularity::contexts)),
+      block_tokens_(block_tokens),
+      future_(future),
+      geometry_(serving::replica_geometry(config)),
+      timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
+             config.cluster.tensor_parallel),
+      pool_(models::option_pool(spec_)),
+      quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
+      store_(simulator, trace, store_config(config), pool_, quality_.profiled(),
+             [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
+               NextUse next_use;
+               if (future_) {
+                 next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
+               }
+               return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
+                                      prefill_cost(config_, geometry_, timer_), next_use});
+             }),
+      hits_(store_.levels()) {}
+
+models::CurveIndex PromptCache::curve_of(std::uint64_t key) {
+  return quality_.curve(granularity_ == models::Granularity::contexts ? key : key % models::block_curves);
+}
+
+void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) {
+  Prompt prompt;
+  prompt.replica = replica;
+  prompt.request = spec.id;
+  for (const PromptPart& part : prompt_parts(spec, granularity_, block_tokens_)) {
+    // Blocks are allocated whole.
+    const std::int64_t room = granularity_ == models::Granularity::blocks ? block_tokens_ : part.tokens;
+    const ObjectId own =
+        store_.object(replica, part.key, geometry_.full_transfer(room), part.tokens, curve_of(part.key),
+                      granularity_ == models::Granularity::blocks
+                          ? static_cast<float>(part.tokens) / static_cast<float>(spec.prompt_tokens)
+                          : 1.0F);
+    prompt.parts.push_back({part, own});
+  }
+  prompts_.emplace(r.id, std::move(prompt));
+}
+
+/// Of its first parts, as long as they are stored.
+std::vector<Found> PromptCache::found(const Prompt& prompt) const {
+  std::vector<Found> list;
+  for (const Part& p : prompt.parts) {
+    const Found copy = store_.find(prompt.replica, p.part.key);
+    if (copy.id == kNoObject) break;
+    list.push_back(copy);
+  }
+  return list;
+}
+
+StoredPrefix PromptCache::find(const Request& r) const {
+  const Prompt& prompt = prompts_.at(r.id);
+  StoredPrefix prefix;
+  double quality = 0, kl = 0;
+  const std::vector<Found> copies = found(prompt);
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const models::StorageOption& option = pool_[copies[i].option];
+    const std::int64_t tokens = prompt.parts[i].part.tokens;
+    const CachedObject& object = store_.objects()[copies[i].id];
+    const auto share = static_cast<double>(tokens);
+    prefix.tokens += tokens;
+    prefix.dropped += tokens - kept_tokens(option, tokens);
+    prefix.unpack_s += static_cast<double>(object.full_bytes) * option.decompress_s_per_full_byte /
+                       static_cast<double>(config_.cluster.tensor_parallel);
+    quality += share * quality_.achieved(object.curve, copies[i].option, copies[i].quality, simulator_.now());
+    kl += share * option.step_kl;
+  }
+  if (prefix.tokens == 0) return prefix;
+  // The score of a context is that of requests that go on from it. A chain's is the mean over the prompt: what is
+  // computed is whole.
+  const bool whole_prompt = granularity_ == models::Granularity::blocks;
+  const auto of = static_cast<double>(whole_prompt ? r.prompt : prefix.tokens);
+  prefix.quality = (quality + (of - static_cast<double>(prefix.tokens))) / of;
+  prefix.step_kl = kl / of;
+  prefix.tokens = std::min(prefix.tokens, r.prompt - 1);  // the last token's logits give the first output token
+  prefix.dropped = std::min(prefix.dropped, prefix.tokens);
+  return prefix;
+}
+
+void PromptCache::load(const Request& r, engine::Callback on_complete) {
+  Prompt& prompt = prompts_.at(r.id);
+  request_now_ = prompt.request;
+  prompt.loaded.clear();
+  prompt.levels.clear();
+  for (const Found& copy : found(prompt)) {
+    prompt.loaded.push_back(copy.id);
+    prompt.levels.push_back(copy.level);
+    prompt.believed = copy.quality;
+  }
+  store_.load(prompt.replica, prompt.loaded, r.id, on_complete);
+}
+
+/// Each prompt once, however often it was admitted.
+void PromptCache::count(const Request& r, const Prompt& prompt) {
+  for (const std::size_t level : prompt.levels) hits_[level] += 1;
+  lookups_ += prompt.parts.size();
+  measured_.loaded_tokens += r.prefix.tokens;
+  measured_.computed_tokens += r.prompt - r.prefix.tokens;
+}
+
+void PromptCache::computed(const Request& r) {
+  Prompt& prompt = prompts_.at(r.id);
+  request_now_ = prompt.request;
+  if (r.prefix.tokens == 0) {  // admitted again, after what it had loaded was gone
+    prompt.loaded.clear();
+    prompt.levels.clear();
+  }
+  std::vector<ObjectId> own;
+  for (const Part& p : prompt.parts) own.push_back(p.own);
+  if (!prompt.counted) {
+    count(r, prompt);
+    store_.used(own, prompt.loaded);
+  }
+  prompt.counted = true;
+  const std::size_t begun = prompt.loaded.size();
+  if (begun < own.size()) store_.store(prompt.replica, std::span(own).subspan(begun), prompt.loaded, r.id);
+}
+
+std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
+  const auto ended = prompts_.extract(r.id);
+  const Prompt& prompt = ended.mapped();
+  store_.withdraw(r.id);
+  measured_.quality.add(r.prefix.quality);
+  const bool stored = r.prefix.tokens > 0 && granularity_ == models::Granularity::contexts;
+  if (!spec_.profiling.online || !stored) return std::nullopt;
+  const PromptPart& context = prompt.parts.front().part;
+  const models::CurveIndex curve = curve_of(context.key);
+  profiling_.resize(std::max<std::size_t>(profiling_.size(), std::size_t{curve} + 1));
+  if (profiling_[curve] || prompt.believed - r.prefix.quality <= spec_.profiling.threshold) return std::nullopt;
+  serving::ProfilingWork work;
+  work.steps = spec_.profiling.output_tokens;
+  work.held_tokens = context.tokens;
+  work.prefill_tokens = context.tokens;
+  for (std::int64_t query = 0; query < spec_.profiling.queries; ++query) {
+    for (const models::StorageOption& option : pool_.all()) {
+      work.contexts.push_back(kept_tokens(option, context.tokens) + r.prompt - context.tokens);
+    }
+  }
+  to_profile_ = {context.key, prompt.replica, prompt.parts.front().own};
+  return work;
+}
+
+std::uint64_t PromptCache::profiling(const Request&) {
+  profiling_[curve_of(to_profile_.context)] = true;
+  profiles_.emplace(to_profile_.context, to_profile_);
+  return to_profile_.context;
+}
+
+void PromptCache::profiled(std::uint64_t context) {
+  const models::CurveIndex curve = curve_of(context);
+  profiling_[curve] = false;
+  quality_.profile(curve, simulator_.now());
+  store_.profile_changed(curve, context);
+  const Profiled done = profiles_.extract(context).mapped();
+  store_.store_again(done.replica, done.object);
+  measured_.profiled += 1;
+}
+
+void PromptCache::start_measuring() {
+  measured_ = {};
+  std::fill(hits_.begin(), hits_.end(), 0);
+  lookups_ = 0;
+  before_ = store_.counts();
+  links_before_ = store_.links();
+  measure_begin_ = simulator_.now();
+  store_.reset_statistics();
+}
+
+void PromptCache::finish_measuring(serving::Measurements& measured) {
+  const StoreCounts now = store_.counts();
+  serving::PlacementMeasurement& m = measured.placement;
+  const std::int64_t profiled_tokens = m.profiled_tokens;  // the replicas' part
+  m = measured_;
+  m.profiled_tokens = profiled_tokens;
+  m.loads = now.loads - before_.loads;
+  m.joined_loads = now.joined_loads - before_.joined_loads;
+  m.stores = now.stores - before_.stores;
+  if (spec_.policy != models::no_store_policy) m.unstored = now.unstored - before_.unstored;
+  m.promotions = now.promotions - before_.promotions;
+  m.demotions = now.demotions - before_.demotions;
+  m.recompressions = now.recompressions - before_.recompressions;
+  m.drops = now.drops - before_.drops;
+  m.moved_bytes = now.moved_bytes - before_.moved_bytes;
+  const double measured_s = (simulator_.now() - measure_begin_).seconds();
+  for (const auto& [kind, total] : store_.links()) {
+    const LinkTotals& before = links_before_[kind];
+    serving::LinkMeasurement& l = measured.links[kind];
+    l.busy_s += total.busy_s - before.busy_s;
+    l.capacity_s += measured_s * static_cast<double>(total.links);
+    l.bytes += total.bytes - before.bytes;
+    l.wait_s += total.wait_s - before.wait_s;
+    l.transfers += total.transfers - before.transfers;
+  }
+  measure_tiers(measured);
+}
+
+void PromptCache::measure_tiers(serving::Measurements& measured) const {
+  for (std::size_t level = 0; level < store_.levels(); ++level) {
+    const std::string& name = store_.level_name(level);
+    const TieredStore::LevelUse use = store_.level_use(level);
+    serving::TierMeasurement& tier = measured.tiers[name];
+    tier.hits = hits_[level];
+    tier.misses = lookups_ - hits_[level];
+    tier.evictions = use.evictions;
+    tier.bytes_peak = use.peak_bytes;
+    serving::TierContents& contents = measured.placement.contents[name];
+    contents.bytes = use.bytes;
+    contents.full_bytes = use.full_bytes;
+    for (std::size_t option = 0; option < pool_.size(); ++option) {
+      const std::uint64_t objects = use.objects_by_option[option];
+      contents.objects += objects;
+      if (objects > 0) contents.options[pool_[static_cast<models::OptionIndex>(option)].name] = objects;
+    }
+  }
+}
+
+}  // namespace kvsim::cache

@@ -1,0 +1,103 @@
+// Prompts in tiers: what replicas ask of a prompt store, answered by a tiered store. It knows which objects a request's
+// prompt consists of, how many tokens and how much quality stored copies bring, and when a context must be profiled
+// again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+#include "models/placement/utility.h"
+#include "sim/cache/context_quality.h"
+#include "sim/cache/future_uses.h"
+#include "sim/cache/prompt_parts.h"
+#include "sim/cache/store/tiered_store.h"
+#include "sim/serving/config.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/prompt_store.h"
+
+namespace kvsim::cache {
+
+/// What computing a prompt alone takes, in chunks of a full iteration: exact at 8 and at 32 of them (or at the model's
+/// longest context).
+models::PrefillCost prefill_cost(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
+                                 const models::StepTimer& timer);
+
+/// The tiers of a configuration with placement.
+StoreConfig store_config(const serving::ServingConfig& config);
+
+class PromptCache final : public serving::PromptStore {
+ public:
+  /// All of it outlives the cache; `future` may be null where the policy does not need it. `block_tokens`: of
+  /// RequestSpec::prefix_blocks.
+  PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
+              std::int64_t block_tokens, const FutureUses* future);
+
+  void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
+  [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
+  void load(const serving::Request& r, engine::Callback on_complete) override;
+  void computed(const serving::Request& r) override;
+  void preempted(const serving::Request& r) override { store_.withdraw(r.id); }
+  std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
+  std::uint64_t profiling(const serving::Request& r) override;
+  void profiled(std::uint64_t number) override;
+  void start_measuring() override;
+  void finish_measuring(serving::Measurements& measured) override;
+  void check_conservation() override { store_.check_conservation(); }
+
+ private:
+  struct Part {
+    PromptPart part;
+    ObjectId own = kNoObject;  // in the tiers of its replica
+  };
+  /// A request's prompt, from its arrival to its end.
+  struct Prompt {
+    std::size_t replica = 0;
+    std::uint64_t request = 0;  // in the workload
+    std::vector<Part> parts;
+    std::vector<ObjectId> loaded;  // of its first parts, at the latest admission
+    std::vector<std::size_t> levels;
+    double believed = 1;  // of the quality of what was loaded: of contexts
+    bool counted = false;
+  };
+
+  struct Profiled {
+    std::uint64_t context = 0;
+    std::size_t replica = 0;
+    ObjectId object = kNoObject;
+  };
+
+  models::CurveIndex curve_of(std::uint64_t key);
+  [[nodiscard]] std::vector<Found> found(const Prompt& prompt) const;
+  void count(const serving::Request& r, const Prompt& prompt);
+  void measure_tiers(serving::Measurements& measured) const;
+
+  engine::Simulator& simulator_;
+  const serving::ServingConfig& config_;
+  const models::PlacementSpec& spec_;
+  models::Granularity granularity_;
+  std::int64_t block_tokens_ = 0;
+  const FutureUses* future_;
+  serving::KvGeometry geometry_;
+  models::StepTimer timer_;
+  models::OptionPool pool_;
+  mutable ContextQuality quality_;  // looking at it lets it drift to now
+  std::uint64_t request_now_ = 0;   // in the workload: whose turn it is
+  TieredStore store_;
+  std::unordered_map<std::uint64_t, Prompt> prompts_;     // by request
+  std::vector<bool> profiling_;                           // by curve
+  Profiled to_profile_;                                   // what finished() asked for last
+  std::unordered_map<std::uint64_t, Profiled> profiles_;  // under way, by context
+  serving::PlacementMeasurement measured_;
+  std::vector<std::uint64_t> hits_;  // by level
+  std::uint64_t lookups_ = 0;
+  StoreCounts before_;
+  std::map<std::string, LinkTotals> links_before_;
+  engine::SimTime measure_begin_;
+};
+
+}  // namespace kvsim::cache

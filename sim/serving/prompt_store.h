@@ -1,0 +1,58 @@
+// Where the KV of prompts that were computed before may still be: tiers of memory and storage beside the replicas
+// (sim/cache). Replicas ask when they admit a request, load what is found, compute the rest, and say when that is done.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/workload/request_spec.h"
+#include "sim/engine/callback.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+/// Contexts to be decoded with every representation again, beside the requests of a batch: what the profile of a
+/// context costs.
+struct ProfilingWork {
+  std::int64_t prefill_tokens = 0;     ///< computed first: what is stored is not whole
+  std::vector<std::int64_t> contexts;  ///< tokens that each sequence attends to
+  std::int64_t steps = 0;              ///< tokens that each decodes
+  std::int64_t held_tokens = 0;        ///< KV that is in GPU memory meanwhile, in full tokens
+};
+
+class PromptStore {
+ public:
+  virtual ~PromptStore() = default;
+
+  /// A request came to a replica; `spec` says what its prompt shares with others.
+  virtual void arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) = 0;
+
+  /// What could be loaded for the request now.
+  [[nodiscard]] virtual StoredPrefix find(const Request& r) const = 0;
+  /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.
+  virtual void load(const Request& r, engine::Callback on_complete) = 0;
+
+  /// All of its prompt's KV is on its replica now: what was computed is stored, beside the decoding.
+  virtual void computed(const Request& r) = 0;
+  /// It was pushed out of GPU memory, KV and all; it may be computed again.
+  virtual void preempted(const Request& r) = 0;
+  /// It has its last token, and its KV leaves the GPU. Returns what its context should be profiled again with, if its
+  /// quality calls for it; profiling() follows if the replica has room.
+  virtual std::optional<ProfilingWork> finished(const Request& r) = 0;
+  /// The work that finished() asked for begins. Returns a number for profiled().
+  virtual std::uint64_t profiling(const Request& r) = 0;
+  /// It is done, and the context's whole KV on the GPU may be stored again.
+  virtual void profiled(std::uint64_t number) = 0;
+
+  virtual void start_measuring() = 0;
+  virtual void finish_measuring(Measurements& measured) = 0;
+  /// Throws engine::InvariantViolation where a conservation law of tiers or links broke.
+  virtual void check_conservation() = 0;
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,46 @@
+// What a result says of prompts that are stored in tiers and found again (placement): in the document, as tables for
+// people, and in comparisons. Internal to the result document and to the pages of runs and comparisons.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/results/compare_page.h"
+#include "tools/results/result_document.h"
+#include "tools/results/section.h"
+#include "tools/results/table.h"
+
+namespace kvsim::results {
+
+/// The tiers of a scenario with placement, the nearest to the GPU first.
+[[nodiscard]] std::vector<std::string> tier_names(const scenario::Scenario& scenario);
+
+/// Stored bytes / bytes of the same objects whole; NaN where nothing is stored.
+[[nodiscard]] double mean_keep_ratio(const serving::TierContents& contents);
+
+/// Adds the object "placement" to the document of a scenario with placement.
+void add_placement(Section& document, const Outcome& outcome);
+
+/// Of the same object: tiers, representations, and what became of prompts.
+std::vector<Table> placement_tables(const Outcome& outcome);
+
+/// What its keys mean; beside metric_definitions().
+std::span<const std::pair<std::string_view, std::string_view>> placement_definitions();
+
+/// Mean time to the first token of the baseline over that of the result; none without samples.
+[[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
+                                                 const planner::ExperimentResult& baseline);
+
+/// One row per policy, and what the columns mean. `link_use` is a link's share of time in use, `output` what the output
+/// is against full KV.
+struct PlacementRow {
+  std::string link_use, output;
+};
+Table placement_table(const std::vector<Outcome>& outcomes, const std::vector<PlacementRow>& rows, Labels labels);
+List placement_columns(const std::vector<Outcome>& outcomes);
+
+}  // namespace kvsim::results
