@@ -1,5 +1,7 @@
 #include "models/prices/price_table.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
@@ -20,12 +22,24 @@ schema::ObjectSchema<Price> price_schema(const schema::ScalarSpec& unit, const c
   return s;
 }
 
-void change_gpus(PriceTable& table, const schema::ConfigNode& gpus) {
+void check_known(const PriceTable& table, const schema::ConfigNode& gpus, std::span<const std::string> known) {
+  if (known.empty()) return;
+  for (const auto& entry : gpus.entries()) {
+    if (table.gpus.contains(entry.key) || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    throw schema::InputError(entry.key_origin, "gpus." + entry.key,
+                             fmt::format("no GPU of the catalogue, or of this scenario's include files, has the name "
+                                         "\"{}\"{}",
+                                         entry.key, schema::suggest(entry.key, known)));
+  }
+}
+
+void change_gpus(PriceTable& table, const schema::ConfigNode& gpus, std::span<const std::string> known) {
   static const auto schema = price_schema(schema::price(), "rent of one GPU");
   if (!gpus.is_map()) {
     throw schema::InputError(gpus.origin(), "gpus",
                              fmt::format("expected a map of GPUs to prices, found {}", gpus.describe()));
   }
+  check_known(table, gpus, known);
   for (const auto& entry : gpus.entries()) {
     table.gpus.insert_or_assign(entry.key, schema.parse(entry.value, {"gpus." + entry.key, nullptr}));
   }
@@ -44,7 +58,7 @@ PriceTable PriceTable::built_in() {
   return table;
 }
 
-void PriceTable::change(const schema::ConfigNode& document) {
+void PriceTable::change(const schema::ConfigNode& document, std::span<const std::string> known_gpus) {
   static const auto memory_schema = price_schema(schema::storage_price(), "of one decimal GB for a month of 730 h");
   if (!document.is_map()) {
     throw schema::InputError(document.origin(), fmt::format("expected a map of prices, found {}", document.describe()));
@@ -52,7 +66,7 @@ void PriceTable::change(const schema::ConfigNode& document) {
   PriceTable next = *this;
   for (const auto& entry : document.entries()) {
     if (entry.key == "gpus") {
-      change_gpus(next, entry.value);
+      change_gpus(next, entry.value, known_gpus);
     } else if (entry.key == "dram") {
       next.dram = memory_schema.parse(entry.value, {entry.key, nullptr});
     } else if (entry.key == "ssd") {
@@ -66,8 +80,8 @@ void PriceTable::change(const schema::ConfigNode& document) {
   *this = std::move(next);
 }
 
-void PriceTable::change_by_file(const std::string& path) {
-  change(schema::read_yaml_file(path));
+void PriceTable::change_by_file(const std::string& path, std::span<const std::string> known_gpus) {
+  change(schema::read_yaml_file(path), known_gpus);
 }
 
 }  // namespace kvsim::models

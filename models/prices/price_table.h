@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,12 +32,13 @@ struct PriceTable {
   /// What the binary carries.
   static PriceTable built_in();
 
-  /// Replaces the prices that a document names. Throws schema::InputError at what is not as the format has it; the
-  /// table is then as before.
-  void change(const schema::ConfigNode& document);
+  /// Replaces the prices that a document names. Throws schema::InputError at what is not as the format has it, and,
+  /// where `known_gpus` are given, at the price of a GPU that is none of them and not of this table (with the nearest
+  /// name); the table is then as before.
+  void change(const schema::ConfigNode& document, std::span<const std::string> known_gpus = {});
 
   /// The same from a file.
-  void change_by_file(const std::string& path);
+  void change_by_file(const std::string& path, std::span<const std::string> known_gpus = {});
 };
 
 }  // namespace kvsim::models

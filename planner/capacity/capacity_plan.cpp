@@ -40,6 +40,7 @@ void check(const Scenario& s, const CapacityRequest& request) {
   if (request.n_minus_1 && !request.rate) {
     throw InputError("--n-1 adds a replica to the fleet for a required rate: give --rate too");
   }
+  check_sizes(s, request.sizes);
 }
 
 std::vector<Configuration> configurations_of(const Scenario& scenario, const CapacityRequest& request) {
@@ -52,15 +53,18 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
   for (const std::string& policy : policies) {
     const Scenario under = policy.empty() ? scenario : with_policy(scenario, policy);
     for (const MachineRequest& machine : machines) {
-      PlacedScenario placed = place(under, machine);
-      Configuration c;
-      c.machine = machine.gpu;
-      c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
-      c.policy = policy.empty() ? scenario.serving.decode.policy : policy;
-      c.scenario = std::move(placed.scenario);
-      c.placement = request.machines.empty() ? Placement::own : placed.placement;
-      c.problem = std::move(placed.problem);
-      all.push_back(std::move(c));
+      for (const SizeChoice& sizes : size_choices(request.sizes)) {
+        PlacedScenario placed = place(with_sizes(under, sizes), machine);
+        Configuration c;
+        c.machine = machine.gpu;
+        c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
+        c.policy = policy.empty() ? scenario.serving.decode.policy : policy;
+        c.sizes = sizes;
+        c.scenario = std::move(placed.scenario);
+        c.placement = request.machines.empty() ? Placement::own : placed.placement;
+        c.problem = std::move(placed.problem);
+        all.push_back(std::move(c));
+      }
     }
   }
   return all;
@@ -119,8 +123,11 @@ class Evaluation {
 
   void price(Configuration& c, const Probe& best) const {
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
-    c.dram_gb = host_memory_gb(best.host_peak_bytes);
-    c.cost = hourly_cost(request_.prices, c.machine, c.tensor_parallel, c.dram_gb);
+    const Purchase all = purchase_for(c.scenario, c.scenario.serving.cluster.replicas, best.host_peak_bytes);
+    c.dram_gb = all.dram_gb / replicas;
+    c.ssd_gb = all.storage_gb / replicas;
+    c.cost = hourly_cost(request_.prices, c.machine, c.tensor_parallel, c.dram_gb, c.ssd_gb);
+    c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())
       c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
     if (!request_.rate) return;
@@ -132,7 +139,15 @@ class Evaluation {
     fleet.replica_host_bytes = best.host_peak_bytes;
     ProbeOptions confirming = request_.probe;
     confirming.stage = Stage::confirmation;
-    c.fleet = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
+    Fleet sized = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
+    if (sized.found) {
+      c.fleet = std::move(sized);
+      return;
+    }
+    // One replica sustains a rate, and no number of them the required one: a configuration that fails.
+    c.search = {};
+    c.search.fails_at = *request_.rate;
+    c.probes = {std::move(*sized.fails)};
   }
 
   const CapacityRequest& request_;

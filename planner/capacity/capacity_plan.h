@@ -13,6 +13,8 @@
 #include "planner/capacity/machine_choice.h"
 #include "planner/capacity/probe.h"
 #include "planner/capacity/rate_search.h"
+#include "planner/capacity/tier_sizes.h"
+#include "planner/capacity/warmth.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::capacity {
@@ -21,6 +23,7 @@ struct CapacityRequest {
   ProbeOptions probe;
   std::vector<MachineRequest> machines;  ///< empty: the scenario's own
   std::vector<std::string> policies;     ///< "full_kv", "draft_verify:lock_step"; empty: the scenario's own
+  std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
   std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
   bool n_minus_1 = false;
   models::PriceTable prices;
@@ -35,6 +38,7 @@ struct Configuration {
   std::string machine;
   std::int64_t tensor_parallel = 1;
   std::string policy;
+  SizeChoice sizes;  ///< of the tiers that are varied
   Placement placement = Placement::own;
   std::string problem;  ///< why it cannot run at all; empty: it can, and the rest is filled
   /// GPUs per replica that were chosen automatically, tried before `tensor_parallel`, and met the objectives at no
@@ -46,8 +50,10 @@ struct Configuration {
 
   // Of one replica at its rate.
   double dram_gb = 0;
+  double ssd_gb = 0;  ///< a tier that replicas share: its share of it
   HourlyCost cost;
   std::optional<double> usd_per_million;
+  std::vector<TierFill> fills;  ///< with placement: how warm tiers were at the sustained rate
 
   /// The probe at the sustained rate; null where no rate passes.
   [[nodiscard]] const Probe* sustained() const;
@@ -74,11 +80,11 @@ struct CapacityPlan {
 /// "ttft", "tpot", "itl", "e2e", "memory" (refused), "unfinished".
 std::string_view word_of(serving::Miss miss);
 
-/// Searches every machine under every policy: short runs find a rate, long ones with fresh seeds confirm or lower it
-/// (planner/capacity/confirmation.h). A size that was chosen automatically and sustains nothing is doubled, up to 16
-/// GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without a span, unknown names;
-/// Infeasible where no configuration meets the objectives at any rate, naming the nearest miss; and what
-/// `request.watch` throws.
+/// Searches every machine under every policy with every combination of sizes: short runs find a rate, long ones with
+/// fresh seeds confirm or lower it (planner/capacity/confirmation.h). A size that was chosen automatically and sustains
+/// nothing is doubled, up to 16 GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without
+/// a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the nearest miss;
+/// and what `request.watch` throws.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
 
 }  // namespace kvsim::planner::capacity

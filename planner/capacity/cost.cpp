@@ -3,10 +3,11 @@
 namespace kvsim::planner::capacity {
 
 HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, std::int64_t gpus,
-                       double host_memory_gb) {
+                       double host_memory_gb, double storage_gb) {
   HourlyCost cost;
   if (const models::Price* price = prices.gpu(gpu)) cost.gpus = price->usd.value * static_cast<double>(gpus);
   cost.host_memory = prices.dram.usd.value * host_memory_gb / models::kHoursPerMonth;
+  cost.storage = prices.ssd.usd.value * storage_gb / models::kHoursPerMonth;
   return cost;
 }
 

@@ -3,20 +3,33 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/capacity/tier_sizes.h"
+
 namespace kvsim::planner::capacity {
 namespace {
 
 constexpr double kBytesPerGb = 1e9;
 
+/// What all replicas load from binds at some fleet, which no estimate from one replica knows.
+bool share_tiers(const serving::ServingConfig& config) {
+  const auto& storage = config.cluster.storage;
+  return config.placement && std::any_of(storage.begin(), storage.end(), [](const auto& tier) { return tier.shared; });
+}
+
 /// The smallest passing fleet near `estimate`; leaves the estimate unsimulated beyond the bound.
-void find_needed(Fleet& result, std::int64_t estimate, const std::function<Probe(std::int64_t)>& simulate) {
+void find_needed(Fleet& result, std::int64_t estimate, bool shares,
+                 const std::function<Probe(std::int64_t)>& simulate) {
+  if (shares) estimate = std::min(estimate, kMostSimulatedReplicas);
   result.needed = estimate;
   if (estimate > kMostSimulatedReplicas) return;
   Probe probe = simulate(estimate);
   if (probe.passes) {
     while (result.needed > 1) {
       Probe smaller = simulate(result.needed - 1);
-      if (!smaller.passes) break;
+      if (!smaller.passes) {
+        result.fails = std::move(smaller);
+        break;
+      }
       probe = std::move(smaller);
       result.needed -= 1;
     }
@@ -24,11 +37,14 @@ void find_needed(Fleet& result, std::int64_t estimate, const std::function<Probe
     return;
   }
   while (result.needed < kMostSimulatedReplicas) {
+    result.fails = std::move(probe);
     probe = simulate(++result.needed);
     if (!probe.passes) continue;
     result.probe = std::move(probe);
     return;
   }
+  result.fails = std::move(probe);
+  result.found = !shares;
   result.needed += 1;
 }
 
@@ -44,15 +60,19 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   result.n_minus_1 = fleet.n_minus_1;
   const double exact = fleet.required_rate / fleet.replica_rate;
   const auto estimate = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
-  find_needed(result, estimate, [&](std::int64_t replicas) {
+  find_needed(result, estimate, share_tiers(scenario.serving), [&](std::int64_t replicas) {
     scenario::Scenario whole = scenario;
     whole.serving.cluster.replicas = replicas;
     return probe_rate(whole, fleet.required_rate, options, jobs, watch);
   });
+  if (!result.found) return result;
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
   result.gpus = result.replicas * scenario.serving.cluster.tensor_parallel;
-  result.dram_gb = bought * host_memory_gb(result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
+  const Purchase purchase =
+      purchase_for(scenario, result.replicas, result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
+  result.dram_gb = purchase.dram_gb;
+  result.ssd_gb = purchase.storage_gb;
   result.tokens_per_s = result.probe ? result.probe->tokens_per_s : fleet.replica_tokens_per_s * exact;
   // Where the estimate failed, a replica carries less in a fleet than alone: only the fleet's own rate is known to
   // hold.
@@ -61,7 +81,7 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
   const double of_one = 1.0 / carried;
   result.headroom = bought * of_one - 1;
-  result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, result.gpus, result.dram_gb);
+  result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, result.gpus, result.dram_gb, result.ssd_gb);
   if (const auto total = result.cost.total())
     result.usd_per_million = usd_per_million_tokens(*total, result.tokens_per_s);
   return result;

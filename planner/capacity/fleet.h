@@ -24,11 +24,15 @@ struct FleetOptions {
 };
 
 struct Fleet {
+  /// False: no fleet that can be simulated meets the objectives (`fails` is the largest), and more replicas are no way
+  /// out: it may be something that they share. Nothing else is set then.
+  bool found = true;
   std::int64_t needed = 0;    ///< replicas that meet the objectives at the required rate
   std::int64_t replicas = 0;  ///< to buy: needed, or one more where one may fail
   bool n_minus_1 = false;
   std::int64_t gpus = 0;
-  double dram_gb = 0;       ///< decimal GB for KV over all replicas, margin included
+  double dram_gb = 0;       ///< decimal GB over all replicas (purchase_for())
+  double ssd_gb = 0;        ///< the same of storage tiers with a capacity
   double tokens_per_s = 0;  ///< output tokens at the required rate
   /// By how much the traffic may grow before the objectives break, at least: replicas x rate of one / required rate -
   /// 1, where the rate of one is what it sustains alone, or as one of `needed` if that is more (a router balances);
@@ -37,11 +41,13 @@ struct Fleet {
   HourlyCost cost;
   std::optional<double> usd_per_million;
   std::optional<Probe> probe;  ///< the simulated fleet of `needed` replicas; none: estimated
+  std::optional<Probe> fails;  ///< that of one replica less; none where `needed` is 1, or estimated
 };
 
 /// The smallest fleet whose simulation (the scenario's router, `needed` replicas, all of the traffic) meets the
 /// objectives, searched from ceil(required / replica rate) downwards and upwards. Without a simulation beyond
-/// kMostSimulatedReplicas. `options.stage` says how long the simulations are. `prices` gives the costs.
+/// kMostSimulatedReplicas, unless replicas share tiers of storage: then there is none. `options.stage` says how long
+/// the simulations are. `prices` gives the costs.
 Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,
                  const models::PriceTable& prices, int jobs = 1, const Watch& watch = {});
 

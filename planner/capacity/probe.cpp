@@ -19,36 +19,19 @@ namespace {
 using serving::Measurements;
 using serving::Miss;
 
-/// The trace with its arrivals `factor` times as far apart, from time zero; without block hashes, which no simulation
-/// reads.
+/// The trace with its arrivals `factor` times as far apart, from time zero; without block hashes where nothing is
+/// stored by them.
 std::shared_ptr<const std::vector<models::RequestSpec>> stretched(const std::vector<models::RequestSpec>& trace,
-                                                                  double factor) {
+                                                                  double factor, bool with_blocks) {
   std::vector<models::RequestSpec> requests;
   requests.reserve(trace.size());
   const std::int64_t first = trace.front().arrival_ns;
   for (const models::RequestSpec& r : trace) {
     const std::int64_t at = std::llround(static_cast<double>(r.arrival_ns - first) * factor);
-    requests.push_back({r.id, at, r.prompt_tokens, r.output_tokens, {}});
+    requests.push_back({r.id, at, r.prompt_tokens, r.output_tokens, {}, r.context, r.context_tokens});
+    if (with_blocks) requests.back().prefix_blocks = r.prefix_blocks;
   }
   return std::make_shared<const std::vector<models::RequestSpec>>(std::move(requests));
-}
-
-scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length) {
-  scenario::Scenario changed = scenario;
-  if (scenario.trace) {
-    changed.trace = stretched(*scenario.trace, trace_rate(scenario) / rate);
-  } else {
-    changed.workload.arrivals->rate_per_s = rate;
-    changed.workload.requests = 0;
-  }
-  serving::RunConfig& run = changed.serving.run;
-  constexpr double just_after_s = 1e-6;  // so that a trace's last request is judged too
-  run.warmup_s = length.warmup_s;
-  run.judge_until_s = length.warmup_s + length.judged_s + just_after_s;
-  run.duration_s = *run.judge_until_s + length.most_tail_s;
-  run.sample_every_s.reset();
-  run.token_samples = false;
-  return changed;
 }
 
 /// Requests that arrive in the judged part of this feed.
@@ -89,7 +72,7 @@ std::vector<std::string> fallbacks_of(const std::vector<serving::SimulationOutco
 constexpr Miss kMisses[] = {Miss::ttft, Miss::tpot, Miss::itl, Miss::e2e, Miss::refused, Miss::unfinished};
 
 void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs) {
-  engine::Sample ttft, tpot;
+  engine::Sample ttft, tpot, quality;
   double measured_s = 0, capacity_s = 0, tokens = 0;
   for (const serving::SimulationOutcome& run : runs) {
     const Measurements& m = run.measured;
@@ -102,7 +85,16 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
     probe.bound_by.compute += m.compute_bound_s;
     probe.bound_by.link += m.link_bound_s;
     probe.bound_by.idle += m.idle_s;
-    for (const auto& [name, tier] : m.tiers) probe.host_peak_bytes = std::max(probe.host_peak_bytes, tier.bytes_peak);
+    for (const double v : m.placement.quality.values()) quality.add(v);
+    for (const auto& [name, tier] : m.tiers) {
+      if (name == "host") probe.host_peak_bytes = std::max(probe.host_peak_bytes, tier.bytes_peak);
+      const auto contents = m.placement.contents.find(name);
+      if (contents == m.placement.contents.end()) continue;
+      TierUse& use = probe.tiers[name];
+      use.hits += tier.hits;
+      use.lookups += tier.hits + tier.misses;
+      if (&run == &runs.front()) use.bytes = contents->second.bytes;
+    }
     for (const std::uint8_t verdict : m.verdicts) {
       for (const Miss miss : kMisses) {
         if ((verdict & serving::miss_bit(miss)) != 0) probe.misses[miss] += 1;
@@ -111,6 +103,8 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
     if (probe.refusal.empty() && !run.refusals.empty()) probe.refusal = run.refusals.front();
   }
   constexpr double p99 = 0.99;
+  probe.ttft_mean_s = ttft.mean();
+  if (quality.count() > 0) probe.quality = quality.mean();
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
   if (measured_s > 0) probe.tokens_per_s = tokens / measured_s;
@@ -121,6 +115,37 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
 }
 
 }  // namespace
+
+double TierUse::hit_rate() const {
+  return lookups > 0 ? static_cast<double>(hits) / static_cast<double>(lookups) : 0;
+}
+
+std::vector<std::string> tier_names(const scenario::Scenario& scenario) {
+  std::vector<std::string> names;
+  if (!scenario.serving.placement) return names;
+  if (scenario.serving.placement->gpu_memory_bytes > 0) names.emplace_back("gpu");
+  if (scenario.serving.cluster.host_memory_bytes > 0) names.emplace_back("host");
+  for (const serving::StorageTierConfig& t : scenario.serving.cluster.storage) names.push_back(t.name);
+  return names;
+}
+
+scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length) {
+  scenario::Scenario changed = scenario;
+  if (scenario.trace) {
+    changed.trace = stretched(*scenario.trace, trace_rate(scenario) / rate, scenario.serving.placement.has_value());
+  } else {
+    changed.workload.arrivals->rate_per_s = rate;
+    changed.workload.requests = 0;
+  }
+  serving::RunConfig& run = changed.serving.run;
+  constexpr double just_after_s = 1e-6;  // so that a trace's last request is judged too
+  run.warmup_s = length.warmup_s;
+  run.judge_until_s = length.warmup_s + length.judged_s + just_after_s;
+  run.duration_s = *run.judge_until_s + length.most_tail_s;
+  run.sample_every_s.reset();
+  run.token_samples = false;
+  return changed;
+}
 
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs,
                  const Watch& watch) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,14 @@ struct BoundBy {
   double compute = 0;
   double link = 0;
   double idle = 0;
+};
+
+/// One tier in which prompts are stored, over all replications and replicas.
+struct TierUse {
+  std::uint64_t hits = 0;  ///< prompts that were continued from what it held
+  std::uint64_t lookups = 0;
+  std::int64_t bytes = 0;  ///< held when the first run ended
+  [[nodiscard]] double hit_rate() const;
 };
 
 struct Probe {
@@ -39,10 +48,19 @@ struct Probe {
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
   BoundBy bound_by;
-  std::int64_t host_peak_bytes = 0;    ///< most bytes of host memory that one replica's KV had reserved
-  std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
-  std::string refusal;                 ///< the first reason of a refused request; empty without one
+  double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
+  std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved
+  std::map<std::string, TierUse> tiers;  ///< with placement, by name
+  std::optional<double> quality;         ///< with placement: mean score of finished requests, 1 for that of full KV
+  std::vector<std::string> fallbacks;    ///< figures that had to be replaced, in words
+  std::string refusal;                   ///< the first reason of a refused request; empty without one
 };
+
+/// The tiers of a scenario with placement, the nearest first: "gpu", "host", then storage by its names.
+std::vector<std::string> tier_names(const scenario::Scenario& scenario);
+
+/// The scenario as it is simulated for a probe: arrivals at `rate`, for these times.
+scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length);
 
 /// Called between events of a simulation, from any thread. May throw, which ends the whole.
 using Watch = std::function<void()>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "models/workload/trace_statistics.h"
 
@@ -33,7 +34,43 @@ double span_s(const scenario::Scenario& s) {
   return static_cast<double>(s.trace->back().arrival_ns - s.trace->front().arrival_ns) / kNsPerS;
 }
 
+constexpr double kMostNew = 0.01;  // of the requests after a warm-up: those whose prefix nobody had before
+constexpr double kMostWarmingRequests = 20'000;
+
+/// Share of requests whose prefix none of `n` earlier ones had: sum over prefixes of p (1 - p)^n.
+double share_of_new(const std::vector<double>& weights, double n) {
+  double total = 0, fresh = 0;
+  for (const double w : weights) total += w;
+  for (const double w : weights) fresh += w / total * std::pow(1 - w / total, n);
+  return fresh;
+}
+
+bool has_shared_tier(const serving::ClusterConfig& cluster) {
+  return cluster.host_shared || std::any_of(cluster.storage.begin(), cluster.storage.end(),
+                                            [](const serving::StorageTierConfig& t) { return t.shared; });
+}
+
 }  // namespace
+
+double warming_requests(const scenario::Scenario& s) {
+  if (!s.serving.placement || s.trace) return 0;
+  const double own = s.workload.arrivals ? s.serving.run.warmup_s * s.workload.arrivals->rate_per_s : 0;
+  if (!s.workload.prefixes) return own;
+  std::vector<double> weights;
+  weights.reserve(static_cast<std::size_t>(s.workload.prefixes->count));
+  for (std::int64_t k = 1; k <= s.workload.prefixes->count; ++k)
+    weights.push_back(std::pow(static_cast<double>(k), -s.workload.prefixes->popularity));
+  double low = 0, high = kMostWarmingRequests;
+  if (share_of_new(weights, high) <= kMostNew) {
+    while (high - low > 1) {
+      const double middle = std::floor((low + high) / 2);
+      (share_of_new(weights, middle) <= kMostNew ? high : low) = middle;
+    }
+  }
+  const serving::ClusterConfig& cluster = s.serving.cluster;
+  const double replicas = has_shared_tier(cluster) ? 1 : static_cast<double>(cluster.replicas);
+  return std::max(own, std::min(high * replicas, kMostWarmingRequests));
+}
 
 double requests_needed(const ProbeOptions& options) {
   return std::ceil(kExpectedMisses / (1 - options.target) - 1e-6);
@@ -84,7 +121,8 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
   const double needed = requests_needed(options) / static_cast<double>(options.replications) / rate;
   length.judged_s = std::max({needed, length.settle_s, s.serving.run.duration_s.value_or(0) - own_warmup});
   const double residence = std::min(longest_time_s(slo, output), patience + per_token_s(slo) * output);
-  length.warmup_s = std::max({own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * residence});
+  length.warmup_s =
+      std::max({own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * residence, warming_requests(s) / rate});
   if (options.stage == Stage::confirmation) {
     length.judged_s = std::max(length.judged_s, options.confirm_judged_s);
     length.warmup_s = std::max(length.warmup_s, options.confirm_warmup_s);

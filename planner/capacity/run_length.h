@@ -39,12 +39,18 @@ double requests_needed(const ProbeOptions& options);
 /// - judged: the longest of what requests_needed() takes; the patience of the first objective that queueing breaks
 ///   (TTFT, else E2E, else ITL, else TPOT times the mean output) divided by the tolerance, because at a rate this much
 ///   too high a queue takes that long to outgrow it (at most an hour); and the scenario's own measured time.
-/// - warm-up: the longest of the scenario's own, a fifth of that time, and twice the time that a mean request may take.
+/// - warm-up: the longest of the scenario's own, a fifth of that time, and twice the time that a mean request may take;
+///   with placement also what warming_requests() takes.
 /// - tail: patience and time for an output of twenty times the mean.
 /// Confirming runs last at least options.confirm_warmup_s and options.confirm_judged_s.
 /// For a trace: all of it, in both stages alike, at the time scale that gives the rate, after 5 % of its span or the
 /// scenario's warm-up.
 RunLength run_length(const scenario::Scenario& scenario, double rate, const ProbeOptions& options);
+
+/// Requests after which tiers that keep prompts have seen nearly all there are, with placement and generated prefixes:
+/// the next request's prefix is new with a probability of at most 1 %, for each replica where none of the tiers is
+/// shared; at most 20,000; and as many as the scenario's own warm-up has at its own rate. 0 elsewhere.
+double warming_requests(const scenario::Scenario& scenario);
 
 /// Mean prompt and output tokens of the workload. Clamping by min and max is left out of account.
 struct MeanRequest {

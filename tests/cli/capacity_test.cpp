@@ -28,6 +28,28 @@ slo: {ttft_p99: 500 ms, tpot_p99: 50 ms}
 run: {duration: 10 s, warmup: 2 s, seed: 1}
 )";
 
+/// Documents of 0.52 GB each, kept in host memory and on an SSD.
+constexpr const char* kDocuments = R"(name: documents
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm}
+  host: {memory: 3 GB}
+  storage:
+    - {name: ssd, capacity: 730 GB, read: 7 GB/s}
+    - {name: remote, read: 1 GB/s}
+workload:
+  arrivals: {rate: 10/s}
+  prefixes: {count: 20, popularity: 0.5, tokens: 4k tokens}
+  context: 64 tokens
+  output: 8 tokens
+  requests: 1000
+prefill: prefix_cache
+placement: {policy: lru}
+decode: {policy: full_kv}
+slo: {ttft_p99: 500 ms}
+run: {seed: 1}
+)";
+
 /// Six requests of two conversations, in blocks of 512 tokens.
 constexpr const char* kTrace =
     "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [1, 2, 3]}\n"
@@ -136,6 +158,72 @@ TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
   expect_refused({"--policies", "full_kv,full"}, 2, "unknown decode policy \"full\"");
   expect_refused({"--prices", "nowhere.yaml"}, 2, "nowhere.yaml");
   expect_refused({"--set", "slo={}"}, 2, "no objectives to size for");
+}
+
+TEST_F(CapacityTest, SizesOfMemoryAndStorageAreCompared) {
+  write("s.yaml", kDocuments);
+  const Words sizes{"--memory", "2GB,12GB", "--storage", "ssd=4GB", "--rate", "20/s"};
+  const CommandResult page = capacity(sizes);
+  ASSERT_EQ(page.status, 0) << page.err;
+  EXPECT_EQ(page.err, "");
+  for (const char* text :
+       {"Fleets for 20.00 requests/s", "h100-sxm, 12.0 GB DRAM, ssd 4.00 GB", "cheapest",
+        "Where prompts were found at that rate", "What an hour of one replica costs",
+        "remote has no capacity in the scenario: what it costs is not in the price", "SSD: $0.08 per GB and month"}) {
+    EXPECT_NE(page.out.find(text), std::string::npos) << text << "\n" << page.out;
+  }
+  std::istringstream lines(page.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }), 100) << line;
+  }
+  Words json = sizes;
+  json.emplace_back("--json");
+  const Json doc = Json::parse(capacity(json).out);
+  ASSERT_EQ(doc["configurations"].size(), 2U);
+  EXPECT_TRUE(doc.contains("next_cheaper"));
+  const Json& c = doc["configurations"][0];
+  EXPECT_EQ(c["sizes_bytes"]["ssd"], 4'000'000'000);
+  EXPECT_DOUBLE_EQ(c["ssd_gb"], 4.0) << "the remote tier has no size and no price";
+  EXPECT_EQ(c["tiers"].size(), 3U);
+  EXPECT_EQ(c["tiers"][1]["name"], "ssd");
+  EXPECT_EQ(c["tiers"][1]["priced"], true);
+  EXPECT_EQ(c["tiers"][2]["priced"], false);
+  EXPECT_TRUE(c["tiers"][2]["capacity_bytes"].is_null());
+  EXPECT_EQ(c["mean_quality"], 1.0) << "nothing is compressed";
+  EXPECT_TRUE(c["fleet"]["ssd_gb"].is_number());
+  EXPECT_EQ(c["sizes_bytes"]["host"], 12'000'000'000);
+  EXPECT_EQ(doc["next_cheaper"]["configuration"], 1) << "2 GB, where loads from the remote tier take too long";
+  EXPECT_TRUE(doc["configurations"][1]["tiers"].is_null());
+}
+
+TEST_F(CapacityTest, TheScenariosOwnTiersArePriced) {
+  write("s.yaml", kDocuments);
+  const CommandResult r = capacity({});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("1  $2.50  3.00 GB  $0.01  730 GB  $0.08    $2.59"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("--memory 40GB,80GB,160GB and --storage"), std::string::npos) << r.out;
+}
+
+TEST_F(CapacityTest, SizesThatMakeNoSenseAreRefused) {
+  expect_refused({"--memory", "40GB"}, 2, "s.yaml stores none: give it prefill: prefix_cache and placement");
+  expect_refused({"--storage", "ssd=40GB"}, 2, "s.yaml stores none");
+  write("s.yaml", kDocuments);
+  expect_refused({"--memory", "40"}, 2, "--memory 40: expected a size in bytes with its unit");
+  expect_refused({"--memory", "40GB,40e9 B"}, 2, "is there twice");
+  expect_refused({"--memory", "0 GB"}, 2, "a size must be above 0 B");
+  expect_refused({"--storage", "40GB"}, 2, "such as ssd=400GB,800GB");
+  expect_refused({"--storage", "sdd=40GB"}, 2, "s.yaml has no storage tier \"sdd\"; did you mean \"ssd\"?");
+  expect_refused({"--storage", "ssd=40GB", "--storage", "ssd=50GB"}, 2, "--storage ssd is there twice");
+  expect_refused({"--storage", "host=40GB"}, 2, "use --memory 40GB");
+}
+
+TEST_F(CapacityTest, APriceForAGpuThatDoesNotExistIsRefused) {
+  write("prices.yaml", "gpus: {h100-smx: 2 USD/h}\n");
+  expect_refused({"--prices", "prices.yaml"}, 2, "has the name \"h100-smx\"; did you mean \"h100-sxm\"?");
+  write("prices.yaml", "gpus: {h100-sxm (changed): 2 USD/h}\n");
+  const CommandResult own = capacity({"--set", "cluster.gpu.type.memory=70 GB", "--prices", "prices.yaml"});
+  EXPECT_EQ(own.status, 0) << own.err;
+  EXPECT_NE(own.out.find("h100-sxm (changed): $2.00 per GPU and hour"), std::string::npos) << own.out;
 }
 
 TEST_F(CapacityTest, AClosedLoopIsRefusedWithWhatToWriteInstead) {

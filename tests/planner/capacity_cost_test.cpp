@@ -71,6 +71,21 @@ TEST(Prices, AUsersFileChangesWhatItNames) {
   EXPECT_EQ(prices.gpu("h100-sxm")->usd.value, models::PriceTable::built_in().gpu("h100-sxm")->usd.value);
 }
 
+TEST(Prices, AGpuThatNobodyKnowsIsRefusedWithTheNearest) {
+  const std::vector<std::string> known{"a100", "h100-sxm", "my-card"};
+  models::PriceTable prices = models::PriceTable::built_in();
+  prices.change(schema::read_yaml("gpus: {my-card: 7 USD/h}", "prices.yaml"), known);
+  EXPECT_EQ(prices.gpu("my-card")->usd.value, 7);
+  try {
+    prices.change(schema::read_yaml("gpus: {a100: 1 USD/h, h100-smx: 1 USD/h}", "prices.yaml"), known);
+    FAIL() << "accepted";
+  } catch (const schema::InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean \"h100-sxm\"?"), std::string::npos) << e.what();
+    EXPECT_EQ(std::string(e.what()).find("prices.yaml:1:23"), 0U) << e.what();
+  }
+  EXPECT_NE(prices.gpu("a100")->usd.value, 1) << "the table is as before";
+}
+
 TEST(Prices, WhatIsNoPriceIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal("{gpu: {a100: 1 USD/h}}"), "prices.yaml:1:2: unknown key \"gpu\"; did you mean \"gpus\"?");
   EXPECT_EQ(refusal("{gpus: {a100: 1}}"),

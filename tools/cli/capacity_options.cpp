@@ -69,6 +69,38 @@ double share_from_user(const std::string& option, const std::string& text) {
   }
 }
 
+planner::capacity::TierSizes sizes_from_user(const std::string& option, const std::string& tier,
+                                             const std::string& list) {
+  planner::capacity::TierSizes sizes{tier, {}};
+  for (const std::string& item : names_from_user(option, list)) {
+    try {
+      const std::int64_t bytes = schema::parse_bytes(item);
+      if (bytes <= 0) throw schema::UnitError("a size must be above 0 B");
+      if (std::find(sizes.bytes.begin(), sizes.bytes.end(), bytes) != sizes.bytes.end()) {
+        throw schema::UnitError(fmt::format("{} is there twice", item));
+      }
+      sizes.bytes.push_back(bytes);
+    } catch (const schema::UnitError& e) {
+      throw InputError(fmt::format("{} {}: {}", option, list, e.what()));
+    }
+  }
+  return sizes;
+}
+
+planner::capacity::TierSizes storage_from_user(const std::string& option, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw InputError(fmt::format("{} {}: expected a tier of cluster.storage and its capacities such as ssd=400GB,800GB",
+                                 option, assignment));
+  }
+  const std::string tier = assignment.substr(0, equals);
+  if (tier == planner::capacity::kHostTier) {
+    throw InputError(fmt::format("{} {}: host memory is no storage: use --memory {}", option, assignment,
+                                 assignment.substr(equals + 1)));
+  }
+  return sizes_from_user(fmt::format("{} {}", option, tier), tier, assignment.substr(equals + 1));
+}
+
 std::vector<std::string> names_from_user(const std::string& option, const std::string& list) {
   std::vector<std::string> items;
   for (std::size_t begin = 0; begin <= list.size();) {

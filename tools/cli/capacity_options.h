@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/capacity/tier_sizes.h"
 #include "sim/serving/config.h"
 
 namespace kvsim::cli {
@@ -17,6 +18,14 @@ double rate_from_user(const std::string& option, const std::string& text);
 
 /// A share in (0, 1) such as "0.99". Throws schema::InputError.
 double share_from_user(const std::string& option, const std::string& text);
+
+/// Sizes "40GB,80GB" of the tier that is called so in the scenario. `option` is what the user wrote before them. Throws
+/// schema::InputError for what is no size in bytes above 0, and for repeated ones.
+planner::capacity::TierSizes sizes_from_user(const std::string& option, const std::string& tier,
+                                             const std::string& list);
+
+/// The same of "ssd=400GB,800GB".
+planner::capacity::TierSizes storage_from_user(const std::string& option, const std::string& assignment);
 
 /// The names of a list "a,b". Throws schema::InputError for empty and repeated ones.
 std::vector<std::string> names_from_user(const std::string& option, const std::string& list);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "tools/results/capacity_document.h"
+#include "tools/results/capacity_tiers.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
@@ -60,9 +61,15 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
        fmt::format("requests/s, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
                    plan.request.probe.tolerance * 100)},
       {"limit", "what most of the requests that miss do miss at the lowest rate that fails"},
-      {"$/1M", "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
-      {"host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
-                                  planner::capacity::kHostMemoryMargin * 100)}};
+      {"$/1M", with_placement(plan)
+                   ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier "
+                     "with a capacity at the price of SSD"
+                   : "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
+      with_placement(plan)
+          ? std::pair<std::string, std::string>{"host memory", "as configured, whole: stored prompts fill it"}
+          : std::pair<std::string, std::string>{
+                "host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
+                                           planner::capacity::kHostMemoryMargin * 100)}};
   if (first.scenario.serving.slo.itl_s) {
     list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
   }
@@ -72,12 +79,32 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
                              "estimate from one replica. Headroom, at least: replicas x rate of one (alone, or in the "
                              "fleet) / required rate - 1",
                              first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas));
-    list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
+    if (!with_placement(plan)) {
+      list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
+    }
+  }
+  if (with_placement(plan)) {
+    list.emplace_back("found",
+                      "of the stored objects that prompts could be continued from, the share that each tier "
+                      "held; nowhere: prefilled");
+    list.emplace_back(
+        "warm tiers",
+        fmt::format(
+            "{}; a tier is still filling if it had never been full and held over {:g} % more when the first run ended "
+            "than after its "
+            "warm-up",
+            first.scenario.trace
+                ? std::string("the warm-up is the beginning of the trace")
+                : fmt::format("the warm-up has at least {} requests, after which at most 1 % meet a prefix that "
+                              "none had before (20,000 at most)",
+                              figure(planner::capacity::warming_requests(first.scenario))),
+            planner::capacity::kStillFilling * 100));
   }
   if (outcome.hit_rates) {
     list.emplace_back("hit rate",
                       "share of the trace's prefix blocks that an LRU cache of this size would hold, prefixes evicted "
-                      "last; the simulated rates reuse no prefix");
+                      "last" +
+                          std::string(with_placement(plan) ? "" : "; the simulated rates reuse no prefix"));
     list.emplace_back("prefix cache",
                       "the smallest cache with that share of the hits that one without end would have: all in DRAM, or "
                       "DRAM for 90 % of its hits and SSD for the older blocks; for the whole traffic, however many "

@@ -2,7 +2,8 @@
 
 #include <set>
 
-#include "sim/serving/decode_policy.h"
+#include "tools/results/capacity_tiers.h"
+#include "tools/results/lossless.h"
 #include "tools/results/prefix_cache_page.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
@@ -43,15 +44,20 @@ Json probe_json(const Probe& p) {
           {"given_up", p.given_up}};
 }
 
-Section fleet_section(Section s, const Fleet& f) {
+Section fleet_section(Section s, const Fleet& f, bool placement) {
   s.count("replicas", f.replicas).count("gpus", f.gpus).number("dram_gb", f.dram_gb, "");
-  s.missing("ssd_gb", "no storage tier is simulated: KV lives in GPU and host memory");
+  if (placement) {
+    s.number("ssd_gb", f.ssd_gb, "");
+  } else {
+    s.missing("ssd_gb", "no storage tier is simulated: KV lives in GPU and host memory");
+  }
   maybe(s, "usd_per_hour", f.cost.total(), kNoPrice);
   maybe(s, "usd_per_1m_output_tokens", f.usd_per_million, kNoPrice);
   s.set("n_minus_1", f.n_minus_1);
   s.count("replicas_needed", f.needed).number("headroom", f.headroom, "").number("tokens_per_s", f.tokens_per_s, "");
   maybe(s, "usd_per_hour_gpus", f.cost.gpus, kNoPrice);
   s.number("usd_per_hour_dram", f.cost.host_memory, "");
+  if (placement) s.number("usd_per_hour_ssd", f.cost.storage, "");
   s.set("simulated", f.probe.has_value());
   constexpr std::string_view estimated = "estimated from one replica: too many to simulate";
   if (f.probe) {
@@ -95,7 +101,7 @@ Section configuration_section(Section s, const Configuration& c) {
   for (const Probe& p : c.probes) probes.push_back(probe_json(p));
   s.set("probes", std::move(probes));
   s.set("monotone", c.search.monotone);
-  s.set("lossless", serving::find_decode_policy(c.scenario.serving.decode.policy)->lossless());
+  s.set("lossless", lossless(c.scenario));
   s.set("fallbacks", c.fallbacks());
   if (const Probe* best = c.sustained()) {
     s.set("bound_by", Json{{"hbm_bandwidth", best->bound_by.hbm_bandwidth},
@@ -109,7 +115,9 @@ Section configuration_section(Section s, const Configuration& c) {
   }
   s.set("tensor_parallel_chosen", planner::capacity::words_of(c.placement));
   if (!c.problem.empty()) s.set("cannot_run", c.problem);
-  if (c.fleet) s.set("fleet", fleet_section(s.child("fleet"), *c.fleet));
+  const bool placement = c.scenario.serving.placement.has_value();
+  if (placement) add_tiers(s, c);
+  if (c.fleet) s.set("fleet", fleet_section(s.child("fleet"), *c.fleet, placement));
   return s;
 }
 
@@ -133,7 +141,8 @@ Json prices_json(const CapacityOutcome& outcome) {
     }
   }
   list.push_back(price_json("dram", "GB and month of 730 h", plan.request.prices.dram));
-  if (outcome.hit_rates) list.push_back(price_json("ssd", "GB and month of 730 h", plan.request.prices.ssd));
+  if (outcome.hit_rates || with_placement(plan))
+    list.push_back(price_json("ssd", "GB and month of 730 h", plan.request.prices.ssd));
   return list;
 }
 
@@ -159,6 +168,7 @@ Json capacity_document(const CapacityOutcome& outcome) {
                            {"tensor_parallel", first.tensor_parallel},
                            {"policy", first.policy},
                            {"by_price", plan.ranked_by_price}});
+  if (!plan.request.sizes.empty()) doc.set("next_cheaper", next_cheaper_json(plan));
   if (outcome.hit_rates) {
     doc.set("hit_rate_curve", hit_rate_json(*outcome.hit_rates));
     doc.set("prefix_cache", cache_options_json(cache_options_of(*outcome.hit_rates, plan.request.prices)));

@@ -6,9 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "models/schema/units.h"
-#include "sim/serving/decode_policy.h"
 #include "sim/serving/simulation.h"
 #include "tools/results/capacity_document.h"
+#include "tools/results/capacity_tiers.h"
+#include "tools/results/lossless.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prefix_cache_page.h"
 #include "tools/results/provenance.h"
@@ -31,10 +32,6 @@ std::string dollars(const std::optional<double>& usd) {
 /// Whether the kernel times of this machine are those of another, or of none, scaled.
 bool scaled(const Configuration& c) {
   return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;
-}
-
-bool lossless(const Configuration& c) {
-  return serving::find_decode_policy(c.scenario.serving.decode.policy)->lossless();
 }
 
 /// In tables: with a "~" where its kernel times are scaled.
@@ -102,6 +99,24 @@ Table table_of(std::string title, std::vector<std::string> header) {
   return t;
 }
 
+/// Of every configuration: machine and the sizes that are varied, and the policy where several are compared.
+std::vector<std::string> names_of(const CapacityPlan& plan) {
+  const auto& all = plan.configurations;
+  const bool policies =
+      std::any_of(all.begin(), all.end(), [&](const Configuration& c) { return c.policy != all.front().policy; });
+  std::vector<std::string> names;
+  for (const Configuration& c : all) {
+    names.push_back(sized_name(c, marked(c)) + (policies ? fmt::format(", {}", c.policy) : ""));
+  }
+  return names;
+}
+
+std::vector<std::string> limits_of(const CapacityPlan& plan) {
+  std::vector<std::string> limits;
+  for (const Configuration& c : plan.configurations) limits.push_back(limit_of(c));
+  return limits;
+}
+
 Table rates(const CapacityPlan& plan) {
   Table t = table_of("One replica", {"machine", "policy", "req/s", "per GPU", "tokens/s", "TTFT p99", "TPOT p99",
                                      "limit", "bound by", "$/h", "$/1M"});
@@ -136,6 +151,25 @@ Table fleets(const CapacityPlan& plan) {
   return t;
 }
 
+/// The same where prompts are stored in tiers.
+Table sized_fleets(const CapacityPlan& plan, const std::vector<std::string>& names) {
+  Table t = table_of(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)),
+                     {"replica", "replicas", "GPUs", "DRAM", "SSD", "$/h", "$/1M", "headroom", ""});
+  t.align[1] = Align::right;
+  t.align.back() = Align::left;
+  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
+    const Configuration& c = plan.configurations[i];
+    if (!c.fleet) continue;
+    const Fleet& f = *c.fleet;
+    t.rows.push_back({names[i], f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas), whole(f.gpus),
+                      bytes(f.dram_gb * 1e9), bytes(f.ssd_gb * 1e9), dollars(f.cost.total()),
+                      dollars(f.usd_per_million),
+                      f.headroom > kMostPercent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100),
+                      i == 0 && plan.ranked_by_price ? "cheapest" : ""});
+  }
+  return t;
+}
+
 Table memory(const CapacityPlan& plan) {
   Table t = table_of("Memory of one replica at its rate",
                      {"machine", "policy", "GPU KV capacity", "tokens", "host KV peak", "host memory to buy"});
@@ -155,25 +189,30 @@ std::vector<std::string> decision(const CapacityPlan& plan) {
   const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
                                          objectives(c.scenario.serving.slo, plan.request.probe.target),
                                          plan.request.probe.target * 100, plan.request.probe.confidence * 100);
-  const char* differs = lossless(c) ? "" : " (its output differs from that of full-KV decoding)";
+  const char* differs = lossless(c.scenario) ? "" : " (its output differs from that of full-KV decoding)";
   if (c.fleet) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
-        "Buy {} x {} under {} for {} requests/s {}{}: {} GPUs and {} of host memory for KV, {}/h, {} per "
-        "1M output tokens{}{}",
-        f.replicas, machine(c), c.policy, figure(*plan.request.rate), within,
-        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus), bytes(f.dram_gb * 1e9),
+        "Buy {} x {} under {} for {} requests/s {}{}: {} GPUs{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
+        sized_name(c, machine(c)), c.policy, figure(*plan.request.rate), within,
+        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
+        with_placement(plan)
+            ? fmt::format(", {} of host memory and {} of storage", bytes(f.dram_gb * 1e9), bytes(f.ssd_gb * 1e9))
+            : fmt::format(" and {} of host memory for KV", bytes(f.dram_gb * 1e9)),
         dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
   } else {
     const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
     lines.push_back(fmt::format(
         "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens{}",
-        machine(c), c.policy, figure(c.rate_per_replica()), within, figure(tokens), dollars(c.usd_per_million),
-        differs));
+        sized_name(c, machine(c)), c.policy, figure(c.rate_per_replica()), within, figure(tokens),
+        dollars(c.usd_per_million), differs));
   }
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
                                          : "Ordered by requests/s per GPU, because a price is missing.");
+  }
+  if (!plan.request.sizes.empty()) {
+    if (std::string next = next_cheaper_sentence(plan, names_of(plan)); !next.empty()) lines.push_back(std::move(next));
   }
   return lines;
 }
@@ -187,8 +226,11 @@ List remarks(const CapacityPlan& plan) {
     list.items.push_back(fmt::format(
         "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
   }
+  if (with_placement(plan)) {
+    for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));
+  }
   for (const Configuration& c : plan.configurations) {
-    const std::string name = fmt::format("{}, {}", machine(c), c.policy);
+    const std::string name = fmt::format("{}, {}", sized_name(c, machine(c)), c.policy);
     if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {
       notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
                                c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
@@ -198,7 +240,7 @@ List remarks(const CapacityPlan& plan) {
                                        name, fmt::join(c.failed_sizes, ", "),
                                        c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
     }
-    if (!lossless(c)) {
+    if (!lossless(c.scenario)) {
       list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
     }
     if (!c.problem.empty()) list.items.push_back(fmt::format("{}: cannot run: {}", name, c.problem));
@@ -256,7 +298,7 @@ std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
   }
   const models::Price& dram = plan.request.prices.dram;
   lines.push_back(line("host memory", dram.usd.value, "GB and month of 730 h", dram));
-  if (outcome.hit_rates) {
+  if (outcome.hit_rates || with_placement(plan)) {
     lines.push_back(line("SSD", plan.request.prices.ssd.usd.value, "GB and month of 730 h", plan.request.prices.ssd));
   }
   return lines;
@@ -267,9 +309,17 @@ Page capacity_page(const CapacityOutcome& outcome) {
   Page page;
   page.title = plan.configurations.front().scenario.name;
   page.subtitle = decision(plan);
-  if (plan.request.rate) page.tables.push_back(fleets(plan));
-  page.tables.push_back(rates(plan));
-  page.tables.push_back(memory(plan));
+  if (with_placement(plan)) {
+    const std::vector<std::string> names = names_of(plan);
+    if (plan.request.rate) page.tables.push_back(sized_fleets(plan, names));
+    page.tables.push_back(sized_rates_table(plan, names, limits_of(plan)));
+    page.tables.push_back(found_table(plan, names));
+    page.tables.push_back(price_table(plan, names));
+  } else {
+    if (plan.request.rate) page.tables.push_back(fleets(plan));
+    page.tables.push_back(rates(plan));
+    page.tables.push_back(memory(plan));
+  }
   if (outcome.hit_rates) {
     page.tables.push_back(hit_rate_table(*outcome.hit_rates));
     const auto options = cache_options_of(*outcome.hit_rates, plan.request.prices);

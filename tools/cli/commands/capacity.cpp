@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/capacity/capacity_plan.h"
@@ -24,10 +25,18 @@ constexpr int kMostJobs = 1024;
 
 struct Options : RunOptions {
   std::string scenario;
-  std::vector<std::string> slo;
-  std::string attainment, confidence, rate, machines, policies, prices;
+  std::vector<std::string> slo, storage;
+  std::string attainment, confidence, rate, machines, policies, prices, memory;
   bool n_minus_1 = false;
 };
+
+/// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
+std::vector<std::string> names_of_gpus(const scenario::Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const auto& line : scenario::catalogue_of(scenario).list(models::EntryKind::gpu)) names.push_back(line.name);
+  names.push_back(scenario.serving.cluster.gpu.name);
+  return names;
+}
 
 planner::capacity::CapacityRequest request_of(const Options& options, const scenario::Scenario& scenario) {
   planner::capacity::CapacityRequest request;
@@ -47,7 +56,11 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   request.probe.replications =
       options.replications.value_or(std::max(scenario.replications, request.probe.replications));
   request.prices = models::PriceTable::built_in();
-  if (!options.prices.empty()) request.prices.change_by_file(options.prices);
+  if (!options.prices.empty()) request.prices.change_by_file(options.prices, names_of_gpus(scenario));
+  if (!options.memory.empty()) {
+    request.sizes.push_back(sizes_from_user("--memory", std::string(planner::capacity::kHostTier), options.memory));
+  }
+  for (const std::string& tier : options.storage) request.sizes.push_back(storage_from_user("--storage", tier));
   return request;
 }
 
@@ -73,7 +86,8 @@ void capacity(Console& console, const Options& options) {
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) folder.emplace(options.out);
   CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) *
-                            std::max<std::size_t>(1, request.policies.size()));
+                            std::max<std::size_t>(1, request.policies.size()) *
+                            planner::capacity::size_choices(request.sizes).size());
   request.watch = [] {
     if (interrupted()) throw Interrupted();
   };
@@ -104,6 +118,12 @@ void declare_capacity_options(CLI::App& app, Options& o) {
       ->type_name("M,M:TP,...");
   app.add_option("--policies", o.policies, "Decode policies, as in compare; by default the scenario's")
       ->type_name("P,P:S,...");
+  app.add_option("--memory", o.memory, "Host memory per replica, where prompts are stored in tiers:\neach is compared")
+      ->type_name("SIZE,SIZE,...");
+  app.add_option("--storage", o.storage,
+                 "Capacities of a tier of cluster.storage; repeatable, each\ncombination counts")
+      ->type_name("TIER=SIZE,...")
+      ->allow_extra_args(false);
   app.add_option("--prices", o.prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
   app.add_flag("--n-1", o.n_minus_1, "With --rate: the objectives hold with one replica less");
   app.add_option("--confidence", o.confidence, "One-sided, of the attainment; by default 0.95")->type_name("SHARE");
