@@ -17,6 +17,8 @@ constexpr std::array kGroups{
     Group{"remote-prefix", "Two pools around a storage node, remote prefix caching (VeriCache)", remote_prefix_figures},
     Group{"speculative-prefetch", "Prefetching the KV pairs that the next token attends to (SpeCache)",
           speculative_prefetch_figures},
+    Group{"tiered-eviction", "Compressing and evicting stored prompts together over tiers (EvicPress)",
+          tiered_eviction_figures},
     Group{"links", "What links and storage devices reach", link_figures},
     Group{"collectives", "NCCL all-reduce of half precision", collective_figures},
     Group{"kernels", "What kernels reach of a GPU's datasheet peaks", kernel_figures},

@@ -1,0 +1,36 @@
+// Joint compression and eviction: every published figure that is judged.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tools/validation/groups/groups.h"
+
+namespace kvsim::validation {
+namespace {
+
+bool mentions(const Figure& figure, const char* words) {
+  return std::any_of(figure.assumptions.begin(), figure.assumptions.end(),
+                     [&](const std::string& a) { return a.find(words) != std::string::npos; });
+}
+
+TEST(TieredEvictionFigures, ThatArePublishedPass) {
+  std::size_t judged = 0, predicted = 0;
+  for (const Figure& f : tiered_eviction_figures({})) {
+    EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
+    EXPECT_TRUE(mentions(f, "generated")) << f.id;
+    EXPECT_TRUE(mentions(f, "alpha")) << f.id;
+    judged += f.verdict() == Verdict::pass ? 1 : 0;
+    predicted += f.verdict() == Verdict::prediction ? 1 : 0;
+    // A published range is the middle, give or take half its width: never wider than published.
+    if (f.claim == Claim::about && f.id.find("ttft.lru") != std::string::npos) {
+      EXPECT_NEAR(f.expected * (1 - f.tolerance), 1.29, 1e-3);
+      EXPECT_GE(f.expected * (1 - f.tolerance), 1.29);
+      EXPECT_LE(f.expected * (1 + f.tolerance), 2.19);
+    }
+  }
+  EXPECT_EQ(judged, 18U);
+  EXPECT_EQ(predicted, 1U);
+}
+
+}  // namespace
+}  // namespace kvsim::validation
