@@ -96,7 +96,7 @@ void check_placement(const ServingConfig& config) {
   if (config.decode.policy != "full_kv") {
     throw ConfigurationError(
         "decode.policy", fmt::format("stored prompts are continued by ordinary decoding with what was loaded, and {} "
-                                     "keeps KV of its own in host memory: use full_kv",
+                                     "decodes otherwise: use full_kv",
                                      config.decode.policy));
   }
   if (tiers_of(config).empty()) {

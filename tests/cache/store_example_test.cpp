@@ -86,6 +86,25 @@ TEST(StoreExample, PolicyUtilityFindsTheJointPlacement) {
   EXPECT_DOUBLE_EQ(o.quality, 1);
 }
 
+// Context 1 takes 4 s to compress. Context 2 waits for it, as long as its KV is on the GPU; when that leaves, it goes
+// where there is room, and is not lost.
+TEST(StoreExample, WhatWaitedToTheEndGivesWayItself) {
+  models::PlacementSpec spec;
+  spec.policy = "utility";
+  spec.utility.alpha_s = 10;
+  spec.utility.promote = false;
+  StoreDriver d(example_store(), spec, pool_of({dropping(0.5, 1e-9), dropping(0.05, 1e-9)}), kCurves);
+  d.put(1, 4 * kGigabyte, 0, 0, 0);
+  d.run();
+  d.put(2, 8 * kGigabyte, 0, 7, 1);
+  d.run_until(d.simulator.now().seconds() + 1);
+  EXPECT_EQ(d.store->counts().stores, 1U) << "it waits";
+  d.store->withdraw(7);
+  d.run();
+  EXPECT_EQ(d.where(2), "slow");
+  EXPECT_EQ(d.store->counts().unstored, 0U);
+}
+
 // The same by an order of use: what is in fast memory goes down whole.
 TEST(StoreExample, LeastRecentlyUsedFindsEvictionAlone) {
   StoreDriver d(example_store(16 * kGigabyte), {}, {}, {{1.0F}, {1.0F}});

@@ -94,6 +94,27 @@ TEST(UtilityPlacement, ANewObjectGoesWholeToTheTierWhereItIsWorthMost) {
   EXPECT_EQ(change.option, 0);
 }
 
+// Two objects alike but for their past: the one that was used five times under another name stays.
+TEST(UtilityPlacement, WhatIsKnownByAnotherNameKeepsHowOftenItWasUsed) {
+  Fixture f;
+  auto placement = f.placement();
+  const ObjectId before = f.add(kGigabyte), now = f.add(kGigabyte), other = f.add(kGigabyte);
+  for (int i = 0; i < 5; ++i) placement.used(before, at(i));
+  placement.used(other, at(5));
+  placement.renamed(before, now);
+  f.put(placement, now, 0);
+  f.put(placement, other, 0);
+  const auto change = placement.relieve(0, kNoObject, 1);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->object, other);
+}
+
+// 2 bytes at 3 s a byte and 5 s a byte squared.
+TEST(Utility, ComputingGrowsWithTheSquareToo) {
+  EXPECT_DOUBLE_EQ(models::prefill_ttft_s(2, {3, 5}), 26);
+  EXPECT_DOUBLE_EQ(models::prefill_ttft_s(2, 3), 6);
+}
+
 TEST(UtilityPlacement, ANewObjectLargerThanATierGoesToTheNextOne) {
   Fixture f;
   auto placement = f.placement();

@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ADecodePolicyThatKeepsKvOfItsOwn",
                 {{"policy: full_kv", "policy: lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
                 "placed.yaml:17:18: decode.policy: stored prompts are continued by ordinary decoding with what was "
-                "loaded, and lossy keeps KV of its own in host memory: use full_kv"},
+                "loaded, and lossy decodes otherwise: use full_kv"},
         Refusal{"NoTier",
                 {{"memory: 6 GB", "memory: 0 B"},
                  {"  storage:\n    - {name: ssd, capacity: 10 GB, read: 7 GB/s}\n    - {name: remote, read: 2 GB/s}\n",

@@ -44,7 +44,6 @@ UtilityPlacement::Record& UtilityPlacement::record(ObjectId id) {
   return records_[id];
 }
 
-// Looks up its cheapest change again.
 // The more frequent of the two: what one replica used before counts for all, and nothing counts twice.
 void UtilityPlacement::renamed(ObjectId from, ObjectId to) {
   record(std::max(from, to));
@@ -52,6 +51,7 @@ void UtilityPlacement::renamed(ObjectId from, ObjectId to) {
   update(to);
 }
 
+// Looks up its cheapest change again.
 void UtilityPlacement::refresh(ObjectId id) {
   Record& r = record(id);
   r.relievable = false;

@@ -1,7 +1,5 @@
 // Decisions carried out: room is made, objects go down, become smaller or are dropped, and their bytes follow.
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "sim/cache/store/tiered_store.h"

@@ -45,8 +45,7 @@ bool TieredStore::settle(const Change& where) {
   const bool room = make_room(where.tier, 0, id);
   tier.peak = std::max(peak, std::min(tier.assigned + tier.leaving, tier.capacity.value_or(INT64_MAX)));
   if (room) return true;
-  if (objects_[id].tier == kNoTier) return true;  // it gave way, and the rest must wait
-  reassign({id, kNoTier, 0});
+  reassign({id, kNoTier, 0});  // had it given way itself, there would be room
   return false;
 }
 
