@@ -1,0 +1,44 @@
+// How important a small model holds the tokens of a prompt to be: generated, or read from a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/reuse/token_alignment.h"
+#include "models/workload/random_source.h"
+
+namespace kvsim::models {
+
+/// Log-normal importances whose logarithms follow a first-order autoregression: neighbours are alike.
+struct ImportanceShape {
+  double correlation = 0.9;  ///< of the logarithms of neighbours, in [0, 1)
+  double cv = 0.5;           ///< standard deviation / mean, > 0
+};
+
+/// So many importances with mean 1.
+[[nodiscard]] std::vector<float> generated_importance(std::int64_t tokens, const ImportanceShape& shape,
+                                                      RandomSource& random);
+
+/// The tokens of a text of `characters` characters by a tokenizer whose tokens have this many in the mean (>= 1): 1 +
+/// geometric, the last one cut to the end of the text.
+[[nodiscard]] std::vector<CharacterRange> generated_offsets(std::int64_t characters, double mean, RandomSource& random);
+
+/// One prompt as a small model saw it, and as the model that answers cuts it up.
+struct ScoredPrompt {
+  std::vector<float> importance;        ///< by token of the small model; >= 0
+  std::vector<CharacterRange> offsets;  ///< of these; empty: both models have the same tokens
+  std::vector<CharacterRange> target;   ///< of the tokens of the model that answers; empty where offsets are
+};
+
+/// Prompts from a file, one JSON object a line:
+///   {"importance": [0.2, 1.4, ...], "offsets": [[0, 3], [3, 7], ...], "target_offsets": [[0, 7], ...]}
+/// with both kinds of offsets or neither. Throws schema::InputError with file and line: no such file, no prompt, no
+/// JSON, an unknown or missing key, a negative importance, offsets of another length than the importances, offsets that
+/// overlap.
+[[nodiscard]] std::vector<ScoredPrompt> read_scored_prompts(const std::string& path);
+/// The same from memory; `name` stands for the file's in messages.
+[[nodiscard]] std::vector<ScoredPrompt> scored_prompts_from_text(const std::string& name, std::string_view text);
+
+}  // namespace kvsim::models

@@ -1,0 +1,50 @@
+// A task over retrieved chunks as data: what answers score when all of the prompt is computed, and when most of its KV
+// is reused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+/// The mean score of selective reuse (with spans) that computes this share of the tokens again.
+struct ScoreAt {
+  double rho = 0;
+  schema::Sourced<double> score;
+};
+
+struct RagTask {
+  std::string name;
+  std::string description;
+  schema::Sourced<double> full_score;       ///< mean score with all of the prompt computed; > 0
+  std::vector<ScoreAt> scores;              ///< of selective reuse, ascending in rho, all in (0, 1)
+  schema::Sourced<double> without_spans;    ///< score of selective reuse without spans / with, at the first of `scores`
+  schema::Sourced<double> full_reuse;       ///< mean score with no token computed again / full_score
+  schema::Sourced<double> cacheblend_below; ///< share by which CacheBlend scores below selective reuse, at the first rho
+  schema::Sourced<double> epic_below;       ///< the same of EPIC with 32 tokens of each chunk of 512
+  schema::Sourced<double> spread;           ///< standard deviation / mean of single answers' scores
+};
+
+/// How the KV of chunks is put together.
+enum class ReuseMethod {
+  full_reuse,  ///< as it was stored
+  selective,   ///< with the tokens computed again that a small model chooses (SpecCache)
+  cacheblend,  ///< with those that deviate most in the first layer
+  epic         ///< with the first tokens of every chunk
+};
+
+/// Mean score of a task / that with all of the prompt computed. Linear in rho between full_reuse at 0, the task's
+/// scores, and 1 at 1; how far a method is below selective reuse (and reuse without spans below that with) shrinks in
+/// proportion to 1 - rho, and nothing falls below full_reuse. EPIC: linear in the share of a chunk that it computes,
+/// between full_reuse at 0, its score at 32/512 and 1 at 1. `share`: rho, or that share; in [0, 1].
+[[nodiscard]] double relative_score(const RagTask& task, ReuseMethod method, double share, bool spans);
+
+/// The score of an answer that is the `at`-th quantile, at in (0, 1), of a beta distribution with this mean (in
+/// (0, 1)) and standard deviation / mean; the mean itself where `spread` is 0. A spread that no distribution on [0, 1]
+/// has is cut to what one has.
+[[nodiscard]] double answer_score(double mean, double spread, double at);
+
+}  // namespace kvsim::models

@@ -1,0 +1,46 @@
+// Which tokens of a prompt are computed again, from how important a small model holds each to be: the most important
+// ones, completed to spans (SpecCache, selection).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kvsim::models {
+
+/// What a budget is spent on when completed spans exceed it.
+enum class SpanCap {
+  /// Completed spans and selected tokens outside of them, by mean importance, whole, as long as there is room.
+  spans,
+  /// Single tokens, by importance. With a budget of K this is the K most important tokens again, whatever was
+  /// completed: the published sentence read literally (docs/findings.md).
+  tokens
+};
+
+struct SpanRules {
+  bool enabled = true;           ///< off: the most important tokens as they are
+  double variation = 0.4;        ///< neighbours belong together while |I' - I| / I stays below this; >= 0
+  std::int64_t longest = 16;     ///< tokens of a span; >= 1
+  double majority = 0.7;         ///< a span is completed when at least this share of it is selected; in (0, 1]
+  SpanCap cap = SpanCap::spans;
+};
+
+/// ceil(rho n), not led astray by rounding: 0.15 of 100 is 15.
+[[nodiscard]] std::int64_t selection_budget(double rho, std::int64_t tokens);
+
+/// Neighbouring tokens of similar importance, from left to right: the tokens [begin, end) of each. `importance` is
+/// normalised to [0, 1] first; a step from 0 to anything else is a large variation.
+struct TokenSpan {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
+};
+[[nodiscard]] std::vector<TokenSpan> similar_spans(std::span<const float> importance, const SpanRules& rules);
+
+/// The tokens to compute again, ascending, at most selection_budget(rho, n). Of equally important tokens the earlier
+/// ones come first. Throws schema::InputError where rho is not in [0, 1], or an importance is negative or not finite.
+[[nodiscard]] std::vector<std::uint32_t> select_tokens(std::span<const float> importance, double rho,
+                                                       const SpanRules& rules);
+
+}  // namespace kvsim::models

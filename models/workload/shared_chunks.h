@@ -1,0 +1,43 @@
+// Prompts made of retrieved chunks: documents cut into pieces of equal length, of which a query's best matches come
+// before it, in an order of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/workload/random_source.h"
+
+namespace kvsim::models {
+
+struct SharedChunkSpec {
+  std::int64_t count = 1000;      ///< different chunks
+  double popularity = 1;          ///< Zipf exponent, as of SharedPrefixSpec
+  std::int64_t per_request = 8;   ///< different chunks of one prompt, 1 <= per_request <= count
+  std::int64_t tokens = 512;      ///< of each
+};
+
+/// What is wrong with the specification and what was expected; empty if nothing is.
+std::string problem_with(const SharedChunkSpec& spec);
+
+class SharedChunks {
+ public:
+  /// Throws schema::InputError with problem_with(spec).
+  explicit SharedChunks(const SharedChunkSpec& spec);
+
+  /// The chunks of one prompt, numbered from 0 (the most popular), all different, in the order in which they stand in
+  /// it: drawn by popularity one after the other, those that were there already again. `request`-th draws: see
+  /// RequestSource (a stream of its own for each request, so that more chunks a request leave other requests' first
+  /// ones as they were).
+  [[nodiscard]] std::vector<std::uint64_t> draw(RandomSource& random) const;
+
+  /// Chained hashes of a prompt's chunks: equal where all chunks up to there are the same, in the same order.
+  [[nodiscard]] static std::vector<std::uint64_t> chain(const std::vector<std::uint64_t>& chunks);
+
+ private:
+  SharedChunkSpec spec_;
+  std::vector<double> cumulative_;
+};
+
+}  // namespace kvsim::models
