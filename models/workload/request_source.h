@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "models/workload/arrivals.h"
 #include "models/workload/distributions.h"
 #include "models/workload/request_spec.h"
+#include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
@@ -20,14 +22,19 @@ struct WorkloadStreams {
   std::unique_ptr<RandomSource> outputs;
   std::unique_ptr<RandomSource> prefixes{};        ///< which prefix a request has; of a workload with prefixes
   std::unique_ptr<RandomSource> prefix_lengths{};  ///< of the same
+  /// Which chunks a request has, of a workload with chunks: a new stream, always the same for the same request, so that
+  /// more chunks a request leave its first ones, and all those of the others, as they were.
+  std::function<std::unique_ptr<RandomSource>(std::uint64_t request)> chunks{};
 };
 
 struct GeneratedWorkload {
-  LengthSpec prompt;  ///< with prefixes: of what follows the prefix
+  LengthSpec prompt;  ///< with prefixes or chunks: of what follows them
   LengthSpec output;
   std::optional<ArrivalSpec> arrivals;         ///< absent: closed loop
   std::optional<SharedPrefixSpec> prefixes{};  ///< absent: no prompt begins like another
-  bool with_blocks = false;                    ///< fill RequestSpec::prefix_blocks; without prefixes they stay empty
+  bool with_blocks = false;                    ///< fill RequestSpec::prefix_blocks; where nothing is shared they stay
+                                               ///< empty, of chunks they are the chain of the chunks alone
+  std::optional<SharedChunkSpec> chunks{};     ///< absent: prompts are not made of chunks; not together with prefixes
 };
 
 class RequestSource {
@@ -41,17 +48,21 @@ class RequestSource {
 
   /// Tokens of each of RequestSpec::prefix_blocks; 0: they are empty.
   [[nodiscard]] std::int64_t block_tokens() const {
-    return prefixes_ && with_blocks_ ? SharedPrefixes::block_tokens : 0;
+    if (!with_blocks_) return 0;
+    return prefixes_ ? SharedPrefixes::block_tokens : chunk_tokens_;
   }
   [[nodiscard]] bool closed_loop() const { return !arrivals_.has_value(); }
 
  private:
   void add_prefix(RequestSpec& request);
+  void add_chunks(RequestSpec& request);
 
   LengthSampler prompt_;
   LengthSampler output_;
   std::optional<ArrivalProcess> arrivals_;
   std::optional<SharedPrefixes> prefixes_;
+  std::optional<SharedChunks> chunks_;
+  std::int64_t chunk_tokens_ = 0;
   bool with_blocks_ = false;
   WorkloadStreams streams_;
   std::uint64_t next_id_ = 0;

@@ -14,6 +14,8 @@ struct RequestSpec {
   std::vector<std::uint64_t> prefix_blocks;  ///< chained block hashes where the workload has them, else empty
   std::int64_t context = -1;                 ///< shared prefix that the prompt begins with, numbered from 0; -1: none
   std::int64_t context_tokens = 0;           ///< of that prefix
+  std::vector<std::uint64_t> chunks{};       ///< shared chunks that the prompt begins with, numbered from 0, in order
+  std::int64_t chunk_tokens = 0;             ///< of each of them
 };
 
 }  // namespace kvsim::models

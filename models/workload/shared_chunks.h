@@ -5,17 +5,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "models/workload/random_source.h"
 
 namespace kvsim::models {
 
+/// Bounds of a SharedChunkSpec.
+inline constexpr std::int64_t most_chunks = 1'000'000;
+inline constexpr std::int64_t most_chunks_per_request = 10'000;
+
 struct SharedChunkSpec {
-  std::int64_t count = 1000;      ///< different chunks
-  double popularity = 1;          ///< Zipf exponent, as of SharedPrefixSpec
-  std::int64_t per_request = 8;   ///< different chunks of one prompt, 1 <= per_request <= count
-  std::int64_t tokens = 512;      ///< of each
+  std::int64_t count = 1000;     ///< different chunks
+  double popularity = 1;         ///< Zipf exponent, as of SharedPrefixSpec
+  std::int64_t per_request = 8;  ///< different chunks of one prompt, 1 <= per_request <= count
+  std::int64_t tokens = 512;     ///< of each
+
+  /// Of all chunks of one prompt.
+  [[nodiscard]] std::int64_t tokens_per_request() const { return per_request * tokens; }
 };
 
 /// What is wrong with the specification and what was expected; empty if nothing is.
@@ -36,8 +44,11 @@ class SharedChunks {
   [[nodiscard]] static std::vector<std::uint64_t> chain(const std::vector<std::uint64_t>& chunks);
 
  private:
+  [[nodiscard]] std::size_t chunk_at(double weight) const;
+  [[nodiscard]] std::size_t another(const std::unordered_set<std::uint64_t>& taken, RandomSource& random) const;
+
   SharedChunkSpec spec_;
-  std::vector<double> cumulative_;
+  std::vector<double> rest_;  ///< weight of each chunk and all after it; 0 at the end
 };
 
 }  // namespace kvsim::models

@@ -3,31 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "models/schema/error.h"
+#include "models/workload/mixed_hash.h"
+#include "models/workload/zipf_weight.h"
 
 namespace kvsim::models {
 namespace {
 
 constexpr std::int64_t most_prefixes = 1'000'000;
 constexpr double steepest = 10;
-
-/// In proportion to the chance of the prefix with this rank, from 1.
-double weight(double rank, double popularity) {
-  // Of the usual exponents, 0 and 1, without pow(): the same on all platforms, to the last bit.
-  if (popularity == 0) return 1;
-  return popularity == 1 ? 1 / rank : std::pow(rank, -popularity);
-}
-
-/// A bijection of 64 bits that leaves no pattern (the finalizer of SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31U);
-}
 
 }  // namespace
 
@@ -55,7 +41,7 @@ std::vector<PrefixKind> prefix_kinds(const SharedPrefixSpec& spec) {
   for (const DatasetSpec& dataset : spec.datasets) kinds.push_back({lengths_of(dataset), 0});
   double sum = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(spec.count); ++i) {
-    const double of_prefix = weight(static_cast<double>(i + 1), spec.popularity);
+    const double of_prefix = zipf_weight(static_cast<double>(i + 1), spec.popularity);
     kinds[i % kinds.size()].requests += of_prefix;
     sum += of_prefix;
   }
@@ -78,7 +64,7 @@ SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengt
   tokens_.reserve(count);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    sum += weight(static_cast<double>(i + 1), spec.popularity);
+    sum += zipf_weight(static_cast<double>(i + 1), spec.popularity);
     cumulative_.push_back(sum);
     tokens_.push_back(samplers[i % samplers.size()].sample(lengths));
   }
@@ -96,10 +82,10 @@ std::vector<std::uint64_t> SharedPrefixes::blocks(std::size_t prefix, std::int64
   const auto total = static_cast<std::size_t>((prompt_tokens + block_tokens - 1) / block_tokens);
   const auto shared = static_cast<std::size_t>(std::min(tokens_[prefix], prompt_tokens) / block_tokens);
   std::vector<std::uint64_t> hashes(total);
-  std::uint64_t hash = mixed(prefix);
+  std::uint64_t hash = mixed_hash(prefix);
   for (std::size_t i = 0; i < total; ++i) {
-    if (i == shared) hash ^= mixed(~request);  // here the prompt becomes its own
-    hashes[i] = hash = mixed(hash);
+    if (i == shared) hash ^= mixed_hash(~request);  // here the prompt becomes its own
+    hashes[i] = hash = mixed_hash(hash);
   }
   return hashes;
 }

@@ -28,7 +28,8 @@ std::shared_ptr<const std::vector<models::RequestSpec>> stretched(const std::vec
   const std::int64_t first = trace.front().arrival_ns;
   for (const models::RequestSpec& r : trace) {
     const std::int64_t at = std::llround(static_cast<double>(r.arrival_ns - first) * factor);
-    requests.push_back({r.id, at, r.prompt_tokens, r.output_tokens, {}, r.context, r.context_tokens});
+    requests.push_back(
+        {r.id, at, r.prompt_tokens, r.output_tokens, {}, r.context, r.context_tokens, r.chunks, r.chunk_tokens});
     if (with_blocks) requests.back().prefix_blocks = r.prefix_blocks;
   }
   return std::make_shared<const std::vector<models::RequestSpec>>(std::move(requests));

@@ -34,10 +34,24 @@ double span_s(const scenario::Scenario& s) {
   return static_cast<double>(s.trace->back().arrival_ns - s.trace->front().arrival_ns) / kNsPerS;
 }
 
-constexpr double kMostNew = 0.01;  // of the requests after a warm-up: those whose prefix nobody had before
+constexpr double kMostNew = 0.01;  // of prefixes or chunks after a warm-up: those that nobody had before
 constexpr double kMostWarmingRequests = 20'000;
 
-/// Share of requests whose prefix none of `n` earlier ones had: sum over prefixes of p (1 - p)^n.
+/// What requests draw by popularity, and how often each of them does.
+struct Draws {
+  std::int64_t of = 0;  ///< prefixes or chunks; 0: nothing is drawn
+  double popularity = 1;
+  double per_request = 1;
+};
+
+Draws draws_of(const scenario::WorkloadConfig& w) {
+  if (w.prefixes) return {w.prefixes->count, w.prefixes->popularity, 1};
+  // As if a prompt could have a chunk twice, which is close where they are many.
+  if (w.chunks) return {w.chunks->count, w.chunks->popularity, static_cast<double>(w.chunks->per_request)};
+  return {};
+}
+
+/// Share of draws that none of `n` earlier ones had: sum over prefixes, or chunks, of p (1 - p)^n.
 double share_of_new(const std::vector<double>& weights, double n) {
   double total = 0, fresh = 0;
   for (const double w : weights) total += w;
@@ -55,12 +69,12 @@ bool has_shared_tier(const serving::ClusterConfig& cluster) {
 double warming_requests(const scenario::Scenario& s) {
   if (!s.serving.placement || s.trace) return 0;
   const double own = s.workload.arrivals ? s.serving.run.warmup_s * s.workload.arrivals->rate_per_s : 0;
-  if (!s.workload.prefixes) return own;
+  const Draws draws = draws_of(s.workload);
+  if (draws.of == 0) return own;
   std::vector<double> weights;
-  weights.reserve(static_cast<std::size_t>(s.workload.prefixes->count));
-  for (std::int64_t k = 1; k <= s.workload.prefixes->count; ++k)
-    weights.push_back(std::pow(static_cast<double>(k), -s.workload.prefixes->popularity));
-  double low = 0, high = kMostWarmingRequests;
+  weights.reserve(static_cast<std::size_t>(draws.of));
+  for (std::int64_t k = 1; k <= draws.of; ++k) weights.push_back(std::pow(static_cast<double>(k), -draws.popularity));
+  double low = 0, high = kMostWarmingRequests * draws.per_request;
   if (share_of_new(weights, high) <= kMostNew) {
     while (high - low > 1) {
       const double middle = std::floor((low + high) / 2);
@@ -69,7 +83,8 @@ double warming_requests(const scenario::Scenario& s) {
   }
   const serving::ClusterConfig& cluster = s.serving.cluster;
   const double replicas = has_shared_tier(cluster) ? 1 : static_cast<double>(cluster.replicas);
-  return std::max(own, std::min(high * replicas, kMostWarmingRequests));
+  const double requests = std::ceil(high / draws.per_request);
+  return std::max(own, std::min(requests * replicas, kMostWarmingRequests));
 }
 
 double requests_needed(const ProbeOptions& options) {
@@ -80,7 +95,11 @@ MeanRequest mean_request(const scenario::Scenario& s) {
   if (!s.trace) {
     const models::LengthSampler context(*s.workload.context), output(*s.workload.output);
     const auto& prefixes = s.workload.prefixes;
-    return {context.mean() + (prefixes ? models::mean_prefix_tokens(*prefixes) : 0), output.mean()};
+    const auto& chunks = s.workload.chunks;
+    const double shared = prefixes ? models::mean_prefix_tokens(*prefixes)
+                          : chunks ? static_cast<double>(chunks->tokens_per_request())
+                                   : 0;
+    return {context.mean() + shared, output.mean()};
   }
   MeanRequest mean;
   for (const models::RequestSpec& r : *s.trace) {

@@ -47,9 +47,10 @@ double requests_needed(const ProbeOptions& options);
 /// scenario's warm-up.
 RunLength run_length(const scenario::Scenario& scenario, double rate, const ProbeOptions& options);
 
-/// Requests after which tiers that keep prompts have seen nearly all there are, with placement and generated prefixes:
-/// the next request's prefix is new with a probability of at most 1 %, for each replica where none of the tiers is
-/// shared; at most 20,000; and as many as the scenario's own warm-up has at its own rate. 0 elsewhere.
+/// Requests after which tiers that keep prompts have seen nearly all there are, with placement and generated prefixes
+/// or chunks: the next request's prefix, or each of its chunks, is new with a probability of at most 1 %, for each
+/// replica where none of the tiers is shared; at most 20,000; and as many as the scenario's own warm-up has at its own
+/// rate. 0 elsewhere.
 double warming_requests(const scenario::Scenario& scenario);
 
 /// Mean prompt and output tokens of the workload. Clamping by min and max is left out of account.

@@ -74,6 +74,10 @@ void scale_contexts(scenario::Scenario& s, double by) {
     if (s.workload.prefixes->datasets.empty()) scale_lengths(s.workload.prefixes->tokens, by);
     for (models::DatasetSpec& dataset : s.workload.prefixes->datasets) dataset.mean_tokens.value *= by;
   }
+  if (auto& chunks = s.workload.chunks) {
+    const std::int64_t most = (models::max_request_tokens - 1) / chunks->per_request;
+    chunks->tokens = std::min(scaled_tokens(chunks->tokens, by), most);
+  }
 }
 
 }  // namespace

@@ -134,8 +134,9 @@ std::int64_t longest_request(const scenario::Scenario& s) {
   if (!s.workload.context || !s.workload.output) return most;
   const std::int64_t context = longest(*s.workload.context), output = longest(*s.workload.output);
   const std::int64_t prefix = s.workload.prefixes ? longest_prefix(*s.workload.prefixes) : 0;
+  const std::int64_t chunks = s.workload.chunks ? s.workload.chunks->tokens_per_request() : 0;
   const bool bounded = context > 0 && output > 0 && (prefix > 0 || !s.workload.prefixes);
-  return bounded ? std::min(prefix + context + output, most) : most;
+  return bounded ? std::min(prefix + chunks + context + output, most) : most;
 }
 
 }  // namespace kvsim::planner

@@ -86,6 +86,11 @@ Traffic traffic_of(const scenario::Scenario& scenario) {
     std::transform(contexts.begin(), contexts.end(), prefixes.begin(), contexts.begin(), std::plus<>());
     t.named_context += models::mean_prefix_tokens(*w.prefixes);
   }
+  if (w.chunks) {
+    const auto tokens = static_cast<double>(w.chunks->tokens_per_request());
+    for (double& context : contexts) context += tokens;
+    t.named_context += tokens;
+  }
   set_lengths(t, std::move(contexts), draw(*w.output, "plan.output"));
   if (w.closed) {
     t.concurrency = (w.closed->concurrency + scenario.serving.cluster.replicas - 1) / scenario.serving.cluster.replicas;

@@ -18,7 +18,8 @@ class TraceFeed final : public serving::RequestFeed {
     if (at_ == requests_->size()) return std::nullopt;
     const models::RequestSpec& r = (*requests_)[at_++];
     if (block_tokens_ > 0) return r;
-    return models::RequestSpec{r.id, r.arrival_ns, r.prompt_tokens, r.output_tokens, {}, r.context, r.context_tokens};
+    return models::RequestSpec{r.id,      r.arrival_ns,     r.prompt_tokens, r.output_tokens, {},
+                               r.context, r.context_tokens, r.chunks,        r.chunk_tokens};
   }
 
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return block_tokens_; }
@@ -32,8 +33,9 @@ class TraceFeed final : public serving::RequestFeed {
 class GeneratedFeed final : public serving::RequestFeed {
  public:
   GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed)
-      : source_({*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks},
-                streams(seed)),
+      : source_(
+            {*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks, workload.chunks},
+            streams(seed)),
         left_(workload.requests > 0 ? workload.requests : -1),
         concurrency_(workload.closed ? workload.closed->concurrency : 0) {}
 
@@ -51,7 +53,12 @@ class GeneratedFeed final : public serving::RequestFeed {
     const auto named = [seed](const char* name) -> std::unique_ptr<models::RandomSource> {
       return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(engine::RandomStream(seed, name));
     };
-    return {named("arrivals"), named("prompts"), named("outputs"), named("prefixes"), named("prefix lengths")};
+    const auto of_request = [seed](std::uint64_t request) -> std::unique_ptr<models::RandomSource> {
+      return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(
+          engine::RandomStream(seed, "chunks", request));
+    };
+    return {named("arrivals"), named("prompts"),        named("outputs"),
+            named("prefixes"), named("prefix lengths"), of_request};
   }
 
   models::RequestSource source_;
@@ -63,7 +70,7 @@ class GeneratedFeed final : public serving::RequestFeed {
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
   const WorkloadConfig& workload = scenario.workload;
-  // Nothing else shares prefixes by blocks.
+  // Nothing else shares prompts by blocks.
   const auto& placement = scenario.serving.placement;
   const bool with_blocks = scenario.serving.cluster.pools.has_value() ||
                            (placement && placement->granularity == models::Granularity::blocks);

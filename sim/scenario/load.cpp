@@ -108,7 +108,13 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   }
   using models::Granularity;
   models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
-  if (!placement->granularity) placement->granularity = s.workload.trace ? Granularity::blocks : Granularity::contexts;
+  const bool by_blocks = s.workload.trace || s.workload.chunks;
+  if (!placement->granularity) placement->granularity = by_blocks ? Granularity::blocks : Granularity::contexts;
+  if (s.workload.chunks && placement->granularity == Granularity::contexts) {
+    report.fail("placement.granularity",
+                "prompts made of chunks share blocks, and have no context of their own to store: use blocks, or "
+                "workload.prefixes");
+  }
   if (s.workload.trace && placement->granularity == Granularity::contexts) {
     report.fail("placement.granularity",
                 "requests of a trace share blocks, and nobody knows their contexts: use blocks, or workload.prefixes");
@@ -138,7 +144,8 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
   report.fail(
       "prefill",
       "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-      "nothing: give workload.prefixes, use a trace with hashes of blocks (mooncake, bailian), or prefill: stored");
+      "nothing: give workload.prefixes or workload.chunks, use a trace with hashes of blocks (mooncake, bailian), or "
+      "prefill: stored");
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report) {
@@ -323,7 +330,7 @@ Scenario load_scenario_text(std::string_view text, const std::string& name, cons
 }
 
 bool has_prefix_blocks(const Scenario& scenario) {
-  if (!scenario.trace) return scenario.workload.prefixes.has_value();
+  if (!scenario.trace) return scenario.workload.prefixes || scenario.workload.chunks;
   return std::any_of(scenario.trace->begin(), scenario.trace->end(),
                      [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }

@@ -18,6 +18,7 @@
 #include "models/workload/arrivals.h"
 #include "models/workload/distributions.h"
 #include "models/workload/request_spec.h"
+#include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request_feed.h"
@@ -40,9 +41,10 @@ struct WorkloadConfig {
   std::optional<models::ArrivalSpec> arrivals;
   std::optional<ClosedLoop> closed;
   std::optional<TraceInput> trace;
-  std::optional<models::LengthSpec> context;         ///< prompt lengths, after the prefix if any; not with a trace
-  std::optional<models::LengthSpec> output;          ///< output lengths; not with a trace
+  std::optional<models::LengthSpec> context;  ///< prompt lengths, after prefix or chunks if any; not with a trace
+  std::optional<models::LengthSpec> output;   ///< output lengths; not with a trace
   std::optional<models::SharedPrefixSpec> prefixes;  ///< with which prompts begin; not with a trace
+  std::optional<models::SharedChunkSpec> chunks;     ///< of which prompts are made; not with a trace or prefixes
   std::int64_t requests = 0;                         ///< how many; 0: until the run's duration is over
 };
 

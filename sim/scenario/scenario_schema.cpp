@@ -27,6 +27,7 @@ using models::ArrivalKind;
 using models::ArrivalSpec;
 using models::LengthDistribution;
 using models::LengthSpec;
+using models::SharedChunkSpec;
 using models::SharedPrefixSpec;
 using schema::boolean;
 using schema::bytes;
@@ -104,6 +105,21 @@ ObjectSchema<SharedPrefixSpec> prefixes_schema() {
   return s;
 }
 
+ObjectSchema<SharedChunkSpec> chunks_schema() {
+  ObjectSchema<SharedChunkSpec> s("chunks", "Retrieved pieces of documents that prompts are made of.");
+  const auto at_most = [](std::int64_t most) { return integer().at_least(1).at_most(static_cast<double>(most)); };
+  s.required("count", &SharedChunkSpec::count, at_most(models::most_chunks), "how many different ones");
+  s.optional("popularity", &SharedChunkSpec::popularity, number().non_negative().at_most(10),
+             "Zipf exponent: the k-th chunk is drawn in proportion to 1/k^popularity; 0: all alike");
+  s.required("per_request", &SharedChunkSpec::per_request, at_most(models::most_chunks_per_request),
+             "chunks of one prompt, all different, in the order in which they are drawn");
+  s.optional("tokens", &SharedChunkSpec::tokens, tokens().at_least(1), "of each chunk, shared as one block");
+  s.check([](const SharedChunkSpec& spec, const Reporter& report) {
+    if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("per_request", problem);
+  });
+  return s;
+}
+
 ObjectSchema<WorkloadConfig> workload_schema() {
   ObjectSchema<ClosedLoop> closed("closed",
                                   "A fixed number of clients, each sending its next request when one is done.");
@@ -128,9 +144,14 @@ ObjectSchema<WorkloadConfig> workload_schema() {
            "output tokens of a request; not with a trace");
   s.object("prefixes", &WorkloadConfig::prefixes, prefixes_schema(), Presence::optional,
            "what prompts begin with, before `context` tokens of their own; not with a trace");
+  s.object("chunks", &WorkloadConfig::chunks, chunks_schema(), Presence::optional,
+           "what prompts are made of, before `context` tokens of their own (the query); not with a trace or prefixes");
   s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
              "how many requests; 0: until run.duration is over");
   s.check([](const WorkloadConfig& w, const Reporter& report) {
+    if (w.chunks && w.prefixes) {
+      report.fail("chunks", "prompts begin with prefixes or with chunks, not with both: remove one of the keys");
+    }
     if (!w.trace) {
       if (!w.context) report.fail("", "missing key \"context\", expected prompt lengths such as {mean: 8k tokens}");
       if (!w.output) report.fail("", "missing key \"output\", expected output lengths such as {mean: 512 tokens}");
@@ -139,6 +160,7 @@ ObjectSchema<WorkloadConfig> workload_schema() {
     if (w.context) report.fail("context", "the trace brings its own lengths: remove this key");
     if (w.output) report.fail("output", "the trace brings its own lengths: remove this key");
     if (w.prefixes) report.fail("prefixes", "the trace brings its own prompts: remove this key");
+    if (w.chunks) report.fail("chunks", "the trace brings its own prompts: remove this key");
     if (w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
   });
   return s;
