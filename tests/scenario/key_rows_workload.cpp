@@ -15,6 +15,11 @@ const Sets kPrefixes = {
 std::string dataset(const std::string& change) {
   return "workload.prefixes={count: 4, datasets: [{base: qasper, " + change + "}]}";
 }
+const Sets kChunks = {"workload.chunks={count: 40, per_request: 4}"};
+/// Chunks that are found again where a prompt begins with them.
+const Sets kStoredChunks =
+    placed({"workload={closed: {concurrency: 2}, requests: 100, context: 100 tokens, output: 20 "
+            "tokens, chunks: {count: 40, per_request: 4}}"});
 const Sets kCompressed = placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"});
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
@@ -68,6 +73,10 @@ std::vector<KeyRow> workload_rows() {
       {"workload.prefixes.datasets[].sensitivity", kCompressed, dataset("sensitivity: 0.2"),
        dataset("sensitivity: 0.6")},
       {"workload.prefixes.datasets[].loss_cv", kCompressed, dataset("loss_cv: 0.1"), dataset("loss_cv: 0.3")},
+      {"workload.chunks.count", kStoredChunks, "40", "10"},
+      {"workload.chunks.popularity", kStoredChunks, "1", "2"},
+      {"workload.chunks.per_request", kChunks, "4", "3"},
+      {"workload.chunks.tokens", kChunks, "512 tokens", "300 tokens"},
       {"workload.requests", {}, "20", "15"},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };

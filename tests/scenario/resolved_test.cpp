@@ -61,6 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{
             "shared_prefixes",
             {"workload.prefixes={count: 5, popularity: 0.8, tokens: {distribution: exponential, mean: 2k tokens}}"}},
+        Variant{"chunks", {"workload.chunks={count: 50, popularity: 0.8, per_request: 6, tokens: 400 tokens}"}},
         Variant{"timed", {"run={duration: 3 s, warmup: 500 ms, seed: 9, replications: 2}"}},
         Variant{"objectives", {"slo={ttft_p99: 1.5 s, tpot_p99: 33 ms, itl_p99: 1 s, e2e_p99: 10 s}"}},
         Variant{"acceptance_curve",
@@ -84,8 +85,9 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   for (const ScenarioKey& key : scenario_keys()) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
-                             key.path.starts_with("cluster.pools") || key.path.starts_with("dispatch") ||
-                             key.path.starts_with("placement") || key.path == "cluster.host.shared";
+                             key.path.starts_with("workload.chunks") || key.path.starts_with("cluster.pools") ||
+                             key.path.starts_with("dispatch") || key.path.starts_with("placement") ||
+                             key.path == "cluster.host.shared";
     const bool list = key.path.find("[]") != std::string::npos;
     if (key.of_an_entry || key.default_text.empty() || alternative || list || key.path == "description") continue;
     EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
