@@ -13,6 +13,7 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/reuse/rag_task_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
@@ -270,6 +271,10 @@ AttentionProfile Catalogue::attention_profile(std::string_view name, const Origi
 
 DatasetSpec Catalogue::dataset(std::string_view name, const Origin& asked_at) const {
   return dataset_schema().parse(find(EntryKind::dataset, name, asked_at), {path_of(EntryKind::dataset, name), this});
+}
+
+RagTask Catalogue::rag_task(std::string_view name, const Origin& asked_at) const {
+  return rag_task_schema().parse(find(EntryKind::rag_task, name, asked_at), {path_of(EntryKind::rag_task, name), this});
 }
 
 ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& reference, std::string_view path) const {

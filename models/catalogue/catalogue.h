@@ -1,6 +1,6 @@
 // Named entries that scenarios refer to: GPUs, links, models, compressors, profiles of kernels and of attention, data
-// sets. Built from YAML files inside the binary, to which users add files of their own. A file is a map of kinds to
-// maps of entries:
+// sets, tasks over retrieved chunks. Built from YAML files inside the binary, to which users add files of their own. A
+// file is a map of kinds to maps of entries:
 //
 //   gpus:
 //     my-card: {base: h100-sxm, memory: 141 GB}   # an entry may begin as another one and change what it names
@@ -24,6 +24,7 @@
 #include "models/kernels/profile.h"
 #include "models/llm/llm_spec.h"
 #include "models/prefetch/prefetch_spec.h"
+#include "models/reuse/rag_task.h"
 #include "models/schema/config_node.h"
 #include "models/schema/parse_context.h"
 #include "models/workload/dataset.h"
@@ -68,6 +69,7 @@ class Catalogue : public schema::ReferenceResolver {
   [[nodiscard]] KernelProfile profile(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] AttentionProfile attention_profile(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] DatasetSpec dataset(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] RagTask rag_task(std::string_view name, const schema::Origin& asked_at = {}) const;
 
   /// Where a profile says of the GPU it was measured on what the catalogue's entry of that GPU denies: a key of the
   /// profile and what is wrong with it. Nothing where the GPU is unknown to both or the profile was measured on none.

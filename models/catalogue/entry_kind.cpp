@@ -8,6 +8,7 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/reuse/rag_task_schema.h"
 #include "models/workload/dataset_schema.h"
 
 namespace kvsim::models {
@@ -31,6 +32,8 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
       return use(attention_profile_schema());
     case EntryKind::dataset:
       return use(dataset_schema());
+    case EntryKind::rag_task:
+      return use(rag_task_schema());
   }
   throw std::logic_error("with_schema: no such kind");
 }
@@ -39,13 +42,13 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
 
 std::string_view singular(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpu", "link", "model", "compressor", "profile", "attention_profile", "dataset"};
+      "gpu", "link", "model", "compressor", "profile", "attention_profile", "dataset", "rag_task"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view plural(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpus", "links", "models", "compressors", "profiles", "attention_profiles", "datasets"};
+      "gpus", "links", "models", "compressors", "profiles", "attention_profiles", "datasets", "rag_tasks"};
   return words.at(static_cast<std::size_t>(kind));
 }
 

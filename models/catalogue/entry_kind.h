@@ -9,11 +9,11 @@
 
 namespace kvsim::models {
 
-enum class EntryKind { gpu, link, model, compressor, profile, attention_profile, dataset };
+enum class EntryKind { gpu, link, model, compressor, profile, attention_profile, dataset, rag_task };
 
 inline constexpr std::array all_entry_kinds{EntryKind::gpu,        EntryKind::link,    EntryKind::model,
                                             EntryKind::compressor, EntryKind::profile, EntryKind::attention_profile,
-                                            EntryKind::dataset};
+                                            EntryKind::dataset,    EntryKind::rag_task};
 
 /// "gpu", "model", ...: in messages, and the catalogue that a schema's reference field names.
 [[nodiscard]] std::string_view singular(EntryKind kind);

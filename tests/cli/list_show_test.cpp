@@ -20,7 +20,7 @@ class ListShowTest : public Workspace {
 
 TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
   for (const char* kind : {"models", "gpus", "links", "compressors", "policies", "profiles", "attention_profiles",
-                           "datasets", "schedules", "routers", "dispatchers", "placements", "traces"}) {
+                           "datasets", "rag_tasks", "schedules", "routers", "dispatchers", "placements", "traces"}) {
     const Json doc = Json::parse(output({"list", kind, "--json"}));
     ASSERT_FALSE(doc["entries"].empty()) << kind;
     for (const Json& entry : doc["entries"]) {

@@ -8,6 +8,7 @@
 #include "models/kernels/profile_schema.h"
 #include "models/llm/llm_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/reuse/rag_task_schema.h"
 #include "models/schema/yaml_writer.h"
 #include "models/workload/dataset_schema.h"
 #include "tests/schema/test_support.h"
@@ -121,6 +122,9 @@ TEST_F(ShippedCatalogue, EveryEntryReadsBackAsDumped) {
   }
   for (const auto& line : catalogue().list(EntryKind::dataset)) {
     expect_round_trip(dataset_schema(), catalogue().dataset(line.name));
+  }
+  for (const auto& line : catalogue().list(EntryKind::rag_task)) {
+    expect_round_trip(rag_task_schema(), catalogue().rag_task(line.name));
   }
 }
 

@@ -26,7 +26,7 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 13> kKinds{{
+const std::array<ThingKind, 14> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -36,6 +36,8 @@ const std::array<ThingKind, 13> kKinds{{
      "how concentrated attention is, and what covering a part of it is worth", EntryKind::attention_profile, nullptr},
     {"datasets", "dataset", "data sets of contexts that requests share (workload.prefixes.datasets)",
      EntryKind::dataset, nullptr},
+    {"rag_tasks", "rag_task", "tasks over retrieved chunks: what answers score, by how much is computed again",
+     EntryKind::rag_task, nullptr},
     {"policies", "policy", "decode policies (decode.policy)", {}, [] { return named(serving::decode_policies()); }},
     {"schedules",
      "schedule",
