@@ -72,6 +72,12 @@ TEST(MeanRequest, BeginsWithItsSharedPrefix) {
             without + 700);
 }
 
+TEST(MeanRequest, BeginsWithItsChunks) {
+  const double without = mean_request(quick_chat()).prompt_tokens;
+  EXPECT_EQ(mean_request(quick_chat({"workload.chunks={count: 30, per_request: 7, tokens: 100 tokens}"})).prompt_tokens,
+            without + 700);
+}
+
 TEST(Verdicts, NobodyIsJudgedWithoutBeingAsked) {
   const scenario::Scenario s = quick_chat();
   const auto feed = make_feed(s, 1);

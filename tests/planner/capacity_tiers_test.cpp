@@ -119,6 +119,10 @@ TEST(TierWarmUp, LastsUntilOneInAHundredIsNew) {
   three.emplace_back("cluster.replicas=3");
   EXPECT_EQ(warming_requests(documents(three)), 1377) << "each replica has tiers of its own";
   EXPECT_EQ(warming_requests(documents({"workload.prefixes.count=1000000"})), 20'000) << "a bound";
+  const std::string rest = "arrivals: {rate: 10/s}, context: 64 tokens, output: 32 tokens, requests: 1000";
+  EXPECT_EQ(
+      warming_requests(documents({"workload={chunks: {count: 100, popularity: 0, per_request: 8}, " + rest + "}"})), 58)
+      << "459 chunks";
   EXPECT_EQ(warming_requests(documents({"run.warmup=1000 s"})), 10'000) << "the scenario's own, at its own 10/s";
 }
 

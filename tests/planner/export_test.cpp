@@ -139,6 +139,11 @@ TEST_F(ExportTest, TheModelLengthHasRoomForSharedPrefixes) {
   EXPECT_TRUE(has_line(arguments(p.write("vllm")), "--max-model-len\n17200"));
 }
 
+TEST_F(ExportTest, TheModelLengthHasRoomForChunks) {
+  const Planned p = planned({"workload.chunks={count: 30, per_request: 4, tokens: 250 tokens}"});
+  EXPECT_TRUE(has_line(arguments(p.write("vllm")), "--max-model-len\n17200"));
+}
+
 TEST_F(ExportTest, AModelLengthBeyondTheMemoryIsCut) {
   // 0.25 x 85.6 GB less 16.1 GB of weights: about 40k tokens of KV for contexts of 16k, in a model that allows 131k.
   const Planned p = planned({"workload.context={distribution: lognormal, mean: 8k tokens, cv: 0.3}",

@@ -143,6 +143,13 @@ TEST(Factor, ContextsScaleWithTheirBounds) {
   EXPECT_EQ(longer.workload.context->min, s.workload.context->min == 1 ? 2 : s.workload.context->min * 3 / 2);
   const scenario::Scenario shared = testing::explain_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}"});
   EXPECT_DOUBLE_EQ(scaled(shared, Factor::context, 1.5).workload.prefixes->tokens.mean, 3'000.0);
+  const auto chunks = [](const char* tokens) {
+    return testing::explain_scenario(
+        {std::string("workload.chunks={count: 30, per_request: 4, tokens: ") + tokens + "}"});
+  };
+  EXPECT_EQ(scaled(chunks("400 tokens"), Factor::context, 1.5).workload.chunks->tokens, 600);
+  EXPECT_EQ(scaled(chunks("2M tokens"), Factor::context, 1.5).workload.chunks->tokens, 2'499'999)
+      << "the longest request";
 }
 
 }  // namespace

@@ -216,6 +216,10 @@ TEST(Traffic, IsThatOfTheScenario) {
   const Traffic shared = traffic_of(small_scenario({"workload.prefixes={count: 3, tokens: 2k tokens}"}));
   EXPECT_EQ(shared.mean_context, 18000);
   EXPECT_EQ(shared.named_context, 18000);
+  const Traffic chunks =
+      traffic_of(small_scenario({"workload.chunks={count: 30, per_request: 4, tokens: 500 tokens}"}));
+  EXPECT_EQ(chunks.mean_context, 18000);
+  EXPECT_EQ(chunks.named_context, 18000);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/placement/quality_curves.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 
@@ -62,6 +63,33 @@ TEST_F(Feed, OfSharedPrefixesHasTheirBlocksForPools) {
   EXPECT_NE(a->prefix_blocks[3], b->prefix_blocks[3]);  // 1000 tokens are three whole blocks
   EXPECT_EQ(bare->prompt_tokens, 17'000);
   EXPECT_TRUE(bare->prefix_blocks.empty());
+}
+
+TEST_F(Feed, OfChunksHasThemAlwaysAndTheirBlocksForWhoeverSharesThem) {
+  const std::string chunks = "workload.chunks={count: 50, per_request: 4, tokens: 300 tokens}";
+  const scenario::Scenario s = small_scenario({chunks});
+  const auto pools = make_feed(with_pools(s), 1), replicas = make_feed(s, 1), other = make_feed(s, 2);
+  EXPECT_EQ(pools->prefix_block_tokens(), 300);
+  EXPECT_EQ(replicas->prefix_block_tokens(), 0);
+  const auto a = pools->next(), bare = replicas->next();
+  EXPECT_EQ(a->prompt_tokens, 17'200);
+  EXPECT_EQ(a->chunks.size(), 4U);
+  EXPECT_EQ(a->chunk_tokens, 300);
+  EXPECT_EQ(a->prefix_blocks, models::SharedChunks::chain(a->chunks));
+  EXPECT_EQ(bare->chunks, a->chunks);
+  EXPECT_EQ(bare->prompt_tokens, 17'200);
+  EXPECT_TRUE(bare->prefix_blocks.empty());
+  EXPECT_NE(other->next()->chunks, a->chunks) << "another seed";
+  EXPECT_NE(pools->next()->chunks, a->chunks) << "another request";
+  EXPECT_TRUE(has_prefix_blocks(s));
+}
+
+TEST_F(Feed, OfChunksIsStoredByBlocks) {
+  const scenario::Scenario s = small_scenario({"workload.chunks={count: 50, per_request: 4}", "prefill=prefix_cache",
+                                               "placement={policy: lru}", "decode={policy: full_kv}", "schedule={}"});
+  EXPECT_EQ(s.serving.placement->granularity, models::Granularity::blocks);
+  EXPECT_EQ(s.serving.context_sensitivities.size(), models::block_curves);
+  EXPECT_EQ(make_feed(s, 1)->next()->prefix_blocks.size(), 4U);
 }
 
 TEST_F(Feed, WithoutPrefixesHasNoBlocks) {

@@ -143,6 +143,12 @@ INSTANTIATE_TEST_SUITE_P(
                  {"policy: lru", "policy: lru, granularity: contexts"}},
                 "placed.yaml:12:39: placement.granularity: requests of a trace share blocks, and nobody knows their "
                 "contexts: use blocks, or workload.prefixes"},
+        Refusal{"ContextsOfChunks",
+                {{"  prefixes: {count: 12, tokens: 8k tokens}\n", "  chunks: {count: 12, per_request: 4}\n"},
+                 {"policy: lru", "policy: lru, granularity: contexts"}},
+                "placed.yaml:16:39: placement.granularity: prompts made of chunks share blocks, and have no context of "
+                "their "
+                "own to store: use blocks, or workload.prefixes"},
         Refusal{"TheFutureOfAnEndlessRun",
                 {{"  requests: 30\n", ""},
                  {"decode: {policy: full_kv}", "decode: {policy: full_kv}\nrun: {duration: 1 min}"},

@@ -54,6 +54,30 @@ const std::string kKvzip = "compressor: kvzip, keep_ratio: 0.25";
 INSTANTIATE_TEST_SUITE_P(
     Configurations, Refused,
     ::testing::Values(
+        Refusal{"MoreChunksThanThereAre",
+                {{"  context: 16k", "  chunks: {count: 7, per_request: 8}\n  context: 16k"}},
+                "small.yaml:9:35: workload.chunks.per_request: per_request is 8, expected at most 7 (count): a prompt "
+                "has no chunk "
+                "twice"},
+        Refusal{"ChunksBeyondTheLongestRequest",
+                {{"  context: 16k", "  chunks: {count: 70, per_request: 50, tokens: 200k tokens}\n  context: 16k"}},
+                "small.yaml:9:36: workload.chunks.per_request: per_request is 50 chunks of 200000 tokens, 10000000 "
+                "together, "
+                "expected fewer than 10000000"},
+        Refusal{"ChunksWithoutTheirNumberInAPrompt",
+                {{"  context: 16k", "  chunks: {count: 7}\n  context: 16k"}},
+                "small.yaml:9:11: workload.chunks: missing key \"per_request\" of chunks, expected a whole number such "
+                "as 25"},
+        Refusal{"ChunksAndPrefixes",
+                {{"  context: 16k",
+                  "  chunks: {count: 9, per_request: 8}\n  prefixes: {count: 2, tokens: 1k tokens}\n  context: 16k"}},
+                "small.yaml:9:11: workload.chunks: prompts begin with prefixes or with chunks, not with both: remove "
+                "one of the "
+                "keys"},
+        Refusal{"ChunksOfATrace",
+                {{"  closed: {concurrency: 10}\n  context: 16k tokens\n  output: 200 tokens\n  requests: 60\n",
+                  "  trace: {format: csv, path: t.csv}\n  chunks: {count: 9, per_request: 8}\n"}},
+                "small.yaml:9:11: workload.chunks: the trace brings its own prompts: remove this key"},
         Refusal{
             "AScheduleOfVerificationsWithoutAny",
             {{"draft_verify", "lossy"}},
