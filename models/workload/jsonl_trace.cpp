@@ -13,14 +13,6 @@ namespace {
 
 namespace json = simdjson::ondemand;
 
-/// As it stands in a message: short values in full, containers by their kind.
-std::string shown(std::string_view token) {
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\t')) token.remove_suffix(1);
-  if (!token.empty() && token.front() == '{') return "an object";
-  if (!token.empty() && token.front() == '[') return "a list";
-  return std::string(token.substr(0, 40));
-}
-
 /// One line being parsed.
 class LineParser {
  public:
@@ -103,7 +95,7 @@ class LineParser {
   }
 
   [[noreturn]] void wrong_type(std::string_view name, std::string_view token, std::string_view expected) const {
-    lines_.fail(byte_of(token.data()), fmt::format("{} is {}, expected {}", name, shown(token), expected));
+    lines_.fail(byte_of(token.data()), fmt::format("{} is {}, expected {}", name, shown_json(token), expected));
   }
 
   [[noreturn]] void malformed(std::size_t byte) const {
@@ -126,6 +118,13 @@ class LineParser {
 };
 
 }  // namespace
+
+std::string shown_json(std::string_view token) {
+  while (!token.empty() && (token.back() == ' ' || token.back() == '\t')) token.remove_suffix(1);
+  if (!token.empty() && token.front() == '{') return "an object";
+  if (!token.empty() && token.front() == '[') return "a list";
+  return std::string(token.substr(0, 40));
+}
 
 struct JsonlParser::Parser {
   json::parser json;

@@ -5,12 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/workload/line_reader.h"
 
 namespace kvsim::models {
+
+/// A value's JSON as it stands in a message: short ones in full, objects and lists by their kind.
+std::string shown_json(std::string_view token);
 
 /// What a format calls the members of a request; all of them must be there.
 struct JsonlNames {

@@ -98,7 +98,7 @@ bool LineReader::next_raw() {
     const void* const newline = available > scanned ? std::memchr(begin + scanned, '\n', available - scanned) : nullptr;
     const bool found = newline != nullptr;
     const std::size_t bytes = found ? static_cast<std::size_t>(static_cast<const char*>(newline) - begin) : available;
-    const bool too_long = bytes > max_line_bytes;
+    const bool too_long = bytes > line_limit_;
     if (!found && !too_long) {
       scanned = available;
       if (fill()) continue;
@@ -107,10 +107,10 @@ bool LineReader::next_raw() {
     ++line_number_;
     terminated_ = found;
     line_begin_ = next_line_;
-    line_bytes_ = std::min(bytes, max_line_bytes);
+    line_bytes_ = std::min(bytes, line_limit_);
     if (too_long) {
       terminated_ = true;
-      fail(line_bytes_, fmt::format("the line is longer than {} bytes, expected one request a line", max_line_bytes));
+      fail(line_bytes_, fmt::format("the line is longer than {} bytes, expected one request a line", line_limit_));
     }
     next_line_ += bytes + (found ? 1 : 0);
     if (line_bytes_ > 0 && buffer_[line_begin_ + line_bytes_ - 1] == '\r') --line_bytes_;

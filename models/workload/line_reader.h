@@ -24,8 +24,11 @@ class LineReader {
   /// Reads from memory; `name` stands for the file's in messages.
   static LineReader from_text(const std::string& name, std::string_view text);
 
+  /// Takes lines of up to this many bytes instead of max_line_bytes; before the first next().
+  void set_line_limit(std::size_t bytes) { line_limit_ = bytes; }
+
   /// The next line that is not blank, without its line end (LF or CRLF). False at the end. Throws schema::InputError at
-  /// bytes that are no UTF-8, at NUL and at a line above max_line_bytes.
+  /// bytes that are no UTF-8, at NUL and at a line above the limit.
   bool next();
 
   /// Valid until next() is called.
@@ -57,6 +60,7 @@ class LineReader {
   std::size_t line_begin_ = 0;
   std::size_t line_bytes_ = 0;
   std::size_t next_line_ = 0;
+  std::size_t line_limit_ = max_line_bytes;
   int line_number_ = 0;
   bool terminated_ = true;
 };

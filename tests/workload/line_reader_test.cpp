@@ -53,6 +53,19 @@ TEST(LineReader, LinesAcrossChunksArriveWhole) {
   EXPECT_EQ(lines_of(LineReader::open(file.path(), "x")), expected);
 }
 
+TEST(LineReader, TakesLongerLinesWhereAsked) {
+  LineReader lines = LineReader::from_text("t", "abcd\nabcde\n");
+  lines.set_line_limit(4);
+  EXPECT_TRUE(lines.next());
+  EXPECT_EQ(failure_of([&] { lines.next(); }), "t:2:5: the line is longer than 4 bytes, expected one request a line");
+  const std::string longer(LineReader::max_line_bytes + 1, 'x');
+  const TemporaryFile file(longer);
+  LineReader of_file = LineReader::open(file.path(), "x");
+  of_file.set_line_limit(longer.size());
+  EXPECT_TRUE(of_file.next());
+  EXPECT_EQ(of_file.line(), longer);
+}
+
 TEST(LineReader, RefusesALineThatNeverEnds) {
   const std::string text = "ok\n" + std::string(LineReader::max_line_bytes + 1, 'x') + "\n";
   const std::string expected = ":2:4194305: the line is longer than 4194304 bytes, expected one request a line";
