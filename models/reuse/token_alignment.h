@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace kvsim::models {
@@ -16,8 +17,11 @@ struct CharacterRange {
   friend bool operator==(const CharacterRange&, const CharacterRange&) = default;
 };
 
-/// Throws schema::InputError where ranges are not in order: one ends before it begins, begins before its predecessor
-/// does, or overlaps it without both being the same single character. `whose` names them in the message.
+/// What is wrong with ranges and what was expected, empty if nothing is: one ends before it begins, begins before its
+/// predecessor does, or overlaps an earlier one without both being the same single character.
+[[nodiscard]] std::string problem_with_offsets(std::span<const CharacterRange> offsets);
+
+/// Throws schema::InputError with problem_with_offsets(offsets). `whose` names them in the message.
 void check_offsets(std::span<const CharacterRange> offsets, const char* whose);
 
 /// The tokens of `to` that share a character with a selected token of `from`, ascending. `selected`: indices into
