@@ -14,15 +14,16 @@ namespace kvsim::models {
 /// Log-normal importances whose logarithms follow a first-order autoregression: neighbours are alike.
 struct ImportanceShape {
   double correlation = 0.9;  ///< of the logarithms of neighbours, in [0, 1)
-  double cv = 0.5;           ///< standard deviation / mean, > 0
+  double cv = 0.5;           ///< standard deviation / mean, > 0, at most 100
 };
 
-/// So many importances with mean 1.
+/// So many importances with mean 1. Throws schema::InputError for a shape that is out of its range.
 [[nodiscard]] std::vector<float> generated_importance(std::int64_t tokens, const ImportanceShape& shape,
                                                       RandomSource& random);
 
 /// The tokens of a text of `characters` characters by a tokenizer whose tokens have this many in the mean (>= 1): 1 +
-/// geometric, the last one cut to the end of the text.
+/// geometric, the last one cut to the end of the text. Throws schema::InputError for another mean, or a text of more
+/// characters than a CharacterRange counts.
 [[nodiscard]] std::vector<CharacterRange> generated_offsets(std::int64_t characters, double mean, RandomSource& random);
 
 /// One prompt as a small model saw it, and as the model that answers cuts it up.
@@ -36,7 +37,7 @@ struct ScoredPrompt {
 ///   {"importance": [0.2, 1.4, ...], "offsets": [[0, 3], [3, 7], ...], "target_offsets": [[0, 7], ...]}
 /// with both kinds of offsets or neither. Throws schema::InputError with file and line: no such file, no prompt, no
 /// JSON, an unknown or missing key, a negative importance, offsets of another length than the importances, offsets that
-/// overlap.
+/// are not in order (check_offsets), an empty list.
 [[nodiscard]] std::vector<ScoredPrompt> read_scored_prompts(const std::string& path);
 /// The same from memory; `name` stands for the file's in messages.
 [[nodiscard]] std::vector<ScoredPrompt> scored_prompts_from_text(const std::string& name, std::string_view text);

@@ -19,27 +19,31 @@ enum class SpanCap {
 };
 
 struct SpanRules {
-  bool enabled = true;           ///< off: the most important tokens as they are
-  double variation = 0.4;        ///< neighbours belong together while |I' - I| / I stays below this; >= 0
-  std::int64_t longest = 16;     ///< tokens of a span; >= 1
-  double majority = 0.7;         ///< a span is completed when at least this share of it is selected; in (0, 1]
+  bool enabled = true;        ///< off: the most important tokens as they are
+  double variation = 0.4;     ///< neighbours belong together while |I' - I| / I stays below this; >= 0
+  std::int64_t longest = 16;  ///< tokens of a span; >= 1
+  double majority = 0.7;      ///< a span is completed when at least this share of it is selected; in (0, 1]
   SpanCap cap = SpanCap::spans;
 };
 
-/// ceil(rho n), not led astray by rounding: 0.15 of 100 is 15.
+/// ceil(rho n), not led astray by rounding: 0.15 of 100 is 15. Throws schema::InputError where rho is not in [0, 1].
 [[nodiscard]] std::int64_t selection_budget(double rho, std::int64_t tokens);
 
-/// Neighbouring tokens of similar importance, from left to right: the tokens [begin, end) of each. `importance` is
-/// normalised to [0, 1] first; a step from 0 to anything else is a large variation.
+/// The tokens [begin, end).
 struct TokenSpan {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
   friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
 };
+
+/// Neighbouring tokens of similar importance, from left to right. `importance` is normalised to [0, 1] first; a step
+/// from 0 to anything else is a large variation. Throws schema::InputError where an importance is negative or not
+/// finite, or a rule is out of its range.
 [[nodiscard]] std::vector<TokenSpan> similar_spans(std::span<const float> importance, const SpanRules& rules);
 
 /// The tokens to compute again, ascending, at most selection_budget(rho, n). Of equally important tokens the earlier
-/// ones come first. Throws schema::InputError where rho is not in [0, 1], or an importance is negative or not finite.
+/// ones come first. Throws schema::InputError where rho is not in [0, 1], or an importance is negative or not finite,
+/// or a rule is out of its range.
 [[nodiscard]] std::vector<std::uint32_t> select_tokens(std::span<const float> importance, double rho,
                                                        const SpanRules& rules);
 
