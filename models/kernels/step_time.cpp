@@ -129,6 +129,10 @@ double StepTimer::compression_s(const CompressionWork& work) const {
   return models::compression_s(elementwise_form(), machine_, work);
 }
 
+double StepTimer::rewrite_s(double bytes, double layers) const {
+  return bytes > 0 ? gather_s(elementwise_form(), machine_, bytes, layers) : 0;
+}
+
 double StepTimer::selection_s(double scores, double layers) const {
   return scores > 0 ? top_k_s(elementwise_form(), machine_, scores, layers) : 0;
 }

@@ -55,6 +55,9 @@ class StepTimer {
   /// Seconds on each GPU to compress one context; bytes and scores are those of one GPU.
   [[nodiscard]] double compression_s(const CompressionWork& work) const;
 
+  /// Seconds on each GPU to read `bytes` of one GPU and write them back changed, one pass a layer.
+  [[nodiscard]] double rewrite_s(double bytes, double layers) const;
+
   /// Which figures were replaced by a fall-back, in words, for reports. Empty when none was.
   [[nodiscard]] const std::vector<std::string>& fallbacks() const { return fallbacks_; }
 

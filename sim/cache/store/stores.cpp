@@ -62,6 +62,33 @@ void TieredStore::store(std::size_t replica, std::span<const ObjectId> computed,
   if (!chain.objects.empty()) pending_.push_back(std::move(chain));
 }
 
+void TieredStore::preload(std::size_t replica, std::span<const ObjectId> objects) {
+  std::vector<Change> placed;
+  std::vector<std::int64_t> taken(tiers_.size());
+  for (std::size_t i = 0; i < tiers_.size(); ++i) taken[i] = tiers_[i].assigned;
+  for (const ObjectId id : objects) {
+    Change where = placement_->place_new(id, first_tier_[replica]);
+    const std::int64_t bytes = bytes_of(id, where.option);
+    while (where.tier != kNoTier && taken[where.tier] > facts_[where.tier].capacity_bytes - bytes) {
+      where.tier = facts_[where.tier].next;
+    }
+    if (where.tier == kNoTier) continue;
+    where.object = name_at(id, where.tier);
+    if (copies_[where.object].tier != kNoTier) continue;  // another replica's, in a tier that both share
+    taken[where.tier] += bytes;
+    placed.push_back(where);
+  }
+  for (std::size_t i = placed.size(); i-- > 0;) {  // the most wanted is the most recent
+    const auto [id, tier, option] = placed[i];
+    assign(id, tier, option, profiled_.quality(objects_[id].curve, option));
+    Copy& copy = copies_[id];
+    copy.tier = tier;
+    copy.option = option;
+    copy.quality = objects_[id].quality;
+    placement_->moved(id, kNoTier);
+  }
+}
+
 /// What the chain begins with stays while room is made for the rest, and stays more recent. What finds no room is left
 /// in `objects`.
 void TieredStore::store_chain(Pending& chain) {

@@ -66,6 +66,10 @@ class TieredStore {
                   models::CurveIndex curve, float share = 1);
   [[nodiscard]] const ObjectTable& objects() const { return objects_; }
 
+  /// Puts objects of object() where they would go if they were stored one after the other, the first being the most
+  /// wanted, and nothing gave way: down to where there is room. They are there at once, and no bytes move.
+  void preload(std::size_t replica, std::span<const ObjectId> objects);
+
   /// A copy for the replica to read.
   [[nodiscard]] Found find(std::size_t replica, std::uint64_t key) const;
 
