@@ -12,9 +12,12 @@
 #include "planner/placement_policy.h"
 #include "planner/planned_dispatch.h"
 #include "planner/pool_policy.h"
+#include "planner/reuse_policy.h"
 #include "planner/unknown_policy.h"
+#include "sim/cache/placements.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
+#include "sim/reuse/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
@@ -112,6 +115,29 @@ void merge_placement(serving::PlacementMeasurement& a, const serving::PlacementM
   }
 }
 
+void merge_reuse(serving::ReuseMeasurement& a, const serving::ReuseMeasurement& b) {
+  a.prompts += b.prompts;
+  a.chunk_tokens += b.chunk_tokens;
+  a.loaded_tokens += b.loaded_tokens;
+  a.apart_tokens += b.apart_tokens;
+  a.recomputed_tokens += b.recomputed_tokens;
+  a.other_tokens += b.other_tokens;
+  a.queue_s += b.queue_s;
+  a.load_s += b.load_s;
+  a.select_s += b.select_s;
+  a.assemble_s += b.assemble_s;
+  a.prefill_s += b.prefill_s;
+  a.scorers_busy_s += b.scorers_busy_s;
+  a.selections_longer += b.selections_longer;
+}
+
+void merge_answers(serving::AnswerMeasurement& a, const serving::AnswerMeasurement& b) {
+  a.answers += b.answers;
+  a.score += b.score;
+  a.full_score += b.full_score;
+  a.good += b.good;
+}
+
 void merge_pools(Measurements& a, const Measurements& b) {
   for (std::size_t i = 0; i < models::kPaths; ++i) {
     a.paths[i].started += b.paths[i].started;
@@ -148,6 +174,13 @@ std::vector<std::string> names_of(const Registry& registry) {
   return names;
 }
 
+/// Placement policies are told from prefill policies by their names; they keep the prefill policy.
+scenario::Scenario with_chunk_policy(const scenario::Scenario& scenario, const std::string& policy) {
+  const bool places = cache::find_placement(policy.substr(0, policy.find(':'))) != nullptr;
+  return places && scenario.serving.placement ? with_placement_policy(scenario, policy)
+                                              : with_reuse_policy(scenario, policy);
+}
+
 }  // namespace
 
 void merge(Measurements& a, const Measurements& b) {
@@ -161,6 +194,7 @@ void merge(Measurements& a, const Measurements& b) {
                          ? (a.hbm_mean_bytes * weight_a + b.hbm_mean_bytes * weight_b) / (weight_a + weight_b)
                          : std::max(a.hbm_mean_bytes, b.hbm_mean_bytes);
   a.measured_s += b.measured_s;
+  a.arrived_measured += b.arrived_measured;
   a.completed_measured += b.completed_measured;
   a.output_tokens += b.output_tokens;
   a.prompt_tokens += b.prompt_tokens;
@@ -170,6 +204,7 @@ void merge(Measurements& a, const Measurements& b) {
   append(a.round_gap_s, b.round_gap_s);
   append(a.e2e_s, b.e2e_s);
   a.within_slo += b.within_slo;
+  a.good += b.good;
   a.verdicts.insert(a.verdicts.end(), b.verdicts.begin(), b.verdicts.end());
   a.rounds += b.rounds;
   a.drafted_tokens += b.drafted_tokens;
@@ -222,6 +257,8 @@ void merge(Measurements& a, const Measurements& b) {
   }
   merge_pools(a, b);
   merge_placement(a.placement, b.placement);
+  merge_reuse(a.reuse, b.reuse);
+  merge_answers(a.answers, b.answers);
   a.events += b.events;
 }
 
@@ -234,6 +271,9 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   const auto feed = make_feed(scenario, config.run.seed);
   if (config.cluster.pools) return pools::simulate(config, *feed, options);
   if (!config.placement) return serving::simulate(config, *feed, options);
+  if (config.reuse) {
+    return reuse::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
+  }
   return cache::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
@@ -257,6 +297,13 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
                     result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
                     scenario.serving.cluster.profile.name));
   }
+  const Measurements& m = result.measured;
+  if (2 * m.arrived_measured < m.completed_measured) {
+    result.own_fallbacks.push_back(
+        fmt::format("{} requests finished in the measured time and {} arrived in it: its figures, goodput among them, "
+                    "are those of a queue that drains; give more workload.requests, or a shorter run.warmup",
+                    m.completed_measured, m.arrived_measured));
+  }
   result.refusals = runs.front().refusals;
   result.timeline = std::move(runs.front().timeline);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -265,6 +312,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
 
 scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
   if (scenario.serving.cluster.pools) return with_pool_policy(scenario, policy);
+  if (scenario.workload.chunks) return with_chunk_policy(scenario, policy);
   if (scenario.serving.placement) return with_placement_policy(scenario, policy);
   const std::size_t colon = policy.find(':');
   const std::string decode_name = policy.substr(0, colon);

@@ -305,10 +305,16 @@ ObjectSchema<PlacementSpec> placement_schema(std::vector<Word> policies) {
                     "What is kept of the prompts' KV in a hierarchy of memories, in which representation, and what "
                     "makes room.");
   s.optional("policy", &P::policy, one_of(std::move(policies)), "what an overflowing tier does");
-  s.optional("granularity", &P::granularity,
-             choice<Granularity>({{"contexts", Granularity::contexts, "the shared prefix of a prompt, as a whole"},
-                                  {"blocks", Granularity::blocks, "each block of a chain of hashes"}}),
-             "what is stored, found and evicted as one; left out: blocks where a trace has hashes, else contexts");
+  s.optional(
+      "granularity", &P::granularity,
+      choice<Granularity>({{"contexts", Granularity::contexts, "the shared prefix of a prompt, as a whole"},
+                           {"blocks", Granularity::blocks, "each block of a chain of hashes"},
+                           {"chunks", Granularity::chunks, "each chunk of workload.chunks, wherever it stands"}}),
+      "what is stored, found and evicted as one; left out: chunks where prefill puts prompts together from them, "
+      "blocks where a trace or workload.chunks has hashes, else contexts");
+  s.optional("preload", &P::preload, boolean(),
+             "workload.chunks: chunks were computed and stored before, the most popular ones first, as far as there is "
+             "room; prefixes of prompts cannot be");
   s.reference("compressor", &P::compressor, "compressor", compressor_schema(), Presence::optional,
               "of every stored object, by the policies that only order them; left out: stored whole");
   s.optional("keep_ratio", &P::keep_ratio, number().above(0).at_most(1),

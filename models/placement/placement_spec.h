@@ -13,7 +13,8 @@ namespace kvsim::models {
 /// What is stored, found again and evicted as one.
 enum class Granularity {
   contexts,  ///< the shared prefix of a request, as a whole
-  blocks     ///< each block of a chain of hashes
+  blocks,    ///< each block of a chain of hashes
+  chunks     ///< each chunk that a prompt is made of, wherever it stands
 };
 
 /// Which of the options that free space an overflowing tier takes first.
@@ -101,6 +102,7 @@ struct PlacementSpec {
   QualitySpec quality;
   DriftSpec drift;
   ProfilingSpec profiling;
+  bool preload = false;               ///< granularity chunks: all are computed and stored before the first request
   std::int64_t workers = 8;           ///< CPU workers that compress, per replica
   double worker_bytes_per_s = 2e9;    ///< of full KV, each, where the compressor has no rate of its own
   double in_transit = 0.1;            ///< share of a tier's capacity kept for objects on their way out of it

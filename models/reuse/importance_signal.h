@@ -31,6 +31,11 @@ struct ScoredPrompt {
   std::vector<float> importance;        ///< by token of the small model; >= 0
   std::vector<CharacterRange> offsets;  ///< of these; empty: both models have the same tokens
   std::vector<CharacterRange> target;   ///< of the tokens of the model that answers; empty where offsets are
+
+  /// Tokens of the model that answers.
+  [[nodiscard]] std::int64_t target_tokens() const {
+    return static_cast<std::int64_t>(offsets.empty() ? importance.size() : target.size());
+  }
 };
 
 /// Prompts from a file, one JSON object a line:

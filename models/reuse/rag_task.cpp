@@ -1,6 +1,7 @@
 #include "models/reuse/rag_task.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <boost/math/distributions/beta.hpp>
 
@@ -51,6 +52,16 @@ double epic(const RagTask& task, double share) {
   return share < known.share ? between(none, known, share) : between(known, {1, 1}, share);
 }
 
+/// Of single answers' scores; none where they are all the mean.
+std::optional<boost::math::beta_distribution<>> law_of(double mean, double spread) {
+  const double most = widest * mean * (1 - mean);
+  const double variance = std::min(spread * mean * spread * mean, most);
+  if (spread < narrowest || variance <= 0) return std::nullopt;
+  // Beta(a, b) has the mean a/(a + b) and the variance mean (1 - mean)/(a + b + 1).
+  const double both = mean * (1 - mean) / variance - 1;
+  return boost::math::beta_distribution<>(mean * both, (1 - mean) * both);
+}
+
 }  // namespace
 
 double relative_score(const RagTask& task, ReuseMethod method, double share, bool spans) {
@@ -72,12 +83,15 @@ double relative_score(const RagTask& task, ReuseMethod method, double share, boo
 }
 
 double answer_score(double mean, double spread, double at) {
-  const double most = widest * mean * (1 - mean);
-  const double variance = std::min(spread * mean * spread * mean, most);
-  if (spread < narrowest || variance <= 0) return mean;
-  // Beta(a, b) has the mean a/(a + b) and the variance mean (1 - mean)/(a + b + 1).
-  const double both = mean * (1 - mean) / variance - 1;
-  return boost::math::quantile(boost::math::beta_distribution<>(mean * both, (1 - mean) * both), at);
+  const auto law = law_of(mean, spread);
+  return law ? boost::math::quantile(*law, at) : mean;
+}
+
+double good_share(const RagTask& task, double relative, double floor) {
+  const double mean = task.full_score.value * relative, least = task.full_score.value * floor;
+  const auto law = law_of(mean, task.spread.value);
+  if (!law) return mean >= least ? 1 : 0;
+  return least < 1 ? boost::math::cdf(boost::math::complement(*law, least)) : 0;
 }
 
 }  // namespace kvsim::models

@@ -19,13 +19,16 @@ struct ScoreAt {
 struct RagTask {
   std::string name;
   std::string description;
-  schema::Sourced<double> full_score;       ///< mean score with all of the prompt computed; > 0
-  std::vector<ScoreAt> scores;              ///< of selective reuse, ascending in rho, all in (0, 1)
-  schema::Sourced<double> without_spans;    ///< score of selective reuse without spans / with, at the first of `scores`
-  schema::Sourced<double> full_reuse;       ///< mean score with no token computed again / full_score
-  schema::Sourced<double> cacheblend_below; ///< share by which CacheBlend scores below selective reuse, at the first rho
-  schema::Sourced<double> epic_below;       ///< the same of EPIC with 32 tokens of each chunk of 512
-  schema::Sourced<double> spread;           ///< standard deviation / mean of single answers' scores
+  std::string model;                      ///< whose answers were scored; empty: not said
+  std::string speculative_model;          ///< that chose the tokens; empty: not said
+  schema::Sourced<double> full_score;     ///< mean score with all of the prompt computed; > 0
+  std::vector<ScoreAt> scores;            ///< of selective reuse, ascending in rho, all in (0, 1)
+  schema::Sourced<double> without_spans;  ///< score of selective reuse without spans / with, at the first of `scores`
+  schema::Sourced<double> full_reuse;     ///< mean score with no token computed again / full_score
+  schema::Sourced<double>
+      cacheblend_below;                ///< share by which CacheBlend scores below selective reuse, at the first rho
+  schema::Sourced<double> epic_below;  ///< the same of EPIC with 32 tokens of each chunk of 512
+  schema::Sourced<double> spread;      ///< standard deviation / mean of single answers' scores
 };
 
 /// How the KV of chunks is put together.
@@ -46,5 +49,8 @@ enum class ReuseMethod {
 /// (0, 1)) and standard deviation / mean; the mean itself where `spread` is 0. A spread that no distribution on [0, 1]
 /// has is cut to what one has.
 [[nodiscard]] double answer_score(double mean, double spread, double at);
+
+/// The share of such answers, whose mean is `relative` x full_score, that score at least `floor` x full_score.
+[[nodiscard]] double good_share(const RagTask& task, double relative, double floor);
 
 }  // namespace kvsim::models

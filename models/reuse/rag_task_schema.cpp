@@ -19,6 +19,8 @@ ObjectSchema<RagTask> make_schema() {
   ObjectSchema<T> s("rag_task", "A task over retrieved chunks: what answers score, the more so the more is computed.");
   s.optional("name", &T::name, text(), "name in the catalogue");
   s.required("description", &T::description, text().non_empty(), "one line for lists");
+  s.optional("model", &T::model, text(), "catalogue name of the model whose answers were scored");
+  s.optional("speculative_model", &T::speculative_model, text(), "catalogue name of the model that chose the tokens");
   s.required("full_score", &T::full_score, score, "mean score with all of the prompt computed");
   s.list("scores", &T::scores, point, Presence::required, "of selective reuse, ascending in rho", {.at_least = 1});
   s.required("without_spans", &T::without_spans, number().above(0).at_most(1),

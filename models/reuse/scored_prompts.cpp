@@ -157,6 +157,12 @@ class PromptParser {
     }
     check_order(offsets, prompt_.offsets);
     check_order(target_offsets, prompt_.target);
+    const std::uint32_t end = prompt_.offsets.back().end, target_end = prompt_.target.back().end;
+    if (end != target_end) {
+      lines_.fail(byte_[target_offsets],
+                  fmt::format("target_offsets end at character {}, offsets at {}: expected both to cover the same text",
+                              target_end, end));
+    }
   }
 
   void check_order(Key key, const std::vector<CharacterRange>& ranges) const {

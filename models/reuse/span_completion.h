@@ -26,6 +26,11 @@ struct SpanRules {
   SpanCap cap = SpanCap::spans;
 };
 
+/// Whether these rules can select anything but the most important tokens.
+[[nodiscard]] inline bool completes_spans(const SpanRules& rules) {
+  return rules.enabled && rules.cap == SpanCap::spans && rules.longest > 1 && rules.variation > 0;
+}
+
 /// ceil(rho n), not led astray by rounding: 0.15 of 100 is 15. Throws schema::InputError where rho is not in [0, 1].
 [[nodiscard]] std::int64_t selection_budget(double rho, std::int64_t tokens);
 

@@ -12,6 +12,7 @@
 #include "planner/capacity/ranking.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
+#include "planner/reuse_policy.h"
 
 namespace kvsim::planner::capacity {
 namespace {
@@ -43,6 +44,11 @@ void check(const Scenario& s, const CapacityRequest& request) {
   check_sizes(s, request.sizes);
 }
 
+/// Prompts made of chunks are told apart by how they come to be on the GPU.
+std::string own_policy(const Scenario& scenario) {
+  return scenario.workload.chunks ? reuse_policy_name(scenario.serving.prefill) : scenario.serving.decode.policy;
+}
+
 std::vector<Configuration> configurations_of(const Scenario& scenario, const CapacityRequest& request) {
   const serving::ClusterConfig& own = scenario.serving.cluster;
   std::vector<MachineRequest> machines = request.machines;
@@ -58,7 +64,7 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
         Configuration c;
         c.machine = machine.gpu;
         c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
-        c.policy = policy.empty() ? scenario.serving.decode.policy : policy;
+        c.policy = policy.empty() ? own_policy(scenario) : policy;
         c.sizes = sizes;
         c.scenario = std::move(placed.scenario);
         c.placement = request.machines.empty() ? Placement::own : placed.placement;
@@ -126,7 +132,7 @@ class Evaluation {
     const Purchase all = purchase_for(c.scenario, c.scenario.serving.cluster.replicas, best.host_peak_bytes);
     c.dram_gb = all.dram_gb / replicas;
     c.ssd_gb = all.storage_gb / replicas;
-    c.cost = hourly_cost(request_.prices, c.machine, c.tensor_parallel, c.dram_gb, c.ssd_gb);
+    c.cost = hourly_cost(request_.prices, c.machine, c.gpus_per_replica(), c.dram_gb, c.ssd_gb);
     c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())
       c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
@@ -181,6 +187,10 @@ const Probe* Configuration::last_of_search() const {
   const auto found =
       std::find_if(probes.rbegin(), probes.rend(), [](const Probe& p) { return p.stage == Stage::search; });
   return found == probes.rend() ? nullptr : &*found;
+}
+
+std::int64_t Configuration::gpus_per_replica() const {
+  return serving::gpus_per_group(scenario.serving.cluster);
 }
 
 double Configuration::rate_per_replica() const {

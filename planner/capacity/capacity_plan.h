@@ -63,6 +63,8 @@ struct Configuration {
   [[nodiscard]] std::vector<std::string> fallbacks() const;
   /// The last probe of the search's, before any confirming one; null where nothing was probed.
   [[nodiscard]] const Probe* last_of_search() const;
+  /// Those it computes on (tensor_parallel), and those that only score.
+  [[nodiscard]] std::int64_t gpus_per_replica() const;
   /// Requests/s that one replica sustains; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
   /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.

@@ -68,7 +68,7 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (!result.found) return result;
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
-  result.gpus = result.replicas * scenario.serving.cluster.tensor_parallel;
+  result.gpus = result.replicas * serving::gpus_per_group(scenario.serving.cluster);
   const Purchase purchase =
       purchase_for(scenario, result.replicas, result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
   result.dram_gb = purchase.dram_gb;

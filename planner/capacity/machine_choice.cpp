@@ -8,6 +8,8 @@
 #include "models/schema/units.h"
 #include "planner/capacity/run_length.h"
 #include "sim/cache/simulation.h"
+#include "sim/reuse/prompt_assembly.h"
+#include "sim/reuse/simulation.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner::capacity {
@@ -37,12 +39,25 @@ scenario::Scenario moved_to(const scenario::Scenario& scenario, const std::strin
 /// Why the scenario as it stands cannot run; empty if it can.
 std::string problem_with(const scenario::Scenario& s) {
   try {
-    s.serving.placement ? cache::check_configuration(s.serving) : serving::check_configuration(s.serving);
+    if (s.serving.reuse) {
+      reuse::check_configuration(s.serving);
+    } else {
+      s.serving.placement ? cache::check_configuration(s.serving) : serving::check_configuration(s.serving);
+    }
     const MeanRequest mean = mean_request(s);
     const double need = mean.prompt_tokens + mean.output_tokens;
     const std::int64_t room = serving::kv_capacity(s.serving).tokens;
     if (static_cast<double>(room) < need) {
       return fmt::format("KV room for {} tokens, a mean request has {:.0f}", room, need);
+    }
+    const auto& floor = s.serving.slo.quality_floor;
+    if (const double score =
+            reuse::mean_relative_score(s.serving, s.serving.chunks ? s.serving.chunks->per_request : 0);
+        floor && score < *floor) {
+      return fmt::format(
+          "its answers score {:.3f} of those to prompts computed whole, in the mean; slo.quality_floor is "
+          "{:g}",
+          score, *floor);
     }
     return {};
   } catch (const serving::ConfigurationError& e) {

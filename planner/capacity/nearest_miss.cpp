@@ -64,7 +64,7 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
   for (const Configuration& c : configurations) {
     const std::string name = fmt::format("{}:{}, {}", c.machine, c.tensor_parallel, c.policy);
     if (!c.problem.empty()) {
-      others += fmt::format("; {} cannot run: {}", name, c.problem);
+      others += fmt::format("; {} was left out: {}", name, c.problem);
     } else if (!nearest || lowest(c).attainment.share > lowest(*nearest).attainment.share) {
       nearest = &c;
     }

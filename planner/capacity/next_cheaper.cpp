@@ -11,7 +11,7 @@ namespace {
 
 std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, std::int64_t replicas) {
   const Purchase purchase = purchase_for(c.scenario, replicas, 0);
-  return hourly_cost(plan.request.prices, c.machine, replicas * c.tensor_parallel, purchase.dram_gb,
+  return hourly_cost(plan.request.prices, c.machine, replicas * c.gpus_per_replica(), purchase.dram_gb,
                      purchase.storage_gb)
       .total();
 }

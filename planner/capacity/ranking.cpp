@@ -16,7 +16,7 @@ std::pair<double, double> key(const Configuration& c, bool by_price) {
     const auto gpus = static_cast<double>(c.fleet->gpus);
     return {by_price ? c.fleet->cost.total().value_or(kLast) : gpus, gpus};
   }
-  const double per_gpu = c.rate_per_replica() / static_cast<double>(c.tensor_parallel);
+  const double per_gpu = c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
   return {by_price ? c.usd_per_million.value_or(kLast) : -per_gpu, -per_gpu};
 }
 

@@ -77,6 +77,7 @@ void scale_contexts(scenario::Scenario& s, double by) {
   if (auto& chunks = s.workload.chunks) {
     const std::int64_t most = (models::max_request_tokens - 1) / chunks->per_request;
     chunks->tokens = std::min(scaled_tokens(chunks->tokens, by), most);
+    s.serving.chunks = chunks;  // what is stored beforehand
   }
 }
 

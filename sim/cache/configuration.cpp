@@ -89,9 +89,17 @@ void check_placement(const ServingConfig& config) {
   if (!find_placement(spec.policy)) {
     throw ConfigurationError("placement.policy", fmt::format("unknown placement policy {}", spec.policy));
   }
-  if (config.prefill != serving::PrefillKind::prefix_cache) {
+  const bool by_chunk = serving::reuses_chunks(config.prefill);
+  if (config.prefill != serving::PrefillKind::prefix_cache && !by_chunk) {
     throw ConfigurationError("placement",
-                             "says what becomes of prompts that are stored and found again: use prefill: prefix_cache");
+                             "says what becomes of prompts that are stored and found again: use prefill: prefix_cache, "
+                             "or one that reuses chunks (selective, cacheblend, epic, full_reuse)");
+  }
+  if (by_chunk != (spec.granularity == models::Granularity::chunks)) {
+    throw ConfigurationError("placement.granularity",
+                             by_chunk ? "this prefill policy puts prompts together from chunks: use chunks"
+                                      : "a prefix is a chain, and chunks are no part of one: use blocks, or a prefill "
+                                        "policy that reuses chunks (selective, cacheblend, epic, full_reuse)");
   }
   if (config.decode.policy != "full_kv") {
     throw ConfigurationError(
@@ -112,10 +120,10 @@ void check_placement(const ServingConfig& config) {
                     "and schedule.max_requests allows {}: use fewer queries or options",
                     sequences, config.schedule.max_requests));
   }
-  if (spec.profiling.online && spec.granularity == models::Granularity::blocks) {
+  if (spec.profiling.online && spec.granularity != models::Granularity::contexts) {
     throw ConfigurationError(
         "placement.profiling.online",
-        "a block belongs to many contexts, and nobody profiles it alone: use granularity: contexts");
+        "a block or chunk belongs to many contexts, and nobody profiles it alone: use granularity: contexts");
   }
 }
 

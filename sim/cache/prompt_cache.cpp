@@ -49,6 +49,19 @@ models::CurveIndex PromptCache::curve_of(std::uint64_t key) {
   return quality_.curve(granularity_ == models::Granularity::contexts ? key : key % models::block_curves);
 }
 
+void PromptCache::preload(const models::SharedChunkSpec& chunks) {
+  const float share = 1.0F / static_cast<float>(chunks.per_request);
+  for (std::int64_t replica = 0; replica < config_.cluster.replicas; ++replica) {
+    std::vector<ObjectId> objects;
+    for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
+      const auto key = static_cast<std::uint64_t>(chunk);
+      objects.push_back(store_.object(static_cast<std::size_t>(replica), key, geometry_.full_transfer(chunks.tokens),
+                                      chunks.tokens, curve_of(key), share));
+    }
+    store_.preload(static_cast<std::size_t>(replica), objects);
+  }
+}
+
 void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) {
   Prompt prompt;
   prompt.replica = replica;
@@ -58,7 +71,7 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
     const std::int64_t room = granularity_ == models::Granularity::blocks ? block_tokens_ : part.tokens;
     const ObjectId own =
         store_.object(replica, part.key, geometry_.full_transfer(room), part.tokens, curve_of(part.key),
-                      granularity_ == models::Granularity::blocks
+                      granularity_ != models::Granularity::contexts
                           ? static_cast<float>(part.tokens) / static_cast<float>(spec.prompt_tokens)
                           : 1.0F);
     prompt.parts.push_back({part, own});
@@ -66,13 +79,16 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
   prompts_.emplace(r.id, std::move(prompt));
 }
 
-/// Of its first parts, as long as they are stored.
-std::vector<Found> PromptCache::found(const Prompt& prompt) const {
-  std::vector<Found> list;
-  for (const Part& p : prompt.parts) {
-    const Found copy = store_.find(prompt.replica, p.part.key);
-    if (copy.id == kNoObject) break;
-    list.push_back(copy);
+/// Chunks wherever they stand; else of its first parts, as long as they are stored.
+std::vector<PromptCache::FoundPart> PromptCache::found(const Prompt& prompt) const {
+  std::vector<FoundPart> list;
+  for (std::size_t i = 0; i < prompt.parts.size(); ++i) {
+    const Found copy = store_.find(prompt.replica, prompt.parts[i].part.key);
+    if (copy.id != kNoObject) {
+      list.push_back({i, copy});
+    } else if (granularity_ != models::Granularity::chunks) {
+      break;
+    }
   }
   return list;
 }
@@ -81,23 +97,22 @@ StoredPrefix PromptCache::find(const Request& r) const {
   const Prompt& prompt = prompts_.at(r.id);
   StoredPrefix prefix;
   double quality = 0, kl = 0;
-  const std::vector<Found> copies = found(prompt);
-  for (std::size_t i = 0; i < copies.size(); ++i) {
-    const models::StorageOption& option = pool_[copies[i].option];
-    const std::int64_t tokens = prompt.parts[i].part.tokens;
-    const CachedObject& object = store_.objects()[copies[i].id];
+  for (const auto& [part, copy] : found(prompt)) {
+    const models::StorageOption& option = pool_[copy.option];
+    const std::int64_t tokens = prompt.parts[part].part.tokens;
+    const CachedObject& object = store_.objects()[copy.id];
     const auto share = static_cast<double>(tokens);
     prefix.tokens += tokens;
     prefix.dropped += tokens - kept_tokens(option, tokens);
     prefix.unpack_s += static_cast<double>(object.full_bytes) * option.decompress_s_per_full_byte /
                        static_cast<double>(config_.cluster.tensor_parallel);
-    quality += share * quality_.achieved(object.curve, copies[i].option, copies[i].quality, simulator_.now());
+    quality += share * quality_.achieved(object.curve, copy.option, copy.quality, simulator_.now());
     kl += share * option.step_kl;
   }
   if (prefix.tokens == 0) return prefix;
-  // The score of a context is that of requests that go on from it. A chain's is the mean over the prompt: what is
-  // computed is whole.
-  const bool whole_prompt = granularity_ == models::Granularity::blocks;
+  // The score of a context is that of requests that go on from it. Of blocks and chunks it is the mean over the prompt:
+  // what is computed is whole.
+  const bool whole_prompt = granularity_ != models::Granularity::contexts;
   const auto of = static_cast<double>(whole_prompt ? r.prompt : prefix.tokens);
   prefix.quality = (quality + (of - static_cast<double>(prefix.tokens))) / of;
   prefix.step_kl = kl / of;
@@ -106,22 +121,26 @@ StoredPrefix PromptCache::find(const Request& r) const {
   return prefix;
 }
 
+bool PromptCache::has_first(const Request& r) const {
+  const Prompt& prompt = prompts_.at(r.id);
+  return !prompt.parts.empty() && store_.find(prompt.replica, prompt.parts.front().part.key).id != kNoObject;
+}
+
 void PromptCache::load(const Request& r, engine::Callback on_complete) {
   Prompt& prompt = prompts_.at(r.id);
   request_now_ = prompt.request;
-  prompt.loaded.clear();
-  prompt.levels.clear();
-  for (const Found& copy : found(prompt)) {
-    prompt.loaded.push_back(copy.id);
-    prompt.levels.push_back(copy.level);
+  prompt.loaded = found(prompt);
+  std::vector<ObjectId> ids;
+  for (const auto& [part, copy] : prompt.loaded) {
+    ids.push_back(copy.id);
     prompt.believed = copy.quality;
   }
-  store_.load(prompt.replica, prompt.loaded, r.id, on_complete);
+  store_.load(prompt.replica, ids, r.id, on_complete);
 }
 
 /// Each prompt once, however often it was admitted.
 void PromptCache::count(const Request& r, const Prompt& prompt) {
-  for (const std::size_t level : prompt.levels) hits_[level] += 1;
+  for (const auto& [part, copy] : prompt.loaded) hits_[copy.level] += 1;
   lookups_ += prompt.parts.size();
   measured_.loaded_tokens += r.prefix.tokens;
   measured_.computed_tokens += r.prompt - r.prefix.tokens;
@@ -130,19 +149,26 @@ void PromptCache::count(const Request& r, const Prompt& prompt) {
 void PromptCache::computed(const Request& r) {
   Prompt& prompt = prompts_.at(r.id);
   request_now_ = prompt.request;
-  if (r.prefix.tokens == 0) {  // admitted again, after what it had loaded was gone
-    prompt.loaded.clear();
-    prompt.levels.clear();
-  }
-  std::vector<ObjectId> own;
+  if (r.prefix.tokens == 0) prompt.loaded.clear();  // admitted again, after what it had loaded was gone
+  std::vector<ObjectId> own, missing, loaded;
   for (const Part& p : prompt.parts) own.push_back(p.own);
+  std::vector<ObjectId> used = own;  // under the names by which they were found
+  std::vector<bool> found(own.size());
+  for (const auto& [part, copy] : prompt.loaded) {
+    used[part] = copy.id;
+    found[part] = true;
+    loaded.push_back(copy.id);
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!found[i]) missing.push_back(own[i]);
+  }
   if (!prompt.counted) {
     count(r, prompt);
-    store_.used(own, prompt.loaded);
+    store_.used(own, used);
   }
   prompt.counted = true;
-  const std::size_t begun = prompt.loaded.size();
-  if (begun < own.size()) store_.store(prompt.replica, std::span(own).subspan(begun), prompt.loaded, r.id);
+  if (granularity_ == models::Granularity::chunks) loaded.clear();  // no chunk goes on from another
+  if (!missing.empty()) store_.store(prompt.replica, missing, loaded, r.id);
 }
 
 std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {

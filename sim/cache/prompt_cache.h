@@ -12,6 +12,7 @@
 
 #include "models/kernels/step_time.h"
 #include "models/placement/utility.h"
+#include "models/workload/shared_chunks.h"
 #include "sim/cache/context_quality.h"
 #include "sim/cache/future_uses.h"
 #include "sim/cache/prompt_parts.h"
@@ -37,8 +38,14 @@ class PromptCache final : public serving::PromptStore {
   PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
               std::int64_t block_tokens, const FutureUses* future);
 
+  /// Before the first request: so many chunks (granularity chunks), numbered by popularity, are stored as far as there
+  /// is room.
+  void preload(const models::SharedChunkSpec& chunks);
+
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
+  /// Whether what find() returns holds the prompt's first tokens.
+  [[nodiscard]] bool has_first(const serving::Request& r) const;
   void load(const serving::Request& r, engine::Callback on_complete) override;
   void computed(const serving::Request& r) override;
   void preempted(const serving::Request& r) override { store_.withdraw(r.id); }
@@ -54,14 +61,17 @@ class PromptCache final : public serving::PromptStore {
     PromptPart part;
     ObjectId own = kNoObject;  // in the tiers of its replica
   };
+  struct FoundPart {
+    std::size_t part = 0;  // of the prompt's
+    Found copy;
+  };
   /// A request's prompt, from its arrival to its end.
   struct Prompt {
     std::size_t replica = 0;
     std::uint64_t request = 0;  // in the workload
     std::vector<Part> parts;
-    std::vector<ObjectId> loaded;  // of its first parts, at the latest admission
-    std::vector<std::size_t> levels;
-    double believed = 1;  // of the quality of what was loaded: of contexts
+    std::vector<FoundPart> loaded;  // at the latest admission
+    double believed = 1;            // of the quality of what was loaded: of contexts
     bool counted = false;
   };
 
@@ -72,7 +82,7 @@ class PromptCache final : public serving::PromptStore {
   };
 
   models::CurveIndex curve_of(std::uint64_t key);
-  [[nodiscard]] std::vector<Found> found(const Prompt& prompt) const;
+  [[nodiscard]] std::vector<FoundPart> found(const Prompt& prompt) const;
   void count(const serving::Request& r, const Prompt& prompt);
   void measure_tiers(serving::Measurements& measured) const;
 

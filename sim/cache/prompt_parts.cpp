@@ -13,6 +13,10 @@ std::vector<PromptPart> prompt_parts(const models::RequestSpec& spec, models::Gr
     }
     return parts;
   }
+  if (granularity == models::Granularity::chunks) {
+    for (const std::uint64_t chunk : spec.chunks) parts.push_back({chunk, spec.chunk_tokens});
+    return parts;
+  }
   std::int64_t begin = 0;
   for (const std::uint64_t hash : spec.prefix_blocks) {
     const std::int64_t tokens = std::min(block_tokens, spec.prompt_tokens - begin);

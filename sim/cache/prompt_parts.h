@@ -1,4 +1,4 @@
-// What a prompt is made of as a chain of stored objects: the context it shares, or its blocks.
+// What a prompt is made of as stored objects: the context it shares, or a chain of blocks, or chunks of their own.
 #pragma once
 
 #include <cstdint>

@@ -9,28 +9,27 @@
 #include "sim/serving/system.h"
 
 namespace kvsim::cache {
-namespace {
 
-FutureUses read_future(const serving::ServingConfig& config, serving::RequestFeed& feed) {
+std::optional<FutureUses> future_uses(const serving::ServingConfig& config,
+                                      const std::function<std::unique_ptr<serving::RequestFeed>()>& again) {
+  if (!find_placement(config.placement->policy)->needs_future) return std::nullopt;
   const auto granularity = config.placement->granularity.value_or(models::Granularity::contexts);
+  const auto feed = again();
   FutureUses future;
-  while (const auto spec = feed.next()) {
+  while (const auto spec = feed->next()) {
     std::vector<std::uint64_t> keys;
-    for (const PromptPart& part : prompt_parts(*spec, granularity, feed.prefix_block_tokens()))
+    for (const PromptPart& part : prompt_parts(*spec, granularity, feed->prefix_block_tokens()))
       keys.push_back(part.key);
     future.add(spec->id, keys);
   }
   return future;
 }
 
-}  // namespace
-
 serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
                                     const serving::SimulationOptions& options,
                                     const std::function<std::unique_ptr<serving::RequestFeed>()>& again) {
   cache::check_configuration(config);
-  std::optional<FutureUses> future;
-  if (find_placement(config.placement->policy)->needs_future) future = read_future(config, *again());
+  const std::optional<FutureUses> future = future_uses(config, again);
   return serving::run_system(config, feed, options, [&](const serving::RunEnvironment& environment) {
     return serving::make_replica_fleet(
         environment, std::make_unique<PromptCache>(environment.simulator, environment.trace, config,

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "sim/cache/future_uses.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request_feed.h"
 #include "sim/serving/simulation.h"
@@ -18,5 +20,9 @@ void check_configuration(const serving::ServingConfig& config);
 serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
                                     const serving::SimulationOptions& options,
                                     const std::function<std::unique_ptr<serving::RequestFeed>()>& again);
+
+/// What a policy that needs the future knows of it; none for the others. `again` as above.
+std::optional<FutureUses> future_uses(const serving::ServingConfig& config,
+                                      const std::function<std::unique_ptr<serving::RequestFeed>()>& again);
 
 }  // namespace kvsim::cache

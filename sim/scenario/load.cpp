@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "models/placement/placement_schema.h"
 #include "models/placement/quality_file.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/reuse/importance_signal.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_reader.h"
@@ -22,7 +24,9 @@
 #include "sim/cache/placements.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
+#include "sim/reuse/simulation.h"
 #include "sim/scenario/pools_schema.h"
+#include "sim/scenario/prefill_schema.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
@@ -37,6 +41,7 @@ using schema::InputError;
 using schema::ParseContext;
 using schema::Reporter;
 using Requests = std::shared_ptr<const std::vector<models::RequestSpec>>;
+using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
 
 constexpr std::int64_t kAllOffloaded = -1;  // `offloaded: all`
 
@@ -96,6 +101,11 @@ void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
   }
 }
 
+models::Granularity usual_granularity(const Scenario& s) {
+  if (s.workload.chunks && s.serving.prefill != serving::PrefillKind::prefix_cache) return models::Granularity::chunks;
+  return s.workload.trace || s.workload.chunks ? models::Granularity::blocks : models::Granularity::contexts;
+}
+
 /// What is stored of prompts: as the scenario says, with what it leaves to others.
 void complete_placement(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder,
                         const Reporter& report) {
@@ -108,12 +118,11 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   }
   using models::Granularity;
   models::complete_methods(placement->options, [&](const char* name) { return catalogue.compressor(name); });
-  const bool by_blocks = s.workload.trace || s.workload.chunks;
-  if (!placement->granularity) placement->granularity = by_blocks ? Granularity::blocks : Granularity::contexts;
+  if (!placement->granularity) placement->granularity = usual_granularity(s);
   if (s.workload.chunks && placement->granularity == Granularity::contexts) {
     report.fail("placement.granularity",
-                "prompts made of chunks share blocks, and have no context of their own to store: use blocks, or "
-                "workload.prefixes");
+                "prompts made of chunks have no context of their own to store: use chunks where prefill puts them "
+                "together, blocks with prefix_cache");
   }
   if (s.workload.trace && placement->granularity == Granularity::contexts) {
     report.fail("placement.granularity",
@@ -148,7 +157,13 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
       "prefill: stored");
 }
 
-void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report) {
+void check_replicas(const serving::ServingConfig& c) {
+  if (c.reuse) return reuse::check_configuration(c);
+  c.placement ? cache::check_configuration(c) : serving::check_configuration(c);
+}
+
+void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
+              const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
   const models::GpuSpec& gpu = c.cluster.gpu;
   c.cluster.profile = s.profile ? *s.profile : catalogue.profile(gpu.profile);
@@ -158,7 +173,13 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   complete_pools(s, report);
+  if (!s.reuse.importance.path.empty()) s.reuse.importance.path = beside(folder, s.reuse.importance.path);
   complete_placement(s, catalogue, folder, report);
+  complete_reuse(s, catalogue, report);
+  if (!s.reuse.importance.path.empty()) {
+    c.scored_prompts = read_prompts(s.reuse.importance.path);
+    check_scored_prompts(s, report);
+  }
   if (s.compressor) c.decode.compressor = *s.compressor;
   complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
@@ -176,7 +197,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     if (c.cluster.pools) {
       pools::check_configuration(c);
     } else {
-      c.placement ? cache::check_configuration(c) : serving::check_configuration(c);
+      check_replicas(c);
     }
   } catch (const serving::ConfigurationError& e) {
     try {
@@ -247,6 +268,10 @@ class ScenarioFile::Sources {
     });
   }
 
+  ScoredPrompts scored_prompts(const std::string& path) {
+    return shared(prompts_, path, [&] { return models::read_scored_prompts(path); });
+  }
+
  private:
   using TraceKey = std::tuple<std::string, std::string, std::int64_t, double>;
   template <class Key, class T>
@@ -278,6 +303,7 @@ class ScenarioFile::Sources {
   std::mutex mutex_;
   Shelf<ConfigNode, models::Catalogue> catalogues_;
   Shelf<TraceKey, std::vector<models::RequestSpec>> traces_;
+  Shelf<std::string, std::vector<models::ScoredPrompt>> prompts_;
 };
 
 ScenarioFile::ScenarioFile(ConfigNode document, const std::string& folder, std::string name,
@@ -315,7 +341,8 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   scenario.file = name_;
   if (!whole) return scenario;
   const Reporter report(document, context);
-  complete(scenario, catalogue, sources_->folder(), report);
+  complete(scenario, catalogue, sources_->folder(), report,
+           [this](const std::string& path) { return sources_->scored_prompts(path); });
   if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
   check_prefixes(scenario, report);
   return scenario;
@@ -382,6 +409,9 @@ std::string resolved_yaml(const Scenario& scenario) {
   }
   if (pools) {
     for (const ReplicaKey& key : replica_keys()) erase(document, key.key);
+  }
+  if (!shown.workload.chunks) {
+    for (const char* key : chunk_keys()) erase(document, key);
   }
   return schema::to_yaml(document);
 }

@@ -45,6 +45,7 @@ struct WorkloadConfig {
   std::optional<models::LengthSpec> output;   ///< output lengths; not with a trace
   std::optional<models::SharedPrefixSpec> prefixes;  ///< with which prompts begin; not with a trace
   std::optional<models::SharedChunkSpec> chunks;     ///< of which prompts are made; not with a trace or prefixes
+  std::vector<models::RagTask> tasks{};              ///< with chunks: what prompts ask for, in turn
   std::int64_t requests = 0;                         ///< how many; 0: until the run's duration is over
 };
 
@@ -74,6 +75,10 @@ struct Scenario {
   std::optional<double> keep_ratio;
   std::optional<models::PrefetchSpec> prefetch;
   std::optional<DispatchInput> dispatch;
+  models::ReuseSpec reuse;
+  std::optional<models::LlmSpec> speculative_model;
+  std::optional<models::PlacementSpec>
+      chunk_placement;  ///< of prompts made of chunks, if the prefill policy stored them
 
   std::string file;                                               ///< where it was read from
   std::shared_ptr<const std::vector<models::RequestSpec>> trace;  ///< the requests of workload.trace
@@ -145,6 +150,9 @@ models::Catalogue catalogue_of(const Scenario& scenario);
 /// schema::InputError for an unknown name, and for a scenario with pools. Whether the model fits is not checked
 /// (serving::check_configuration).
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
+
+/// Puts a scenario whose prompts are made of chunks under another prefill policy. What goes together is not checked.
+void set_prefill(Scenario& scenario, serving::PrefillKind prefill);
 
 /// Whether requests say which blocks of their prompts they share, without which a prefix cache never hits. The
 /// scenario's trace has been read.

@@ -8,11 +8,13 @@
 #include "models/llm/llm_schema.h"
 #include "models/placement/placement_schema.h"
 #include "models/prefetch/prefetch_schema.h"
+#include "models/reuse/rag_task_schema.h"
 #include "models/workload/dataset_schema.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placements.h"
 #include "sim/scenario/outage_schema.h"
 #include "sim/scenario/pools_schema.h"
+#include "sim/scenario/prefill_schema.h"
 #include "sim/scenario/registry_words.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/storage_schema.h"
@@ -146,6 +148,8 @@ ObjectSchema<WorkloadConfig> workload_schema() {
            "what prompts begin with, before `context` tokens of their own; not with a trace");
   s.object("chunks", &WorkloadConfig::chunks, chunks_schema(), Presence::optional,
            "what prompts are made of, before `context` tokens of their own (the query); not with a trace or prefixes");
+  s.reference_list("tasks", &WorkloadConfig::tasks, "rag_task", models::rag_task_schema(), Presence::optional,
+                   "what prompts of chunks ask for, in turn; left out: samsum, musique, hotpotqa", {.at_least = 1});
   s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
              "how many requests; 0: until run.duration is over");
   s.check([](const WorkloadConfig& w, const Reporter& report) {
@@ -299,6 +303,8 @@ ObjectSchema<serving::SloConfig> slo_schema() {
              "time per output token, (E2E - TTFT)/(output tokens - 1)");
   s.optional("itl_p99", &SloConfig::itl_s, time().positive(), "the request's largest gap between tokens");
   s.optional("e2e_p99", &SloConfig::e2e_s, time().positive(), "arrival to last token");
+  s.optional("quality_floor", &SloConfig::quality_floor, number().above(0).at_most(1),
+             "score of an answer / mean score of answers to prompts computed whole: an answer below it is no goodput");
   return s;
 }
 
@@ -318,19 +324,6 @@ ObjectSchema<Scenario> run_schema() {
 }
 
 ObjectSchema<Scenario> make_scenario_schema() {
-  using serving::PrefillKind;
-  ObjectSchema<Scenario> prefill("prefill", "How a prompt's KV comes to exist on the GPU.");
-  prefill.shorthand("policy");
-  prefill.optional(
-      "policy", KVSIM_MEMBER(serving.prefill),
-      choice<PrefillKind>({{"recompute", PrefillKind::recompute, "prefilled here, in chunks between decodes"},
-                           {"stored", PrefillKind::stored,
-                            "computed before and loaded from host memory, or from the storage node of pools"},
-                           {"prefix_cache", PrefillKind::prefix_cache,
-                            "what earlier requests left, in the tiers of placement or on the storage node of pools, is "
-                            "loaded, the rest prefilled and stored there"}}),
-      "prefill policy");
-
   ObjectSchema<Scenario> s("scenario", "One simulation: model, machines, traffic and policies.");
   s.required("name", &Scenario::name, text().non_empty(), "what the scenario is, for reports");
   s.optional("description", &Scenario::description, text(), "what it shows and what to expect");
@@ -343,13 +336,15 @@ ObjectSchema<Scenario> make_scenario_schema() {
       "cluster", [](auto& x) -> auto& { return x; }, cluster_schema(), Presence::required, "the machines");
   s.object("workload", &Scenario::workload, workload_schema(), Presence::required, "the traffic");
   s.object(
-      "prefill", [](auto& x) -> auto& { return x; }, prefill, Presence::optional, "prefill policy");
+      "prefill", [](auto& x) -> auto& { return x; }, prefill_schema(), Presence::optional, "prefill policy");
   s.object(
       "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
   s.object("dispatch", &Scenario::dispatch, dispatch_schema(), Presence::optional,
            "paths through pools; by default policy online over all paths");
-  s.object("placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
-           Presence::optional, "what is kept of prompts, where and as what (prefill: prefix_cache on replicas)");
+  s.object(
+      "placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
+      Presence::optional,
+      "what is kept of prompts, where and as what (prefill: prefix_cache on replicas, and those that reuse chunks)");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(

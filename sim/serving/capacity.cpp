@@ -26,13 +26,19 @@ KvGeometry replica_geometry(const ServingConfig& config) {
   return geometry;
 }
 
+std::int64_t replica_weights(const ServingConfig& config) {
+  const std::int64_t own = config.model.weight_bytes();
+  if (config.prefill != PrefillKind::selective || !config.reuse || config.reuse->speculative.gpus > 0) return own;
+  return own + config.reuse->speculative.model.weight_bytes();
+}
+
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
   const ClusterConfig& c = config.cluster;
   const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
   const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace);
   const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
-  const std::int64_t bytes = usable - config.model.weight_bytes() - stored;
+  const std::int64_t bytes = usable - replica_weights(config) - stored;
   return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
 }
 

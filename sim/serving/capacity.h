@@ -12,6 +12,9 @@ namespace kvsim::serving {
 /// The KV of the configured model under the configured decode policy, as a replica holds it.
 KvGeometry replica_geometry(const ServingConfig& config);
 
+/// Bytes of weights that a replica's GPUs hold: the model's, and those of a small model that scores on them.
+std::int64_t replica_weights(const ServingConfig& config);
+
 /// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
 /// n (memory fraction - activations - the framework's workspace) - weights - what placement keeps for prompts. Negative
 /// where the model does not fit.

@@ -18,6 +18,9 @@
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
 #include "models/prefetch/prefetch_spec.h"
+#include "models/reuse/rag_task.h"
+#include "models/reuse/reuse_spec.h"
+#include "models/workload/shared_chunks.h"
 #include "sim/engine/link.h"
 
 namespace kvsim::serving {
@@ -87,6 +90,7 @@ struct ClusterConfig {
   std::vector<Outage> host_outages{};        ///< placement: of the links to host memory, both directions
   std::vector<StorageTierConfig> storage{};  ///< placement: below host memory, the nearest first
   std::string router = "least_loaded";       ///< round_robin | least_loaded
+  std::int64_t scorer_gpus = 0;              ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;          ///< instead of replicas with host memory
 };
 
@@ -95,19 +99,34 @@ inline std::int64_t groups(const ClusterConfig& cluster) {
   return cluster.pools ? cluster.pools->local.nodes + cluster.pools->remote.nodes : cluster.replicas;
 }
 
+/// GPUs of a group, with those that score for it.
+inline std::int64_t gpus_per_group(const ClusterConfig& cluster) {
+  return cluster.tensor_parallel + cluster.scorer_gpus;
+}
+
 /// GPUs of the whole cluster.
 inline std::int64_t gpus(const ClusterConfig& cluster) {
-  return groups(cluster) * cluster.tensor_parallel;
+  return groups(cluster) * gpus_per_group(cluster);
 }
 
 /// How a prompt's KV comes to exist on the GPU.
 enum class PrefillKind {
-  recompute,    ///< prefilled here, in chunks mixed with decoding
-  stored,       ///< computed before (elsewhere, or by an earlier request) and waiting in host memory (pools: on the
-                ///< storage node): loaded
-  prefix_cache  ///< what earlier requests left, on the storage node of pools or in the tiers of `placement`, is
-                ///< loaded, the rest prefilled and stored
+  recompute,     ///< prefilled here, in chunks mixed with decoding
+  stored,        ///< computed before (elsewhere, or by an earlier request) and waiting in host memory (pools: on the
+                 ///< storage node): loaded
+  prefix_cache,  ///< what earlier requests left, on the storage node of pools or in the tiers of `placement`, is
+                 ///< loaded, the rest prefilled and stored
+  // Of prompts made of chunks, each chunk's KV stored alone and put together again (sim/reuse).
+  full_reuse,  ///< as it is
+  selective,   ///< with the tokens computed again that a small model chooses
+  cacheblend,  ///< with those computed again that deviate most in the first layer
+  epic         ///< with the first tokens of every chunk computed again
 };
+
+/// Whether prompts are put together from chunks.
+inline bool reuses_chunks(PrefillKind prefill) {
+  return prefill >= PrefillKind::full_reuse;
+}
 
 /// Draft length that follows a request's own accept/reject outcomes: the x at which the estimated agreement gives
 /// survival a^x = `survival`, within [minimum, maximum].
@@ -156,6 +175,8 @@ struct SloConfig {
   std::optional<double> tpot_s;
   std::optional<double> itl_s;  ///< the request's largest gap between tokens
   std::optional<double> e2e_s;
+  /// Least score of an answer / mean score with all of the prompt computed, for it to count as goodput.
+  std::optional<double> quality_floor;
 };
 
 struct RunConfig {
@@ -179,6 +200,10 @@ struct ServingConfig {
   std::optional<models::PlacementSpec> placement;                ///< replicas, prefill: prefix_cache
   std::vector<models::Sensitivity> context_sensitivities{};      ///< placement: of shared contexts, round robin
   std::shared_ptr<const models::QualityTable> context_curves{};  ///< placement: measured ones, in place of generated
+  std::optional<models::SharedChunkSpec> chunks{};               ///< that prompts are made of
+  std::optional<models::ReuseSpec> reuse{};                      ///< prefill policies that put prompts together
+  std::shared_ptr<const std::vector<models::ScoredPrompt>> scored_prompts{};  ///< reuse.importance.source: file
+  std::vector<models::RagTask> tasks{};  ///< of prompts made of chunks, by request in turn
   DecodeConfig decode;
   ScheduleConfig schedule;
   SloConfig slo;

@@ -59,6 +59,11 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
                              "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
                              "there; give cluster.host.memory");
   }
+  if (reuses_chunks(config.prefill) && !config.placement) {
+    throw ConfigurationError("prefill.policy",
+                             "chunks are kept in tiers of memory: give placement (such as {policy: lru}) and "
+                             "cluster.host.memory, or use recompute");
+  }
   if (config.prefill == PrefillKind::prefix_cache && !config.placement) {
     throw ConfigurationError(
         "prefill.policy",
@@ -118,6 +123,12 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                              spec.copies, known));
 }
 
+/// "llama-3-8b", or with the small model that scores beside it.
+std::string models_on_replica(const ServingConfig& config) {
+  if (replica_weights(config) == config.model.weight_bytes()) return config.model.name;
+  return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
+}
+
 }  // namespace
 
 void check_configuration(const ServingConfig& config) {
@@ -137,6 +148,10 @@ void check_configuration(const ServingConfig& config) {
   check_compressor(config, *decode);
   check_fetching(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
+  if (config.cluster.pools && reuses_chunks(config.prefill)) {
+    throw ConfigurationError("prefill.policy",
+                             "nodes of pools read whole prefixes: use prefix_cache, or replicas with placement");
+  }
   // A pool's drafts stop at their length; a replica's go on while the reload is late.
   const std::int64_t most_drafted = config.cluster.pools ? config.decode.draft_length : draft_limit(config.decode);
   if (decode->verifies && config.schedule.max_batched_tokens < most_drafted + 1) {
@@ -150,7 +165,7 @@ void check_configuration(const ServingConfig& config) {
 KvCapacity kv_capacity(const ServingConfig& config) {
   const KvGeometry geometry = replica_geometry(config);
   KvCapacity k;
-  k.weights_bytes = config.model.weight_bytes();
+  k.weights_bytes = replica_weights(config);
   k.bytes = kv_capacity_bytes(config, geometry);
   k.block_tokens = config.schedule.block_tokens;
   if (k.bytes < geometry.block_bytes()) {
@@ -171,7 +186,7 @@ KvCapacity kv_capacity(const ServingConfig& config) {
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
             "activations per GPU, and not one block of KV beside them",
-            config.model.name, static_cast<double>(k.weights_bytes) * 1e-9, c.tensor_parallel, c.gpu.name,
+            models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.tensor_parallel, c.gpu.name,
             usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
   }
   k.blocks = k.bytes / geometry.block_bytes();

@@ -69,6 +69,32 @@ struct PrefixMeasurement {
   std::int64_t prefilled_tokens = 0;
 };
 
+/// How prompts were put together from chunks. Tokens and seconds are sums over prompts, each counted once, when its
+/// first token was out.
+struct ReuseMeasurement {
+  std::uint64_t prompts = 0;
+  std::int64_t chunk_tokens = 0;       ///< of all chunks
+  std::int64_t loaded_tokens = 0;      ///< of chunks that were stored
+  std::int64_t apart_tokens = 0;       ///< of chunks that were not, computed alone
+  std::int64_t recomputed_tokens = 0;  ///< of chunks, computed again over the whole prompt
+  std::int64_t other_tokens = 0;       ///< behind the chunks
+  double queue_s = 0;                  ///< arrival to admission
+  double load_s = 0;                   ///< admission to the last stored byte
+  double select_s = 0;                 ///< admission to the choice of tokens: scoring, its waiting, alignment
+  double assemble_s = 0;      ///< admission to the first row: loading, choosing and computing chunks, side by side
+  double prefill_s = 0;       ///< first row to first token
+  double scorers_busy_s = 0;  ///< GPU seconds of GPUs that only score
+  std::uint64_t selections_longer = 0;  ///< choices that came after the last stored byte
+};
+
+/// What answers scored, where prompts belong to tasks.
+struct AnswerMeasurement {
+  std::uint64_t answers = 0;
+  double score = 0;        ///< sum
+  double full_score = 0;   ///< sum of what the same answers score with all of the prompt computed
+  std::uint64_t good = 0;  ///< at or above the quality floor; all of them where there is none
+};
+
 /// What steps fetched from host memory beside computing (policies that fetch KV).
 struct FetchMeasurement {
   std::uint64_t steps = 0;          ///< forward passes with a fetch
@@ -116,12 +142,14 @@ struct Measurements {
 
   // Of the measured part.
   double measured_s = 0;
+  std::uint64_t arrived_measured = 0;    ///< arrived in the measured part
   std::uint64_t completed_measured = 0;  ///< finished in the measured part
   std::int64_t output_tokens = 0;        ///< emitted in the measured part
   std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)
   engine::Sample ttft_s, tpot_s, e2e_s;  ///< of the requests that finished in the measured part
   engine::Sample itl_s, round_gap_s;     ///< gaps that ended in the measured part
   std::uint64_t within_slo = 0;
+  std::uint64_t good = 0;  ///< of these, with a quality at or above the floor, if there is one: goodput
   /// Of every request that arrived in the judged part of the run (RunConfig::judge_until_s), in order of arrival, which
   /// objectives it missed: bits of Miss, 0 for none. Nobody is left out: the refused and the unfinished are misses.
   std::vector<std::uint8_t> verdicts;
@@ -154,6 +182,8 @@ struct Measurements {
 
   FetchMeasurement fetch;
   PlacementMeasurement placement;
+  ReuseMeasurement reuse;
+  AnswerMeasurement answers;
 
   // Two pools around a storage node; empty and zero elsewhere.
   std::array<PathMeasurement, models::kPaths> paths{};

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "models/kernels/step_work.h"
 #include "models/workload/request_spec.h"
 #include "sim/engine/callback.h"
 #include "sim/serving/measurements.h"
@@ -29,6 +31,13 @@ class PromptStore {
  public:
   virtual ~PromptStore() = default;
 
+  /// Why this request could never run on a replica with so much KV memory, for what the store asks of it; or an empty
+  /// string.
+  [[nodiscard]] virtual std::string refusal(const Request&, const models::RequestSpec&,
+                                            std::int64_t /*kv_bytes*/) const {
+    return {};
+  }
+
   /// A request came to a replica; `spec` says what its prompt shares with others.
   virtual void arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) = 0;
 
@@ -37,7 +46,16 @@ class PromptStore {
   /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.
   virtual void load(const Request& r, engine::Callback on_complete) = 0;
 
-  /// All of its prompt's KV is on its replica now: what was computed is stored, beside the decoding.
+  /// How the request's prompt is put together from what find() returns now, where prompts are put together at all.
+  [[nodiscard]] virtual std::optional<PromptAssembly> assembly(const Request&) const { return std::nullopt; }
+  /// Of an assembly that selects: the small model reads the prompt on GPUs of its own; `on_selected` runs when the
+  /// tokens are chosen, never within the call.
+  virtual void select_elsewhere(const Request&, engine::Callback) {}
+  /// Seconds on the replica's GPUs for the small model to read these parts of prompts in one pass.
+  [[nodiscard]] virtual double scoring_s(std::span<const models::PrefillChunk>) const { return 0; }
+
+  /// All of its prompt's KV is on its replica now (of an assembly: all of its chunks' KV as they are stored): what was
+  /// computed is stored, beside the decoding.
   virtual void computed(const Request& r) = 0;
   /// It was pushed out of GPU memory, KV and all; it may be computed again.
   virtual void preempted(const Request& r) = 0;
@@ -49,6 +67,8 @@ class PromptStore {
   /// It is done, and the context's whole KV on the GPU may be stored again.
   virtual void profiled(std::uint64_t number) = 0;
 
+  /// Figures that had to be replaced, in words, beyond those of the replicas.
+  [[nodiscard]] virtual std::vector<std::string> fallbacks() const { return {}; }
   virtual void start_measuring() = 0;
   virtual void finish_measuring(Measurements& measured) = 0;
   /// Throws engine::InvariantViolation where a conservation law of tiers or links broke.

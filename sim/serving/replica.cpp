@@ -35,7 +35,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       schedule_(schedule.make(environment.config.schedule)),
       draft_limit_(draft_limit(environment.config.decode)),
       log_(environment.simulator, environment.config, environment.measured),
-      weights_bytes_(environment.config.model.weight_bytes()) {
+      weights_bytes_(replica_weights(environment.config)) {
   make_links(index);
   models::StepWork one_token;
   one_token.decode.query_tokens = 1;

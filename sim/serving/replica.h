@@ -92,6 +92,14 @@ class Replica {
     std::uint64_t number = 0;
   };
 
+  /// What of an assembly a step does.
+  struct AssemblyEntry {
+    Request* request;
+    std::uint64_t admission;
+    std::int64_t apart;   // tokens of chunks computed alone
+    std::int64_t scored;  // tokens that the small model reads
+  };
+
   void make_links(int index);
 
   // Iterations (replica_step.cpp).
@@ -171,6 +179,21 @@ class Replica {
   void batch_profiling(models::StepWork& work);
   void apply_profiling();
 
+  // Prompts put together from chunks (replica_assembly.cpp).
+  void begin_assembly(Request& r);
+  void abandon_assembly(Request& r);
+  void on_selected(std::uint64_t id);
+  void batch_assembly(models::StepWork& work);
+  std::int64_t batch_apart(Request& r, std::int64_t budget, models::StepWork& work);
+  void apply_assembly();
+  bool rows_can_begin(Request& r);
+  void batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work);
+  void note_assembly(const Request& r);
+  void enter_prefilling(Request& r);
+  [[nodiscard]] bool has_work(const models::StepWork& work) const {
+    return work.tokens() > 0 || !assembly_step_.empty();
+  }
+
   // Progress of requests (replica_requests.cpp).
   void emit_directly(Request& r);
   void apply_decoding(Request& r);
@@ -178,6 +201,7 @@ class Replica {
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
   static void notify(engine::Callback callback, const Request& r);
+  void release_if_over(const Request& r);
   void note_memory();
 
   ReplicaEnvironment env_;
@@ -204,6 +228,9 @@ class Replica {
   std::int64_t draft_limit_ = 0;
 
   std::vector<StepEntry> step_;
+  std::vector<AssemblyEntry> assembly_step_;
+  std::vector<models::PrefillChunk> scoring_;  // of the current iteration; kept for its memory
+  double step_scoring_s_ = 0;
   IterationPlan plan_;
   models::StepWork work_;  ///< of the current iteration; kept for its memory
   models::StepTime step_time_;

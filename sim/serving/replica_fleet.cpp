@@ -48,6 +48,7 @@ class ReplicaFleet final : public ServingSystem {
     const std::size_t chosen = router_->choose(replicas_);
     Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
+    if (reason.empty() && prompts_) reason = prompts_->refusal(r, spec, replica.kv_capacity());
     if (!reason.empty()) return reason;
     if (prompts_) prompts_->arrived(r, spec, chosen);
     replica.submit(r);
@@ -85,7 +86,12 @@ class ReplicaFleet final : public ServingSystem {
     return bytes;
   }
 
-  [[nodiscard]] std::vector<std::string> fallbacks() const override { return timer_.fallbacks(); }
+  [[nodiscard]] std::vector<std::string> fallbacks() const override {
+    std::vector<std::string> said = timer_.fallbacks();
+    if (!prompts_) return said;
+    for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
+    return said;
+  }
 
  private:
   const ServingConfig& config_;

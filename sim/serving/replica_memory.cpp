@@ -56,6 +56,7 @@ void Replica::admit_waiting(std::int64_t budget, models::StepWork& work) {
 
 /// Before anything else can become of it.
 bool Replica::needs_computing(const Request& r) const {
+  if (reuses_chunks(config_.prefill)) return false;  // its chunks are loaded and scored first
   return r.in_host_tokens < r.prompt && (!env_.prompts || env_.prompts->find(r).tokens == 0);
 }
 
@@ -73,6 +74,7 @@ std::int64_t Replica::loadable_tokens(const Request& r) const {
 }
 
 std::int64_t Replica::admission_reservation(const Request& r) const {
+  if (r.assembly) return decoding_reservation(r) + r.assembly->scoring_bytes;
   return loadable_tokens(r) > 0 || !holds_part(r) ? decoding_reservation(r)
                                                   : geometry_.full_reservation(r.context() + draft_room());
 }
@@ -89,7 +91,10 @@ bool Replica::has_memory_for(const Request& r) const {
 bool Replica::try_admit(Request& r) {
   if (layers_ && r.writebacks > 0) return false;  // pushed out before all of its KV was in host memory
   choose_residency(r);
-  if (env_.prompts) r.prefix = env_.prompts->find(r);
+  if (env_.prompts) {
+    r.prefix = env_.prompts->find(r);
+    r.assembly = env_.prompts->assembly(r);
+  }
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
   }
@@ -130,6 +135,8 @@ bool Replica::try_admit(Request& r) {
                                .on_complete = Callback::to<&Replica::on_first_load>(this, r.id),
                                .owner = r.id,
                                .kind = "first load"});
+  } else if (r.assembly) {
+    begin_assembly(r);
   } else if (r.prefix.tokens > 0) {
     load_prefix(r);
   } else {
@@ -150,6 +157,13 @@ void Replica::on_first_load(std::uint64_t id) {
   loading_bytes_ -= r.loading_bytes;
   r.loading_bytes = 0;
   r.transfer = {};
+  if (r.assembling) {
+    r.load_pending = false;
+    r.loaded = env_.simulator.now();
+    rows_can_begin(r);
+    wake();  // even if it waits for something else: nobody waits for the link any more
+    return;
+  }
   std::erase(loading_, &r);
   // An offloaded request has all but its last token in host memory, and drafting starts from that one.
   r.prefill_done =
@@ -159,11 +173,15 @@ void Replica::on_first_load(std::uint64_t id) {
     become_ready(r);
     begin_round(r);
   } else {
-    r.phase = Phase::prefilling;
-    const auto later = [&r](const Request* other) { return other->admission > r.admission; };
-    prefilling_.insert(std::find_if(prefilling_.begin(), prefilling_.end(), later), &r);
+    enter_prefilling(r);
   }
   wake();
+}
+
+void Replica::enter_prefilling(Request& r) {
+  r.phase = Phase::prefilling;
+  const auto later = [&r](const Request* other) { return other->admission > r.admission; };
+  prefilling_.insert(std::find_if(prefilling_.begin(), prefilling_.end(), later), &r);
 }
 
 void Replica::become_ready(Request& r) {
@@ -211,7 +229,7 @@ void Replica::on_writeback(std::uint64_t id) {
   Request& r = request(id);
   note_memory();
   r.writebacks -= 1;
-  if (r.phase == Phase::finished && r.writebacks == 0) notify(env_.on_released, r);
+  release_if_over(r);
   if (r.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
     r.settling = false;
     if (resize_held(r, decoding_reservation(r))) secure_reload_room();
@@ -312,7 +330,11 @@ void Replica::preempt(Request& r) {
       h2d_->cancel(r.transfer);
     }
   }
-  if (r.phase == Phase::loading && r.prefix.tokens > 0) r.stale_loads += 1;  // others may wait for the same load
+  if (r.assembly) {
+    abandon_assembly(r);
+  } else if (r.phase == Phase::loading && r.prefix.tokens > 0) {
+    r.stale_loads += 1;  // others may wait for the same load
+  }
   loading_bytes_ -= r.loading_bytes;
   r.loading_bytes = 0;
   r.transfer = {};

@@ -19,7 +19,7 @@ void Replica::load_prefix(Request& r) {
 
 void Replica::on_stale_load(Request& r) {
   r.stale_loads -= 1;
-  if (r.phase == Phase::finished && r.writebacks == 0 && r.stale_loads == 0) notify(env_.on_released, r);
+  release_if_over(r);
 }
 
 /// Only where the batch has room: neither a request nor its KV gives way.

@@ -94,7 +94,11 @@ void Replica::finish(Request& r) {
   finished_since_decided_ += 1;
   notify(env_.on_finished, r);
   profile_if_asked(r);
-  if (r.writebacks == 0 && r.stale_loads == 0) notify(env_.on_released, r);
+  release_if_over(r);
+}
+
+void Replica::release_if_over(const Request& r) {
+  if (r.phase == Phase::finished && !r.referred_to()) notify(env_.on_released, r);
 }
 
 OutputFidelity Replica::fidelity(const Request& r) const {
@@ -133,7 +137,8 @@ void Replica::account_step(SimTime begin, SimTime end) {
   const double waiting = std::clamp(step_wait_s_, 0.0, s);
   m.busy_s += s - waiting;
   m.link_bound_s += waiting;
-  (step_time_.hbm_bound_s >= step_time_.compute_bound_s ? m.hbm_bound_s : m.compute_bound_s) += s - waiting;
+  const double computing_s = step_time_.compute_bound_s + step_scoring_s_;
+  (step_time_.hbm_bound_s >= computing_s ? m.hbm_bound_s : m.compute_bound_s) += s - waiting;
 }
 
 void Replica::account_idle() {
@@ -154,9 +159,10 @@ void Replica::trace_step(SimTime begin, SimTime end) {
   static constexpr const char* kNames[2][8] = {
       {"", "decode", "", "", "prefill", "decode+prefill", "", ""},
       {"", "draft", "verify", "draft+verify", "prefill", "draft+prefill", "verify+prefill", "draft+verify+prefill"}};
+  for (const AssemblyEntry& e : assembly_step_) prefill = prefill || e.apart > 0;
   const int kind = (draft ? 1 : 0) + (verify ? 2 : 0) + (prefill ? 4 : 0);
-  env_.trace->slice(gpu_track_, kNames[decode_.verifies ? 1 : 0][kind], begin, end, engine::TraceSink::no_owner,
-                    static_cast<double>(step_.size()));
+  const char* name = kind == 0 ? "score" : kNames[decode_.verifies ? 1 : 0][kind];
+  env_.trace->slice(gpu_track_, name, begin, end, engine::TraceSink::no_owner, static_cast<double>(step_.size()));
 }
 
 }  // namespace kvsim::serving

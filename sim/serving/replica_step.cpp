@@ -30,10 +30,12 @@ void Replica::begin_iteration() {
   work.clear();
   fetching_.clear();
   step_.clear();
+  assembly_step_.clear();
+  step_scoring_s_ = 0;
   batch_decoding(work);
   batch_profiling(work);
   batch_prefill(work);
-  if (work.tokens() <= 0 && decided_ahead_) {  // there was nothing to decide ahead: decide now
+  if (!has_work(work) && decided_ahead_) {  // there was nothing to decide ahead: decide now
     decided_ahead_ = false;
     batch_prefill(work);
   }
@@ -41,7 +43,7 @@ void Replica::begin_iteration() {
   decided_ahead_ = false;
   finished_since_decided_ = 0;
   known_requests_ = env_.requests.size();
-  if (work.tokens() <= 0) {
+  if (!has_work(work)) {
     go_idle();
     return;
   }
@@ -194,6 +196,7 @@ void Replica::batch_prefill(models::StepWork& work) {
     budget -= batch_chunk(*r, budget, work);
   }
   admit_waiting(budget, work);
+  batch_assembly(work);
 }
 
 double Replica::compression_s(const Request& r) const {
@@ -216,7 +219,11 @@ double Replica::compression_s(const Request& r) const {
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const bool last = r.prefill_done + tokens == r.prefill_target;
-  add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
+  if (r.assembly) {
+    batch_rows(r, tokens, last, work);
+  } else {
+    add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
+  }
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
   if (last && decode_.reads_compressed && !r.resident) work.extra_gpu_s += compression_s(r);
   step_.push_back({&r, r.admission, Action::stall, tokens});
@@ -239,6 +246,7 @@ void Replica::end_iteration() {
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;
   }
   apply_profiling();
+  apply_assembly();
   apply_draft_results();
   apply_prefill_results();
   decided_ahead_ = config_.schedule.asynchronous;
@@ -282,7 +290,11 @@ void Replica::apply_prefill_results() {
     }
     if (r.prefill_done < r.prefill_target) continue;
     std::erase(prefilling_, &r);
-    if (env_.prompts) env_.prompts->computed(r);
+    if (r.assembly) {
+      note_assembly(r);
+    } else if (env_.prompts) {
+      env_.prompts->computed(r);
+    }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
     emit_directly(r);
@@ -296,14 +308,15 @@ void Replica::apply_prefill_results() {
 }
 
 void Replica::go_idle() {
-  const bool loading = !loading_.empty() || std::any_of(decoding_.begin(), decoding_.end(), [](const Request* r) {
-    return r->reload == Reload::in_flight;
-  });
+  const auto reloads = [](const Request* r) { return r->reload == Reload::in_flight; };
+  const auto crosses_link = [](const Request* r) { return !r->assembling || r->load_pending; };
+  const bool reloading = std::any_of(decoding_.begin(), decoding_.end(), reloads);
+  const bool waiting = reloading || !loading_.empty();  // for something that comes by itself
   idle_ = true;
-  idle_on_link_ = loading;
+  idle_on_link_ = reloading || std::any_of(loading_.begin(), loading_.end(), crosses_link);
   idle_since_ = env_.simulator.now();
   const bool anything = !queue_.empty() || !decoding_.empty() || !prefilling_.empty();
-  if (!anything || loading || d2h_->in_flight_or_queued() > 0) return;
+  if (!anything || waiting || d2h_->in_flight_or_queued() > 0) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
   KVSIM_ALWAYS(decoding_.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
   preempt(*decoding_.back());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/acceptance/acceptance.h"
 #include "sim/engine/link.h"
@@ -35,6 +36,22 @@ struct StoredPrefix {
   double step_kl = 0;        ///< nats per decoding step against the whole KV; NaN where unknown
 };
 
+/// What computing a prompt takes whose KV is put together from chunks (sim/reuse): chunks that are not stored are
+/// computed alone, a small model chooses tokens, and those are computed over the whole prompt, with all that follows
+/// the chunks.
+struct PromptAssembly {
+  std::int64_t apart = 0;          ///< tokens of chunks that are computed alone
+  std::int64_t apart_unit = 0;     ///< tokens of each of these
+  bool selects = false;            ///< tokens have to be chosen first
+  std::int64_t scored_here = 0;    ///< tokens that the small model reads on this replica's GPUs; 0: elsewhere
+  std::int64_t scoring_bytes = 0;  ///< GPU memory that this takes
+  double align_s = 0;              ///< from the last score on this replica's GPUs to the choice
+  std::int64_t rows = 0;           ///< tokens computed over the whole prompt, at least one
+  double before = 0;               ///< KV tokens that the first of them attends to, beside itself; one more each
+  double recover_s = 0;            ///< GPU time of moving stored KV to its positions
+  double first_layer_s = 0;        ///< GPU time of one layer of all other tokens, beside the rows
+};
+
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -43,13 +60,14 @@ struct Request {
   std::int64_t generated = 0;  ///< tokens emitted: final, verified by the full KV under a lossless policy
 
   Phase phase = Phase::queued;
-  std::int64_t prefill_target = 0;  ///< tokens whose KV must exist before decoding
-  std::int64_t prefill_done = 0;    ///< of which exist
-  std::int64_t judged = -1;         ///< place in Measurements::verdicts; below 0: not judged
-  std::uint64_t admission = 0;      ///< order of the latest admission: the newest is preempted first
-  bool resident = false;            ///< pinned: its full KV stays in GPU memory
-  std::int64_t in_host_tokens = 0;  ///< tokens whose full KV is in host memory or on its way there
-  StoredPrefix prefix;              ///< what of its prompt was loaded at the latest admission
+  std::int64_t prefill_target = 0;         ///< tokens whose KV must exist before decoding
+  std::int64_t prefill_done = 0;           ///< of which exist
+  std::int64_t judged = -1;                ///< place in Measurements::verdicts; below 0: not judged
+  std::uint64_t admission = 0;             ///< order of the latest admission: the newest is preempted first
+  bool resident = false;                   ///< pinned: its full KV stays in GPU memory
+  std::int64_t in_host_tokens = 0;         ///< tokens whose full KV is in host memory or on its way there
+  StoredPrefix prefix;                     ///< what of its prompt was loaded at the latest admission
+  std::optional<PromptAssembly> assembly;  ///< how the latest admission puts it together; none: it is simply prefilled
 
   // GPU memory held, in bytes reserved.
   std::int64_t held = 0;       ///< compressed or full KV with room for drafts
@@ -70,6 +88,19 @@ struct Request {
   std::int64_t loading_bytes = 0;  ///< of its first load under way
   std::uint64_t stale_loads = 0;   ///< first loads under way for an admission that is over
   double agreement_estimate = 1;   ///< adaptive draft length
+
+  // Of its assembly under way.
+  bool assembling = false;             ///< until its rows can be computed; its phase is loading
+  bool load_pending = false;           ///< stored chunks are on their way
+  bool selection_pending = false;      ///< tokens are not chosen yet
+  bool selection_event = false;        ///< an event will say so
+  std::int64_t apart_done = 0;         ///< of PromptAssembly::apart
+  std::int64_t scored = 0;             ///< of PromptAssembly::scored_here
+  std::uint64_t stale_selections = 0;  ///< such events for an admission that is over
+  engine::SimTime admitted;
+  engine::SimTime loaded;     ///< all stored chunks were there
+  engine::SimTime selected;   ///< its tokens were chosen
+  engine::SimTime assembled;  ///< its rows could be computed
   models::RequestAcceptance acceptance;
   engine::RandomStream accept_stream{0, "acceptance"};
 
@@ -88,6 +119,8 @@ struct Request {
   /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
   [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
+  /// Whether something will still refer to it after its end.
+  [[nodiscard]] bool referred_to() const { return writebacks > 0 || stale_loads > 0 || stale_selections > 0; }
 };
 
 }  // namespace kvsim::serving

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/reuse/rag_task.h"
 #include "sim/engine/invariant.h"
+#include "sim/engine/random.h"
 #include "sim/serving/objectives.h"
 
 namespace kvsim::serving {
@@ -81,7 +83,27 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
     m.kl_nats += nats;
     m.same_output += std::exp(-nats);
   }
-  m.quality += fidelity.lossless ? 1 : fidelity.quality;
+  const double quality = fidelity.lossless ? 1 : fidelity.quality;
+  m.quality += quality;
+  const bool good = config_.tasks.empty() ? !config_.slo.quality_floor || quality >= *config_.slo.quality_floor
+                                          : answered(r, quality);
+  m.good += missed == 0 && good ? 1 : 0;
+}
+
+/// Scores its answer; the draw is the request's own, whatever computed it.
+bool RequestLog::answered(const Request& r, double quality) {
+  const models::RagTask& task = config_.tasks[r.id % config_.tasks.size()];
+  const double full = task.full_score.value;
+  engine::RandomStream draw(config_.run.seed, "answers", r.id);
+  const double at = draw.uniform_open();
+  const double score = models::answer_score(full * quality, task.spread.value, at);
+  const bool good = !config_.slo.quality_floor || score >= *config_.slo.quality_floor * full;
+  AnswerMeasurement& answers = measured_.answers;
+  answers.answers += 1;
+  answers.score += score;
+  answers.full_score += models::answer_score(full, task.spread.value, at);
+  answers.good += good ? 1 : 0;
+  return good;
 }
 
 }  // namespace kvsim::serving

@@ -39,6 +39,8 @@ class RequestLog {
   void finished(Request& r, const OutputFidelity& fidelity);
 
  private:
+  bool answered(const Request& r, double quality);
+
   const engine::Simulator& simulator_;
   const ServingConfig& config_;
   Measurements& measured_;

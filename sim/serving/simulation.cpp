@@ -96,6 +96,7 @@ class Run {
     r.output = spec.output_tokens;
     requests_.push_back(std::move(owned));
     outcome_.measured.arrived += 1;
+    outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     if (!warming_up_) judgement_.arrived(r, simulator_.now());
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;

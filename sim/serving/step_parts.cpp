@@ -64,16 +64,38 @@ void add_verification(models::StepWork& work, const KvGeometry& geometry, std::i
   work.logit_tokens += queries;
 }
 
+namespace {
+
+void add_prefill(models::StepWork& work, double tokens, double before, double kv_bytes, bool last) {
+  work.prefill.query_tokens += tokens;
+  work.prefill.requests += 1;
+  work.chunks.push_back({tokens, before});
+  work.prefill.pairs += tokens * before + tokens * (tokens + 1) / 2;
+  work.prefill.kv_bytes += kv_bytes;
+  if (last) work.logit_tokens += 1;
+}
+
+}  // namespace
+
 void add_chunk(models::StepWork& work, const KvGeometry& geometry, std::int64_t before, std::int64_t tokens,
                bool last) {
-  const auto n = static_cast<double>(tokens);
-  const auto done = static_cast<double>(before);
-  work.prefill.query_tokens += n;
-  work.prefill.requests += 1;
-  work.chunks.push_back({n, done});
-  work.prefill.pairs += n * done + n * (n + 1) / 2;
-  work.prefill.kv_bytes += geometry.full_read(before + tokens);
-  if (last) work.logit_tokens += 1;
+  add_prefill(work, static_cast<double>(tokens), static_cast<double>(before), geometry.full_read(before + tokens),
+              last);
+}
+
+void add_chunks_alone(models::StepWork& work, const KvGeometry& geometry, std::int64_t unit, std::int64_t begin,
+                      std::int64_t end) {
+  while (begin < end) {
+    const std::int64_t within = begin % unit;
+    const std::int64_t tokens = std::min(unit - within, end - begin);
+    add_chunk(work, geometry, within, tokens, false);
+    begin += tokens;
+  }
+}
+
+void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t rows, double before,
+              std::int64_t context, bool last) {
+  add_prefill(work, static_cast<double>(rows), before, geometry.full_read(context), last);
 }
 
 }  // namespace kvsim::serving

@@ -43,4 +43,13 @@ void add_verification(models::StepWork& work, const KvGeometry& geometry, std::i
 /// `tokens` tokens of a prompt after the first `before`; `last` if they end it, and give the first output token.
 void add_chunk(models::StepWork& work, const KvGeometry& geometry, std::int64_t before, std::int64_t tokens, bool last);
 
+/// Tokens [begin, end) of chunks of `unit` tokens each, which stand one after the other and know nothing of each other.
+void add_chunks_alone(models::StepWork& work, const KvGeometry& geometry, std::int64_t unit, std::int64_t begin,
+                      std::int64_t end);
+
+/// `rows` tokens anywhere in a prompt whose KV takes up `context` tokens: the first of them attends to `before` others,
+/// each further one to one more; `last` as above.
+void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t rows, double before,
+              std::int64_t context, bool last);
+
 }  // namespace kvsim::serving

@@ -1,7 +1,9 @@
 #include "tools/plot/log_chart.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,13 @@ constexpr const char* kGrid = "#BBBBBB";
 constexpr const char* kAboveFill = "#DDEDF7";
 constexpr const char* kBelowFill = "#FBE6CF";
 constexpr const char* kCurve = "#0072B2";  // blue
+
+struct Stroke {
+  const char* colour;
+  const char* dashes;
+};
+constexpr std::array<Stroke, 4> kFurther{
+    {{"#007A5A", "2 3"}, {"#8A3B6F", "6 3"}, {"#7A5200", "9 3 2 3"}, {"#333333", "1 4"}}};
 constexpr const char* kLevel = "#555555";
 constexpr const char* kMarked = "#D55E00";  // vermilion
 
@@ -88,9 +97,9 @@ class Drawing {
               words);
   }
 
-  [[nodiscard]] std::string path_of_curve() const {
+  [[nodiscard]] std::string path_of(const std::vector<Point>& points) const {
     std::string path;
-    for (const Point& p : chart_.curve) {
+    for (const Point& p : points) {
       path += fmt::format("{}{},{}", path.empty() ? "" : " ", coordinate(x(p.x)), coordinate(y(p.y)));
     }
     return path;
@@ -101,7 +110,7 @@ class Drawing {
     const double first = x(chart_.curve.front().x);
     const double last = x(chart_.curve.back().x);
     svg_.element("polygon", {{"points", fmt::format("{},{} {} {},{}", coordinate(first), coordinate(edge),
-                                                    path_of_curve(), coordinate(last), coordinate(edge))},
+                                                    path_of(chart_.curve), coordinate(last), coordinate(edge))},
                              {"fill", fill}});
   }
 
@@ -150,30 +159,59 @@ class Drawing {
     write(kRight - 12, kBottom - kLineHeight, chart_.below, "end", kInk, "bold");
   }
 
-  /// Labels stand beside their levels, pushed down where they would overlap, all of them up where there is no room.
+  /// What stands beside the area, and where on its right edge (or within, for a curve that ends earlier) it belongs.
+  struct Label {
+    double from_x;
+    double from_y;
+    std::string words;
+    const char* colour;
+    bool emphasised;
+  };
+
+  /// Labels stand beside what they name, pushed down where they would overlap, all of them up where there is no room.
+  void write_beside(std::vector<Label> labels) {
+    std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.from_y < b.from_y; });
+    std::vector<double> at;
+    for (const Label& l : labels) at.push_back(std::max(l.from_y, at.empty() ? kTop : at.back() + kLineHeight));
+    double most = kBottom;
+    for (std::size_t i = at.size(); i-- > 0; most -= kLineHeight) at[i] = std::min(at[i], most);
+    constexpr double kLeader = 14;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const Label& l = labels[i];
+      line(l.from_x, l.from_y, kRight + kLeader, at[i], l.colour, "1", "none");
+      write(kRight + kLeader + 4, at[i], l.words, "start", l.colour, l.emphasised ? "bold" : "normal");
+    }
+  }
+
   void levels() {
     std::vector<Level> sorted = chart_.levels;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Level& a, const Level& b) {
       return a.y > b.y || (a.y == b.y && a.emphasised && !b.emphasised);
     });
-    std::vector<double> at;
-    for (const Level& level : sorted) at.push_back(std::max(y(level.y), at.empty() ? kTop : at.back() + kLineHeight));
-    double most = kBottom;
-    for (std::size_t i = at.size(); i-- > 0; most -= kLineHeight) at[i] = std::min(at[i], most);
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      const Level& level = sorted[i];
+    std::vector<Label> labels;
+    for (const Level& level : sorted) {
       const char* colour = level.emphasised ? kMarked : kLevel;
-      constexpr double kLeader = 14;
       line(kLeft, y(level.y), kRight, y(level.y), colour, level.emphasised ? "1.8" : "1", "7 4");
-      line(kRight, y(level.y), kRight + kLeader, at[i], colour, "1", "none");
-      write(kRight + kLeader + 4, at[i], level.label, "start", colour, level.emphasised ? "bold" : "normal");
+      labels.push_back({kRight, y(level.y), level.label, colour, level.emphasised});
     }
+    for (std::size_t i = 0; i < chart_.further.size(); ++i) {
+      const FurtherCurve& c = chart_.further[i];
+      if (c.points.empty()) continue;
+      const Stroke& stroke = kFurther[i % kFurther.size()];
+      svg_.element("polyline", {{"points", path_of(c.points)},
+                                {"fill", "none"},
+                                {"stroke", stroke.colour},
+                                {"stroke-width", "1.8"},
+                                {"stroke-dasharray", stroke.dashes}});
+      labels.push_back({x(c.points.back().x), y(c.points.back().y), c.label, stroke.colour, false});
+    }
+    write_beside(std::move(labels));
   }
 
   void curve() {
     if (chart_.curve.empty()) return;
     svg_.element("polyline",
-                 {{"points", path_of_curve()}, {"fill", "none"}, {"stroke", kCurve}, {"stroke-width", "2.5"}});
+                 {{"points", path_of(chart_.curve)}, {"fill", "none"}, {"stroke", kCurve}, {"stroke-width", "2.5"}});
     const Point& end = chart_.curve.back();
     write(x(end.x) - 10, std::max(y(end.y) - kLineHeight, kTop + kLineHeight), chart_.curve_label, "end", kCurve,
           "bold");

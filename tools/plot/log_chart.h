@@ -31,6 +31,12 @@ struct Marker {
   std::string label;
 };
 
+/// A thinner line without regions, named beside the chart; lines differ in colour and dashes.
+struct FurtherCurve {
+  std::vector<Point> points;  ///< by ascending x
+  std::string label;
+};
+
 struct LogChart {
   std::string title;
   std::string subtitle;     ///< a second line, cut where it is too long
@@ -39,6 +45,7 @@ struct LogChart {
   std::vector<Point> curve;  ///< by ascending x
   std::string curve_label;   ///< written along its upper end
   std::string above, below;  ///< names of the regions on both sides of the curve
+  std::vector<FurtherCurve> further{};
   std::vector<Level> levels;
   std::vector<Marker> markers;
 };

@@ -81,7 +81,7 @@ void add_sustained(Section& s, const Configuration& c) {
   }
   const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
   s.number("rate_per_replica", c.rate_per_replica(), reason);
-  s.number("rate_per_gpu", c.rate_per_replica() / static_cast<double>(c.tensor_parallel), reason);
+  s.number("rate_per_gpu", c.rate_per_replica() / static_cast<double>(c.gpus_per_replica()), reason);
   s.number("attainment", best->attainment.share, reason).number("attainment_lower", best->attainment.lower, reason);
   s.number("tokens_per_s", best->tokens_per_s / replicas, reason);
   s.number("ttft_p99_s", best->ttft_p99_s, "no request finished");
@@ -90,6 +90,8 @@ void add_sustained(Section& s, const Configuration& c) {
 
 Section configuration_section(Section s, const Configuration& c) {
   s.set("machine", c.machine).count("tensor_parallel", c.tensor_parallel).set("policy", c.policy);
+  const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus;
+  if (scorers > 0) s.count("scorer_gpus", scorers);
   add_sustained(s, c);
   const auto limit = c.limited_by();
   if (limit) {

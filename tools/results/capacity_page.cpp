@@ -123,13 +123,13 @@ Table rates(const CapacityPlan& plan) {
   for (const Configuration& c : plan.configurations) {
     const Probe* p = c.sustained();
     if (!p) {
-      t.rows.push_back({marked(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "cannot run",
-                        "-", "-", "-"});
+      t.rows.push_back(
+          {marked(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "left out", "-", "-", "-"});
       continue;
     }
     const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
     const double rate = c.rate_per_replica();
-    t.rows.push_back({marked(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.tensor_parallel)),
+    t.rows.push_back({marked(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.gpus_per_replica())),
                       figure(p->tokens_per_s / replicas), seconds(p->ttft_p99_s), seconds(p->tpot_p99_s), limit_of(c),
                       binding(p->bound_by), dollars(c.cost.total()), dollars(c.usd_per_million)});
   }
@@ -226,6 +226,10 @@ List remarks(const CapacityPlan& plan) {
     list.items.push_back(fmt::format(
         "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
   }
+  if (plan.configurations.front().scenario.serving.slo.quality_floor) {
+    list.items.emplace_back(
+        "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
+  }
   if (with_placement(plan)) {
     for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));
   }
@@ -235,6 +239,10 @@ List remarks(const CapacityPlan& plan) {
       notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
                                c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
     }
+    if (const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus; scorers > 0 && c.sustained()) {
+      notes.insert(fmt::format("{}: {} GPUs per replica, {} of which only score{}", name, c.gpus_per_replica(), scorers,
+                               scorers == 1 ? "s" : ""));
+    }
     if (!c.failed_sizes.empty()) {
       list.items.push_back(fmt::format("{}: {} GPU{} per replica met the objectives at no rate; {}:TP chooses others",
                                        name, fmt::join(c.failed_sizes, ", "),
@@ -243,7 +251,7 @@ List remarks(const CapacityPlan& plan) {
     if (!lossless(c.scenario)) {
       list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
     }
-    if (!c.problem.empty()) list.items.push_back(fmt::format("{}: cannot run: {}", name, c.problem));
+    if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
     if (c.problem.empty() && c.search.rate <= 0) {
       list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
     }

@@ -97,7 +97,7 @@ Table sized_rates_table(const CapacityPlan& plan, const std::vector<std::string>
       t.rows.push_back({names[i], figure(c.rate_per_replica()), seconds(p->ttft_mean_s), seconds(p->ttft_p99_s),
                         seconds(p->tpot_p99_s), limits[i], dollars(c.cost.total()), dollars(c.usd_per_million)});
     } else {
-      t.rows.push_back({names[i], "-", "-", "-", "-", c.problem.empty() ? limits[i] : "cannot run", "-", "-"});
+      t.rows.push_back({names[i], "-", "-", "-", "-", c.problem.empty() ? limits[i] : "left out", "-", "-"});
     }
     if (marks) t.rows.back().emplace_back(i == 0 ? "cheapest" : "");
   }
@@ -139,7 +139,7 @@ Table price_table(const CapacityPlan& plan, const std::vector<std::string>& name
   for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
     const Configuration& c = plan.configurations[i];
     if (!c.sustained()) continue;
-    t.rows.push_back({names[i], whole(c.tensor_parallel), dollars(c.cost.gpus), bytes(c.dram_gb * kBytesPerGb),
+    t.rows.push_back({names[i], whole(c.gpus_per_replica()), dollars(c.cost.gpus), bytes(c.dram_gb * kBytesPerGb),
                       dollars(c.cost.host_memory), bytes(c.ssd_gb * kBytesPerGb), dollars(c.cost.storage),
                       dollars(c.cost.total())});
   }

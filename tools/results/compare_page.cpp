@@ -1,5 +1,6 @@
 #include "tools/results/compare_page.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 #include "tools/results/placement_results.h"
+#include "tools/results/reuse_results.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::results {
@@ -77,6 +79,12 @@ std::string tiers_text(const serving::ServingConfig& c) {
   return fmt::format("{}", fmt::join(tiers, ", "));
 }
 
+const Outcome* first_that_stores(const std::vector<Outcome>& outcomes) {
+  const auto at = std::find_if(outcomes.begin(), outcomes.end(),
+                               [](const Outcome& o) { return o.scenario.serving.placement.has_value(); });
+  return at == outcomes.end() ? nullptr : &*at;
+}
+
 /// What the columns cannot say: replications, refusals, wall time.
 std::vector<std::string> remarks(const std::vector<Outcome>& outcomes, bool timing) {
   const Outcome& first = outcomes.front();
@@ -125,8 +133,8 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
       "{} on {}; KV capacity {}{} tokens in {} blocks of {}, {}", c.model.name, machines_text(c.cluster),
       c.cluster.pools ? "of a node " : "", whole(first.result.capacity.tokens), whole(first.result.capacity.blocks),
       first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
-  if (c.placement) {
-    page.subtitle.push_back(tiers_text(c));
+  if (const Outcome* stores = first_that_stores(outcomes)) {
+    page.subtitle.push_back(tiers_text(stores->scenario.serving));
   } else if (c.decode.compressor.name.empty()) {
     page.subtitle.emplace_back("no compressor");
   } else {
@@ -135,6 +143,14 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
 
+  if (first.scenario.workload.chunks) {
+    std::vector<std::string> link;
+    for (const Outcome& o : outcomes) link.push_back(whole_percent(link_use(o.result.measured)));
+    page.tables = {reuse_table(outcomes, link)};
+    page.lists = {reuse_columns(outcomes)};
+    for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
+    return page;
+  }
   if (c.placement) {
     std::vector<PlacementRow> rows;
     for (const Outcome& o : outcomes) rows.push_back({whole_percent(link_use(o.result.measured)), fidelity(o)});

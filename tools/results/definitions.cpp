@@ -20,8 +20,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDefinit
     {"e2e", "s from a request's arrival to its last output token"},
     {"total_tokens", "output tokens, and prompt tokens whose KV became available (prefilled or loaded)"},
     {"slo",
-     "attainment: share of finished requests that met every objective, 1 where none is set; goodput: such "
-     "requests per s"},
+     "attainment: share of finished requests that met every latency objective, 1 where none is set; goodput: such "
+     "requests per s, if slo.quality_floor is set only those with an answer at or above it"},
     {"mean_accepted_length",
      "drafted tokens accepted per round, without the token that the verifier adds; some tools "
      "count that one too and report 1 more"},

@@ -8,7 +8,13 @@ namespace kvsim::results {
 bool lossless(const scenario::Scenario& scenario) {
   const serving::ServingConfig& config = scenario.serving;
   if (!serving::find_decode_policy(config.decode.policy)->lossless()) return false;
-  return !config.placement || models::option_pool(*config.placement).size() == 1;  // the whole alone
+  if (config.reuse) return false;  // even with all of it computed again: it depends on the request
+  return stores_whole(scenario);
+}
+
+bool stores_whole(const scenario::Scenario& scenario) {
+  const auto& placement = scenario.serving.placement;
+  return !placement || models::option_pool(*placement).size() == 1;
 }
 
 }  // namespace kvsim::results

@@ -9,7 +9,8 @@ std::string_view group_word(const serving::ClusterConfig& cluster) {
 }
 
 std::string machines_text(const serving::ClusterConfig& cluster) {
-  const std::string group = fmt::format("{} x {}", cluster.tensor_parallel, cluster.gpu.name);
+  std::string group = fmt::format("{} x {}", cluster.tensor_parallel, cluster.gpu.name);
+  if (cluster.scorer_gpus > 0) group += fmt::format(" and {} to score", cluster.scorer_gpus);
   if (!cluster.pools) return cluster.replicas > 1 ? fmt::format("{} replicas of {}", cluster.replicas, group) : group;
   const std::int64_t local = cluster.pools->local.nodes, remote = cluster.pools->remote.nodes;
   const char* nodes = remote == 1 || (remote == 0 && local == 1) ? "node" : "nodes";
@@ -25,9 +26,17 @@ std::string_view prefill_word(serving::PrefillKind prefill) {
     case serving::PrefillKind::stored:
       return "stored";
     case serving::PrefillKind::prefix_cache:
+      return "prefix_cache";
+    case serving::PrefillKind::full_reuse:
+      return "full_reuse";
+    case serving::PrefillKind::selective:
+      return "selective";
+    case serving::PrefillKind::cacheblend:
+      return "cacheblend";
+    case serving::PrefillKind::epic:
       break;
   }
-  return "prefix_cache";
+  return "epic";
 }
 
 }  // namespace kvsim::results

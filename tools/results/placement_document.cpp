@@ -16,7 +16,8 @@ constexpr std::string_view kNothingStored = "nothing is stored there at the end 
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinitions{{
     {"tiers",
-     "hits: objects of prompts (contexts, or blocks) that were found in the tier and loaded; misses: all the others "
+     "hits: objects of prompts (contexts, blocks or chunks) that were found in the tier and loaded; misses: all the "
+     "others "
      "that were looked for, wherever they were found; each prompt counts once"},
     {"placement.loaded_tokens",
      "tokens of prompts that continued from what was stored; computed_tokens: the others; each prompt counts once"},
@@ -40,6 +41,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinit
      "objects whole; options: objects by representation"},
     {"placement.contents.mean_keep_ratio", "stored bytes / full bytes of all that is in the tier"},
 }};
+
+std::string_view granularity_word(const models::PlacementSpec& spec) {
+  if (spec.granularity == models::Granularity::chunks) return "chunks";
+  return spec.granularity == models::Granularity::blocks ? "blocks" : "contexts";
+}
 
 Section contents_section(Section s, const TierContents& contents) {
   s.count("objects", contents.objects).count("bytes", contents.bytes).count("full_bytes", contents.full_bytes);
@@ -75,7 +81,7 @@ void add_placement(Section& document, const Outcome& outcome) {
   const PlacementMeasurement& m = outcome.result.measured.placement;
   Section s = document.child("placement");
   s.set("policy", spec->policy);
-  s.set("granularity", spec->granularity == models::Granularity::blocks ? "blocks" : "contexts");
+  s.set("granularity", granularity_word(*spec));
   s.count("loaded_tokens", m.loaded_tokens).count("computed_tokens", m.computed_tokens);
   s.count("loads", m.loads).count("joined_loads", m.joined_loads);
   s.count("stores", m.stores).count("unstored", m.unstored);

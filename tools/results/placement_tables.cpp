@@ -71,14 +71,17 @@ Table representations(const Outcome& outcome) {
   return t;
 }
 
+const char* granularity_text(const models::PlacementSpec& spec) {
+  if (spec.granularity == models::Granularity::chunks) return "chunk by chunk";
+  return spec.granularity == models::Granularity::blocks ? "block by block" : "each context as a whole";
+}
+
 Table prompts(const Outcome& outcome) {
   const PlacementMeasurement& p = outcome.result.measured.placement;
   const models::PlacementSpec& spec = *outcome.scenario.serving.placement;
   const auto loaded = static_cast<double>(p.loaded_tokens);
   const double all = loaded + static_cast<double>(p.computed_tokens);
-  Table t = key_figures(
-      fmt::format("Stored prompts: {}, {}", spec.policy,
-                  spec.granularity == models::Granularity::blocks ? "block by block" : "each context as a whole"));
+  Table t = key_figures(fmt::format("Stored prompts: {}, {}", spec.policy, granularity_text(spec)));
   t.rows.push_back({"prompt tokens loaded", percent(share(loaded, all)), "",
                     fmt::format("{} loaded, {} computed", whole(p.loaded_tokens), whole(p.computed_tokens))});
   t.rows.push_back(

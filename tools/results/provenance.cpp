@@ -16,6 +16,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/lossless.h"
+#include "tools/results/reuse_results.h"
 
 namespace kvsim::results {
 namespace {
@@ -115,34 +116,61 @@ void add_stored_form(Collector& out, const models::CompressorSpec& c) {
 void add_placement(Collector& out, const scenario::Scenario& scenario) {
   const models::PlacementSpec& placement = *scenario.serving.placement;
   const auto& prefixes = scenario.workload.prefixes;
-  const bool generated = !lossless(scenario) && placement.quality.source == models::QualitySource::generated &&
+  const bool generated = !stores_whole(scenario) && placement.quality.source == models::QualitySource::generated &&
                          placement.granularity == models::Granularity::contexts;
   if (prefixes) {
     for (const models::DatasetSpec& dataset : prefixes->datasets) add_dataset(out, dataset, generated);
   }
-  if (lossless(scenario)) return;
+  if (stores_whole(scenario)) return;
   if (placement.compressor) add_stored_form(out, *placement.compressor);
   if (placement.policy != models::utility_policy) return;
   for (const models::CompressorSpec& method : placement.options.methods) add_stored_form(out, method);
   for (const models::CompressorSpec& quantiser : placement.options.quantisers) add_stored_form(out, quantiser);
 }
 
+void add_tasks(Collector& out, const serving::ServingConfig& c) {
+  for (const models::RagTask& task : c.tasks) {
+    const std::string figure = "rag_task." + task.name;
+    out.add(figure + ".full_score", Dimension::number, task.full_score);
+    out.add(figure + ".spread", Dimension::number, task.spread);
+    if (!c.reuse) continue;
+    out.add(figure + ".full_reuse", Dimension::number, task.full_reuse);
+    if (c.prefill == serving::PrefillKind::full_reuse) continue;
+    for (const models::ScoreAt& at : task.scores) {
+      out.add(fmt::format("{}.score at {:g}", figure, at.rho), Dimension::number, at.score);
+    }
+    if (c.prefill == serving::PrefillKind::selective && !models::completes_spans(c.reuse->spans)) {
+      out.add(figure + ".without_spans", Dimension::number, task.without_spans);
+    }
+    if (c.prefill == serving::PrefillKind::cacheblend) {
+      out.add(figure + ".cacheblend_below", Dimension::number, task.cacheblend_below);
+    }
+    if (c.prefill == serving::PrefillKind::epic) {
+      out.add(figure + ".epic_below", Dimension::number, task.epic_below);
+    }
+  }
+  if (c.prefill == serving::PrefillKind::selective) {
+    const models::LlmSpec& small = c.reuse->speculative.model;
+    out.add("speculative_model", small.name, small.source);
+  }
+}
+
 /// What representations and their quality take for granted; nothing where prompts are stored whole.
 std::vector<std::string> placement_assumptions(const scenario::Scenario& scenario) {
   const auto& placement = scenario.serving.placement;
-  if (!placement || lossless(scenario)) return {};
+  if (!placement || stores_whole(scenario)) return {};
   std::vector<std::string> said = models::option_assumptions(*placement);
   const auto add = [&said](std::vector<std::string> more) {
     said.insert(said.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
-  const bool blocks = placement->granularity == models::Granularity::blocks;
+  const bool blocks = placement->granularity != models::Granularity::contexts;
   const auto& prefixes = scenario.workload.prefixes;
   // Blocks do not know the data set that they come from.
   add(models::quality_assumptions(placement->quality,
                                   prefixes && !blocks ? prefixes->datasets : std::vector<models::DatasetSpec>{}));
   if (blocks) {
     const bool file = placement->quality.source == models::QualitySource::file;
-    said.push_back(fmt::format("Blocks share {} {} quality curves, by their hashes.", models::block_curves,
+    said.push_back(fmt::format("Blocks and chunks share {} {} quality curves, by their hashes.", models::block_curves,
                                file ? "of the file's" : "generated"));
   }
   add(models::drift_assumptions(placement->drift));
@@ -177,12 +205,14 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
   if (decode.reads_compressed) add_compressor(out, c, decode.verifies);
   if (c.placement) add_placement(out, scenario);
+  add_tasks(out, c);
   return out.take();
 }
 
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
   for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
+  for (std::string& said : reuse_assumptions(scenario)) list.push_back(std::move(said));
   for (const Provenance& p : provenance_of(scenario)) {
     if (p.source != source_word(schema::SourceKind::assumption)) continue;
     if (p.figure.starts_with("dataset.") && p.figure.ends_with(".loss_cv")) continue;  // quality_assumptions says it

@@ -9,6 +9,7 @@
 #include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
+#include "tools/results/reuse_results.h"
 
 namespace kvsim::results {
 namespace {
@@ -57,7 +58,7 @@ Section energy(Section s, const Outcome& outcome) {
   const Measurements& m = outcome.result.measured;
   const char* key = "joules_per_output_token_at_most";
   if (c.gpu.board_power_w.value <= 0) return s.missing(key, "GPU " + c.gpu.name + " has no board_power");
-  const auto gpus = static_cast<double>(c.tensor_parallel);  // capacity_s counts every replica or node
+  const auto gpus = static_cast<double>(serving::gpus_per_group(c));  // capacity_s counts every replica or node
   s.ratio(key, c.gpu.board_power_w.value * gpus * m.capacity_s, static_cast<double>(m.output_tokens),
           "no output token in the measured time");
   return s;
@@ -115,7 +116,8 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.count("completed_measured", m.completed_measured).count("within_slo", m.within_slo);
   s.count("output_tokens", m.output_tokens).count("prompt_tokens", m.prompt_tokens);
   s.ratio("full_kv_output_probability", m.same_output, static_cast<double>(m.completed_measured),
-          std::isnan(m.same_output) ? "the compressor has no KL figures" : "no request finished in the measured time");
+          std::isnan(m.same_output) ? "the compressor, or the reuse of chunks, has no KL figures"
+                                    : "no request finished in the measured time");
   s.count("rejected_tokens", m.rejected_tokens).count("corrections", m.corrections);
   s.count("direct_tokens", m.direct_tokens);
   s.count("stalled_request_iterations", m.stalled_request_iterations);
@@ -141,6 +143,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   }
   if (outcome.scenario.serving.placement) {
     for (const auto& [metric, definition] : placement_definitions()) definitions[std::string(metric)] = definition;
+  }
+  if (!outcome.scenario.serving.tasks.empty()) {
+    for (const auto& [metric, definition] : reuse_definitions()) definitions[std::string(metric)] = definition;
   }
   s.set("definitions", std::move(definitions));
   return s;

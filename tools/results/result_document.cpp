@@ -5,6 +5,7 @@
 #include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/result_details.h"
+#include "tools/results/reuse_results.h"
 
 namespace kvsim::results {
 namespace {
@@ -45,7 +46,7 @@ Section latency(Section s, const Measurements& m) {
 Section objectives(Section s, const Measurements& m) {
   const auto within = static_cast<double>(m.within_slo);
   s.ratio("attainment", within, static_cast<double>(m.completed_measured), kNothingFinished);
-  s.ratio("goodput_requests_per_s", within, m.measured_s, kNoTime);
+  s.ratio("goodput_requests_per_s", static_cast<double>(m.good), m.measured_s, kNoTime);
   return s;
 }
 
@@ -67,6 +68,7 @@ Section quality(Section s, const Scenario& scenario, const Measurements& m) {
     const bool any = m.completed_measured > 0;
     const auto reason = [&](const char* what) {
       if (!any) return std::string(kNothingFinished);
+      if (scenario.serving.reuse) return std::string("the reuse of chunks has no published ") + what + " figures";
       const std::string& compressor = scenario.serving.decode.compressor.name;
       return (scenario.serving.placement ? "a representation of stored prompts" : "compressor " + compressor) +
              " has no published " + what + " figures";
@@ -206,6 +208,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   add_pools(doc, outcome);
   add_fetch(doc, outcome);
   add_placement(doc, outcome);
+  add_reuse(doc, outcome);
   doc.set("iterations", iterations(doc.child("iterations"), m));
   doc.set("engine", engine_speed(doc.child("engine"), result, timing));
   doc.set("confidence", confidence(doc.child("confidence"), result));
@@ -253,7 +256,7 @@ Json compare_document(const std::vector<Outcome>& outcomes, bool timing) {
     }
   }
   doc["speedup"] = speedups.take();
-  if (first.scenario.serving.placement) {
+  if (first.scenario.serving.placement || first.scenario.workload.chunks) {
     Section ttft("ttft_speedup", reasons);
     for (const Outcome& o : outcomes) {
       const std::optional<double> value = ttft_speedup(o.result, first.result);

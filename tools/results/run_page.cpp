@@ -13,6 +13,7 @@
 #include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
+#include "tools/results/reuse_results.h"
 
 namespace kvsim::results {
 namespace {
@@ -58,10 +59,10 @@ Table throughput(const Scenario& scenario, const ExperimentResult& result) {
   t.rows.push_back({"requests", figure(share(finished, m.measured_s)),
                     plus_minus(half_width(result, "throughput.requests_per_s")), "/s"});
   const serving::SloConfig& slo = scenario.serving.slo;
-  if (slo.ttft_s || slo.tpot_s || slo.itl_s || slo.e2e_s) {
-    t.rows.push_back(
-        {"goodput", figure(share(static_cast<double>(m.within_slo), m.measured_s)), "",
-         fmt::format("/s; {} of requests meet their objectives", percent(share(m.within_slo, m.completed_measured)))});
+  if (slo.ttft_s || slo.tpot_s || slo.itl_s || slo.e2e_s || slo.quality_floor) {
+    t.rows.push_back({"goodput", figure(share(static_cast<double>(m.good), m.measured_s)), "",
+                      fmt::format("/s; {} of requests{}", percent(share(m.good, m.completed_measured)),
+                                  slo.quality_floor ? ": objectives met, answer good" : " meet their objectives")});
   }
   return t;
 }
@@ -207,6 +208,7 @@ std::string setup_line(const Scenario& scenario) {
                               prefill_word(c.prefill), c.run.seed);
   }
   if (c.placement) line += fmt::format("; placement {}", placement_text(*c.placement));
+  if (scenario.workload.chunks) line += fmt::format("; prefill {}", prefill_text(scenario));
   return line + fmt::format("; schedule {}; seed {}", c.schedule.policy, c.run.seed);
 }
 
@@ -240,6 +242,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   if (outcome.scenario.serving.placement) {
     for (Table& table : placement_tables(outcome)) page.tables.push_back(std::move(table));
   }
+  for (Table& table : reuse_tables(outcome)) page.tables.push_back(std::move(table));
   if (!m.links.empty()) page.tables.push_back(links(m));
   page.tables.push_back(speed(result, timing));
   page.lists = caveats({outcome});

@@ -52,8 +52,8 @@ std::vector<std::string> metric_names() {
 }
 
 void check_metric(const std::string& metric) {
-  constexpr std::array<std::string_view, 7> kOfTheScenario{"links.",  "tiers.", "pools.",    "paths.",
-                                                           "prefix.", "fetch.", "placement."};
+  constexpr std::array<std::string_view, 9> kOfTheScenario{"links.", "tiers.",     "pools.", "paths.",  "prefix.",
+                                                           "fetch.", "placement.", "reuse.", "answers."};
   if (std::any_of(kOfTheScenario.begin(), kOfTheScenario.end(),
                   [&](std::string_view object) { return metric.starts_with(object); })) {
     return;
@@ -71,10 +71,29 @@ void check_metric(const std::string& metric) {
 }
 
 bool less_is_better(std::string_view metric) {
-  return metric.starts_with("latency_s.") ||
-         ends_with_any(metric, {"_bytes", "bytes_peak", "wait_s", "mean_s", "p99_s", ".idle", ".refused", ".running",
-                                ".late_reloads", "_nats", ".misses", ".evictions", ".computed_tokens", ".unstored",
-                                ".drops", "unused_bytes", ".two_token_cost", kHalfWidth});
+  return metric.starts_with("latency_s.") || metric.starts_with("reuse.mean_s.") ||
+         ends_with_any(metric, {"_bytes",
+                                "bytes_peak",
+                                "wait_s",
+                                "mean_s",
+                                "p99_s",
+                                ".idle",
+                                ".refused",
+                                ".running",
+                                ".late_reloads",
+                                "_nats",
+                                ".misses",
+                                ".evictions",
+                                ".computed_tokens",
+                                ".unstored",
+                                ".drops",
+                                ".apart_tokens",
+                                ".recomputed_tokens",
+                                ".recomputed_share",
+                                ".selections_longer",
+                                "unused_bytes",
+                                ".two_token_cost",
+                                kHalfWidth});
 }
 
 FigureTable::FigureTable(const Sweep& sweep) {

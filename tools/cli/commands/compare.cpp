@@ -8,6 +8,7 @@
 #include "planner/placement_policy.h"
 #include "planner/pool_policy.h"
 #include "planner/prefetch/prefetch_plan.h"
+#include "planner/reuse_policy.h"
 #include "tools/cli/command.h"
 #include "tools/cli/experiments.h"
 #include "tools/cli/run_options.h"
@@ -42,6 +43,7 @@ std::vector<std::string> split(const std::string& list) {
 
 std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
   if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
+  if (scenario.workload.chunks) return planner::default_reuse_policies(scenario);
   if (scenario.serving.placement) return planner::default_placement_policies();
   if (planner::plans_prefetch(scenario)) {
     return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
@@ -80,7 +82,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "and draft_verify:mix, by default, or draft_verify:P1_stateless. Of\n"
                  "prompts stored in tiers, placement policies, with a compressor and its\n"
                  "keep ratio after colons: none, lru, sieve, lru:keydiff:0.3,\n"
-                 "importance_chunks and utility, by default, or utility:least_drop_for_need")
+                 "importance_chunks and utility, by default, or utility:least_drop_for_need.\n"
+                 "Of prompts made of chunks, prefill policies: full_recompute, prefix_cache,\n"
+                 "full_reuse, epic, cacheblend and selective, by default, or selective:0.25,\n"
+                 "epic:16; or placement policies, under the scenario's prefill policy")
       ->type_name("P,P:S,...");
   declare_run_options(app, *options);
   return [options](Console& console) { compare(console, *options); };

@@ -46,6 +46,17 @@ void refuse_what_has_no_effect(const PlanOptions& o) {
   refuse("--replications", o.replications.has_value(), kSimulated);
 }
 
+/// Not where there is a scenario, which says whether they belong to it.
+void refuse_chunk_options(const PlanOptions& o) {
+  const auto refuse = [](const char* name, bool given) {
+    if (given) throw schema::InputError(fmt::format("{}: is about a SCENARIO whose prompts are made of chunks", name));
+  };
+  refuse("--context", !o.context.empty());
+  refuse("--hit-rate", !o.hit_rate.empty());
+  refuse("--link", !o.link.empty());
+  refuse("--tier", !o.tier.empty());
+}
+
 void plan(Console& console, const PlanOptions& options) {
   const int given =
       (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1) + (options.paths.empty() ? 0 : 1);
@@ -55,6 +66,7 @@ void plan(Console& console, const PlanOptions& options) {
   if (!options.lp_out.empty() && options.paths.empty()) {
     throw schema::InputError("--lp-out: belongs to --paths, and would have no effect here");
   }
+  if (options.scenario.empty()) refuse_chunk_options(options);
   if (!options.paths.empty()) return plan_paths(console, options);
   refuse_what_has_no_effect(options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
@@ -97,6 +109,17 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->check(CLI::IsMember(engines()))
       ->type_name("ENGINE")
       ->allow_extra_args(false);
+  app.add_option("--context", options->context, "Prompts of chunks: tokens of the chunks, by default the\nscenario's")
+      ->type_name("TOKENS,...");
+  app.add_option("--hit-rate", options->hit_rate,
+                 "Prompts of chunks: share of the chunks that is stored, by\ndefault 1")
+      ->type_name("SHARE");
+  app.add_option("--link", options->link,
+                 "Prompts of chunks: another link to host memory, of the\ncatalogue or by its bandwidth (5 GB/s)")
+      ->type_name("LINK");
+  app.add_option("--tier", options->tier,
+                 "Prompts of chunks: where they are stored, host (default)\nor a name of cluster.storage")
+      ->type_name("NAME");
   declare_simulation_options(app, *options);
   app.add_option("--out", options->out, "Folder for plan.json, plan.md, and what is exported or\ndrawn")
       ->type_name("DIR");

@@ -20,6 +20,9 @@ void plan_pools(Console& console, const PlanOptions& options, const scenario::Sc
 /// `kvsim plan SCENARIO` of a scenario whose decode policy fetches KV.
 void plan_prefetch(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
 
+/// `kvsim plan SCENARIO` of a scenario whose prompts are made of chunks, decoding being ordinary.
+void plan_reuse(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
+
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 

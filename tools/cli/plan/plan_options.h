@@ -21,7 +21,12 @@ struct PlanOptions : RunOptions {
   bool simulate = false;
   bool explain = false;
   bool pareto = false;
-  std::string prices;                ///< with pareto
+  std::string prices;  ///< with pareto
+  // Of scenarios whose prompts are made of chunks.
+  std::string context;
+  std::string hit_rate;
+  std::string link;
+  std::string tier;
   std::vector<std::string> engines;  ///< --export
 };
 

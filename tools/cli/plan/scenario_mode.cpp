@@ -9,6 +9,7 @@
 #include "planner/export/engine_export.h"
 #include "planner/infeasible.h"
 #include "planner/prefetch/prefetch_plan.h"
+#include "planner/reuse/reuse_plan.h"
 #include "planner/sweep/axis.h"
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
@@ -130,6 +131,21 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
   return found;
 }
 
+/// Options of plans for prompts made of chunks would have no effect.
+void refuse_reuse_options(const PlanOptions& options) {
+  const auto refuse = [](const char* name, bool given) {
+    if (!given) return;
+    throw InputError(
+        fmt::format("{}: belongs to scenarios with workload.chunks whose decode policy is full_kv, and would have no "
+                    "effect here: leave it out",
+                    name));
+  };
+  refuse("--context", !options.context.empty());
+  refuse("--hit-rate", !options.hit_rate.empty());
+  refuse("--link", !options.link.empty());
+  refuse("--tier", !options.tier.empty());
+}
+
 /// The scenario; where its model does not fit into the GPUs, that is a plan that cannot be.
 scenario::Scenario feasible_scenario(const PlanOptions& options) {
   try {
@@ -147,6 +163,8 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   check_exports(options);
   results::PlanOutcome outcome;
   outcome.scenario = feasible_scenario(options);
+  if (planner::plans_reuse(outcome.scenario)) return plan_reuse(console, options, outcome.scenario);
+  refuse_reuse_options(options);
   if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);
   if (planner::plans_prefetch(outcome.scenario)) return plan_prefetch(console, options, outcome.scenario);
   const planner::PlanRequest request = request_of(options);

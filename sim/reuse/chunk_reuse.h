@@ -1,0 +1,66 @@
+// What replicas ask of a prompt store, for prompts made of chunks: a cache of chunks in tiers, and how what it finds is
+// put together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "sim/cache/prompt_cache.h"
+#include "sim/reuse/chunk_rows.h"
+#include "sim/reuse/prompt_assembly.h"
+#include "sim/reuse/reuse_times.h"
+#include "sim/reuse/scorers.h"
+#include "sim/serving/prompt_store.h"
+#include "sim/serving/system.h"
+
+namespace kvsim::reuse {
+
+class ChunkReuse final : public serving::PromptStore {
+ public:
+  /// All of it outlives this; `future` may be null where the placement does not need it. Throws schema::InputError for
+  /// a file of importances that cannot be read.
+  ChunkReuse(const serving::RunEnvironment& environment, const cache::FutureUses* future);
+
+  [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
+                                    std::int64_t kv_bytes) const override;
+  void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
+  [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
+  [[nodiscard]] std::optional<serving::PromptAssembly> assembly(const serving::Request& r) const override;
+  void load(const serving::Request& r, engine::Callback on_complete) override { chunks_.load(r, on_complete); }
+  void select_elsewhere(const serving::Request& r, engine::Callback on_selected) override;
+  [[nodiscard]] double scoring_s(std::span<const models::PrefillChunk> chunks) const override {
+    return times_.scoring_s(chunks);
+  }
+  void computed(const serving::Request& r) override { chunks_.computed(r); }
+  void preempted(const serving::Request& r) override { chunks_.preempted(r); }
+  std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
+  std::uint64_t profiling(const serving::Request& r) override { return chunks_.profiling(r); }
+  void profiled(std::uint64_t number) override { chunks_.profiled(number); }
+  [[nodiscard]] std::vector<std::string> fallbacks() const override;
+  void start_measuring() override;
+  void finish_measuring(serving::Measurements& measured) override;
+  void check_conservation() override { chunks_.check_conservation(); }
+
+ private:
+  struct Prompt {
+    std::size_t replica = 0;
+    std::int64_t chunks = 0;
+    std::int64_t chunk_tokens = 0;
+    ChunkRows rows;
+    double first_layer_s = 0;
+  };
+
+  [[nodiscard]] ChunkPrompt described(const serving::Request& r, const Prompt& prompt) const;
+
+  const serving::ServingConfig& config_;
+  const models::ReuseSpec& spec_;
+  cache::PromptCache chunks_;
+  ReuseTimes times_;
+  ChunkRowCounter rows_;
+  std::optional<Scorers> scorers_;
+  std::unordered_map<std::uint64_t, Prompt> prompts_;  // by request
+  double scorers_before_s_ = 0;
+};
+
+}  // namespace kvsim::reuse

@@ -1,0 +1,49 @@
+// What a configuration whose prompts are put together from chunks must have.
+#include <fmt/format.h>
+
+#include "sim/cache/simulation.h"
+#include "sim/reuse/simulation.h"
+
+namespace kvsim::reuse {
+
+using serving::ConfigurationError;
+
+std::int64_t scorer_memory(const serving::ServingConfig& config) {
+  const serving::ClusterConfig& c = config.cluster;
+  return static_cast<std::int64_t>(static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction) -
+         c.activation_bytes;
+}
+
+void check_configuration(const serving::ServingConfig& config) {
+  cache::check_configuration(config);
+  if (!config.reuse) throw ConfigurationError("prefill", "says nothing about the reuse of chunks");
+  if (config.tasks.empty()) {
+    throw ConfigurationError("workload.tasks", "there is no task whose quality prompts of chunks could have: name one");
+  }
+  const bool from_file = config.reuse->importance.source == models::ImportanceSource::file;
+  if (from_file && (!config.scored_prompts || config.scored_prompts->empty())) {
+    throw ConfigurationError("prefill.importance.path", "its prompts have not been read");
+  }
+  const models::SpeculativeSpec& small = config.reuse->speculative;
+  if (config.prefill == serving::PrefillKind::selective && small.gpus > 0) {
+    const auto room = scorer_memory(config), weights = small.model.weight_bytes();
+    if (weights >= room) {
+      throw serving::ModelDoesNotFit(
+          "prefill.speculative.model",
+          fmt::format("{} does not fit on a GPU of its own: {:.1f} GB of weights, {} leaves {:.1f} GB at "
+                      "memory_fraction {:g}",
+                      small.model.name, static_cast<double>(weights) * 1e-9, config.cluster.gpu.name,
+                      static_cast<double>(room) * 1e-9, config.cluster.memory_fraction));
+    }
+  }
+  const bool shares = config.prefill == serving::PrefillKind::selective && small.gpus == 0;
+  if (shares && small.model.heads % config.cluster.tensor_parallel != 0) {
+    throw ConfigurationError(
+        "prefill.speculative.model",
+        fmt::format("{} attention heads of {} cannot be sharded evenly over the replica's {} GPUs: give it GPUs of its "
+                    "own (prefill.speculative.gpus)",
+                    small.model.heads, small.model.name, config.cluster.tensor_parallel));
+  }
+}
+
+}  // namespace kvsim::reuse

@@ -1,0 +1,101 @@
+#include "sim/reuse/reuse_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "sim/serving/capacity.h"
+#include "sim/serving/step_parts.h"
+
+namespace kvsim::reuse {
+namespace {
+
+models::StepTimer timer_of(const serving::ClusterConfig& cluster, const models::LlmSpec& model, std::int64_t gpus) {
+  return {cluster.gpu, cluster.peer_link, cluster.profile, model, gpus};
+}
+
+/// Of a token's KV, what depends on its place: the keys, or of a latent the rotary part.
+double placed_share(const models::LlmSpec& model) {
+  if (model.attention == models::AttentionKind::gqa) return 0.5;
+  const auto rope = static_cast<double>(model.mla.qk_rope_head_dim);
+  return rope / (static_cast<double>(model.mla.kv_lora_rank) + rope);
+}
+
+}  // namespace
+
+ReuseTimes::ReuseTimes(const serving::ServingConfig& config)
+    : config_(config),
+      geometry_(serving::replica_geometry(config)),
+      timer_(timer_of(config.cluster, config.model, config.cluster.tensor_parallel)) {
+  if (config.reuse->method != models::ReuseMethod::selective) return;
+  const models::SpeculativeSpec& small = config.reuse->speculative;
+  small_.emplace(timer_of(config.cluster, small.model, small.gpus > 0 ? 1 : config.cluster.tensor_parallel));
+}
+
+std::int64_t ReuseTimes::small_tokens(std::int64_t tokens) const {
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(tokens) * config_.reuse->speculative.tokens_ratio));
+}
+
+double ReuseTimes::score_s(std::int64_t tokens) const {
+  const models::PrefillChunk whole{static_cast<double>(small_tokens(tokens)), 0};
+  return scoring_s({&whole, 1});
+}
+
+double ReuseTimes::scoring_s(std::span<const models::PrefillChunk> chunks) const {
+  const auto token_bytes = static_cast<double>(config_.reuse->speculative.model.kv_bytes_per_token());
+  models::StepWork work;
+  for (const models::PrefillChunk& c : chunks) {
+    work.prefill.query_tokens += c.tokens;
+    work.prefill.requests += 1;
+    work.prefill.pairs += c.tokens * c.before + c.tokens * (c.tokens + 1) / 2;
+    work.prefill.kv_bytes += token_bytes * (c.before + c.tokens);
+    work.chunks.push_back(c);
+  }
+  return small_->time(work).total_s;
+}
+
+double ReuseTimes::align_s(std::int64_t tokens) const {
+  return config_.reuse->speculative.align_s_per_token * static_cast<double>(tokens);
+}
+
+std::int64_t ReuseTimes::scoring_bytes(std::int64_t tokens) const {
+  const models::LlmSpec& model = config_.reuse->speculative.model;
+  return std::llround(static_cast<double>(small_tokens(tokens) * model.kv_bytes_per_token()) *
+                      model.kv_copies(config_.cluster.tensor_parallel));
+}
+
+double ReuseTimes::prefill_s(std::int64_t tokens, double before) const {
+  models::StepWork work;
+  const auto context = tokens + static_cast<std::int64_t>(before);
+  serving::add_rows(work, geometry_, tokens, before, context, false);
+  return timer_.time(work).total_s;
+}
+
+double ReuseTimes::first_layer_s(std::int64_t tokens, std::int64_t rows, double before) const {
+  const double others = prefill_s(tokens, 0) - prefill_s(rows, before);
+  return std::max(others, 0.0) / static_cast<double>(config_.model.layers);
+}
+
+double ReuseTimes::recover_s(std::int64_t tokens) const {
+  const double bytes = static_cast<double>(geometry_.full_transfer(tokens)) * placed_share(config_.model) /
+                       static_cast<double>(config_.cluster.tensor_parallel);
+  return timer_.rewrite_s(bytes, static_cast<double>(config_.model.layers));
+}
+
+std::vector<std::string> ReuseTimes::small_fallbacks() const {
+  std::vector<std::string> said;
+  if (!small_) return said;
+  const std::vector<std::string>& known = timer_.fallbacks();
+  std::copy_if(small_->fallbacks().begin(), small_->fallbacks().end(), std::back_inserter(said),
+               [&](const std::string& reason) { return std::find(known.begin(), known.end(), reason) == known.end(); });
+  return said;
+}
+
+double rows_before(models::RowAttention attention, std::int64_t tokens, std::int64_t rows, double positions) {
+  if (attention == models::RowAttention::whole) return static_cast<double>(tokens - rows);
+  // So that rows x before + rows (rows + 1)/2 is the sum of (place + 1).
+  const auto n = static_cast<double>(rows);
+  return std::max(positions / n - (n - 1) / 2, 0.0);
+}
+
+}  // namespace kvsim::reuse

@@ -1,0 +1,54 @@
+// What putting a prompt together takes on GPUs, on its own: the simulation adds up the same figures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/kernels/step_time.h"
+#include "sim/serving/config.h"
+#include "sim/serving/kv_geometry.h"
+
+namespace kvsim::reuse {
+
+class ReuseTimes {
+ public:
+  /// `config.reuse` is there. The configuration outlives this.
+  explicit ReuseTimes(const serving::ServingConfig& config);
+
+  /// The small model reads a prompt of so many tokens of the model that answers, in one pass: all layers, no logits.
+  [[nodiscard]] double score_s(std::int64_t tokens) const;
+  /// The same for parts of prompts in one pass, on the GPUs that it has.
+  [[nodiscard]] double scoring_s(std::span<const models::PrefillChunk> chunks) const;
+  /// Its tokens for so many of the model that answers.
+  [[nodiscard]] std::int64_t small_tokens(std::int64_t tokens) const;
+  /// CPU time to choose spans in a prompt of so many tokens of the model that answers, and to align them.
+  [[nodiscard]] double align_s(std::int64_t tokens) const;
+  /// Bytes of the small model's KV of a prompt on the replica's GPUs.
+  [[nodiscard]] std::int64_t scoring_bytes(std::int64_t tokens) const;
+
+  /// Prefill of `tokens` tokens after `before`, in one pass, without logits.
+  [[nodiscard]] double prefill_s(std::int64_t tokens, double before) const;
+  /// One layer of a prompt of `tokens` tokens, for those that are not among `rows` (CacheBlend's first layer).
+  [[nodiscard]] double first_layer_s(std::int64_t tokens, std::int64_t rows, double before) const;
+  /// The keys of so many stored tokens are rotated to their places: read, written.
+  [[nodiscard]] double recover_s(std::int64_t tokens) const;
+
+  /// What had to be replaced to time the small model, beyond what the large one's kernels lack, too.
+  [[nodiscard]] std::vector<std::string> small_fallbacks() const;
+
+ private:
+  const serving::ServingConfig& config_;
+  serving::KvGeometry geometry_;
+  models::StepTimer timer_;
+  std::optional<models::StepTimer> small_;  // selective
+};
+
+/// KV tokens that the first of `rows` rows at places with this sum attends to beside itself, as PromptAssembly::before
+/// counts them, in a prompt of `tokens` tokens.
+[[nodiscard]] double rows_before(models::RowAttention attention, std::int64_t tokens, std::int64_t rows,
+                                 double positions);
+
+}  // namespace kvsim::reuse

@@ -1,0 +1,108 @@
+// From which bandwidth on loading chunks and putting them together is faster than computing them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tools/plot/log_chart.h"
+#include "tools/results/numbers.h"
+#include "tools/results/reuse_plan_document.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::PromptMethod;
+using planner::ReusePlan;
+
+constexpr double kGB = 1e9;
+
+std::vector<plot::Point> points_of(const ReusePlan& plan, PromptMethod method) {
+  std::vector<plot::Point> points;
+  for (const planner::BreakEvenPoint& p : plan.curve) {
+    const auto& rate = p.bytes_per_s[static_cast<std::size_t>(method)];
+    if (rate) points.push_back({static_cast<double>(p.prompt.context()), *rate / kGB});
+  }
+  return points;
+}
+
+/// Selective where it can win at all; else the first that can.
+PromptMethod main_method(const ReusePlan& plan) {
+  if (!points_of(plan, PromptMethod::selective).empty()) return PromptMethod::selective;
+  for (const PromptMethod method : planner::prompt_methods()) {
+    if (!points_of(plan, method).empty()) return method;
+  }
+  return PromptMethod::selective;
+}
+
+std::string description_of(const ReusePlan& plan, PromptMethod main) {
+  return fmt::format(
+      "The bandwidth, in GB/s into the whole replica, at which a prompt alone has its first token as soon when {} of "
+      "its chunks' tokens are loaded as when all of it is computed, against the tokens of its chunks. Above a curve "
+      "the method is faster, below it recomputing is. {} is the thick one; a curve ends where no bandwidth suffices.",
+      percent(plan.hit_rate), name_of(main));
+}
+
+/// Of the catalogue's host links but those far above everything, and the way that this plan loads.
+std::vector<plot::Level> levels_of(const ReusePlanOutcome& o, double most) {
+  constexpr double kFar = 10;
+  const auto gpus = static_cast<double>(o.scenario.serving.cluster.tensor_parallel);
+  const planner::LoadPath& path = o.plan.path;
+  const std::string own = path.by_storage ? path.tier : path.link;
+  std::vector<plot::Level> levels;
+  const models::Catalogue catalogue = scenario::catalogue_of(o.scenario);
+  for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::link)) {
+    const models::LinkSpec link = catalogue.link(line.name);
+    if (link.kind != models::LinkKind::host || link.name == own) continue;
+    const double y = link.read_bytes_per_s.value * gpus / kGB;
+    if (y > kFar * most) continue;
+    levels.push_back({y, fmt::format("{}: {}", link.name, figure(y)), false});
+  }
+  const double y = path.bytes_per_s / kGB;
+  levels.push_back({y, fmt::format("{}: {}", own, figure(y)), true});
+  return levels;
+}
+
+}  // namespace
+
+std::string break_even_svg(const ReusePlanOutcome& o) {
+  const ReusePlan& plan = o.plan;
+  const PromptMethod main = main_method(plan);
+  plot::LogChart chart;
+  chart.title = fmt::format("From which bandwidth on chunks are faster loaded than computed, {} of them stored",
+                            percent(plan.hit_rate));
+  chart.subtitle = o.scenario.name;
+  chart.description = description_of(plan, main);
+  chart.x.title = "tokens of a prompt's chunks";
+  chart.y.title = "bandwidth into the replica, GB/s";
+  chart.curve = points_of(plan, main);
+  chart.curve_label = std::string(name_of(main));
+  chart.above = fmt::format("{} is faster", name_of(main));
+  chart.below = "recomputing is faster";
+  for (const PromptMethod method : planner::prompt_methods()) {
+    if (method != main && method != PromptMethod::recompute)
+      chart.further.push_back({points_of(plan, method), std::string(name_of(method))});
+  }
+  double least = plan.path.bytes_per_s / kGB;
+  double most = least;
+  const auto include = [&](double y) {
+    least = std::min(least, y);
+    most = std::max(most, y);
+  };
+  for (const plot::Point& p : chart.curve) include(p.y);
+  for (const plot::FurtherCurve& c : chart.further) {
+    for (const plot::Point& p : c.points) include(p.y);
+  }
+  chart.levels = levels_of(o, most);
+  for (const plot::Level& level : chart.levels) include(level.y);
+  constexpr double kMargin = 1.6;
+  chart.y.least = least / kMargin;
+  chart.y.most = most * kMargin;
+  chart.x.least = static_cast<double>(plan.curve.front().prompt.context());
+  chart.x.most = std::max(static_cast<double>(plan.curve.back().prompt.context()), chart.x.least * 2);
+  for (const planner::ContextOutlook& c : plan.contexts) {
+    chart.markers.push_back({{static_cast<double>(c.prompt.context()), plan.path.bytes_per_s / kGB},
+                             whole(c.prompt.context()) + " tokens"});
+  }
+  return plot::to_svg(chart);
+}
+
+}  // namespace kvsim::results
