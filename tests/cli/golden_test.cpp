@@ -53,6 +53,16 @@ TEST_F(GoldenTest, TableOfPlacements) {
   expect_golden("compare_placements.txt", without_wall_clock(all.out));
 }
 
+TEST_F(GoldenTest, TableOfChunks) {
+  write("c.yaml", chunk_scenario());
+  const CommandResult one = run({"run", "c.yaml"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  expect_golden("chunks.txt", without_wall_clock(one.out));
+  const CommandResult all = run({"compare", "c.yaml"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  expect_golden("compare_chunks.txt", without_wall_clock(all.out));
+}
+
 TEST_F(GoldenTest, MarkdownOfARun) {
   const CommandResult r = run({"run", "s.yaml", "--out", "results"});
   EXPECT_EQ(r.status, 0) << r.err;

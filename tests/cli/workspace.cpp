@@ -49,6 +49,26 @@ run: {warmup: 60 s, seed: 1}
 )";
 }
 
+std::string chunk_scenario() {
+  return R"(name: chunks
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm}
+  host: {memory: 6 GB}
+workload:
+  arrivals: {process: poisson, rate: 2/s}
+  chunks: {count: 200, popularity: 0.8, per_request: 4}
+  context: {mean: 64 tokens}
+  output: {mean: 32 tokens}
+  requests: 200
+prefill: {policy: selective}
+placement: {policy: lru}
+decode: {policy: full_kv}
+slo: {quality_floor: 0.8}
+run: {warmup: 10 s, seed: 1}
+)";
+}
+
 std::string edited(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) {

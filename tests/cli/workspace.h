@@ -16,6 +16,9 @@ std::string tiny_scenario();
 /// Contexts that requests share, stored in host memory, on an SSD and remotely under policy utility.
 std::string placement_scenario();
 
+/// Prompts of four chunks of 512 tokens, half of which host memory holds, under policy selective.
+std::string chunk_scenario();
+
 /// `text` with the one occurrence of `from` replaced; throws where there is not exactly one.
 std::string edited(const std::string& text, const std::string& from, const std::string& to);
 

@@ -232,6 +232,25 @@ std::string refusal(const std::string& changed, const std::string& to) {
   return "none";
 }
 
+TEST(GoodShare, IsThatOfTheAnswersAboveTheFloor) {
+  RagTask task;
+  task.full_score.value = 0.4;
+  task.spread.value = 0.5;
+  for (const double relative : {0.6, 0.9, 1.0}) {
+    std::size_t good = 0;
+    constexpr std::size_t kAnswers = 4000;
+    for (std::size_t i = 0; i < kAnswers; ++i) {
+      const double at = (static_cast<double>(i) + 0.5) / static_cast<double>(kAnswers);
+      good += answer_score(0.4 * relative, 0.5, at) >= 0.8 * 0.4 ? 1 : 0;
+    }
+    EXPECT_NEAR(good_share(task, relative, 0.8), static_cast<double>(good) / kAnswers, 1.0 / kAnswers) << relative;
+  }
+  EXPECT_EQ(good_share(task, 1, 2.6), 0) << "more than 1";
+  task.spread.value = 0;
+  EXPECT_EQ(good_share(task, 0.8, 0.8), 1);
+  EXPECT_EQ(good_share(task, 0.79, 0.8), 0);
+}
+
 TEST(RagTaskSchema, RefusesWhatCannotBe) {
   EXPECT_EQ(refusal("", ""), "none");
   EXPECT_EQ(refusal("rho: 0.2", "rho: 0.1"), "t.yaml:3:40: scores.1.rho: 0.1 after 0.1: the scores must ascend in rho");

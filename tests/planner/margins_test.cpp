@@ -145,9 +145,12 @@ TEST(Factor, ContextsScaleWithTheirBounds) {
   EXPECT_DOUBLE_EQ(scaled(shared, Factor::context, 1.5).workload.prefixes->tokens.mean, 3'000.0);
   const auto chunks = [](const char* tokens) {
     return testing::explain_scenario(
-        {std::string("workload.chunks={count: 30, per_request: 4, tokens: ") + tokens + "}"});
+        {"model.max_context=20M tokens",
+         std::string("workload.chunks={count: 30, per_request: 4, tokens: ") + tokens + "}"});
   };
-  EXPECT_EQ(scaled(chunks("400 tokens"), Factor::context, 1.5).workload.chunks->tokens, 600);
+  const scenario::Scenario longer_chunks = scaled(chunks("400 tokens"), Factor::context, 1.5);
+  EXPECT_EQ(longer_chunks.workload.chunks->tokens, 600);
+  EXPECT_EQ(longer_chunks.serving.chunks->tokens, 600) << "what is stored beforehand";
   EXPECT_EQ(scaled(chunks("2M tokens"), Factor::context, 1.5).workload.chunks->tokens, 2'499'999)
       << "the longest request";
 }

@@ -59,6 +59,19 @@ TEST(LogChart, LabelsOfLevelsDoNotOverlap) {
   EXPECT_EQ(xml_fault(svg), "");
 }
 
+TEST(LogChart, FurtherCurvesDifferAndAreNamedBesideLevels) {
+  LogChart c = chart();
+  c.further = {{{{10, 1}, {1000, 25}}, "one <more>"}, {{{10, 10}, {100, 10}}, "short"}, {{}, "nowhere"}};
+  const std::string svg = to_svg(c);
+  EXPECT_EQ(xml_fault(svg), "");
+  EXPECT_TRUE(has(svg, ">one &lt;more&gt;</text>"));
+  EXPECT_TRUE(has(svg, "points=\"74,247 335,247\""));
+  EXPECT_TRUE(has(svg, "stroke-dasharray=\"2 3\"") && has(svg, "stroke-dasharray=\"6 3\""));
+  EXPECT_FALSE(has(svg, "nowhere"));
+  // pcie4 and the curve that ends at the same height: 430 - 366 log(25) / log(100) = 174.18, and a line below.
+  EXPECT_TRUE(has(svg, "y=\"174.18\"") && has(svg, "y=\"189.18\""));
+}
+
 TEST(LogChart, ALongSubtitleIsCutBetweenCharacters) {
   LogChart c = chart();
   for (int i = 0; i < 200; ++i) c.subtitle += "\u00e9";

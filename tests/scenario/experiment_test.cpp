@@ -1,7 +1,10 @@
 // Replications: independent of the number of threads, of who watches, and added up without loss.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+
+#include <fmt/format.h>
 
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -138,6 +141,17 @@ TEST(Experiment, ThrowsWhatAReplicationThrows) {
   ExperimentOptions options;
   options.jobs = 3;
   EXPECT_THROW(run_experiment(random_scenario(3, {"run.warmup=1000 s"}), options), serving::ConfigurationError);
+}
+
+TEST(Experiment, WhoseMeasuredTimeIsThatOfADrainingQueueSaysSo) {
+  const auto said = [](const char* warmup) {
+    const ExperimentResult r = run_experiment(random_scenario(1, {"workload.requests=200", warmup}));
+    return std::any_of(r.own_fallbacks.begin(), r.own_fallbacks.end(),
+                       [](const std::string& s) { return s.find("a queue that drains") != std::string::npos; });
+  };
+  const double end_s = run_experiment(random_scenario(1, {"workload.requests=200"})).measured.measured_s;
+  EXPECT_FALSE(said("run.warmup=0 s"));
+  EXPECT_TRUE(said(fmt::format("run.warmup={} s", end_s * 0.99).c_str()));
 }
 
 }  // namespace

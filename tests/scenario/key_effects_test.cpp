@@ -62,6 +62,14 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     folder_.write("prefixes.jsonl", shared(0, one) + shared(1, two) + shared(2, one) + shared(3, two));
     folder_.write("good.csv", "context,method,keep_ratio,quality\n*,kvzip,0.25,0.9\n");
     folder_.write("bad.csv", "context,method,keep_ratio,quality\n*,kvzip,0.25,0.6\n");
+    // Of 4 chunks of 512 tokens: the more important the later, and the other way round.
+    std::string rising, falling;
+    for (int token = 0; token < 2048; ++token) {
+      rising += fmt::format("{}{}", token > 0 ? ", " : "", token);
+      falling += fmt::format("{}{}", token > 0 ? ", " : "", 2048 - token);
+    }
+    folder_.write("scores.jsonl", "{\"importance\": [" + rising + "]}\n");
+    folder_.write("falling_scores.jsonl", "{\"importance\": [" + falling + "]}\n");
     folder_.write("fast_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 50 GB/s}}\n");
     folder_.write("slow_link.yaml", "links: {pcie5-x16: {base: pcie5-x16, read: 20 GB/s}}\n");
   }

@@ -37,6 +37,7 @@ std::vector<KeyRow> workload_rows();   ///< workload, prefill and what a scenari
 std::vector<KeyRow> decode_rows();     ///< decode
 std::vector<KeyRow> pools_rows();      ///< cluster.pools, dispatch
 std::vector<KeyRow> placement_rows();  ///< placement, cluster.storage, cluster.host where it is a tier
+std::vector<KeyRow> reuse_rows();      ///< prefill, workload, placement and slo where prompts are made of chunks
 std::vector<KeyRow> schedule_rows();   ///< schedule, slo, run
 
 /// Adds the keys of a link's gathers; `link` is the link's path. Only a link to host memory is `used` for rows.
@@ -66,5 +67,8 @@ std::vector<std::string> with_pools(std::vector<std::string> more = {});
 
 /// Contexts that many requests share, stored by LRU in host memory, on an SSD and remotely.
 std::vector<std::string> placed(std::vector<std::string> more = {});
+
+/// Prompts of four chunks put together on the GPU, with tokens computed again that a small model chooses.
+std::vector<std::string> blended(std::vector<std::string> more = {});
 
 }  // namespace kvsim::testing

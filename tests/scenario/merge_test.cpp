@@ -1,6 +1,7 @@
 // Measurements of several runs added up.
 #include <gtest/gtest.h>
 
+#include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
@@ -44,6 +45,39 @@ TEST(Merge, AddsCountsTimesAndSamplesAndKeepsTheLargestPeaks) {
     EXPECT_EQ(sum.links.at(link).transfers, a.links.at(link).transfers + b.links.at(link).transfers);
     EXPECT_DOUBLE_EQ(sum.links.at(link).busy_s, a.links.at(link).busy_s + b.links.at(link).busy_s);
   }
+}
+
+TEST(Merge, AddsUpWhatPromptsWereMadeOfAndWhatTheirAnswersScored) {
+  const auto run = [](const char* seed) {
+    return measure(small_scenario(blended({seed, "prefill.speculative.gpus=1", "slo={quality_floor: 0.9}"})));
+  };
+  const Measurements a = run("run.seed=1"), b = run("run.seed=2");
+  Measurements sum = a;
+  merge(sum, b);
+  EXPECT_EQ(sum.reuse.prompts, 120U);
+  EXPECT_EQ(sum.reuse.chunk_tokens, 120 * 4 * 512);
+  EXPECT_EQ(sum.reuse.other_tokens, 120 * 64);
+  EXPECT_EQ(sum.reuse.loaded_tokens + sum.reuse.apart_tokens, sum.reuse.chunk_tokens);
+  for (const auto tokens : {&serving::ReuseMeasurement::loaded_tokens, &serving::ReuseMeasurement::apart_tokens,
+                            &serving::ReuseMeasurement::recomputed_tokens}) {
+    EXPECT_GT(a.reuse.*tokens, 0);
+    EXPECT_EQ(sum.reuse.*tokens, a.reuse.*tokens + b.reuse.*tokens);
+  }
+  for (const auto time : {&serving::ReuseMeasurement::queue_s, &serving::ReuseMeasurement::load_s,
+                          &serving::ReuseMeasurement::select_s, &serving::ReuseMeasurement::assemble_s,
+                          &serving::ReuseMeasurement::prefill_s, &serving::ReuseMeasurement::scorers_busy_s}) {
+    EXPECT_DOUBLE_EQ(sum.reuse.*time, a.reuse.*time + b.reuse.*time);
+  }
+  EXPECT_GT(a.reuse.scorers_busy_s, 0);
+  EXPECT_GT(a.reuse.selections_longer, 0U);
+  EXPECT_EQ(sum.reuse.selections_longer, a.reuse.selections_longer + b.reuse.selections_longer);
+  EXPECT_EQ(sum.answers.answers, 120U);
+  EXPECT_DOUBLE_EQ(sum.answers.score, a.answers.score + b.answers.score);
+  EXPECT_DOUBLE_EQ(sum.answers.full_score, a.answers.full_score + b.answers.full_score);
+  EXPECT_GT(a.answers.good, 0U);
+  EXPECT_LT(a.answers.good, 60U);
+  EXPECT_EQ(sum.answers.good, a.answers.good + b.answers.good);
+  EXPECT_EQ(sum.good, a.good + b.good);
 }
 
 TEST(Merge, KeepsTheConservationLaws) {

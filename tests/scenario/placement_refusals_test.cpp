@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PromptsThatAreNotStored",
                 {{"prefill: prefix_cache", "prefill: recompute"}},
                 "placed.yaml:16:12: placement: says what becomes of prompts that are stored and found again: use "
-                "prefill: prefix_cache"},
+                "prefill: prefix_cache, or one that reuses chunks (selective, cacheblend, epic, full_reuse)"},
         Refusal{"ADecodePolicyThatKeepsKvOfItsOwn",
                 {{"policy: full_kv", "policy: lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
                 "placed.yaml:17:18: decode.policy: stored prompts are continued by ordinary decoding with what was "
@@ -110,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "cluster.host.memory, cluster.storage or placement.gpu_memory"},
         Refusal{"ProfilesOfBlocks",
                 {{"policy: lru", "policy: utility, granularity: blocks, profiling: {online: true}"}},
-                "placed.yaml:16:71: placement.profiling.online: a block belongs to many contexts, and nobody profiles "
+                "placed.yaml:16:71: placement.profiling.online: a block or chunk belongs to many contexts, and nobody "
+                "profiles "
                 "it alone: use granularity: contexts"},
         Refusal{"ProfilingBeyondTheBatch",
                 {{"policy: lru", "policy: utility, profiling: {online: true, queries: 50}"}},
@@ -146,9 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ContextsOfChunks",
                 {{"  prefixes: {count: 12, tokens: 8k tokens}\n", "  chunks: {count: 12, per_request: 4}\n"},
                  {"policy: lru", "policy: lru, granularity: contexts"}},
-                "placed.yaml:16:39: placement.granularity: prompts made of chunks share blocks, and have no context of "
-                "their "
-                "own to store: use blocks, or workload.prefixes"},
+                "placed.yaml:16:39: placement.granularity: prompts made of chunks have no context of their own to "
+                "store: use chunks where prefill puts them together, blocks with prefix_cache"},
         Refusal{"TheFutureOfAnEndlessRun",
                 {{"  requests: 30\n", ""},
                  {"decode: {policy: full_kv}", "decode: {policy: full_kv}\nrun: {duration: 1 min}"},

@@ -74,6 +74,19 @@ INSTANTIATE_TEST_SUITE_P(
                  "schedule.arrival_slack=1"}},
         Variant{"stored_by_utility", placed({"placement={policy: utility, profiling: {online: true}}"})},
         Variant{"stored_by_lru", placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"})},
+        Variant{"selective", blended()}, Variant{"epic", blended({"prefill={policy: epic, link_tokens: 8 tokens}"})},
+        Variant{"cacheblend", blended({"prefill={policy: cacheblend, rho: 0.3}"})},
+        Variant{"full_reuse", blended({"prefill=full_reuse", "placement.preload=true"})},
+        Variant{"prefix_cache_of_chunks", blended({"prefill=prefix_cache"})},
+        Variant{"recompute_of_chunks", blended({"prefill=recompute"})},
+        Variant{"full_recompute_of_chunks", blended({"prefill=full_recompute", "slo={quality_floor: 0.9}"})},
+        Variant{"scorers",
+                blended({"prefill.speculative={gpus: 1, own_tokenizer: true, tokens_ratio: 1.2, model: qwen2.5-0.5b}",
+                         "prefill.spans={longest: 8 tokens, cap: tokens}", "prefill.attention=causal",
+                         "workload.tasks=[hotpotqa, {base: samsum, spread: 0}]"})},
+        Variant{"scores_from_a_file", blended({"workload.chunks={count: 200, per_request: 2, tokens: 2 tokens}",
+                                               "prefill.importance={source: file, path: " +
+                                                   source_path("tests/scenario/data/scores.jsonl") + "}"})},
         Variant{"stored_chunks",
                 placed({"placement={policy: importance_chunks}", "cluster.replicas=2", "cluster.host.shared=false"})},
         Variant{"group",
@@ -87,11 +100,29 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
                              key.path.starts_with("workload.chunks") || key.path.starts_with("cluster.pools") ||
                              key.path.starts_with("dispatch") || key.path.starts_with("placement") ||
+                             (key.path.starts_with("prefill.") && key.path != "prefill.policy") ||
                              key.path == "cluster.host.shared";
     const bool list = key.path.find("[]") != std::string::npos;
     if (key.of_an_entry || key.default_text.empty() || alternative || list || key.path == "description") continue;
     EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
   }
+}
+
+TEST(ResolvedScenario, NamesEveryKeyOfChunksWherePromptsAreMadeOfThem) {
+  const auto resolved = schema::read_yaml(resolved_yaml(small_scenario(blended())), "resolved.yaml");
+  for (const ScenarioKey& key : scenario_keys()) {
+    if (!key.path.starts_with("prefill") && !key.path.starts_with("workload.chunks") &&
+        key.path != "placement.preload" && key.path != "placement.granularity") {
+      continue;
+    }
+    if (key.of_an_entry || key.default_text.empty()) continue;
+    EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
+  }
+  EXPECT_NE(resolved.find_path("workload.tasks.2.scores.0.rho"), nullptr);
+  EXPECT_NE(resolved.find_path("prefill.speculative.model.layers"), nullptr);
+  const auto without = schema::read_yaml(resolved_yaml(small_scenario()), "resolved.yaml");
+  EXPECT_EQ(without.find_path("workload.tasks"), nullptr);
+  EXPECT_EQ(without.find_path("prefill.rho"), nullptr);
 }
 
 TEST(ResolvedScenario, NamesEveryKeyOfPlacementUnderThePolicyThatReadsIt) {

@@ -19,8 +19,8 @@ std::string sample(const char* name, const engine::Sample& s) {
 std::string summary(const serving::Measurements& m) {
   std::string text = fmt::format("requests {} {} {} {}, preemptions {}\n", m.arrived, m.completed, m.refused, m.running,
                                  m.preemptions);
-  text += fmt::format("measured {} s, completed {}, output {}, prompt {}, within SLO {}\n", m.measured_s,
-                      m.completed_measured, m.output_tokens, m.prompt_tokens, m.within_slo);
+  text += fmt::format("measured {} s, completed {}, output {}, prompt {}, within SLO {}, good {}\n", m.measured_s,
+                      m.completed_measured, m.output_tokens, m.prompt_tokens, m.within_slo, m.good);
   text += sample("ttft", m.ttft_s) + sample("tpot", m.tpot_s) + sample("e2e", m.e2e_s) + sample("itl", m.itl_s) +
           sample("round gap", m.round_gap_s) + sample("iteration", m.iteration_s);
   text +=
@@ -58,6 +58,12 @@ std::string summary(const serving::Measurements& m) {
                       p.loaded_tokens, p.computed_tokens, p.loads, p.joined_loads, p.stores, p.unstored, p.promotions,
                       p.demotions, p.recompressions, p.drops, p.moved_bytes, p.profiled, p.profiled_tokens);
   text += sample("quality", p.quality);
+  const serving::ReuseMeasurement& r = m.reuse;
+  text += fmt::format("reuse {} prompts, {} {} {} {} {} tokens, {} {} {} {} {} s, {} s scored, {} longer\n", r.prompts,
+                      r.chunk_tokens, r.loaded_tokens, r.apart_tokens, r.recomputed_tokens, r.other_tokens, r.queue_s,
+                      r.load_s, r.select_s, r.assemble_s, r.prefill_s, r.scorers_busy_s, r.selections_longer);
+  text += fmt::format("answers {}, {} of {}, {} good\n", m.answers.answers, m.answers.score, m.answers.full_score,
+                      m.answers.good);
   for (const auto& [name, c] : p.contents) {
     text += fmt::format("{}: {} objects, {} {} B:", name, c.objects, c.bytes, c.full_bytes);
     // Representations by what there is of them; what they are called is reported.
