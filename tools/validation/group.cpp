@@ -19,6 +19,7 @@ constexpr std::array kGroups{
           speculative_prefetch_figures},
     Group{"tiered-eviction", "Compressing and evicting stored prompts together over tiers (EvicPress)",
           tiered_eviction_figures},
+    Group{"selective-reuse", "Computing a few tokens of reused chunks again (SpecCache)", selective_reuse_figures},
     Group{"links", "What links and storage devices reach", link_figures},
     Group{"collectives", "NCCL all-reduce of half precision", collective_figures},
     Group{"kernels", "What kernels reach of a GPU's datasheet peaks", kernel_figures},

@@ -12,6 +12,7 @@ std::vector<Figure> draft_verify_figures(const Inputs& inputs);
 std::vector<Figure> remote_prefix_figures(const Inputs& inputs);
 std::vector<Figure> speculative_prefetch_figures(const Inputs& inputs);
 std::vector<Figure> tiered_eviction_figures(const Inputs& inputs);
+std::vector<Figure> selective_reuse_figures(const Inputs& inputs);
 std::vector<Figure> link_figures(const Inputs& inputs);
 std::vector<Figure> collective_figures(const Inputs& inputs);
 std::vector<Figure> kernel_figures(const Inputs& inputs);

@@ -1,8 +1,6 @@
 // Joint compression and eviction over tiers (EvicPress): gains over its baselines in the published set-up, and the
 // shape of what it does.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "planner/experiment.h"
+#include "tools/validation/groups/figure_rows.h"
 #include "tools/validation/groups/groups.h"
 #include "tools/validation/groups/published_scenarios.h"
 
@@ -95,53 +94,23 @@ const Run& fastest(const std::vector<Run>& runs, double quality) {
   return *best;
 }
 
-class Rows {
+/// What most rows of the group take for granted.
+std::vector<std::string> common_assumptions() {
+  std::vector<std::string> said = carried_scenario(kScenario).assumptions;
+  said.insert(said.end(),
+              {"quality curves are generated from the published medians, not measured: docs/tiered_eviction.md",
+               "alpha, which decides between quality and delay, is not published: the fastest of 10, 5, 2, 1, "
+               "0.5 and 0.2 s whose quality is no lower than the baseline's"});
+  return said;
+}
+
+constexpr const char* kWhatIsCompared =
+    "published is only which is smaller; expected is the other one, simulated (shares of prompts, keep ratios, "
+    "factors of TTFT at 7 GB/s SSD and Llama-3.1-8B; small KV: Qwen3-30B-A3B; fast SSD: 40 GB/s)";
+
+class Rows : public FigureRows {
  public:
-  Rows() : assumptions_(carried_scenario(kScenario).assumptions) {
-    assumptions_.insert(
-        assumptions_.end(),
-        {"quality curves are generated from the published medians, not measured: docs/tiered_eviction.md",
-         "alpha, which decides between quality and delay, is not published: the fastest of 10, 5, 2, 1, "
-         "0.5 and 0.2 s whose quality is no lower than the baseline's"});
-  }
-
-  /// A factor that is published as a range.
-  Figure& within(const char* name, std::string what, double low, double high, double simulated) {
-    Figure& f = add(name, std::move(what), (low + high) / 2, simulated);
-    f.tolerance = std::floor((high - low) / (high + low) * 1e4) * 1e-4;  // never more than published
-    f.assumptions.push_back(
-        fmt::format("published as {} to {}: judged against the middle, within the range", low, high));
-    return f;
-  }
-
-  /// What is published is that one is smaller.
-  Figure& less(const char* name, std::string what, double than, double simulated) {
-    Figure& f = add(name, std::move(what), than, simulated);
-    f.claim = Claim::at_most;
-    f.measure = Measure::absolute;
-    f.tolerance = 0;
-    f.assumptions.push_back(
-        "published is only which is smaller; expected is the other one, simulated (shares of prompts, keep ratios, "
-        "factors of TTFT at 7 GB/s SSD and Llama-3.1-8B; small KV: Qwen3-30B-A3B; fast SSD: 40 GB/s)");
-    return f;
-  }
-
-  Figure& add(const char* name, std::string what, double expected, double simulated) {
-    Figure& f = figures_.emplace_back();
-    f.id = fmt::format("tiered-eviction/{}", name);
-    f.what = std::move(what);
-    f.expected = expected;
-    f.simulated = simulated;
-    f.source = kPublished;
-    f.assumptions = assumptions_;
-    return f;
-  }
-
-  std::vector<Figure> take() { return std::move(figures_); }
-
- private:
-  std::vector<std::string> assumptions_;
-  std::vector<Figure> figures_;
+  Rows() : FigureRows("tiered-eviction", kPublished, common_assumptions(), kWhatIsCompared) {}
 };
 
 /// The gain over compression + LRU at a quality no lower, and over LRU at a quality of 97 % at least.
@@ -166,13 +135,12 @@ void add_gains(Rows& rows, const std::vector<Run>& runs, const Run& whole) {
   for (const Baseline& b : {Baseline{"keydiff75", "keydiff", 0.75}, Baseline{"knorm50", "knorm", 0.5}}) {
     const Run baseline = compressed_lru(b.method, b.keep_ratio, {});
     const Run& ours = fastest(runs, baseline.quality);
-    rows.within(fmt::format("ttft.{}", b.name).c_str(),
-                fmt::format("TTFT of {} {} + LRU / utility", b.method, b.keep_ratio), 1.43, 3.77,
-                baseline.ttft_s / ours.ttft_s)
+    rows.within(fmt::format("ttft.{}", b.name), fmt::format("TTFT of {} {} + LRU / utility", b.method, b.keep_ratio),
+                1.43, 3.77, baseline.ttft_s / ours.ttft_s)
         .assumptions.push_back(
             fmt::format("quality {:.3f} of the baseline, {:.3f} of utility", baseline.quality, ours.quality));
-    rows.less(fmt::format("ssd.{}", b.name).c_str(), "found on SSD, beside that", baseline.ssd_hits, ours.ssd_hits);
-    rows.less(fmt::format("dram.{}", b.name).c_str(), "not found in DRAM, beside that", 1 - baseline.host_hits,
+    rows.less(fmt::format("ssd.{}", b.name), "found on SSD, beside that", baseline.ssd_hits, ours.ssd_hits);
+    rows.less(fmt::format("dram.{}", b.name), "not found in DRAM, beside that", 1 - baseline.host_hits,
               1 - ours.host_hits);
   }
   const Run& careful = runs.front();  // alpha 10 s
@@ -185,9 +153,7 @@ void add_gains(Rows& rows, const std::vector<Run>& runs, const Run& whole) {
   Figure& quality = rows.add("quality.lru", "quality of that", 1, careful.quality);
   quality.measure = Measure::absolute;
   quality.tolerance = 0.03;
-  Figure& edge = rows.add("ttft.lru.edge", "the same at a quality of 0.97", std::numeric_limits<double>::quiet_NaN(),
-                          whole.ttft_s / fastest(runs, 0.97).ttft_s);
-  edge.claim = Claim::none;
+  rows.prediction("ttft.lru.edge", "the same at a quality of 0.97", whole.ttft_s / fastest(runs, 0.97).ttft_s);
   rows.less("ssd.lru", "found on SSD, beside LRU whole", whole.ssd_hits, careful.ssd_hits);
   rows.less("dram.lru", "not found in DRAM, beside LRU whole", 1 - whole.host_hits, 1 - careful.host_hits);
 }
@@ -221,7 +187,7 @@ void add_rate(Rows& rows) {
 
 void add_shape(Rows& rows, const std::vector<Run>& runs) {
   for (const auto& [name, run] : {std::pair{"5s", &runs[1]}, std::pair{"1s", &runs[3]}}) {
-    rows.less(fmt::format("kept.alpha{}", name).c_str(), "kept on SSD, beside DRAM", run->host_kept, run->ssd_kept);
+    rows.less(fmt::format("kept.alpha{}", name), "kept on SSD, beside DRAM", run->host_kept, run->ssd_kept);
   }
   double largest = 0;
   for (const auto& [method, objects] : runs[1].methods) largest = std::max(largest, objects);

@@ -1,0 +1,28 @@
+// Computing tokens of reused chunks again: every published figure that is judged.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tools/validation/groups/groups.h"
+
+namespace kvsim::validation {
+namespace {
+
+TEST(SelectiveReuseFigures, ThatArePublishedPass) {
+  std::size_t judged = 0, predicted = 0;
+  for (const Figure& f : selective_reuse_figures({})) {
+    EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
+    judged += f.verdict() == Verdict::pass ? 1 : 0;
+    predicted += f.verdict() == Verdict::prediction ? 1 : 0;
+    // A published range is the middle, give or take half its width: never wider than published.
+    if (f.id.find("/ttft.") != std::string::npos) {
+      EXPECT_GE(f.expected * (1 - f.tolerance), 2.17) << f.id;
+      EXPECT_LE(f.expected * (1 + f.tolerance), 3.95) << f.id;
+    }
+  }
+  EXPECT_EQ(judged, 14U);
+  EXPECT_EQ(predicted, 1U);
+}
+
+}  // namespace
+}  // namespace kvsim::validation
