@@ -17,6 +17,7 @@ class ReuseTimes {
  public:
   /// `config.reuse` is there. The configuration outlives this.
   explicit ReuseTimes(const serving::ServingConfig& config);
+  explicit ReuseTimes(serving::ServingConfig&&) = delete;
 
   /// The small model reads a prompt of so many tokens of the model that answers, in one pass: all layers, no logits.
   [[nodiscard]] double score_s(std::int64_t tokens) const;

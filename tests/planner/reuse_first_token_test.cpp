@@ -267,5 +267,17 @@ TEST(ReuseFirstToken, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(FirstTokenModel(tight, PromptMethod::recompute).problem(shape_of(tight), 4), "");
 }
 
+TEST(ReuseFirstToken, ChunksAreFoundWhole) {
+  const scenario::Scenario s = testing::one_prompt({});
+  const PromptShape prompt = shape_of(s);
+  EXPECT_EQ(prompt.found(0), 0);
+  EXPECT_EQ(prompt.found(1), prompt.chunks);
+  const FirstTokenModel load(s, PromptMethod::load);
+  const double little = 0.4 / static_cast<double>(prompt.chunks);
+  EXPECT_EQ(load.at(prompt, little).loaded_tokens, 0);
+  EXPECT_EQ(load.at(prompt, little).after_s, load.at(prompt, 0).after_s);
+  EXPECT_EQ(load.at(prompt, 1 - little).loaded_tokens, prompt.context());
+}
+
 }  // namespace
 }  // namespace kvsim::planner

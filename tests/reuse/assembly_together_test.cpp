@@ -43,7 +43,8 @@ TEST(AssemblyTogether, EveryReplicaHasItsOwnGpusToScoreOn) {
     const scenario::Scenario s = told_scenario({replicas, gpus, "cluster.router=round_robin"});
     return run_told(s, kTwoAtOnce).measured.reuse.select_s;
   };
-  const reuse::ReuseTimes times(told_scenario({}).serving);
+  const scenario::Scenario alone = told_scenario({});
+  const reuse::ReuseTimes times(alone.serving);
   const double score_s = times.score_s(256), align_s = times.align_s(256);
   const char* const one = "prefill.speculative.gpus=1";
   EXPECT_NEAR(select_s("cluster.replicas=1", one), 3 * score_s + 2 * align_s, 1e-7);
