@@ -15,7 +15,7 @@
 #include "models/schema/error.h"
 #include "planner/unknown_policy.h"
 #include "sim/cache/placements.h"
-#include "sim/cache/simulation.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
 namespace {
@@ -157,7 +157,7 @@ scenario::Scenario with_placement_policy(const scenario::Scenario& scenario, con
   }
   try {
     read_curves(changed);
-    cache::check_configuration(changed.serving);
+    scenario::check_configuration(changed.serving);
   } catch (const serving::ConfigurationError& e) {
     refuse(words, e.what());
   }

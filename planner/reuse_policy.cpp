@@ -9,8 +9,6 @@
 
 #include "models/schema/error.h"
 #include "planner/unknown_policy.h"
-#include "sim/cache/simulation.h"
-#include "sim/reuse/simulation.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
@@ -77,12 +75,7 @@ scenario::Scenario with_reuse_policy(const scenario::Scenario& scenario, const s
   if (colon != std::string::npos) set_number(changed.reuse, prefill, policy, policy.substr(colon + 1));
   try {
     scenario::set_prefill(changed, prefill);
-    const serving::ServingConfig& c = changed.serving;
-    if (c.reuse) {
-      reuse::check_configuration(c);
-    } else {
-      c.placement ? cache::check_configuration(c) : serving::check_configuration(c);
-    }
+    scenario::check_configuration(changed.serving);
   } catch (const serving::ConfigurationError& e) {
     refuse(policy, e.what());
   }

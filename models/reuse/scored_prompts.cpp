@@ -9,7 +9,7 @@
 
 #include "models/reuse/importance_signal.h"
 #include "models/schema/spelling.h"
-#include "models/workload/jsonl_trace.h"
+#include "models/workload/json_line.h"
 #include "models/workload/line_reader.h"
 
 namespace kvsim::models {
@@ -26,26 +26,10 @@ constexpr std::string_view kExpected =
 /// One line being parsed.
 class PromptParser {
  public:
-  explicit PromptParser(const LineReader& lines) : lines_(lines) {}
+  explicit PromptParser(const LineReader& lines) : line_(lines, "prompt", "importance") {}
 
   ScoredPrompt parse(json::parser& parser) {
-    const std::string_view text = lines_.line();
-    if (parser.iterate(text.data(), text.size(), lines_.readable_bytes()).get(document_) != simdjson::SUCCESS) {
-      malformed(text.size());
-    }
-    json::object object;
-    if (const auto error = document_.get_object().get(object); error != simdjson::SUCCESS) {
-      malformed(error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT ? text.size() : 0);
-    }
-    for (auto member : object) {
-      json::field field;
-      if (std::move(member).get(field) != simdjson::SUCCESS) malformed_here();
-      read_member(field);
-    }
-    const char* rest = nullptr;
-    if (document_.current_location().get(rest) == simdjson::SUCCESS) {  // an error where nothing more comes
-      lines_.fail(byte_of(rest), "there is more after the JSON object, expected one prompt a line");
-    }
+    line_.each_member(parser, [this](json::field& field) { read_member(field); });
     check();
     return std::move(prompt_);
   }
@@ -55,18 +39,18 @@ class PromptParser {
 
   void read_member(json::field& field) {
     std::string_view name;
-    const std::size_t key_byte = byte_of(field.key().raw() - 1);  // of its quote
-    if (field.unescaped_key().get(name) != simdjson::SUCCESS) malformed_here();
+    const std::size_t key_byte = line_.byte_of(field.key().raw() - 1);  // of its quote
+    if (field.unescaped_key().get(name) != simdjson::SUCCESS) line_.malformed_here();
     const auto key = static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), name) - kKeys.begin());
     if (key == unknown) {
-      lines_.fail(key_byte,
-                  fmt::format("\"{}\" is no key of a prompt{}", name.substr(0, 40), schema::suggest(name, kKeys)));
+      line_.fail(key_byte,
+                 fmt::format("\"{}\" is no key of a prompt{}", name.substr(0, 40), schema::suggest(name, kKeys)));
     }
     json::value value = field.value();
     const std::string_view token = value.raw_json_token();
-    if (seen_[key]) lines_.fail(key_byte, fmt::format("{} is there twice, expected it once", kKeys[key]));
+    if (seen_[key]) line_.fail(key_byte, fmt::format("{} is there twice, expected it once", kKeys[key]));
     seen_[key] = true;
-    byte_[key] = byte_of(token.data());
+    byte_[key] = line_.byte_of(token.data());
     switch (key) {
       case importance:
         return read_importance(value, token);
@@ -80,14 +64,14 @@ class PromptParser {
   void read_importance(json::value value, std::string_view token) {
     json::array numbers;
     if (value.get_array().get(numbers) != simdjson::SUCCESS) {
-      wrong("importance", token, "a list of numbers, one a token");
+      line_.wrong("importance", token, "a list of numbers, one a token");
     }
-    for_each(numbers, [this](json::value item) {
+    line_.each_item(numbers, [this](json::value item) {
       const std::string_view item_token = item.raw_json_token();
       double number = 0;
       const bool read = item.get_double().get(number) == simdjson::SUCCESS;
       if (!read || !(number >= 0 && number <= double{std::numeric_limits<float>::max()})) {
-        wrong(fmt::format("importance[{}]", prompt_.importance.size()), item_token, "a finite number, 0 or more");
+        line_.wrong(fmt::format("importance[{}]", prompt_.importance.size()), item_token, "a finite number, 0 or more");
       }
       prompt_.importance.push_back(static_cast<float>(number));
     });
@@ -97,9 +81,9 @@ class PromptParser {
                    std::vector<CharacterRange>& ranges) {
     json::array list;
     if (value.get_array().get(list) != simdjson::SUCCESS) {
-      wrong(name, token, "a list of ranges of characters, one a token");
+      line_.wrong(name, token, "a list of ranges of characters, one a token");
     }
-    for_each(list, [&](json::value item) { ranges.push_back(range_of(item, name, ranges.size())); });
+    line_.each_item(list, [&](json::value item) { ranges.push_back(range_of(item, name, ranges.size())); });
   }
 
   CharacterRange range_of(json::value value, std::string_view list, std::size_t index) {
@@ -107,92 +91,65 @@ class PromptParser {
     constexpr std::string_view expected = "the two ends of a range of characters";
     const std::string_view token = value.raw_json_token();
     json::array ends;
-    if (value.get_array().get(ends) != simdjson::SUCCESS) wrong(fmt::format("{}[{}]", list, index), token, expected);
+    if (value.get_array().get(ends) != simdjson::SUCCESS)
+      line_.wrong(fmt::format("{}[{}]", list, index), token, expected);
     std::array<std::uint32_t, 2> bounds{};
     std::size_t count = 0;
-    for_each(ends, [&](json::value item) {
+    line_.each_item(ends, [&](json::value item) {
       const std::string_view item_token = item.raw_json_token();
       std::uint64_t character = 0;
       if (item.get_uint64().get(character) != simdjson::SUCCESS || character > last_character) {
-        wrong(fmt::format("a character of {}[{}]", list, index), item_token,
-              fmt::format("a whole number, 0 to {}", last_character));
+        line_.wrong(fmt::format("a character of {}[{}]", list, index), item_token,
+                    fmt::format("a whole number, 0 to {}", last_character));
       }
       if (count < bounds.size()) bounds[count] = static_cast<std::uint32_t>(character);
       ++count;
     });
     if (count != bounds.size()) {
-      lines_.fail(byte_of(token.data()),
-                  fmt::format("{}[{}] has {} numbers, expected {}", list, index, count, expected));
+      line_.fail(line_.byte_of(token.data()),
+                 fmt::format("{}[{}] has {} numbers, expected {}", list, index, count, expected));
     }
     return {bounds[0], bounds[1]};
   }
 
-  template <class Read>
-  void for_each(json::array& list, Read read) {
-    for (auto element : list) {
-      json::value item;
-      if (element.get(item) != simdjson::SUCCESS) malformed_here();
-      read(item);
-    }
-  }
-
   void check() const {
-    if (!seen_[importance]) lines_.fail(0, fmt::format("importance is missing, expected {}", kExpected));
+    if (!seen_[importance]) line_.fail(0, fmt::format("importance is missing, expected {}", kExpected));
     const std::size_t tokens = prompt_.importance.size();
-    if (tokens == 0) lines_.fail(byte_[importance], "importance is empty, expected a number for every token");
+    if (tokens == 0) line_.fail(byte_[importance], "importance is empty, expected a number for every token");
     if (seen_[offsets] != seen_[target_offsets]) {
       const Key there = seen_[offsets] ? offsets : target_offsets;
       const Key missing = seen_[offsets] ? target_offsets : offsets;
-      lines_.fail(byte_[there],
-                  fmt::format("{} is there without {}, expected both or neither", kKeys[there], kKeys[missing]));
+      line_.fail(byte_[there],
+                 fmt::format("{} is there without {}, expected both or neither", kKeys[there], kKeys[missing]));
     }
     if (!seen_[offsets]) return;
     if (prompt_.offsets.size() != tokens) {
-      lines_.fail(byte_[importance], fmt::format("scores of the wrong length: importance has {} numbers, offsets has "
-                                                 "{} ranges, expected one of each a token",
-                                                 tokens, prompt_.offsets.size()));
+      line_.fail(byte_[importance], fmt::format("scores of the wrong length: importance has {} numbers, offsets has "
+                                                "{} ranges, expected one of each a token",
+                                                tokens, prompt_.offsets.size()));
     }
     if (prompt_.target.empty()) {
-      lines_.fail(byte_[target_offsets], "target_offsets is empty, expected a range for every token");
+      line_.fail(byte_[target_offsets], "target_offsets is empty, expected a range for every token");
     }
     check_order(offsets, prompt_.offsets);
     check_order(target_offsets, prompt_.target);
     const std::uint32_t end = prompt_.offsets.back().end, target_end = prompt_.target.back().end;
     if (end != target_end) {
-      lines_.fail(byte_[target_offsets],
-                  fmt::format("target_offsets end at character {}, offsets at {}: expected both to cover the same text",
-                              target_end, end));
+      line_.fail(byte_[target_offsets],
+                 fmt::format("target_offsets end at character {}, offsets at {}: expected both to cover the same text",
+                             target_end, end));
     }
   }
 
   void check_order(Key key, const std::vector<CharacterRange>& ranges) const {
     const std::string problem = problem_with_offsets(ranges);
-    if (!problem.empty()) lines_.fail(byte_[key], fmt::format("{}: {}", kKeys[key], problem));
-  }
-
-  [[nodiscard]] std::size_t byte_of(const char* where) const {
-    return std::min(static_cast<std::size_t>(where - lines_.line().data()), lines_.line().size());
-  }
-
-  [[noreturn]] void wrong(std::string_view name, std::string_view token, std::string_view expected) const {
-    lines_.fail(byte_of(token.data()), fmt::format("{} is {}, expected {}", name, shown_json(token), expected));
-  }
-
-  [[noreturn]] void malformed(std::size_t byte) const {
-    lines_.fail(byte, "the line is not a complete JSON object, expected one prompt with importance");
-  }
-
-  /// Where the parser stopped, or the end of the line.
-  [[noreturn]] void malformed_here() {
-    const char* where = nullptr;
-    malformed(document_.current_location().get(where) == simdjson::SUCCESS ? byte_of(where) : lines_.line().size());
+    if (!problem.empty()) line_.fail(byte_[key], fmt::format("{}: {}", kKeys[key], problem));
   }
 
   static const std::array<std::string, 3> kKeys;
 
-  const LineReader& lines_;
+  JsonLine line_;
   ScoredPrompt prompt_;
-  json::document document_;
   std::array<bool, 3> seen_{};
   std::array<std::size_t, 3> byte_{};  ///< where each value starts in the line
 };

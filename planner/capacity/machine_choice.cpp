@@ -7,9 +7,7 @@
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "planner/capacity/run_length.h"
-#include "sim/cache/simulation.h"
 #include "sim/reuse/prompt_assembly.h"
-#include "sim/reuse/simulation.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner::capacity {
@@ -39,11 +37,7 @@ scenario::Scenario moved_to(const scenario::Scenario& scenario, const std::strin
 /// Why the scenario as it stands cannot run; empty if it can.
 std::string problem_with(const scenario::Scenario& s) {
   try {
-    if (s.serving.reuse) {
-      reuse::check_configuration(s.serving);
-    } else {
-      s.serving.placement ? cache::check_configuration(s.serving) : serving::check_configuration(s.serving);
-    }
+    scenario::check_configuration(s.serving);
     const MeanRequest mean = mean_request(s);
     const double need = mean.prompt_tokens + mean.output_tokens;
     const std::int64_t room = serving::kv_capacity(s.serving).tokens;

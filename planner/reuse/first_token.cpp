@@ -8,7 +8,7 @@
 
 #include "models/schema/units.h"
 #include "sim/reuse/prompt_assembly.h"
-#include "sim/reuse/simulation.h"
+#include "sim/reuse/scoring_room.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/simulation.h"
@@ -52,12 +52,6 @@ scenario::Scenario under(scenario::Scenario s, PromptMethod method) {
   return s;
 }
 
-std::vector<models::ScoredPrompt> scored_prompts(const scenario::Scenario& s) {
-  const models::ImportanceSignals& importance = s.serving.reuse->importance;
-  const bool file = s.serving.prefill == PrefillKind::selective && importance.source == models::ImportanceSource::file;
-  return file ? *s.serving.scored_prompts : std::vector<models::ScoredPrompt>{};
-}
-
 std::string quantity(std::int64_t bytes) {
   return schema::round_quantity(schema::Dimension::bytes, static_cast<double>(bytes));
 }
@@ -94,13 +88,12 @@ FirstTokenModel::FirstTokenModel(const scenario::Scenario& scenario, PromptMetho
              config().cluster.tensor_parallel) {
   if (!blends(method)) return;
   times_.emplace(config());
-  std::vector<models::ScoredPrompt> prompts = scored_prompts(scenario_);
   const models::ReuseSpec& spec = *config().reuse;
   const bool generated = spec.importance.source == models::ImportanceSource::generated;
-  const auto signals = generated ? spec.importance.signals : static_cast<std::int64_t>(prompts.size());
+  const auto signals = generated ? spec.importance.signals : static_cast<std::int64_t>(config().scored_prompts->size());
   if (method == PromptMethod::selective)
     signals_ = std::clamp<std::int64_t>(signals, 1, generated ? kSignals : kPrompts);
-  rows_.emplace(spec, std::move(prompts), config().run.seed);
+  rows_.emplace(spec, config().scored_prompts, config().run.seed);
 }
 
 /// In chunks of a full iteration, the last one with logits.
@@ -201,24 +194,18 @@ std::string FirstTokenModel::problem(const PromptShape& prompt, std::int64_t out
   if (tokens > c.model.max_context) {
     return fmt::format("needs a context of {} tokens, {} allows {}", tokens, c.model.name, c.model.max_context);
   }
-  std::int64_t need = geometry_.full_reservation(tokens);
+  const std::int64_t need = geometry_.full_reservation(tokens);
+  const std::int64_t room = serving::kv_capacity_bytes(c, geometry_);
   if (blends(method_)) {
     try {
-      reuse::check_configuration(c);
+      scenario::check_configuration(c);
     } catch (const serving::ConfigurationError& e) {
       return e.what();
     }
-    const models::LlmSpec& small = c.reuse->speculative.model;
-    const bool chooses = reuse::chooses_tokens(*c.reuse);
-    if (chooses && times_->small_tokens(prompt.tokens()) > small.max_context) {
-      return fmt::format("the prompt has {} tokens for the speculative model, {} allows {}",
-                         times_->small_tokens(prompt.tokens()), small.name, small.max_context);
-    }
-    if (chooses && c.reuse->speculative.gpus == 0) {
-      need = std::max(need, geometry_.full_reservation(prompt.tokens() + 1) + times_->scoring_bytes(prompt.tokens()));
+    if (std::string scoring = reuse::scoring_problem(c, *times_, prompt.tokens(), output, room); !scoring.empty()) {
+      return scoring;
     }
   }
-  const std::int64_t room = serving::kv_capacity_bytes(c, geometry_);
   if (need <= room) return {};
   return fmt::format("needs {} of KV memory, a replica has {}", quantity(need),
                      quantity(std::max<std::int64_t>(room, 0)));

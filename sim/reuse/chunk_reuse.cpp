@@ -5,32 +5,20 @@
 #include <fmt/format.h>
 
 #include "models/reuse/rag_task.h"
-#include "sim/reuse/simulation.h"
-#include "sim/serving/capacity.h"
+#include "sim/reuse/scoring_room.h"
 
 namespace kvsim::reuse {
 
-using models::ReuseMethod;
 using serving::PromptAssembly;
 using serving::Request;
 using serving::StoredPrefix;
-
-namespace {
-
-std::vector<models::ScoredPrompt> prompts_of(const serving::ServingConfig& config) {
-  const models::ReuseSpec& spec = *config.reuse;
-  const bool reads = spec.method == ReuseMethod::selective && spec.importance.source == models::ImportanceSource::file;
-  return reads ? *config.scored_prompts : std::vector<models::ScoredPrompt>{};
-}
-
-}  // namespace
 
 ChunkReuse::ChunkReuse(const serving::RunEnvironment& environment, const cache::FutureUses* future)
     : config_(environment.config),
       spec_(*environment.config.reuse),
       chunks_(environment.simulator, environment.trace, environment.config, environment.prefix_block_tokens, future),
       times_(environment.config),
-      rows_(spec_, prompts_of(config_), environment.config.run.seed) {
+      rows_(spec_, config_.scored_prompts, config_.run.seed) {
   if (chooses_tokens(spec_) && spec_.speculative.gpus > 0) {
     scorers_.emplace(environment.simulator, static_cast<std::size_t>(config_.cluster.replicas),
                      static_cast<std::size_t>(spec_.speculative.gpus));
@@ -39,26 +27,7 @@ ChunkReuse::ChunkReuse(const serving::RunEnvironment& environment, const cache::
 }
 
 std::string ChunkReuse::refusal(const Request& r, const models::RequestSpec&, std::int64_t kv_bytes) const {
-  if (!chooses_tokens(spec_)) return {};
-  const models::LlmSpec& small = spec_.speculative.model;
-  const std::int64_t tokens = times_.small_tokens(r.prompt);
-  if (tokens > small.max_context) {
-    return fmt::format("has a prompt of {} tokens for the speculative model, {} allows {}", tokens, small.name,
-                       small.max_context);
-  }
-  if (scorers_) {
-    const std::int64_t room = scorer_memory(config_) - small.weight_bytes();
-    const std::int64_t kv = tokens * small.kv_bytes_per_token();
-    return kv <= room
-               ? std::string()
-               : fmt::format("needs {} bytes of KV memory on a GPU of {}, which leaves {}", kv, small.name, room);
-  }
-  // It may be pushed out before its last token, and has to be let in again with all that it has generated.
-  const std::int64_t need =
-      serving::replica_geometry(config_).full_reservation(r.prompt + r.output) + times_.scoring_bytes(r.prompt);
-  if (need <= kv_bytes) return {};
-  return fmt::format("needs {} bytes of KV memory while {} scores its prompt, a replica has {}", need, small.name,
-                     kv_bytes);
+  return scoring_problem(config_, times_, r.prompt, r.output, kv_bytes);
 }
 
 void ChunkReuse::arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) {

@@ -17,7 +17,7 @@ constexpr double kCharactersPerToken = 4;  // of the model that answers, English
 
 }  // namespace
 
-ChunkRowCounter::ChunkRowCounter(const models::ReuseSpec& spec, std::vector<ScoredPrompt> prompts, std::uint64_t seed)
+ChunkRowCounter::ChunkRowCounter(const models::ReuseSpec& spec, ScoredPrompts prompts, std::uint64_t seed)
     : spec_(spec), prompts_(std::move(prompts)), seed_(seed) {}
 
 ChunkRows ChunkRowCounter::rows(std::uint64_t request, std::int64_t chunks, std::int64_t chunk_tokens) const {
@@ -45,10 +45,10 @@ ChunkRows ChunkRowCounter::rows(std::uint64_t request, std::int64_t chunks, std:
 /// Requests take the prompts that there are in turn.
 ChunkRows ChunkRowCounter::selected(std::uint64_t request, std::int64_t tokens) const {
   const bool from_file = spec_.importance.source == models::ImportanceSource::file;
-  const std::size_t signals = from_file ? prompts_.size() : static_cast<std::size_t>(spec_.importance.signals);
+  const std::size_t signals = from_file ? prompts_->size() : static_cast<std::size_t>(spec_.importance.signals);
   const std::size_t signal = request % signals;
   const auto [at, fresh] = known_.try_emplace({signal, tokens});
-  if (fresh) at->second = choose(from_file ? prompts_[signal] : generated(signal, tokens), tokens);
+  if (fresh) at->second = choose(from_file ? (*prompts_)[signal] : generated(signal, tokens), tokens);
   return at->second;
 }
 

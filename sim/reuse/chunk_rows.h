@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 
 namespace kvsim::reuse {
 
+using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
+
 struct ChunkRows {
   std::int64_t count = 0;
   double positions = 0;  ///< sum of their places in the prompt, from 0
@@ -19,8 +22,8 @@ struct ChunkRows {
 
 class ChunkRowCounter {
  public:
-  /// `spec` outlives the counter. `prompts`: of a file of importances; empty where they are generated.
-  ChunkRowCounter(const models::ReuseSpec& spec, std::vector<models::ScoredPrompt> prompts, std::uint64_t seed);
+  /// `spec` outlives the counter. `prompts`: of a file of importances; null where they are generated.
+  ChunkRowCounter(const models::ReuseSpec& spec, ScoredPrompts prompts, std::uint64_t seed);
 
   /// For the request with this number, whose prompt begins with so many chunks.
   [[nodiscard]] ChunkRows rows(std::uint64_t request, std::int64_t chunks, std::int64_t chunk_tokens) const;
@@ -31,7 +34,7 @@ class ChunkRowCounter {
   [[nodiscard]] ChunkRows choose(const models::ScoredPrompt& prompt, std::int64_t tokens) const;
 
   const models::ReuseSpec& spec_;
-  std::vector<models::ScoredPrompt> prompts_;
+  ScoredPrompts prompts_;
   std::uint64_t seed_;
   mutable std::map<std::pair<std::size_t, std::int64_t>, ChunkRows> known_;  // by signal and tokens
 };

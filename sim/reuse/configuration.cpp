@@ -2,17 +2,12 @@
 #include <fmt/format.h>
 
 #include "sim/cache/simulation.h"
+#include "sim/reuse/scoring_room.h"
 #include "sim/reuse/simulation.h"
 
 namespace kvsim::reuse {
 
 using serving::ConfigurationError;
-
-std::int64_t scorer_memory(const serving::ServingConfig& config) {
-  const serving::ClusterConfig& c = config.cluster;
-  return static_cast<std::int64_t>(static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction) -
-         c.activation_bytes;
-}
 
 void check_configuration(const serving::ServingConfig& config) {
   cache::check_configuration(config);

@@ -10,9 +10,6 @@
 
 namespace kvsim::reuse {
 
-/// Bytes of a GPU of the small model's own for its weights and its KV of one prompt.
-std::int64_t scorer_memory(const serving::ServingConfig& config);
-
 /// cache::check_configuration, and what prompts made of chunks need. Throws serving::ConfigurationError.
 void check_configuration(const serving::ServingConfig& config);
 

@@ -157,11 +157,6 @@ void check_prefixes(const Scenario& s, const Reporter& report) {
       "prefill: stored");
 }
 
-void check_replicas(const serving::ServingConfig& c) {
-  if (c.reuse) return reuse::check_configuration(c);
-  c.placement ? cache::check_configuration(c) : serving::check_configuration(c);
-}
-
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
               const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
@@ -194,11 +189,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     report.fail("decode.resident", "must not exceed schedule.max_requests");
   }
   try {
-    if (c.cluster.pools) {
-      pools::check_configuration(c);
-    } else {
-      check_replicas(c);
-    }
+    scenario::check_configuration(c);
   } catch (const serving::ConfigurationError& e) {
     try {
       report.fail(e.key(), e.what());
@@ -354,6 +345,12 @@ Scenario load_scenario(const std::string& path, const std::vector<std::string>& 
 
 Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
   return ScenarioFile::from_text(text, name, overrides).load();
+}
+
+void check_configuration(const serving::ServingConfig& config) {
+  if (config.cluster.pools) return pools::check_configuration(config);
+  if (config.reuse) return reuse::check_configuration(config);
+  config.placement ? cache::check_configuration(config) : serving::check_configuration(config);
 }
 
 bool has_prefix_blocks(const Scenario& scenario) {

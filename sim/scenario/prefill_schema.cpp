@@ -188,7 +188,7 @@ void set_prefill(Scenario& s, PrefillKind prefill) {
 
 void check_scored_prompts(const Scenario& s, const Reporter& report) {
   const models::SharedChunkSpec& chunks = *s.workload.chunks;
-  const std::int64_t expected = chunks.per_request * chunks.tokens;
+  const std::int64_t expected = chunks.tokens_per_request();
   const auto& prompts = *s.serving.scored_prompts;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     if (prompts[i].target_tokens() == expected) continue;
@@ -222,7 +222,7 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
                 fmt::format("a chunk of {} tokens is larger than the context window of {}, {}", chunks->tokens,
                             model.name, model.max_context));
   }
-  if (chunks->tokens * chunks->per_request >= model.max_context) {
+  if (chunks->tokens_per_request() >= model.max_context) {
     report.fail("workload.chunks.per_request",
                 fmt::format("{} chunks of {} tokens leave nothing of the context window of {}, {} tokens",
                             chunks->per_request, chunks->tokens, model.name, model.max_context));

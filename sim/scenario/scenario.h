@@ -151,6 +151,10 @@ models::Catalogue catalogue_of(const Scenario& scenario);
 /// (serving::check_configuration).
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
 
+/// Checks what no single key shows, by whatever simulates the configuration: pools, or replicas with or without stored
+/// prompts or chunks. Throws serving::ConfigurationError.
+void check_configuration(const serving::ServingConfig& config);
+
 /// Puts a scenario whose prompts are made of chunks under another prefill policy. What goes together is not checked.
 void set_prefill(Scenario& scenario, serving::PrefillKind prefill);
 

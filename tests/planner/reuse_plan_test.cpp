@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "planner/experiment.h"
 #include "planner/infeasible.h"
 #include "tests/planner/reuse_scenario.h"
 
@@ -217,6 +218,19 @@ TEST(ReusePlan, AContextWithoutMemoryIsInfeasible) {
 TEST(ReusePlan, IsForOrdinaryDecodingOnReplicas) {
   EXPECT_TRUE(plans_reuse(one_prompt()));
   EXPECT_TRUE(plans_reuse(one_prompt({"prefill=recompute"})));
+}
+
+TEST(ReusePlan, LeavesOutWhatTheSimulationRefuses) {
+  // A scorer of 16.1 GB on a GPU of its own, which leaves its KV of 8,256 tokens less than they take up.
+  const scenario::Scenario s =
+      testing::one_prompt({"prefill.speculative={model: llama-3.1-8b, gpus: 1}", "cluster.gpu.memory_fraction=0.39",
+                           "workload.chunks.count=20", "workload.chunks.per_request=16"});
+  const ReusePlan plan = plan_reuse(s, {});
+  const std::string problem = of(plan.contexts[0], PromptMethod::selective).problem;
+  EXPECT_TRUE(problem.starts_with("needs 1082130432 bytes of KV memory on a GPU of llama-3.1-8b")) << problem;
+  const ExperimentResult run = run_experiment(s);
+  ASSERT_EQ(run.refusals.size(), 1U);
+  EXPECT_NE(run.refusals[0].find(problem), std::string::npos) << run.refusals[0];
 }
 
 }  // namespace

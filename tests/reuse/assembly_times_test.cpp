@@ -29,7 +29,7 @@ class OnePrompt {
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel) {
     spec_ = *scenario::make_feed(scenario, config_.run.seed)->next();
-    rows_ = reuse::ChunkRowCounter(*config_.reuse, {}, config_.run.seed)
+    rows_ = reuse::ChunkRowCounter(*config_.reuse, nullptr, config_.run.seed)
                 .rows(0, static_cast<std::int64_t>(spec_.chunks.size()), spec_.chunk_tokens);
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "sim/reuse/reuse_times.h"
@@ -24,12 +25,13 @@ ReuseSpec spec_of(ReuseMethod method) {
 
 ChunkRows rows(const ReuseSpec& spec, std::int64_t chunks, std::int64_t chunk_tokens, std::uint64_t request = 0,
                std::uint64_t seed = 1) {
-  return ChunkRowCounter(spec, {}, seed).rows(request, chunks, chunk_tokens);
+  return ChunkRowCounter(spec, nullptr, seed).rows(request, chunks, chunk_tokens);
 }
 
 ChunkRows rows_of_file(const ReuseSpec& spec, const std::vector<ScoredPrompt>& prompts, std::int64_t chunks,
                        std::int64_t chunk_tokens, std::uint64_t request = 0) {
-  return ChunkRowCounter(spec, prompts, 1).rows(request, chunks, chunk_tokens);
+  return ChunkRowCounter(spec, std::make_shared<const std::vector<ScoredPrompt>>(prompts), 1)
+      .rows(request, chunks, chunk_tokens);
 }
 
 /// 0 + 1 + ... of all tokens of a prompt.

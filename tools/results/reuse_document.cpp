@@ -17,11 +17,11 @@ using serving::ReuseMeasurement;
 constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNoPrompt = "no prompt was put together in the measured time";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDefinitions{{
     {"answers",
      "of finished requests; mean_score: of their tasks; full_score: what the same answers score with all of "
-     "the prompt computed; good: answers with at least slo.quality_floor of that"},
-    {"goodput", "requests per s that met every objective and, where slo.quality_floor is set, had a good answer"},
+     "the prompt computed; good: answers with at least slo.quality_floor of their task's mean score with all of it "
+     "computed"},
     {"reuse.chunk_tokens",
      "of prompts' chunks, each prompt counted when its first token was out; loaded_tokens: of chunks that were stored, "
      "apart_tokens: of those that were not and were computed alone, recomputed_tokens: computed over the whole prompt, "

@@ -29,6 +29,10 @@ void plan_symbols(Console& console, const PlanOptions& options);
 /// `kvsim plan --paths FILE`. Throws std::runtime_error after the results where no self-consistent batches were found.
 void plan_paths(Console& console, const PlanOptions& options);
 
+/// Refuses the options of plans that draft and verify, which would have no effect; `why` follows "belongs to plans that
+/// draft and verify, and".
+void refuse_verification_options(const PlanOptions& options, const std::string& why);
+
 /// A file of --out: name and contents.
 using PlanFile = std::pair<std::string, std::string>;
 

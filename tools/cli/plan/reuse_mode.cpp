@@ -14,26 +14,6 @@ namespace {
 
 using schema::InputError;
 
-/// Options of plans that draft and verify would have no effect.
-void refuse_foreign(const PlanOptions& options) {
-  const auto refuse = [](const char* name, bool given) {
-    if (!given) return;
-    throw InputError(
-        fmt::format("{}: belongs to plans that draft and verify, and this scenario's prompts are made of chunks under "
-                    "decode policy full_kv: leave it out",
-                    name));
-  };
-  refuse("--model", !options.model.empty());
-  refuse("--draft-length", !options.draft_length.empty());
-  refuse("--keep-ratio", !options.keep_ratio.empty());
-  refuse("--without", !options.without.empty());
-  refuse("--simulate", options.simulate);
-  refuse("--explain", options.explain);
-  refuse("--pareto", options.pareto);
-  refuse("--export", !options.engines.empty());
-  refuse("--timing", options.timing);
-}
-
 /// "8k" or "8k tokens"
 std::int64_t tokens_of(const std::string& text) {
   try {
@@ -79,7 +59,7 @@ planner::ReusePlanRequest request_of(const PlanOptions& options) {
 }  // namespace
 
 void plan_reuse(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
-  refuse_foreign(options);
+  refuse_verification_options(options, "this scenario's prompts are made of chunks under decode policy full_kv");
   const results::ReusePlanOutcome outcome{scenario, planner::plan_reuse(scenario, request_of(options))};
   std::vector<PlanFile> files;
   if (!options.out.empty()) {
