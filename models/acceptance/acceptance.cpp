@@ -51,6 +51,22 @@ std::vector<double> curve_survival(const std::vector<AcceptancePoint>& points, s
   return s;
 }
 
+/// The given S(i); beyond the last of them its hazard S(n)/S(n - 1) goes on, with S(0) = 1.
+std::vector<double> position_survival(const std::vector<double>& positions, std::size_t count) {
+  if (positions.empty()) throw std::invalid_argument("acceptance by position needs at least one position");
+  double before = 1, hazard = 1;
+  for (const double reached : positions) {
+    if (!(reached > 0.0 && reached <= before)) {
+      throw std::invalid_argument("acceptance by position must lie in (0, 1] and never rise");
+    }
+    hazard = reached / before;
+    before = reached;
+  }
+  std::vector<double> s(count, 1.0);
+  for (std::size_t i = 1; i < count; ++i) s[i] = i <= positions.size() ? positions[i - 1] : s[i - 1] * hazard;
+  return s;
+}
+
 std::vector<double> recorded_survival(const std::vector<std::int64_t>& lengths, std::size_t count) {
   if (lengths.empty()) throw std::invalid_argument("a record of accepted lengths needs at least one length");
   std::vector<double> s(count, 0.0);
@@ -79,6 +95,9 @@ AcceptanceModel::AcceptanceModel(const AcceptanceSpec& spec, double compressor_a
       break;
     case AcceptanceKind::curve:
       survival_ = curve_survival(spec.points, count);
+      break;
+    case AcceptanceKind::positions:
+      survival_ = position_survival(spec.positions, count);
       break;
     case AcceptanceKind::heterogeneous:
       if (!(spec.agreement > 0 && spec.agreement < 1 && spec.concentration > 0)) {

@@ -15,6 +15,7 @@ enum class AcceptanceKind {
   constant,       ///< per-token agreement a: S(i) = a^i
   step_kl,        ///< per-step KL eps: a = exp(-eps)
   curve,          ///< A(x) at given x, interpolated; S(i) = A(i) - A(i - 1), made a survival function
+  positions,      ///< S(i) by position, as serving engines report it: the share of drafts accepted up to i
   heterogeneous,  ///< per-request a drawn from a Beta distribution
   recorded        ///< accepted lengths recorded elsewhere, drawn with replacement
 };
@@ -31,6 +32,7 @@ struct AcceptanceSpec {
   double concentration = 50;            ///< heterogeneous: alpha + beta of the Beta distribution; > 0
   double step_kl_nats = 0;              ///< step_kl: eps >= 0
   std::vector<AcceptancePoint> points;  ///< curve: ascending in draft length
+  std::vector<double> positions;        ///< positions: S(1), S(2), ..., in (0, 1], none above the one before it
   std::vector<std::int64_t> lengths;    ///< recorded
 };
 
@@ -42,7 +44,7 @@ struct RequestAcceptance {
 class AcceptanceModel {
  public:
   /// Tables reach to `max_draft_length`. `compressor_agreement` is a(c) of the compressor in use, for that kind.
-  /// Throws std::invalid_argument on impossible figures (agreement outside (0, 1], empty curve).
+  /// Throws std::invalid_argument on impossible figures (agreement outside (0, 1], empty curve, rising positions).
   AcceptanceModel(const AcceptanceSpec& spec, double compressor_agreement, std::int64_t max_draft_length);
 
   /// S(i) over all requests, 0 <= i <= max_draft_length.

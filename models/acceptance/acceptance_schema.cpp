@@ -17,6 +17,7 @@ ObjectSchema<AcceptanceSpec> make_schema() {
                   {"constant", AcceptanceKind::constant, "the same agreement for every token"},
                   {"step_kl", AcceptanceKind::step_kl, "agreement exp(-step_kl)"},
                   {"curve", AcceptanceKind::curve, "acceptance lengths A(x) at given x"},
+                  {"positions", AcceptanceKind::positions, "share of drafts accepted up to each position"},
                   {"heterogeneous", AcceptanceKind::heterogeneous, "per-request agreement, Beta distributed"},
                   {"recorded", AcceptanceKind::recorded, "accepted lengths drawn from a record"}}),
              "law of the accepted length");
@@ -26,6 +27,10 @@ ObjectSchema<AcceptanceSpec> make_schema() {
              "alpha + beta of the Beta distribution (heterogeneous): larger means more alike");
   s.optional("step_kl", &AcceptanceSpec::step_kl_nats, number().non_negative(), "KL per step in nats (step_kl)");
   s.list("points", &AcceptanceSpec::points, point, Presence::optional, "the curve, ascending in draft length");
+  s.list(
+      "positions", &AcceptanceSpec::positions, number().above(0).at_most(1).because("it is a share of all drafts"),
+      Presence::optional,
+      "S(1), S(2), ...: share of drafts whose first i tokens are all accepted; the last S(i)/S(i - 1) goes on beyond");
   s.list("lengths", &AcceptanceSpec::lengths, integer().non_negative(), Presence::optional,
          "recorded accepted lengths");
   s.check([](const AcceptanceSpec& a, const Reporter& report) {
@@ -41,6 +46,7 @@ ObjectSchema<AcceptanceSpec> make_schema() {
     need("agreement", a.kind == AcceptanceKind::constant || heterogeneous, a.agreement != unset.agreement);
     need("step_kl", a.kind == AcceptanceKind::step_kl, a.step_kl_nats != unset.step_kl_nats);
     need("points", a.kind == AcceptanceKind::curve, !a.points.empty());
+    need("positions", a.kind == AcceptanceKind::positions, !a.positions.empty());
     need("lengths", a.kind == AcceptanceKind::recorded, !a.lengths.empty());
     if (a.concentration != unset.concentration && !heterogeneous) {
       report.fail("concentration", "concentration does not belong to this acceptance model");
@@ -56,6 +62,14 @@ ObjectSchema<AcceptanceSpec> make_schema() {
       const double gain = p.accepted - before.accepted;
       if (gain < 0 || gain > static_cast<double>(p.draft_length - before.draft_length)) {
         report.fail(key + ".accepted", "must grow by at least 0 and at most 1 per drafted token");
+      }
+    }
+    if (a.kind == AcceptanceKind::positions && a.positions.empty()) {
+      report.fail("positions", "needs the share of at least one position");
+    }
+    for (std::size_t i = 1; i < a.positions.size(); ++i) {
+      if (a.positions[i] > a.positions[i - 1]) {
+        report.fail("positions." + std::to_string(i), "rises: a position is accepted only where all before it are");
       }
     }
   });

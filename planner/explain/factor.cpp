@@ -48,6 +48,9 @@ void raise_agreement(serving::DecodeConfig& decode, double power) {
     case AcceptanceKind::curve:
       law.points = raised(law, law.points.back().draft_length, power);
       break;
+    case AcceptanceKind::positions:
+      for (double& reached : law.positions) reached = std::pow(reached, power);
+      break;
     case AcceptanceKind::recorded:
       law.points = raised(law, *std::max_element(law.lengths.begin(), law.lengths.end()) + 1, power);
       law.lengths.clear();

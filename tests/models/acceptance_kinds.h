@@ -31,6 +31,13 @@ inline AcceptanceSpec curve(std::vector<AcceptancePoint> points) {
   return s;
 }
 
+inline AcceptanceSpec positions(std::vector<double> survival) {
+  AcceptanceSpec s;
+  s.kind = AcceptanceKind::positions;
+  s.positions = std::move(survival);
+  return s;
+}
+
 inline AcceptanceSpec heterogeneous(double mean, double concentration) {
   AcceptanceSpec s;
   s.kind = AcceptanceKind::heterogeneous;
@@ -59,6 +66,7 @@ inline std::vector<NamedAcceptance> every_kind() {
           {"constant", constant(0.9825)},
           {"step_kl", step_kl(0.05)},
           {"curve", curve({{5, 4.5}, {15, 10}, {30, 14}})},
+          {"positions", positions({0.74, 0.54, 0.41, 0.3, 0.3, 0.16})},
           {"heterogeneous", heterogeneous(0.93, 8)},
           {"recorded", recorded({0, 1, 3, 3, 7, 12, 18, 30, 45, 2})}};
 }

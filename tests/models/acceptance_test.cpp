@@ -15,6 +15,7 @@ namespace {
 using testing::constant;
 using testing::curve;
 using testing::heterogeneous;
+using testing::positions;
 using testing::recorded;
 
 TEST(AcceptanceLength, OfConstantAgreementIsTheGeometricSum) {
@@ -81,6 +82,31 @@ TEST(AcceptanceLength, OfARecordCountsHowManyReachEachPosition) {
   EXPECT_DOUBLE_EQ(m.expected_accepted(10), 9.0 / 4);  // the mean of the record
 }
 
+TEST(AcceptanceLength, ByPositionIsTheSumOfWhatIsGivenAndTheLastHazardGoesOn) {
+  // S = 0.8, 0.6, 0.3, then half as often with each further token: 0.15, 0.075.
+  const AcceptanceModel m(positions({0.8, 0.6, 0.3}), 1, 20);
+  EXPECT_EQ(m.survival(0), 1);
+  EXPECT_EQ(m.survival(1), 0.8);
+  EXPECT_EQ(m.survival(2), 0.6);
+  EXPECT_EQ(m.survival(3), 0.3);
+  EXPECT_NEAR(m.survival(4), 0.15, 1e-15);
+  EXPECT_NEAR(m.survival(5), 0.075, 1e-15);
+  EXPECT_NEAR(m.expected_accepted(2), 1.4, 1e-15);
+  EXPECT_NEAR(m.expected_accepted(5), 1.925, 1e-15);
+}
+
+TEST(AcceptanceLength, ByOnePositionIsAConstantAgreement) {
+  const AcceptanceModel one(positions({0.85}), 1, 20), alike(constant(0.85), 1, 20);
+  for (int i = 1; i <= 20; ++i) EXPECT_NEAR(one.survival(i), alike.survival(i), 1e-15);
+  EXPECT_EQ(AcceptanceModel(positions({1}), 1, 20).survival(20), 1);
+}
+
+TEST(AcceptanceTables, ShorterThanThePositionsGivenLeaveOutTheRest) {
+  const AcceptanceModel m(positions({0.8, 0.6, 0.3}), 1, 2);
+  EXPECT_NEAR(m.expected_accepted(2), 1.4, 1e-15);
+  EXPECT_THROW(static_cast<void>(m.survival(3)), std::out_of_range);
+}
+
 TEST(AcceptanceCurve, ThatIsNoSurvivalFunctionIsMadeOne) {
   // Slopes 0.2 then 1.6: no position survives more often than the one before it, nor more than always.
   const AcceptanceModel rising(curve({{5, 1}, {10, 9}}), 1, 10);
@@ -108,6 +134,12 @@ TEST(AcceptanceFigures, ThatAreImpossibleAreRefused) {
   refused(heterogeneous(0.9, nan));
   refused(curve({}));
   refused(recorded({}));
+  refused(positions({}));
+  for (const double bad : {0.0, -0.1, 1.1, nan}) {
+    refused(positions({bad}));
+    refused(positions({0.9, bad}));
+  }
+  refused(positions({0.5, 0.6}));
   AcceptanceSpec kl;
   kl.kind = AcceptanceKind::step_kl;
   for (const double bad : {-0.1, nan}) {

@@ -67,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"acceptance_curve",
                 {"decode.acceptance={model: curve, points: [{draft_length: 5, accepted: 4}, {draft_length: 30, "
                  "accepted: 14.5}]}"}},
+        Variant{"positions", {"decode.acceptance={model: positions, positions: [0.74, 0.54, 0.41]}"}},
         Variant{"differing", {"decode.acceptance={model: heterogeneous, agreement: 0.9, concentration: 7}"}},
         Variant{"recorded", {"decode.acceptance={model: recorded, lengths: [0, 4, 9, 20]}"}},
         Variant{"adaptive",
