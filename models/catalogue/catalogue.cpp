@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "models/compression/compressor_schema.h"
+#include "models/drafting/drafter_schema.h"
 #include "models/hardware/gpu_schema.h"
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
@@ -171,7 +172,7 @@ void Catalogue::add(std::span<const ConfigNode> documents, bool check) {
   next.resolve_all();
   if (check) {
     for (const auto& [kind, name] : added) {
-      check_entry(kind, next.find(kind, name), path_of(kind, name));
+      check_entry(kind, next.find(kind, name), path_of(kind, name), &next);
       if (kind == EntryKind::profile) next.check_measured_on(name);
     }
   }
@@ -258,6 +259,10 @@ LlmSpec Catalogue::model(std::string_view name, const Origin& asked_at) const {
 CompressorSpec Catalogue::compressor(std::string_view name, const Origin& asked_at) const {
   return compressor_schema().parse(find(EntryKind::compressor, name, asked_at),
                                    {path_of(EntryKind::compressor, name), this});
+}
+
+DrafterSpec Catalogue::drafter(std::string_view name, const Origin& asked_at) const {
+  return drafter_schema().parse(find(EntryKind::drafter, name, asked_at), {path_of(EntryKind::drafter, name), this});
 }
 
 KernelProfile Catalogue::profile(std::string_view name, const Origin& asked_at) const {

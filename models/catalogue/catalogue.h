@@ -1,6 +1,6 @@
-// Named entries that scenarios refer to: GPUs, links, models, compressors, profiles of kernels and of attention, data
-// sets, tasks over retrieved chunks. Built from YAML files inside the binary, to which users add files of their own. A
-// file is a map of kinds to maps of entries:
+// Named entries that scenarios refer to: GPUs, links, models, compressors, drafters, profiles of kernels and of
+// attention, data sets, tasks over retrieved chunks. Built from YAML files inside the binary, to which users add files
+// of their own. A file is a map of kinds to maps of entries:
 //
 //   gpus:
 //     my-card: {base: h100-sxm, memory: 141 GB}   # an entry may begin as another one and change what it names
@@ -19,6 +19,7 @@
 
 #include "models/catalogue/entry_kind.h"
 #include "models/compression/compressor_spec.h"
+#include "models/drafting/drafter_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -66,6 +67,7 @@ class Catalogue : public schema::ReferenceResolver {
   [[nodiscard]] LinkSpec link(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] LlmSpec model(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] CompressorSpec compressor(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] DrafterSpec drafter(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] KernelProfile profile(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] AttentionProfile attention_profile(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] DatasetSpec dataset(std::string_view name, const schema::Origin& asked_at = {}) const;

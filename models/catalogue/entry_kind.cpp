@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "models/compression/compressor_schema.h"
+#include "models/drafting/drafter_schema.h"
 #include "models/hardware/gpu_schema.h"
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
@@ -26,6 +27,8 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
       return use(llm_schema());
     case EntryKind::compressor:
       return use(compressor_schema());
+    case EntryKind::drafter:
+      return use(drafter_schema());
     case EntryKind::profile:
       return use(profile_schema());
     case EntryKind::attention_profile:
@@ -42,13 +45,13 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
 
 std::string_view singular(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpu", "link", "model", "compressor", "profile", "attention_profile", "dataset", "rag_task"};
+      "gpu", "link", "model", "compressor", "drafter", "profile", "attention_profile", "dataset", "rag_task"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view plural(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpus", "links", "models", "compressors", "profiles", "attention_profiles", "datasets", "rag_tasks"};
+      "gpus", "links", "models", "compressors", "drafters", "profiles", "attention_profiles", "datasets", "rag_tasks"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
@@ -63,8 +66,9 @@ const schema::ObjectInfo& entry_info(EntryKind kind) {
   return with_schema(kind, [](const auto& schema) -> const schema::ObjectInfo& { return schema.info(); });
 }
 
-void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path) {
-  with_schema(kind, [&](const auto& schema) { static_cast<void>(schema.parse(entry, {path, nullptr})); });
+void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path,
+                 const schema::ReferenceResolver* references) {
+  with_schema(kind, [&](const auto& schema) { static_cast<void>(schema.parse(entry, {path, references})); });
 }
 
 }  // namespace kvsim::models

@@ -6,14 +6,21 @@
 #include <string_view>
 
 #include "models/schema/object_info.h"
+#include "models/schema/parse_context.h"
 
 namespace kvsim::models {
 
-enum class EntryKind { gpu, link, model, compressor, profile, attention_profile, dataset, rag_task };
+enum class EntryKind { gpu, link, model, compressor, drafter, profile, attention_profile, dataset, rag_task };
 
-inline constexpr std::array all_entry_kinds{EntryKind::gpu,        EntryKind::link,    EntryKind::model,
-                                            EntryKind::compressor, EntryKind::profile, EntryKind::attention_profile,
-                                            EntryKind::dataset,    EntryKind::rag_task};
+inline constexpr std::array all_entry_kinds{EntryKind::gpu,
+                                            EntryKind::link,
+                                            EntryKind::model,
+                                            EntryKind::compressor,
+                                            EntryKind::drafter,
+                                            EntryKind::profile,
+                                            EntryKind::attention_profile,
+                                            EntryKind::dataset,
+                                            EntryKind::rag_task};
 
 /// "gpu", "model", ...: in messages, and the catalogue that a schema's reference field names.
 [[nodiscard]] std::string_view singular(EntryKind kind);
@@ -24,7 +31,9 @@ inline constexpr std::array all_entry_kinds{EntryKind::gpu,        EntryKind::li
 
 /// The field table of the kind's entries.
 [[nodiscard]] const schema::ObjectInfo& entry_info(EntryKind kind);
-/// Parses an entry and drops it: throws InputError where it is not what its table says.
-void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path);
+/// Parses an entry and drops it: throws InputError where it is not what its table says. `references` (not owned) is
+/// where entries that it names are looked up; without it only those written inline are read.
+void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path,
+                 const schema::ReferenceResolver* references);
 
 }  // namespace kvsim::models

@@ -76,9 +76,9 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(' ') == std::string_view::npos;
 }
 
-/// A figure with where it comes from, or a curve: meaningless in halves.
+/// A figure with where it comes from, a curve or a law: meaningless in halves.
 bool is_whole(const ConfigNode& node) {
-  return node.find("value") != nullptr || node.find("points") != nullptr;
+  return node.find("value") != nullptr || node.find("points") != nullptr || node.find("law") != nullptr;
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ class ListShowTest : public Workspace {
 };
 
 TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
-  for (const char* kind : {"models", "gpus", "links", "compressors", "policies", "profiles", "attention_profiles",
-                           "datasets", "rag_tasks", "schedules", "routers", "dispatchers", "placements", "traces"}) {
+  for (const char* kind :
+       {"models", "gpus", "links", "compressors", "drafters", "policies", "profiles", "attention_profiles", "datasets",
+        "rag_tasks", "schedules", "routers", "dispatchers", "placements", "traces"}) {
     const Json doc = Json::parse(output({"list", kind, "--json"}));
     ASSERT_FALSE(doc["entries"].empty()) << kind;
     for (const Json& entry : doc["entries"]) {

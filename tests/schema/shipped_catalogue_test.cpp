@@ -3,6 +3,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/compression/compressor_schema.h"
+#include "models/drafting/drafter_schema.h"
 #include "models/hardware/gpu_schema.h"
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
@@ -41,7 +42,9 @@ TEST_P(ShippedCatalogue, IsNotEmptyAndEveryEntryHasALine) {
 TEST_P(ShippedCatalogue, EveryEntryLoads) {
   for (const auto& line : catalogue().list(GetParam())) {
     const std::string path = std::string(plural(GetParam())) + "." + line.name;
-    EXPECT_EQ(error_of([&] { return check_entry(GetParam(), catalogue().find(GetParam(), line.name), path), 0; }),
+    EXPECT_EQ(error_of([&] {
+                return check_entry(GetParam(), catalogue().find(GetParam(), line.name), path, &catalogue()), 0;
+              }),
               "no error");
   }
 }
@@ -113,6 +116,9 @@ TEST_F(ShippedCatalogue, EveryEntryReadsBackAsDumped) {
   }
   for (const auto& line : catalogue().list(EntryKind::compressor)) {
     expect_round_trip(compressor_schema(), catalogue().compressor(line.name));
+  }
+  for (const auto& line : catalogue().list(EntryKind::drafter)) {
+    expect_round_trip(drafter_schema(), catalogue().drafter(line.name));
   }
   for (const auto& line : catalogue().list(EntryKind::profile)) {
     expect_round_trip(profile_schema(), catalogue().profile(line.name));

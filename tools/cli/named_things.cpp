@@ -31,6 +31,8 @@ const std::array<ThingKind, 14> kKinds{{
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
     {"compressors", "compressor", "KV compressors", EntryKind::compressor, nullptr},
+    {"drafters", "drafter", "drafters: heads, modules and small models that propose tokens", EntryKind::drafter,
+     nullptr},
     {"profiles", "profile", "kernel profiles: what real kernels reach of a GPU's peaks", EntryKind::profile, nullptr},
     {"attention_profiles", "attention_profile",
      "how concentrated attention is, and what covering a part of it is worth", EntryKind::attention_profile, nullptr},
