@@ -57,6 +57,20 @@ void check_kind(const CompressorSpec& compressor, const Reporter& report) {
   }
 }
 
+/// What is chosen anew for every draft out of the whole KV is neither narrower, nor sent, nor known beforehand.
+void check_reads_only(const CompressorSpec& compressor, const Reporter& report) {
+  if (!compressor.reads_only) return;
+  if (compressor.kind != CompressionKind::token_dropping) {
+    report.fail("reads_only", "needs kind token_dropping: the whole KV stays as it is, and some of it is read");
+  }
+  if (compressor.mode == CompressionMode::offline) {
+    report.fail("reads_only", "needs mode online: what to read is chosen while decoding");
+  }
+  if (compressor.remote_prefix) {
+    report.fail("remote_prefix", "must be false with reads_only: there is nothing smaller to send");
+  }
+}
+
 void add_character(ObjectSchema<CompressorSpec>& s) {
   using C = CompressorSpec;
   s.required("kind", &C::kind,
@@ -79,6 +93,10 @@ void add_character(ObjectSchema<CompressorSpec>& s) {
              "what a verification must bring to the GPU");
   s.optional("long_context", &C::long_context, boolean(), "usable for drafting on one replica");
   s.optional("remote_prefix", &C::remote_prefix, boolean(), "usable for transfer between pools");
+  s.optional(
+      "reads_only", &C::reads_only, boolean(),
+      "chooses anew what to read out of the whole KV, which must stay in GPU memory: nothing smaller can be kept or "
+      "moved");
 }
 
 ObjectSchema<CompressorSpec> make_schema() {
@@ -119,6 +137,7 @@ ObjectSchema<CompressorSpec> make_schema() {
                         number().at_least(0).at_most(1)),
            Presence::optional, "task score without verification");
   s.check(check_kind);
+  s.check(check_reads_only);
   s.check(monotone("step_kl", &C::step_kl_nats, -1, "rises with keep_ratio: keeping more cannot drift further"));
   s.check(monotone("agreement", &C::agreement, 1, "falls with keep_ratio: keeping more cannot agree less"));
   return s;

@@ -36,8 +36,11 @@ struct CompressorSpec {
   CompressionMode mode = CompressionMode::offline;
   CompressionScope scope = CompressionScope::prompt;
   ReloadContent reload = ReloadContent::missing;
-  bool long_context = true;                  ///< usable for drafting on one replica
-  bool remote_prefix = false;                ///< usable for transfer between pools
+  bool long_context = true;    ///< usable for drafting on one replica
+  bool remote_prefix = false;  ///< usable for transfer between pools
+  /// Chooses anew for every draft what to read out of the whole KV, which must stay in GPU memory: nothing smaller can
+  /// be kept or moved, and the keep ratio is the share that is read.
+  bool reads_only = false;
   double bits_per_element = 16;              ///< of a kept element
   std::int64_t group_size = 0;               ///< quantisation: elements that share a scale and a zero point
   std::int64_t residual_tokens = 0;          ///< most recent tokens always kept whole on the GPU

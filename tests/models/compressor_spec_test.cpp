@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "models/catalogue/catalogue.h"
+#include "models/compression/compressor_schema.h"
+#include "tests/schema/test_support.h"
 
 namespace kvsim::models {
 namespace {
@@ -70,6 +73,37 @@ TEST(Agreement, OfKvzipGivesThePublishedAcceptanceLengths) {
   EXPECT_NEAR(accepted("kvzip"), 23, 0.05);
   EXPECT_NEAR(accepted("kvzip-qwen"), 19, 0.05);
   EXPECT_DOUBLE_EQ(catalogue.compressor("kvzip").step_kl(0.25), 0.023);
+}
+
+TEST(Agreement, OfPillarAttentionGivesThePublishedAcceptanceLength) {
+  // 6.16 of 8 tokens reading 5 % of the KV.
+  const CompressorSpec c = Catalogue::built_in().compressor("pillar-attention");
+  const double a = c.agreement_at(0.05);
+  EXPECT_NEAR(a * (1 - std::pow(a, 8)) / (1 - a), 6.16, 0.005);
+  EXPECT_NEAR(c.step_kl(0.05), -std::log(a), 1e-4);
+}
+
+TEST(ReadsOnly, IsWhatReadsTheWholeKvSparselyAndNothingElse) {
+  const Catalogue catalogue = Catalogue::built_in();
+  for (const auto& line : catalogue.list(EntryKind::compressor)) {
+    EXPECT_EQ(catalogue.compressor(line.name).reads_only, line.name == "pillar-attention") << line.name;
+  }
+}
+
+TEST(ReadsOnly, KeepsElementsWholeChoosesOnlineAndSendsNothing) {
+  const auto refusal = [](const std::string& keys) {
+    const std::string entry = "{description: x, scope: all, reads_only: true, " + keys + "}";
+    return schema::error_of([&] { return compressor_schema().parse(schema::yaml(entry)); });
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    return message.find(words) != std::string::npos;
+  };
+  EXPECT_EQ(refusal("kind: token_dropping, mode: online, reload: missing"), "no error");
+  EXPECT_TRUE(says(refusal("kind: both, bits_per_element: 8, mode: online, reload: whole"),
+                   "reads_only: needs kind token_dropping"));
+  EXPECT_TRUE(says(refusal("kind: token_dropping, mode: offline, reload: missing"), "reads_only: needs mode online"));
+  EXPECT_TRUE(says(refusal("kind: token_dropping, mode: online, reload: missing, remote_prefix: true"),
+                   "remote_prefix: must be false with reads_only"));
 }
 
 TEST(Quality, IsLinearInTheKeepRatio) {
