@@ -26,7 +26,7 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 14> kKinds{{
+const std::array<ThingKind, 15> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
