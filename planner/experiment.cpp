@@ -103,6 +103,8 @@ void merge_placement(serving::PlacementMeasurement& a, const serving::PlacementM
   a.recompressions += b.recompressions;
   a.drops += b.drops;
   a.moved_bytes += b.moved_bytes;
+  a.whole_loads += b.whole_loads;
+  a.whole_bytes += b.whole_bytes;
   a.profiled += b.profiled;
   a.profiled_tokens += b.profiled_tokens;
   append(a.quality, b.quality);
@@ -111,6 +113,7 @@ void merge_placement(serving::PlacementMeasurement& a, const serving::PlacementM
     sum.objects += contents.objects;
     sum.bytes += contents.bytes;
     sum.full_bytes += contents.full_bytes;
+    sum.whole_bytes += contents.whole_bytes;
     for (const auto& [option, objects] : contents.options) sum.options[option] += objects;
   }
 }
@@ -129,6 +132,9 @@ void merge_reuse(serving::ReuseMeasurement& a, const serving::ReuseMeasurement& 
   a.prefill_s += b.prefill_s;
   a.scorers_busy_s += b.scorers_busy_s;
   a.selections_longer += b.selections_longer;
+  a.verified_tokens += b.verified_tokens;
+  a.first_drafts += b.first_drafts;
+  a.first_draft_s += b.first_draft_s;
 }
 
 void merge_answers(serving::AnswerMeasurement& a, const serving::AnswerMeasurement& b) {
@@ -181,6 +187,32 @@ scenario::Scenario with_chunk_policy(const scenario::Scenario& scenario, const s
                                               : with_reuse_policy(scenario, policy);
 }
 
+/// Of prompts that are stored: how (a placement or prefill policy), how they are decoded, or both: "utility",
+/// "draft_verify", "utility/draft_verify".
+scenario::Scenario with_stored_prompts(const scenario::Scenario& scenario, const std::string& policy) {
+  const std::size_t slash = policy.find('/');
+  const std::string last = slash == std::string::npos ? policy : policy.substr(slash + 1);
+  const serving::DecodePolicy* decode = serving::find_decode_policy(last);
+  if (!decode && slash != std::string::npos) {
+    unknown_policy("decode policy", last, "", names_of(serving::decode_policies()));
+  }
+  scenario::Scenario changed = scenario;
+  if (decode) {
+    changed.serving.decode.policy = last;
+    changed.serving.schedule.policy = "fcfs";
+  }
+  if (decode && slash == std::string::npos) {
+    try {
+      scenario::check_configuration(changed.serving);
+    } catch (const serving::ConfigurationError& e) {
+      throw schema::InputError(fmt::format("--policies {}: {}", policy, e.what()));
+    }
+    return changed;
+  }
+  const std::string stored = policy.substr(0, slash);
+  return changed.workload.chunks ? with_chunk_policy(changed, stored) : with_placement_policy(changed, stored);
+}
+
 }  // namespace
 
 void merge(Measurements& a, const Measurements& b) {
@@ -213,6 +245,10 @@ void merge(Measurements& a, const Measurements& b) {
   a.corrections += b.corrections;
   a.direct_tokens += b.direct_tokens;
   a.late_reloads += b.late_reloads;
+  a.drafter.steps += b.drafter.steps;
+  a.drafter.proposed_tokens += b.drafter.proposed_tokens;
+  a.drafter.accepted_tokens += b.drafter.accepted_tokens;
+  a.drafter.gpu_s += b.drafter.gpu_s;
   a.fetch.steps += b.fetch.steps;
   a.fetch.bytes += b.fetch.bytes;
   a.fetch.unused_bytes += b.fetch.unused_bytes;
@@ -312,8 +348,7 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
 
 scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
   if (scenario.serving.cluster.pools) return with_pool_policy(scenario, policy);
-  if (scenario.workload.chunks) return with_chunk_policy(scenario, policy);
-  if (scenario.serving.placement) return with_placement_policy(scenario, policy);
+  if (scenario.workload.chunks || scenario.serving.placement) return with_stored_prompts(scenario, policy);
   const std::size_t colon = policy.find(':');
   const std::string decode_name = policy.substr(0, colon);
   const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);

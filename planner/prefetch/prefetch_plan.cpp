@@ -19,7 +19,7 @@ using serving::Fetch;
 
 /// Policies without drafts, whose steps outlook() knows.
 bool comparable(const DecodePolicy& decode) {
-  return !decode.verifies && (decode.low_bit_copy || decode.lossless());
+  return !decode.verifies && !decode.drafter && (decode.low_bit_copy || decode.lossless());
 }
 
 scenario::Scenario under(scenario::Scenario s, const DecodePolicy& decode) {

@@ -45,7 +45,7 @@ StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& re
     if (plain) {
       serving::add_decode(work, geometry, requests.context());
     } else {
-      fetching.add_decode(request, work);
+      fetching.add_decode(request, 0, work);
     }
   }
   work.extra_gpu_s += fetching.quantising_s();

@@ -84,6 +84,66 @@ void check_tiers(const ServingConfig& config) {
   }
 }
 
+/// Drafts on what is stored compressed, verified against what is kept whole.
+void check_verification(const ServingConfig& config, const models::OptionPool& pool) {
+  const std::string& policy = config.decode.policy;
+  if (pool.size() == 1) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{} drafts on what placement stores compressed, and {} stores prompts whole: "
+                                         "give placement.compressor, use utility, or full_kv",
+                                         policy, config.placement->policy));
+  }
+  if (config.schedule.policy != "fcfs") {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("{} plans reloads from host memory, and here they come from tiers: use fcfs",
+                                         config.schedule.policy));
+  }
+  const std::vector<StoreTier> tiers = tiers_of(config);
+  if (tiers.empty() || tiers.back().capacity_bytes) {
+    throw ConfigurationError("cluster.storage",
+                             "what is verified against is kept whole in the last tier, which must be without end: "
+                             "give a device without capacity");
+  }
+  if (config.placement->profiling.online) {
+    throw ConfigurationError("placement.profiling.online",
+                             "verified requests lose no quality that could be profiled: leave it out");
+  }
+  if (config.decode.acceptance.kind != models::AcceptanceKind::compressor) return;
+  for (const models::StorageOption& option : pool.all()) {
+    if (option.step_kl == option.step_kl) continue;
+    throw ConfigurationError("decode.acceptance",
+                             fmt::format("nothing is known of how drafts on \"{}\" agree with the whole KV: give "
+                                         "decode.acceptance, or other options",
+                                         option.name));
+  }
+}
+
+/// What may be done with prompts that are continued from what was loaded.
+void check_decode(const ServingConfig& config) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  const models::OptionPool pool = models::option_pool(*config.placement);
+  const bool whole = pool.size() == 1;
+  if (decode.fetch != serving::Fetch::none || decode.low_bit_copy) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{} keeps running requests' KV in host memory, which is a tier for stored "
+                                         "prompts here: use full_kv, drafter, sparse_self or draft_verify",
+                                         decode.name));
+  }
+  if (decode.keeps_full && !whole) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{} verifies against the full KV in GPU memory, and of what placement stores "
+                                         "compressed only a part comes there: use draft_verify, or store prompts whole",
+                                         decode.name));
+  }
+  if (decode.reads_compressed && !decode.verifies) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("placement compresses prompts, and {} would compress them again: use full_kv, "
+                                         "which decodes with them as they are stored",
+                                         decode.name));
+  }
+  if (decode.verifies && !decode.keeps_full) check_verification(config, pool);
+}
+
 void check_placement(const ServingConfig& config) {
   const models::PlacementSpec& spec = *config.placement;
   if (!find_placement(spec.policy)) {
@@ -101,12 +161,7 @@ void check_placement(const ServingConfig& config) {
                                       : "a prefix is a chain, and chunks are no part of one: use blocks, or a prefill "
                                         "policy that reuses chunks (selective, cacheblend, epic, full_reuse)");
   }
-  if (config.decode.policy != "full_kv") {
-    throw ConfigurationError(
-        "decode.policy", fmt::format("stored prompts are continued by ordinary decoding with what was loaded, and {} "
-                                     "decodes otherwise: use full_kv",
-                                     config.decode.policy));
-  }
+  if (!by_chunk) check_decode(config);
   if (tiers_of(config).empty()) {
     throw ConfigurationError("cluster.host.memory",
                              "there is no tier to store prompts in: give cluster.host.memory, "
@@ -129,6 +184,11 @@ void check_placement(const ServingConfig& config) {
 
 }  // namespace
 
+bool verifies_stored(const ServingConfig& config) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  return decode.verifies && !decode.keeps_full && serving::whole_kv(config) == serving::WholeKv::tiers;
+}
+
 StoreConfig store_config(const ServingConfig& config) {
   const serving::ClusterConfig& cluster = config.cluster;
   const auto gpus = static_cast<double>(cluster.tensor_parallel);
@@ -142,6 +202,7 @@ StoreConfig store_config(const ServingConfig& config) {
   store.host_changes = changes_of(cluster.host_outages);
   store.tiers = tiers_of(config);
   store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
+  store.keeps_whole = verifies_stored(config);
   store.in_transit = config.placement->in_transit;
   store.observed_bandwidth = config.placement->policy == models::utility_policy &&
                              config.placement->utility.bandwidth == models::BandwidthBelief::observed;

@@ -19,6 +19,11 @@ std::int64_t kept_tokens(const models::StorageOption& option, std::int64_t token
   return std::min(tokens, static_cast<std::int64_t>(std::ceil(static_cast<double>(tokens) * option.keep)));
 }
 
+/// Tokens whose KV a verification brings: kept ones are exact unless they were quantised.
+std::int64_t missing_tokens(const models::StorageOption& option, std::int64_t tokens) {
+  return option.element_ratio < 1 ? tokens : tokens - kept_tokens(option, tokens);
+}
+
 }  // namespace
 
 PromptCache::PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
@@ -27,6 +32,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, engine::TraceSink* trace,
       config_(config),
       spec_(*config.placement),
       granularity_(spec_.granularity.value_or(models::Granularity::contexts)),
+      verified_(verifies_stored(config)),
       block_tokens_(block_tokens),
       future_(future),
       geometry_(serving::replica_geometry(config)),
@@ -55,7 +61,7 @@ void PromptCache::preload(const models::SharedChunkSpec& chunks) {
     std::vector<ObjectId> objects;
     for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
       const auto key = static_cast<std::uint64_t>(chunk);
-      objects.push_back(store_.object(static_cast<std::size_t>(replica), key, geometry_.full_transfer(chunks.tokens),
+      objects.push_back(store_.object(static_cast<std::size_t>(replica), key, geometry_.stored_transfer(chunks.tokens),
                                       chunks.tokens, curve_of(key), share));
     }
     store_.preload(static_cast<std::size_t>(replica), objects);
@@ -70,7 +76,7 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
     // Blocks are allocated whole.
     const std::int64_t room = granularity_ == models::Granularity::blocks ? block_tokens_ : part.tokens;
     const ObjectId own =
-        store_.object(replica, part.key, geometry_.full_transfer(room), part.tokens, curve_of(part.key),
+        store_.object(replica, part.key, geometry_.stored_transfer(room), part.tokens, curve_of(part.key),
                       granularity_ != models::Granularity::contexts
                           ? static_cast<float>(part.tokens) / static_cast<float>(spec.prompt_tokens)
                           : 1.0F);
@@ -104,6 +110,7 @@ StoredPrefix PromptCache::find(const Request& r) const {
     const auto share = static_cast<double>(tokens);
     prefix.tokens += tokens;
     prefix.dropped += tokens - kept_tokens(option, tokens);
+    prefix.missing += missing_tokens(option, tokens);
     prefix.unpack_s += static_cast<double>(object.full_bytes) * option.decompress_s_per_full_byte /
                        static_cast<double>(config_.cluster.tensor_parallel);
     quality += share * quality_.achieved(object.curve, copy.option, copy.quality, simulator_.now());
@@ -118,6 +125,12 @@ StoredPrefix PromptCache::find(const Request& r) const {
   prefix.step_kl = kl / of;
   prefix.tokens = std::min(prefix.tokens, r.prompt - 1);  // the last token's logits give the first output token
   prefix.dropped = std::min(prefix.dropped, prefix.tokens);
+  prefix.missing = std::min(prefix.missing, prefix.tokens);
+  prefix.agreement = std::exp(-prefix.step_kl);
+  if (verified_) {  // what is given out is that of the whole KV
+    prefix.quality = 1;
+    prefix.step_kl = 0;
+  }
   return prefix;
 }
 
@@ -136,6 +149,16 @@ void PromptCache::load(const Request& r, engine::Callback on_complete) {
     prompt.believed = copy.quality;
   }
   store_.load(prompt.replica, ids, r.id, on_complete);
+}
+
+void PromptCache::load_missing(const Request& r, engine::Callback on_complete) {
+  const Prompt& prompt = prompts_.at(r.id);
+  std::vector<TieredStore::Missing> missing;
+  for (const auto& [part, copy] : prompt.loaded) {
+    const std::int64_t tokens = missing_tokens(pool_[copy.option], prompt.parts[part].part.tokens);
+    if (tokens > 0) missing.push_back({copy.id, geometry_.full_transfer(tokens)});
+  }
+  store_.load_missing(prompt.replica, missing, r.id, on_complete);
 }
 
 /// Each prompt once, however often it was admitted.
@@ -236,6 +259,8 @@ void PromptCache::finish_measuring(serving::Measurements& measured) {
   m.recompressions = now.recompressions - before_.recompressions;
   m.drops = now.drops - before_.drops;
   m.moved_bytes = now.moved_bytes - before_.moved_bytes;
+  m.whole_loads = now.whole_loads - before_.whole_loads;
+  m.whole_bytes = now.whole_bytes - before_.whole_bytes;
   const double measured_s = (simulator_.now() - measure_begin_).seconds();
   for (const auto& [kind, total] : store_.links()) {
     const LinkTotals& before = links_before_[kind];
@@ -261,6 +286,7 @@ void PromptCache::measure_tiers(serving::Measurements& measured) const {
     serving::TierContents& contents = measured.placement.contents[name];
     contents.bytes = use.bytes;
     contents.full_bytes = use.full_bytes;
+    contents.whole_bytes = use.whole_bytes;
     for (std::size_t option = 0; option < pool_.size(); ++option) {
       const std::uint64_t objects = use.objects_by_option[option];
       contents.objects += objects;

@@ -28,6 +28,9 @@ namespace kvsim::cache {
 models::PrefillCost prefill_cost(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
                                  const models::StepTimer& timer);
 
+/// Decoding with what is stored compressed is verified against copies that are kept whole.
+bool verifies_stored(const serving::ServingConfig& config);
+
 /// The tiers of a configuration with placement.
 StoreConfig store_config(const serving::ServingConfig& config);
 
@@ -47,6 +50,7 @@ class PromptCache final : public serving::PromptStore {
   /// Whether what find() returns holds the prompt's first tokens.
   [[nodiscard]] bool has_first(const serving::Request& r) const;
   void load(const serving::Request& r, engine::Callback on_complete) override;
+  void load_missing(const serving::Request& r, engine::Callback on_complete) override;
   void computed(const serving::Request& r) override;
   void preempted(const serving::Request& r) override { store_.withdraw(r.id); }
   std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
@@ -90,6 +94,7 @@ class PromptCache final : public serving::PromptStore {
   const serving::ServingConfig& config_;
   const models::PlacementSpec& spec_;
   models::Granularity granularity_;
+  bool verified_;  // decoding with what is stored is verified against whole copies
   std::int64_t block_tokens_ = 0;
   const FutureUses* future_;
   serving::KvGeometry geometry_;

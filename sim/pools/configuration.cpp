@@ -17,6 +17,12 @@ using serving::ServingConfig;
 
 void check_decode(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  if (decode.drafter || decode.keeps_full) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("paths between pools draft on compressed KV alone, and {} drafts otherwise: "
+                                         "use full_kv or draft_verify",
+                                         decode.name));
+  }
   if (!decode.lossless() || decode.fetch != serving::Fetch::none) {
     throw ConfigurationError("decode.policy",
                              fmt::format("pools serve with the full KV or verify against it, and {} does neither: use "

@@ -4,13 +4,46 @@
 #include "sim/cache/simulation.h"
 #include "sim/reuse/scoring_room.h"
 #include "sim/reuse/simulation.h"
+#include "sim/serving/decode_policy.h"
 
 namespace kvsim::reuse {
 
 using serving::ConfigurationError;
 
+namespace {
+
+/// What may be done with prompts that were put together from chunks.
+void check_decode(const serving::ServingConfig& config) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  if (decode.name == "full_kv") return;
+  if (decode.name != "draft_verify") {
+    throw ConfigurationError(
+        "decode.policy",
+        decode.drafter ? fmt::format("{} has an auxiliary drafter, and nothing is known of how the drafter's own KV of "
+                                     "a chunk could be reused behind other chunks: use full_kv or draft_verify",
+                                     decode.name)
+                       : fmt::format("prompts of chunks are continued with the KV as it was put together, and {} "
+                                     "decodes otherwise: use full_kv, or draft_verify to verify against whole prompts",
+                                     decode.name));
+  }
+  if (config.schedule.policy != "fcfs") {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("{} plans reloads from host memory, and here prompts are computed whole "
+                                         "instead: use fcfs",
+                                         config.schedule.policy));
+  }
+  if (config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
+    throw ConfigurationError("decode.acceptance",
+                             "nothing is published of how drafts on reused chunks agree with whole prompts: give "
+                             "decode.acceptance, such as {model: constant, agreement: 0.95}");
+  }
+}
+
+}  // namespace
+
 void check_configuration(const serving::ServingConfig& config) {
   cache::check_configuration(config);
+  check_decode(config);
   if (!config.reuse) throw ConfigurationError("prefill", "says nothing about the reuse of chunks");
   if (config.tasks.empty()) {
     throw ConfigurationError("workload.tasks", "there is no task whose quality prompts of chunks could have: name one");

@@ -2,6 +2,7 @@
 // Schema, the reference page and the resolved scenario all come from here.
 #include "models/acceptance/acceptance_schema.h"
 #include "models/compression/compressor_schema.h"
+#include "models/drafting/drafter_schema.h"
 #include "models/hardware/gpu_schema.h"
 #include "models/hardware/link_schema.h"
 #include "models/kernels/profile_schema.h"
@@ -239,6 +240,35 @@ ObjectSchema<serving::AdaptiveDraft> adaptive_schema() {
   return s;
 }
 
+ObjectSchema<serving::DrafterConfig> drafter_schema() {
+  using serving::DrafterConfig;
+  ObjectSchema<DrafterConfig> s("drafter", "An auxiliary drafter beside the model: an EAGLE head, MTP, a small model.");
+  s.reference("type", &DrafterConfig::spec, "drafter", models::drafter_schema(), Presence::required, "which drafter");
+  s.optional("draft_length", &DrafterConfig::draft_length, integer().non_negative().at_most(64),
+             "tokens that it proposes before a step; 0: as many as the catalogue gives it");
+  s.object("acceptance", &DrafterConfig::acceptance, models::acceptance_schema(), Presence::optional,
+           "how many of them the step accepts, in place of what is published of it");
+  s.check([](const DrafterConfig& d, const Reporter& report) {
+    if (d.acceptance && d.acceptance->kind == models::AcceptanceKind::compressor) {
+      report.fail("acceptance.model", "a drafter has no compressor: expected constant, positions or another model");
+    }
+  });
+  return s;
+}
+
+ObjectSchema<serving::SparseConfig> sparse_schema() {
+  using serving::SparseConfig;
+  ObjectSchema<SparseConfig> s("sparse", "What sparse_self drafts with, in place of what other policies draft with.");
+  s.reference("selection", &SparseConfig::selection, "compressor", models::compressor_schema(), Presence::optional,
+              "what chooses the tokens to read; by default the compressor");
+  s.optional("keep_ratio", &SparseConfig::keep_ratio, number().above(0).at_most(1), "share of the full KV read");
+  s.optional("draft_length", &SparseConfig::draft_length, integer().at_least(1).at_most(4096),
+             "tokens drafted per round before one verification");
+  s.object("acceptance", &SparseConfig::acceptance, models::acceptance_schema(), Presence::optional,
+           "how many drafted tokens a verification accepts");
+  return s;
+}
+
 ObjectSchema<Scenario> decode_schema() {
   ObjectSchema<Scenario> s("decode", "What a decoding step computes and against which representation of the KV.");
   s.required("policy", KVSIM_MEMBER(serving.decode.policy), one_of(words_of(serving::decode_policies())),
@@ -261,6 +291,10 @@ ObjectSchema<Scenario> decode_schema() {
            "full_offload)");
   s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), models::acceptance_schema(), Presence::optional,
            "how many drafted tokens a verification accepts");
+  s.object("drafter", KVSIM_MEMBER(serving.decode.drafter), drafter_schema(), Presence::optional,
+           "auxiliary drafter (policies with one)");
+  s.object("sparse", KVSIM_MEMBER(serving.decode.sparse), sparse_schema(), Presence::optional,
+           "what sparse_self drafts with, where that is something else");
   s.object("adaptive", KVSIM_MEMBER(serving.decode.adaptive), adaptive_schema(), Presence::optional,
            "per-request draft length");
   return s;

@@ -9,6 +9,14 @@ namespace kvsim::serving {
 models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t longest) {
   const DecodeConfig& decode = config.decode;
   if (!find_decode_policy(decode.policy)->verifies) return {models::AcceptanceSpec{}, 1.0, longest};
+  if (whole_kv(config) == WholeKv::tiers && decode.acceptance.kind == models::AcceptanceKind::compressor &&
+      !find_decode_policy(decode.policy)->keeps_full) {
+    // Each request's agreement is that of what it loads.
+    models::AcceptanceSpec by_request;
+    by_request.kind = models::AcceptanceKind::heterogeneous;
+    by_request.agreement = 0.9;
+    return {by_request, 1.0, longest};
+  }
   const double ratio = effective_ratio(decode.compressor, decode.keep_ratio);
   return {decode.acceptance, decode.compressor.agreement_at(ratio), longest};
 }
@@ -19,6 +27,14 @@ void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance
   if (!acceptance.heterogeneous()) return;
   engine::RandomStream agreement(seed, "agreement", id);
   request.acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+}
+
+void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
+                             std::uint64_t id) {
+  request.drafter_stream = engine::RandomStream(seed, "drafter acceptance", id);
+  if (!acceptance.heterogeneous()) return;
+  engine::RandomStream agreement(seed, "drafter agreement", id);
+  request.drafter_acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
 }
 
 }  // namespace kvsim::serving

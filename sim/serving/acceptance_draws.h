@@ -16,4 +16,8 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
 /// Gives a request its random stream, and its own agreement where the law has one for each. `id` is the workload's.
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed, std::uint64_t id);
 
+/// The same for what an auxiliary drafter proposes.
+void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
+                             std::uint64_t id);
+
 }  // namespace kvsim::serving

@@ -7,9 +7,27 @@
 
 namespace kvsim::serving {
 
+DecodeConfig own_drafts(const DecodeConfig& decode) {
+  const DecodePolicy* policy = find_decode_policy(decode.policy);
+  DecodeConfig own = decode;
+  if (!policy || !policy->keeps_full || !decode.sparse) return own;
+  const SparseConfig& sparse = *decode.sparse;
+  if (sparse.selection) own.compressor = *sparse.selection;
+  own.keep_ratio = sparse.keep_ratio.value_or(own.keep_ratio);
+  own.draft_length = sparse.draft_length.value_or(own.draft_length);
+  own.acceptance = sparse.acceptance.value_or(own.acceptance);
+  return own;
+}
+
+models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode) {
+  models::PrefetchSpec prefetch = config.decode.prefetch;
+  if (decode.drafter && decode.fetch == Fetch::speculative) prefetch.query_tokens += config.decode.drafter->tokens();
+  return prefetch;
+}
+
 KvGeometry replica_geometry(const ServingConfig& config) {
   const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
-  const models::PrefetchSpec& prefetch = config.decode.prefetch;
+  const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
   KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
                       decode.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens);
   if (const auto& framework = config.cluster.profile.framework) {
@@ -23,11 +41,17 @@ KvGeometry replica_geometry(const ServingConfig& config) {
     const auto layers = static_cast<double>(config.model.layers);
     geometry = geometry.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
   }
+  if (decode.drafter) {
+    const models::LlmSpec& network = config.decode.drafter->spec.network;
+    geometry = geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
+                                     network.kv_copies(config.cluster.tensor_parallel));
+  }
   return geometry;
 }
 
 std::int64_t replica_weights(const ServingConfig& config) {
-  const std::int64_t own = config.model.weight_bytes();
+  std::int64_t own = config.model.weight_bytes();
+  if (find_decode_policy(config.decode.policy)->drafter) own += config.decode.drafter->spec.own_weight_bytes();
   if (config.prefill != PrefillKind::selective || !config.reuse || config.reuse->speculative.gpus > 0) return own;
   return own + config.reuse->speculative.model.weight_bytes();
 }
@@ -50,7 +74,9 @@ std::int64_t draft_limit(const DecodeConfig& decode) {
 
 std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) {
   if (decode.verifies) return draft_limit(config) + 1;
-  return decode.fetch == Fetch::speculative ? config.prefetch.query_tokens + 1 : 1;
+  const std::int64_t proposed = decode.drafter ? config.drafter->tokens() : 0;
+  if (decode.fetch == Fetch::speculative) return config.prefetch.query_tokens + 1 + 2 * proposed;
+  return 1 + proposed;
 }
 
 std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
@@ -62,9 +88,9 @@ std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolic
 
 std::int64_t host_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                               std::int64_t prompt, std::int64_t output) {
-  const bool separate_copy = decode.reads_compressed && config.prefill == PrefillKind::stored &&
+  const bool separate_copy = decode.holds_part() && decode.reads_compressed && config.prefill == PrefillKind::stored &&
                              config.decode.compressor.kind != models::CompressionKind::token_dropping;
-  return geometry.full_transfer(prompt + output) + (separate_copy ? geometry.compressed_transfer(prompt, 0) : 0);
+  return geometry.stored_transfer(prompt + output) + (separate_copy ? geometry.compressed_transfer(prompt, 0) : 0);
 }
 
 }  // namespace kvsim::serving

@@ -12,7 +12,11 @@ namespace kvsim::serving {
 /// The KV of the configured model under the configured decode policy, as a replica holds it.
 KvGeometry replica_geometry(const ServingConfig& config);
 
-/// Bytes of weights that a replica's GPUs hold: the model's, and those of a small model that scores on them.
+/// What a fetching policy's steps fetch: with an auxiliary drafter, one speculative token more for each of its tokens.
+models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode);
+
+/// Bytes of weights that a replica's GPUs hold: the model's, those of an auxiliary drafter, and those of a small model
+/// that scores on them.
 std::int64_t replica_weights(const ServingConfig& config);
 
 /// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:

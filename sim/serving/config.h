@@ -10,6 +10,7 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/compression/compressor_spec.h"
+#include "models/drafting/drafter_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -138,6 +139,24 @@ struct AdaptiveDraft {
   std::int64_t maximum = 64;
 };
 
+/// An auxiliary drafter beside the model (policies with one).
+struct DrafterConfig {
+  models::DrafterSpec spec;
+  std::int64_t draft_length = 0;  ///< tokens it proposes before a step; 0: as many as it was made for
+  std::optional<models::AcceptanceSpec> acceptance;  ///< how many of them the step accepts; none: as published of it
+
+  [[nodiscard]] std::int64_t tokens() const { return draft_length > 0 ? draft_length : spec.draft_length; }
+  [[nodiscard]] const models::AcceptanceSpec& law() const { return acceptance ? *acceptance : spec.acceptance; }
+};
+
+/// What sparse_self's drafts read, where that differs from what other policies draft with.
+struct SparseConfig {
+  std::optional<models::CompressorSpec> selection;  ///< what chooses the tokens to read; none: decode.compressor
+  std::optional<double> keep_ratio;                 ///< share of the KV read
+  std::optional<std::int64_t> draft_length;
+  std::optional<models::AcceptanceSpec> acceptance;
+};
+
 struct DecodeConfig {
   std::string policy = "full_kv";
   models::CompressorSpec compressor;  ///< unused by full_kv
@@ -149,7 +168,12 @@ struct DecodeConfig {
   models::PrefetchSpec prefetch;          ///< of the policies that fetch
   std::int64_t resident = 0;              ///< B_g: requests per replica whose full KV stays in HBM
   std::optional<std::int64_t> offloaded;  ///< most offloaded requests B_c per replica; none: as many as fit
+  std::optional<DrafterConfig> drafter;
+  std::optional<SparseConfig> sparse;
 };
+
+/// The same with what the policy drafts on in place: of sparse_self, what `sparse` says.
+DecodeConfig own_drafts(const DecodeConfig& decode);
 
 /// How much of a reload must be there when its verification begins.
 enum class ReloadArrival {
@@ -209,5 +233,18 @@ struct ServingConfig {
   SloConfig slo;
   RunConfig run;
 };
+
+/// Where the whole KV comes from that a verifying policy needs. It drafts on its compressor's work, or on what was
+/// loaded or put together of a prompt as it is.
+enum class WholeKv {
+  host_memory,  ///< a copy of every running request's
+  tiers,        ///< what placement stored compressed is also kept whole, in the last tier
+  recomputed    ///< the prompt is computed whole, once, while drafts go on with what was put together from chunks
+};
+
+inline WholeKv whole_kv(const ServingConfig& config) {
+  if (reuses_chunks(config.prefill)) return WholeKv::recomputed;
+  return config.placement ? WholeKv::tiers : WholeKv::host_memory;
+}
 
 }  // namespace kvsim::serving

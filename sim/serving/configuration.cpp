@@ -1,7 +1,9 @@
 // Checks of a configuration as a whole, and the KV capacity that it leaves.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/hardware/gather.h"
 #include "models/prefetch/fetch.h"
@@ -16,8 +18,72 @@ namespace {
 
 using models::CompressionMode;
 
+/// What policies with an auxiliary drafter need of it.
+void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
+  if (!decode.drafter) return;
+  if (!config.decode.drafter) {
+    throw ConfigurationError("decode.drafter",
+                             fmt::format("decode policy {} needs an auxiliary drafter: give decode.drafter (kvsim list "
+                                         "drafters)",
+                                         decode.name));
+  }
+  const DrafterConfig& drafter = *config.decode.drafter;
+  const bool apart = drafter.spec.kind == models::DrafterKind::model;
+  if (!apart && !drafter.spec.drafts_for(config.model.name)) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} reads the hidden states of {}, and the model is {}: use a drafter that "
+                    "was trained for it, or a small model",
+                    drafter.spec.name, fmt::join(drafter.spec.targets, " or "), config.model.name));
+  }
+  if (apart && drafter.spec.network.vocabulary != config.model.vocabulary) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to "
+                    "the model",
+                    drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
+  }
+  if (drafter.spec.network.heads % config.cluster.tensor_parallel != 0) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} attention heads of {} cannot be sharded evenly over {} "
+                    "GPUs",
+                    drafter.spec.network.heads, drafter.spec.name, config.cluster.tensor_parallel));
+  }
+  if (config.schedule.max_batched_tokens < drafter.tokens() + 1) {
+    throw ConfigurationError(
+        "schedule.max_batched_tokens",
+        fmt::format("one request's step takes {} tokens with those of its drafter", drafter.tokens() + 1));
+  }
+}
+
+/// Drafts that read a part of a KV which stays whole.
+void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (!decode.keeps_full) {
+    if (decode.reads_compressed && c.reads_only) {
+      throw ConfigurationError("decode.compressor",
+                               fmt::format("{} chooses anew what to read out of the whole KV, and {} keeps a smaller "
+                                           "one: use sparse_self, or a compressor",
+                                           c.name, decode.name));
+    }
+    return;
+  }
+  if (c.kind != models::CompressionKind::token_dropping) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("decode policy {} reads some tokens of the full KV, and {} quantises all: "
+                                         "use one that drops tokens, or draft_verify with decode.resident",
+                                         decode.name, c.name));
+  }
+}
+
+/// Drafts on prompts as they were loaded or put together.
+bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
+  return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
+}
+
 void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
-  if (!decode.reads_compressed) return;
+  if (!decode.reads_compressed || drafts_as_loaded(config, decode)) return;
   const models::CompressorSpec& c = config.decode.compressor;
   if (c.name.empty()) {
     throw ConfigurationError("decode", fmt::format("decode policy {} needs a compressor", decode.name));
@@ -26,7 +92,8 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
     throw ConfigurationError("decode.compressor",
                              fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
   }
-  if (!config.cluster.pools && c.mode == CompressionMode::offline && config.prefill == PrefillKind::recompute) {
+  if (!config.cluster.pools && !decode.keeps_full && c.mode == CompressionMode::offline &&
+      config.prefill == PrefillKind::recompute) {
     throw ConfigurationError(
         "decode.compressor",
         fmt::format("compressor {} works offline, before a request arrives: use prefill {{policy: stored}}, or a "
@@ -54,7 +121,8 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
                              fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
                                          schedule.name, decode.name));
   }
-  if ((decode.offloads() || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+  const bool copies = decode.offloads() && !drafts_as_loaded(config, decode);
+  if ((copies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
     throw ConfigurationError("cluster.host",
                              "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
                              "there; give cluster.host.memory");
@@ -125,13 +193,18 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
 
 /// "llama-3-8b", or with the small model that scores beside it.
 std::string models_on_replica(const ServingConfig& config) {
+  if (find_decode_policy(config.decode.policy)->drafter) {
+    return fmt::format("{} with {} to draft for it", config.model.name, config.decode.drafter->spec.name);
+  }
   if (replica_weights(config) == config.model.weight_bytes()) return config.model.name;
   return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
 }
 
 }  // namespace
 
-void check_configuration(const ServingConfig& config) {
+void check_configuration(const ServingConfig& given) {
+  ServingConfig config = given;
+  config.decode = own_drafts(given.decode);
   const DecodePolicy* decode = find_decode_policy(config.decode.policy);
   if (!decode) throw ConfigurationError("decode.policy", fmt::format("unknown decode policy {}", config.decode.policy));
   const SchedulePolicyEntry* schedule = find_schedule_policy(config.schedule.policy);
@@ -146,6 +219,8 @@ void check_configuration(const ServingConfig& config) {
                                          config.model.heads, config.model.name, config.cluster.tensor_parallel));
   }
   check_compressor(config, *decode);
+  check_sparse(config, *decode);
+  check_drafter(config, *decode);
   check_fetching(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
   if (config.cluster.pools && reuses_chunks(config.prefill)) {

@@ -6,23 +6,66 @@
 namespace kvsim::serving {
 namespace {
 
+constexpr DecodePolicy kFullKv{"full_kv", "every step reads the full KV, which stays in GPU memory", false, false};
+constexpr DecodePolicy kLossy{"lossy", "every step reads the compressed KV; the output diverges from full-KV decoding",
+                              true, false};
+constexpr DecodePolicy kDraftVerify{
+    "draft_verify", "drafts on the compressed KV, verifies x tokens at once against the full KV; lossless", true, true};
+constexpr DecodePolicy kSparseSelf{"sparse_self",
+                                   "drafts by reading a part of the full KV, which stays in GPU memory, verifies x "
+                                   "tokens at once against all of it; lossless",
+                                   true,
+                                   true,
+                                   false,
+                                   Fetch::none,
+                                   true};
+constexpr DecodePolicy kSpeculativePrefetch{
+    "speculative_prefetch",
+    "a low-bit copy on the GPU; the 16-bit pairs that the next token attends to most are fetched ahead, "
+    "chosen by a speculative token",
+    true,
+    false,
+    true,
+    Fetch::speculative};
+constexpr DecodePolicy kFullOffload{
+    "full_offload", "the full KV is in host memory and streamed in for every step, layer by layer",
+    false,          false,
+    false,          Fetch::everything};
+
+/// The same with an auxiliary drafter.
+constexpr DecodePolicy drafted(DecodePolicy base, std::string_view name, std::string_view description) {
+  base.name = name;
+  base.description = description;
+  base.drafter = true;
+  return base;
+}
+
 constexpr std::array kPolicies{
-    DecodePolicy{"full_kv", "every step reads the full KV, which stays in GPU memory", false, false},
-    DecodePolicy{"lossy", "every step reads the compressed KV; the output diverges from full-KV decoding", true, false},
-    DecodePolicy{"draft_verify", "drafts on the compressed KV, verifies x tokens at once against the full KV; lossless",
-                 true, true},
-    DecodePolicy{"speculative_prefetch",
-                 "a low-bit copy on the GPU; the 16-bit pairs that the next token attends to most are fetched ahead, "
-                 "chosen by a speculative token",
-                 true, false, true, Fetch::speculative},
+    kFullKv,
+    kLossy,
+    kDraftVerify,
+    drafted(kFullKv, "drafter",
+            "an auxiliary drafter (EAGLE, MTP, a small model) proposes tokens, every step verifies them against the "
+            "full KV; lossless"),
+    kSparseSelf,
+    drafted(kDraftVerify, "draft_verify+drafter",
+            "draft_verify whose drafting steps take tokens of an auxiliary drafter; lossless"),
+    drafted(kSparseSelf, "sparse_self+drafter",
+            "sparse_self whose drafting steps take tokens of an auxiliary drafter; lossless"),
+    drafted(kLossy, "lossy+drafter", "lossy whose steps take tokens of an auxiliary drafter"),
+    kSpeculativePrefetch,
+    drafted(kSpeculativePrefetch, "speculative_prefetch+drafter",
+            "speculative_prefetch whose steps verify tokens of an auxiliary drafter: the pairs of all of them are "
+            "fetched"),
     DecodePolicy{"fetch_on_demand",
                  "a low-bit copy on the GPU; each layer's 16-bit pairs are fetched when the token's own scores choose "
                  "them",
                  true, false, true, Fetch::on_demand},
     DecodePolicy{"quantised_only", "a low-bit copy and the latest tokens in 16 bit; nothing is fetched", true, false,
                  true},
-    DecodePolicy{"full_offload", "the full KV is in host memory and streamed in for every step, layer by layer", false,
-                 false, false, Fetch::everything},
+    kFullOffload,
+    drafted(kFullOffload, "full_offload+drafter",
+            "full_offload whose steps verify tokens of an auxiliary drafter; lossless"),
 };
 
 }  // namespace

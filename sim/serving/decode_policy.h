@@ -23,17 +23,23 @@ struct DecodePolicy {
   std::string_view description;
   /// Between verifications, or always if it never verifies, steps read the compressed KV; else the full one.
   bool reads_compressed = false;
-  /// Drafts x tokens, then verifies them in one pass over the full KV, which is reloaded from host memory.
+  /// Drafts x tokens, then verifies them in one pass over the full KV, which is reloaded from host memory unless it
+  /// stayed (keeps_full).
   bool verifies = false;
   /// The compressed KV is a copy of few bits of the whole context, beside which the latest tokens (and fetched ones)
   /// are kept in 16 bit: bits/16 + 2/g + R/L of the full KV.
   bool low_bit_copy = false;
   Fetch fetch = Fetch::none;
+  /// The full KV stays in GPU memory, and drafts read a part of it: verifications wait for nothing.
+  bool keeps_full = false;
+  /// An auxiliary drafter (DecodeConfig::drafter) proposes tokens before every step that decodes or drafts; the step
+  /// takes them as further query tokens and keeps those that it would have chosen itself.
+  bool drafter = false;
 
   /// The full KV, or all of it but the latest tokens, is in host memory only.
-  [[nodiscard]] bool offloads() const { return verifies || fetch != Fetch::none; }
+  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full) || fetch != Fetch::none; }
   /// GPU memory holds less than the full KV of a decoding request.
-  [[nodiscard]] bool holds_part() const { return reads_compressed || fetch == Fetch::everything; }
+  [[nodiscard]] bool holds_part() const { return (reads_compressed && !keeps_full) || fetch == Fetch::everything; }
   /// The pairs that tokens attend to most are fetched: DecodeConfig::prefetch has a meaning.
   [[nodiscard]] bool fetches_pairs() const { return fetch == Fetch::speculative || fetch == Fetch::on_demand; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/hardware/gather.h"
+#include "sim/serving/capacity.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
@@ -16,14 +17,14 @@ Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, cons
       decode_(decode),
       geometry_(geometry),
       timer_(timer),
+      spec_(replica_prefetch(config, decode)),
       gpus_(static_cast<double>(config.cluster.tensor_parallel)),
       kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.tensor_parallel) /
                 gpus_) {
   if (!decode.fetches_pairs()) return;
-  const models::PrefetchSpec& spec = config.decode.prefetch;
-  fetched_tokens_ = models::fetched_tokens(spec, config.model.max_context);
-  full_fetch_ = models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
-  method_ = models::find_gather(config.cluster.host_link, spec.copies, full_fetch_.row_bytes);
+  fetched_tokens_ = models::fetched_tokens(spec_, config.model.max_context);
+  full_fetch_ = models::layer_fetch(spec_, config.model, config.cluster.tensor_parallel, config.model.max_context);
+  method_ = models::find_gather(config.cluster.host_link, spec_.copies, full_fetch_.row_bytes);
 }
 
 LayerPipelineConfig Fetching::pipeline() const {
@@ -38,9 +39,9 @@ LayerPipelineConfig Fetching::pipeline() const {
   }
 }
 
-std::int64_t Fetching::query_tokens(const Request& r) const {
-  if (decode_.fetch != Fetch::speculative) return 1;
-  return config_.decode.prefetch.query_tokens + (r.pairs_asked ? 1 : 0);
+std::int64_t Fetching::query_tokens(const Request& r, std::int64_t proposed) const {
+  if (decode_.fetch != Fetch::speculative) return 1 + proposed;
+  return spec_.query_tokens + (r.pairs_asked ? 1 + proposed : 0);
 }
 
 void Fetching::clear() {
@@ -53,26 +54,26 @@ models::LayerFetch Fetching::layer_fetch(std::int64_t context) const {
   // The latest tokens are there in 16 bit.
   const std::int64_t others = std::max<std::int64_t>(0, context - config_.decode.compressor.residual_tokens);
   if (others >= fetched_tokens_) return full_fetch_;
-  return models::layer_fetch(config_.decode.prefetch, config_.model, config_.cluster.tensor_parallel, others);
+  return models::layer_fetch(spec_, config_.model, config_.cluster.tensor_parallel, others);
 }
 
 double Fetching::request_bytes(std::int64_t context) const {
   return layer_fetch(context).bytes() * gpus_ * static_cast<double>(config_.model.layers);
 }
 
-void Fetching::add_decode(const Request& r, models::StepWork& work) {
-  decoded_tokens_ += 1;
+void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepWork& work) {
+  decoded_tokens_ += 1 + proposed;  // whichever will be accepted: their KV leaves while the step runs
   if (decode_.fetch == Fetch::everything) {
-    serving::add_decode(work, geometry_, r.context());
+    proposed > 0 ? add_verification(work, geometry_, r.context(), proposed)
+                 : serving::add_decode(work, geometry_, r.context());
     whole_bytes_ += static_cast<double>(geometry_.full_transfer(r.context()));
     waits_ = true;  // its first layers came with the first load, or from the step before
     return;
   }
-  const std::int64_t queries = query_tokens(r);
+  const std::int64_t queries = query_tokens(r, proposed);
   add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries, low_bit_time_factor(config_));
   if (decode_.fetch == Fetch::none) return;
-  const double choosing =
-      decode_.fetch == Fetch::speculative ? static_cast<double>(config_.decode.prefetch.query_tokens) : 1;
+  const double choosing = decode_.fetch == Fetch::speculative ? static_cast<double>(spec_.query_tokens) : 1;
   scores_ += choosing * static_cast<double>(r.context()) * kv_heads_;
   rows_ += layer_fetch(r.context()).rows;
   waits_ = waits_ || r.pairs_asked;

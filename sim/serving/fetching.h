@@ -23,13 +23,13 @@ class Fetching {
   /// The pipeline of the policy's layers.
   [[nodiscard]] LayerPipelineConfig pipeline() const;
 
-  /// Query tokens of a request's next step.
-  [[nodiscard]] std::int64_t query_tokens(const Request& r) const;
+  /// Query tokens of a request's next step, with so many of an auxiliary drafter.
+  [[nodiscard]] std::int64_t query_tokens(const Request& r, std::int64_t proposed) const;
 
   /// A new step begins.
   void clear();
   /// The request decodes in it.
-  void add_decode(const Request& r, models::StepWork& work);
+  void add_decode(const Request& r, std::int64_t proposed, models::StepWork& work);
   /// The KV of `tokens` tokens of a prompt goes to host memory.
   void add_offload(std::int64_t tokens) { offloaded_tokens_ += tokens; }
   /// GPU time beside the batch's forward pass; call it once everybody is in, before the batch is timed.
@@ -50,6 +50,7 @@ class Fetching {
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;
+  models::PrefetchSpec spec_;
   double gpus_;
   double kv_heads_;                // of one GPU
   models::LayerFetch full_fetch_;  // of a context longer than what is fetched

@@ -57,6 +57,13 @@ KvGeometry KvGeometry::with_full_kv_factor(double factor) const {
   return g;
 }
 
+KvGeometry KvGeometry::with_drafter(double token_bytes) const {
+  KvGeometry g = *this;
+  g.drafter_token_bytes_ = token_bytes;
+  g.drafter_block_bytes_ = std::llround(std::ceil(token_bytes * static_cast<double>(block_tokens_)));
+  return g;
+}
+
 std::int64_t KvGeometry::compressible(std::int64_t prompt, std::int64_t generated) const {
   const std::int64_t recent =
       scope_ == CompressionScope::prompt ? std::max(generated, residual_tokens_) : residual_tokens_;
@@ -77,13 +84,20 @@ std::int64_t KvGeometry::blocks_for(double tokens) const {
   return static_cast<std::int64_t>(std::ceil(tokens / static_cast<double>(block_tokens_)));
 }
 
+std::int64_t KvGeometry::drafter_reservation(std::int64_t tokens) const {
+  return (tokens + block_tokens_ - 1) / block_tokens_ * drafter_block_bytes_;
+}
+
 std::int64_t KvGeometry::full_reservation(std::int64_t tokens) const {
-  if (full_kv_factor_ != 1) return blocks_for(static_cast<double>(tokens) * full_kv_factor_) * block_bytes_;
-  return (tokens + block_tokens_ - 1) / block_tokens_ * block_bytes_;
+  if (full_kv_factor_ != 1) {
+    return blocks_for(static_cast<double>(tokens) * full_kv_factor_) * block_bytes_ + drafter_reservation(tokens);
+  }
+  return (tokens + block_tokens_ - 1) / block_tokens_ * block_bytes();
 }
 
 std::int64_t KvGeometry::compressed_reservation(std::int64_t prompt, std::int64_t generated, std::int64_t whole) const {
-  return blocks_for(compressed_tokens(prompt, generated) + static_cast<double>(whole)) * block_bytes_;
+  return blocks_for(compressed_tokens(prompt, generated) + static_cast<double>(whole)) * block_bytes_ +
+         drafter_reservation(prompt + generated + whole);
 }
 
 std::int64_t KvGeometry::reload_reservation(std::int64_t prompt, std::int64_t generated) const {
@@ -101,11 +115,15 @@ std::int64_t KvGeometry::full_transfer(std::int64_t tokens) const {
   return std::llround(static_cast<double>(tokens) * token_bytes_);
 }
 
+std::int64_t KvGeometry::stored_transfer(std::int64_t tokens) const {
+  return std::llround(static_cast<double>(tokens) * (token_bytes_ + drafter_token_bytes_));
+}
+
 std::int64_t KvGeometry::compressed_transfer(std::int64_t prompt, std::int64_t generated) const {
   // What is fetched comes later, step by step.
   const double tokens =
       low_bit_copy_ ? low_bit_tokens(prompt + generated, residual_tokens_) : compressed_tokens(prompt, generated);
-  return std::llround(tokens * token_bytes_);
+  return std::llround(tokens * token_bytes_ + static_cast<double>(prompt + generated) * drafter_token_bytes_);
 }
 
 std::int64_t KvGeometry::reload_transfer(std::int64_t prompt, std::int64_t generated) const {

@@ -22,14 +22,18 @@ class KvGeometry {
   /// The same where full KV takes `factor` of its bytes in GPU memory (models::FrameworkMemory).
   [[nodiscard]] KvGeometry with_full_kv_factor(double factor) const;
 
+  /// The same with an auxiliary drafter's KV of so many bytes a token in the whole group beside it, never compressed.
+  [[nodiscard]] KvGeometry with_drafter(double token_bytes) const;
+
   /// c: compressed bytes / full bytes of what is compressed.
   [[nodiscard]] double ratio() const { return ratio_; }
   /// Bytes of one token's full KV in the whole tensor-parallel group, replicated heads counted as often as they exist.
   [[nodiscard]] double token_bytes() const { return token_bytes_; }
-  [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_; }
+  /// Bytes of a block of full KV, a drafter's included.
+  [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
 
-  /// Reservation for `tokens` in full, rounded up to blocks.
+  /// Reservation for `tokens` in full, rounded up to blocks. A drafter's KV is included here and in the compressed one.
   [[nodiscard]] std::int64_t full_reservation(std::int64_t tokens) const;
   /// Reservation for a compressed context with `whole` further tokens kept in full (drafts), rounded up to blocks.
   [[nodiscard]] std::int64_t compressed_reservation(std::int64_t prompt, std::int64_t generated,
@@ -40,8 +44,9 @@ class KvGeometry {
   /// part is loaded), rounded down to blocks.
   [[nodiscard]] std::int64_t redundant_reservation(std::int64_t prompt, std::int64_t generated) const;
 
-  /// Bytes moved over a link.
+  /// Bytes moved over a link. What is stored and the compressed KV bring a drafter's with them.
   [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const;
+  [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t compressed_transfer(std::int64_t prompt, std::int64_t generated) const;
   [[nodiscard]] std::int64_t reload_transfer(std::int64_t prompt, std::int64_t generated) const;
 
@@ -59,6 +64,7 @@ class KvGeometry {
   /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it, in units of full tokens.
   [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole) const;
   [[nodiscard]] std::int64_t blocks_for(double tokens) const;
+  [[nodiscard]] std::int64_t drafter_reservation(std::int64_t tokens) const;
 
   models::CompressionScope scope_;
   models::ReloadContent reload_;
@@ -73,6 +79,8 @@ class KvGeometry {
   double model_token_bytes_;  // one copy
   std::int64_t block_tokens_;
   std::int64_t block_bytes_;
+  double drafter_token_bytes_ = 0;  // group
+  std::int64_t drafter_block_bytes_ = 0;
 };
 
 /// The byte ratio of a compressor at a keep ratio: the keep ratio for token dropping, what bits and group metadata

@@ -84,6 +84,9 @@ struct ReuseMeasurement {
   double assemble_s = 0;      ///< admission to the first row: loading, choosing and computing chunks, side by side
   double prefill_s = 0;       ///< first row to first token
   double scorers_busy_s = 0;  ///< GPU seconds of GPUs that only score
+  std::int64_t verified_tokens = 0;     ///< of prompts, computed whole to verify drafts
+  std::uint64_t first_drafts = 0;       ///< requests whose first token was a draft
+  double first_draft_s = 0;             ///< of these, arrival to that draft
   std::uint64_t selections_longer = 0;  ///< choices that came after the last stored byte
 };
 
@@ -108,11 +111,20 @@ struct FetchMeasurement {
   std::uint64_t first_choices = 0;  ///< pre-decode steps of requests: pairs chosen before the first token
 };
 
+/// What an auxiliary drafter proposed. Of policies that draft with something else besides, its tokens count here alone
+/// until that draft is verified.
+struct DrafterMeasurement {
+  std::uint64_t steps = 0;  ///< of requests, with a proposal
+  std::int64_t proposed_tokens = 0, accepted_tokens = 0;
+  double gpu_s = 0;  ///< GPU time of its passes; of the whole run
+};
+
 /// What lies in one tier at the end of the run.
 struct TierContents {
   std::uint64_t objects = 0;
   std::int64_t bytes = 0;                        ///< as stored
   std::int64_t full_bytes = 0;                   ///< of the same, whole
+  std::int64_t whole_bytes = 0;                  ///< of copies kept whole beside them, to verify against
   std::map<std::string, std::uint64_t> options;  ///< objects by representation
 };
 
@@ -129,6 +141,8 @@ struct PlacementMeasurement {
   std::uint64_t recompressions = 0;              ///< objects made smaller after they were stored, wherever they went
   std::uint64_t drops = 0;                       ///< objects given up
   std::int64_t moved_bytes = 0;                  ///< written to a tier for a store or a demotion
+  std::uint64_t whole_loads = 0;                 ///< objects whose missing KV was read for a verification
+  std::int64_t whole_bytes = 0;                  ///< of these
   std::uint64_t profiled = 0;                    ///< contexts profiled again
   std::int64_t profiled_tokens = 0;              ///< decoded for that
   engine::Sample quality;                        ///< of the requests that finished in the measured part
@@ -180,6 +194,7 @@ struct Measurements {
   std::map<std::string, LinkMeasurement> links;
   std::map<std::string, TierMeasurement> tiers;
 
+  DrafterMeasurement drafter;
   FetchMeasurement fetch;
   PlacementMeasurement placement;
   ReuseMeasurement reuse;

@@ -46,6 +46,10 @@ class PromptStore {
   /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.
   virtual void load(const Request& r, engine::Callback on_complete) = 0;
 
+  /// Brings what a verification needs beside what was loaded at the latest admission (StoredPrefix::missing) to its
+  /// replica; `on_complete` runs when all of it is there, never within the call.
+  virtual void load_missing(const Request&, engine::Callback) {}
+
   /// How the request's prompt is put together from what find() returns now, where prompts are put together at all.
   [[nodiscard]] virtual std::optional<PromptAssembly> assembly(const Request&) const { return std::nullopt; }
   /// Of an assembly that selects: the small model reads the prompt on GPUs of its own; `on_selected` runs when the

@@ -32,8 +32,12 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       host_(environment.simulator, fmt::format("replica {} host memory", index),
             environment.config.cluster.host_memory_bytes, environment.trace),
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
+      drafting_(environment.config, environment.decode),
       schedule_(schedule.make(environment.config.schedule)),
       draft_limit_(draft_limit(environment.config.decode)),
+      whole_(whole_kv(environment.config)),
+      drafts_as_loaded_(environment.decode.verifies && !environment.decode.keeps_full &&
+                        whole_ != WholeKv::host_memory),
       log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(replica_weights(environment.config)) {
   make_links(index);
@@ -78,7 +82,10 @@ std::string Replica::refusal(const Request& r) const {
   }
   const std::int64_t whole = geometry_.full_reservation(tokens + draft_room());
   std::int64_t need = whole;
-  if (decode_.holds_part()) {
+  if (drafts_as_loaded_) {
+    // Beside what drafts read: what was dropped of it, or all of it once more.
+    need += whole_ == WholeKv::recomputed ? geometry_.full_reservation(tokens) : geometry_.block_bytes();
+  } else if (decode_.holds_part()) {
     need = geometry_.compressed_reservation(r.prompt, r.output, draft_room());
     if (decode_.verifies) need += geometry_.reload_reservation(r.prompt, r.output);
     if (config_.prefill == PrefillKind::recompute) need = std::max(need, whole);
@@ -86,7 +93,7 @@ std::string Replica::refusal(const Request& r) const {
   if (need > hbm_.capacity()) {
     return fmt::format("needs {} bytes of KV memory, a replica has {}", need, hbm_.capacity());
   }
-  const bool in_host = config_.prefill == PrefillKind::stored || decode_.offloads();
+  const bool in_host = config_.prefill == PrefillKind::stored || (decode_.offloads() && !drafts_as_loaded_);
   if (in_host && host_reservation(r) > host_.capacity()) {
     return fmt::format("needs {} bytes of host memory, a replica has {}", host_reservation(r), host_.capacity());
   }
@@ -102,6 +109,7 @@ void Replica::submit(Request& r) {
   r.prefill_target = r.prompt;
   r.in_host_tokens = config_.prefill == PrefillKind::stored ? r.prompt : 0;
   r.draft_target = std::min(config_.decode.draft_length, r.output);
+  r.unseen = 1;
   if (config_.decode.adaptive.enabled) r.agreement_estimate = env_.acceptance.survival(1);
   outstanding_tokens_ += r.prompt + r.output;
   queue_.push_back(&r);
@@ -116,6 +124,7 @@ ReplicaView Replica::view() const {
   v.kv_capacity = hbm_.capacity();
   v.held_bytes = held_total_;
   v.draft_limit = draft_limit_;
+  v.tokens_per_draft = drafting_.tokens_per_step();
   v.geometry = &geometry_;
   return v;
 }

@@ -15,6 +15,7 @@
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/drafting.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/layer_pipeline.h"
@@ -79,7 +80,8 @@ class Replica {
     Request* request;
     std::uint64_t admission;  // tells a preempted and readmitted request from the one that was batched
     Action action;
-    std::int64_t tokens;  // prefill: tokens of this chunk; 0 for decoding
+    std::int64_t tokens;    // prefill: tokens of this chunk; 0 for decoding
+    std::int64_t proposed;  // by an auxiliary drafter
   };
 
   /// Contexts that are decoded again to profile them.
@@ -107,6 +109,7 @@ class Replica {
   void begin_iteration();
   void run_step();
   void run_layers();
+  double draft_first();
   [[nodiscard]] bool offloads_lag() const;
   void end_iteration();
   void plan_iteration();
@@ -114,14 +117,15 @@ class Replica {
   /// Time until the last layer of the step can have run, for the reloads that are still arriving.
   [[nodiscard]] engine::Duration reload_tail() const;
   void batch_decoding(models::StepWork& work);
-  [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action) const;
+  [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action, std::int64_t proposed) const;
+  [[nodiscard]] std::int64_t proposals(const Request& r, Action action, std::int64_t budget) const;
   void batch_prefill(models::StepWork& work);
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   /// GPU time of compressing a context that was just prefilled: at the compressor's own rate where it has one, else by
   /// the kernels it takes.
   [[nodiscard]] double compression_s(const Request& r) const;
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
-  void add_decode(const Request& r, Action action, models::StepWork& work);
+  void add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work);
   void apply_draft_results();
   void apply_prefill_results();
   void apply_verification(Request& r);
@@ -161,14 +165,21 @@ class Replica {
   void remove_from_lists(Request& r);
   void finish(Request& r);
   /// Its full KV is in host memory.
-  [[nodiscard]] bool offloads(const Request& r) const { return decode_.offloads() && !r.resident; }
-  /// GPU memory holds less than its full KV while it decodes.
-  [[nodiscard]] bool holds_part(const Request& r) const { return decode_.holds_part() && !r.resident; }
+  [[nodiscard]] bool offloads(const Request& r) const {
+    return decode_.offloads() && !r.resident && !drafts_as_loaded_;
+  }
+  /// GPU memory holds less than its full KV while it decodes, by the policy's own compression.
+  [[nodiscard]] bool holds_part(const Request& r) const {
+    return decode_.holds_part() && !r.resident && !drafts_as_loaded_;
+  }
+  /// Each of its steps gives final tokens.
+  [[nodiscard]] bool decodes_directly(const Request& r) const { return !decode_.verifies || r.direct; }
   [[nodiscard]] std::int64_t decoding_reservation(const Request& r) const;
   /// Tokens beyond the context that a step or a round may bring.
   [[nodiscard]] std::int64_t draft_room() const;
   [[nodiscard]] bool can_stay_resident(const Request& r) const;
   [[nodiscard]] std::int64_t largest_reload() const;
+  [[nodiscard]] std::int64_t reload_reservation(const Request& r) const;
   [[nodiscard]] std::int64_t host_reservation(const Request& r) const;
   [[nodiscard]] Request& request(std::uint64_t id) const { return *env_.requests[id]; }
 
@@ -194,9 +205,19 @@ class Replica {
     return work.tokens() > 0 || !assembly_step_.empty();
   }
 
+  // Drafts on prompts as they were loaded or put together, verified against whole ones (replica_whole_prompts.cpp).
+  void choose_drafts(Request& r);
+  void bring_whole(Request& r);
+  void begin_recomputing();
+  void batch_recomputing(models::StepWork& work, std::int64_t& budget);
+  void apply_recomputing();
+  void draft_first_token(Request& r);
+  void on_whole_prompt(Request& r);
+
   // Progress of requests (replica_requests.cpp).
   void emit_directly(Request& r);
-  void apply_decoding(Request& r);
+  void apply_decoding(Request& r, std::int64_t proposed);
+  std::int64_t accept_proposals(Request& r, std::int64_t proposed);
   [[nodiscard]] OutputFidelity fidelity(const Request& r) const;
   void begin_round(Request& r);
   void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
@@ -214,6 +235,7 @@ class Replica {
   std::unique_ptr<engine::Link> d2h_;
   std::unique_ptr<LayerPipeline> layers_;  // of policies that fetch KV; uses the links
   Fetching fetching_;
+  Drafting drafting_;
   std::unique_ptr<SchedulePolicy> schedule_;
 
   std::deque<Request*> queue_;
@@ -226,9 +248,12 @@ class Replica {
   std::int64_t held_total_ = 0;  // of hbm_, other than staged
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t draft_limit_ = 0;
+  WholeKv whole_ = WholeKv::host_memory;
+  bool drafts_as_loaded_ = false;  // the policy verifies, against something else than a copy in host memory
 
   std::vector<StepEntry> step_;
   std::vector<AssemblyEntry> assembly_step_;
+  std::vector<StepEntry> recompute_step_;
   std::vector<models::PrefillChunk> scoring_;  // of the current iteration; kept for its memory
   double step_scoring_s_ = 0;
   IterationPlan plan_;

@@ -6,6 +6,7 @@
 #include "sim/serving/acceptance_draws.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/drafting.h"
 #include "sim/serving/replica.h"
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
@@ -24,6 +25,7 @@ class ReplicaFleet final : public ServingSystem {
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
         acceptance_(acceptance_of(config_, draft_limit(config_.decode))),
+        drafter_acceptance_(Drafting(config_, decode_).acceptance()),
         router_(find_router(config_.cluster.router)->make()) {
     const ReplicaEnvironment shared{environment.simulator,
                                     config_,
@@ -44,6 +46,7 @@ class ReplicaFleet final : public ServingSystem {
   }
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {
+    if (decode_.drafter) draw_drafter_acceptance(r, drafter_acceptance_, config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
     const std::size_t chosen = router_->choose(replicas_);
     Replica& replica = *replicas_[chosen];
@@ -101,6 +104,7 @@ class ReplicaFleet final : public ServingSystem {
   KvGeometry geometry_;
   models::StepTimer timer_;
   models::AcceptanceModel acceptance_;
+  models::AcceptanceModel drafter_acceptance_;
   std::unique_ptr<Router> router_;
   std::vector<std::unique_ptr<Replica>> replicas_;
 };

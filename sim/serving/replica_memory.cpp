@@ -12,6 +12,8 @@ namespace kvsim::serving {
 using engine::Callback;
 
 std::int64_t Replica::decoding_reservation(const Request& r) const {
+  if (r.direct) return geometry_.full_reservation(r.attended() + 1 + drafting_.most());
+  if (drafts_as_loaded_) return geometry_.full_reservation(r.attended() + draft_room());
   if (holds_part(r) || !decode_.verifies) {
     return serving::decoding_reservation(config_, decode_, geometry_, r.prompt - r.prefix.dropped, r.generated);
   }
@@ -30,11 +32,16 @@ std::int64_t Replica::largest_reload() const {
   std::int64_t largest = 0;
   for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
     for (const Request* r : *list) {
-      if (decode_.verifies && !r->resident)
-        largest = std::max(largest, geometry_.reload_reservation(r->prompt, r->generated));
+      if (decode_.verifies && !r->resident && !r->direct) largest = std::max(largest, reload_reservation(*r));
     }
   }
   return largest;
+}
+
+/// GPU memory of what its next verification brings.
+std::int64_t Replica::reload_reservation(const Request& r) const {
+  if (!drafts_as_loaded_) return geometry_.reload_reservation(r.prompt, r.generated);
+  return geometry_.full_reservation(whole_ == WholeKv::recomputed ? r.prefill_target : r.prefix.missing);
 }
 
 /// In order of arrival, with what decoding and unfinished prompts left of the iteration's tokens: a request whose
@@ -65,6 +72,9 @@ bool Replica::seen(const Request& r) const {
 }
 
 void Replica::choose_residency(Request& r) {
+  r.direct = false;
+  r.resident = decode_.keeps_full;
+  if (r.resident || drafts_as_loaded_) return;
   r.resident = decode_.verifies && resident_count_ < config_.decode.resident && can_stay_resident(r);
 }
 
@@ -84,7 +94,7 @@ bool Replica::has_memory_for(const Request& r) const {
   if (hbm_.available() < need) return false;
   if (!decode_.verifies || r.resident) return true;
   // One reload must always find room, whoever's it is; else nobody could ever verify.
-  const std::int64_t reload = std::max(largest_reload(), geometry_.reload_reservation(r.prompt, r.generated));
+  const std::int64_t reload = std::max(largest_reload(), reload_reservation(r));
   return hbm_.capacity() - held_total_ >= std::min(need, decoding_reservation(r)) + reload;
 }
 
@@ -94,6 +104,7 @@ bool Replica::try_admit(Request& r) {
   if (env_.prompts) {
     r.prefix = env_.prompts->find(r);
     r.assembly = env_.prompts->assembly(r);
+    if (drafts_as_loaded_) choose_drafts(r);
   }
   if (decode_.verifies && !r.resident && config_.decode.offloaded && offloaded_count_ >= *config_.decode.offloaded) {
     return false;
@@ -113,7 +124,7 @@ bool Replica::try_admit(Request& r) {
   std::int64_t load_bytes = 0;
   if (loadable > 0) {
     load_bytes =
-        compressed ? geometry_.compressed_transfer(r.prompt, loadable - r.prompt) : geometry_.full_transfer(loadable);
+        compressed ? geometry_.compressed_transfer(r.prompt, loadable - r.prompt) : geometry_.stored_transfer(loadable);
   }
   const bool alone = decoding_.empty() && prefilling_.empty() && loading_.empty();
   if (decode_.verifies && !schedule_->admit(r, load_bytes, view()) && !alone) {
@@ -200,7 +211,7 @@ void Replica::settle_after_prefill(Request& r) {
 void Replica::write_back(Request& r, std::int64_t tokens) {
   r.in_host_tokens += tokens;
   r.writebacks += 1;
-  d2h_->submit({.bytes = geometry_.full_transfer(tokens),
+  d2h_->submit({.bytes = geometry_.stored_transfer(tokens),
                 .on_complete = Callback::to<&Replica::on_writeback>(this, r.id),
                 .owner = r.id,
                 .kind = "write-back"});
@@ -244,9 +255,10 @@ void Replica::start_reloads() {
 
 bool Replica::start_reload(Request& r, bool replaces_compressed) {
   if (r.reload != Reload::none || r.writebacks > 0) return false;  // the host copy must be complete
-  const std::int64_t bytes = geometry_.reload_reservation(r.prompt, r.generated);
-  const std::int64_t freed =
-      replaces_compressed && !r.settling ? geometry_.redundant_reservation(r.prompt, r.generated) : 0;
+  const std::int64_t bytes = reload_reservation(r);
+  const std::int64_t freed = replaces_compressed && !r.settling && !drafts_as_loaded_
+                                 ? geometry_.redundant_reservation(r.prompt, r.generated)
+                                 : 0;
   if (hbm_.available() + freed < bytes) {
     reload_lacks_memory_ = true;
     return false;
@@ -258,6 +270,10 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
   KVSIM_ALWAYS(hbm_.try_reserve(bytes), "memory that was available could not be reserved");
   r.staged = bytes;
   r.reload = Reload::in_flight;
+  if (drafts_as_loaded_) {
+    bring_whole(r);
+    return true;
+  }
   r.transfer = h2d_->submit({.bytes = geometry_.reload_transfer(r.prompt, r.generated),
                              .on_complete = Callback::to<&Replica::on_reload>(this, r.id),
                              .owner = r.id,
@@ -267,6 +283,11 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
 
 void Replica::on_reload(std::uint64_t id) {
   Request& r = request(id);
+  if (r.stale_reloads > 0) {  // of an admission that is over
+    r.stale_reloads -= 1;
+    release_if_over(r);
+    return;
+  }
   note_memory();
   r.transfer = {};
   r.reload = Reload::arrived;
@@ -335,6 +356,7 @@ void Replica::preempt(Request& r) {
   } else if (r.phase == Phase::loading && r.prefix.tokens > 0) {
     r.stale_loads += 1;  // others may wait for the same load
   }
+  if (drafts_as_loaded_ && whole_ == WholeKv::tiers && r.reload == Reload::in_flight) r.stale_reloads += 1;
   loading_bytes_ -= r.loading_bytes;
   r.loading_bytes = 0;
   r.transfer = {};

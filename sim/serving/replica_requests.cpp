@@ -40,6 +40,7 @@ void Replica::apply_verification(Request& r) {
   const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
   adapt_draft_length(r, drafted, accepted);
   release_staged(r);
+  r.unseen = 1;  // what follows the last token that the drafter saw accepted
   const std::int64_t emitted = log_.verified(r, drafted, accepted);
   outstanding_tokens_ -= emitted;
   if (r.remaining() == 0) {
@@ -47,10 +48,21 @@ void Replica::apply_verification(Request& r) {
     return;
   }
   if (offloads(r)) write_back(r, emitted);
+  if (drafts_as_loaded_ && whole_ == WholeKv::recomputed) r.direct = true;  // its KV is whole now
   begin_round(r);
 }
 
-void Replica::apply_decoding(Request& r) {
+std::int64_t Replica::accept_proposals(Request& r, std::int64_t proposed) {
+  if (proposed == 0) return 0;
+  const std::int64_t accepted = drafting_.accepted(r, proposed);
+  DrafterMeasurement& m = env_.measured.drafter;
+  m.steps += 1;
+  m.proposed_tokens += proposed;
+  m.accepted_tokens += accepted;
+  return accepted;
+}
+
+void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   const bool choosing = decode_.fetch == Fetch::speculative && !r.pairs_asked;
   if (decode_.fetch == Fetch::speculative) r.pairs_asked = true;
   if (choosing) {  // a pre-decode step: nothing is decoded, the speculative token chooses the first pairs
@@ -58,8 +70,14 @@ void Replica::apply_decoding(Request& r) {
     return;
   }
   const std::int64_t context = r.context();
-  emit_directly(r);
-  if (layers_) r.in_host_tokens += 1;
+  const std::int64_t accepted = accept_proposals(r, proposed);
+  if (proposed > 0) {
+    outstanding_tokens_ -= log_.verified(r, proposed, accepted);
+  } else {
+    emit_directly(r);
+  }
+  r.unseen = accepted + 1;
+  if (layers_) r.in_host_tokens += accepted + 1;
   if (r.remaining() > 0) return;
   // What was asked for beside its last token is for nobody.
   if (decode_.fetch == Fetch::speculative) {
@@ -102,6 +120,7 @@ void Replica::release_if_over(const Request& r) {
 }
 
 OutputFidelity Replica::fidelity(const Request& r) const {
+  if (drafts_as_loaded_) return {};
   if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
   if (decode_.lossless()) return {};
   const models::CompressorSpec& compressor = config_.decode.compressor;

@@ -29,8 +29,10 @@ void Replica::begin_iteration() {
   models::StepWork& work = work_;
   work.clear();
   fetching_.clear();
+  drafting_.clear();
   step_.clear();
   assembly_step_.clear();
+  recompute_step_.clear();
   step_scoring_s_ = 0;
   batch_decoding(work);
   batch_profiling(work);
@@ -55,12 +57,19 @@ void Replica::begin_iteration() {
 }
 
 void Replica::run_step() {
-  work_.extra_gpu_s += fetching_.quantising_s();
+  work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
   step_time_ = env_.timer.time(work_);
   step_computing_ = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
   const engine::Duration length = std::max(step_computing_, reload_tail());
   step_wait_s_ = (length - step_computing_).seconds();
   env_.simulator.schedule_in(length, Callback::to<&Replica::end_iteration>(this));
+}
+
+/// GPU time of the auxiliary drafter before the step.
+double Replica::draft_first() {
+  const double s = drafting_.seconds();
+  env_.measured.drafter.gpu_s += s;
+  return s;
 }
 
 /// New tokens' KV stays on the GPU until it is in host memory: there is room for the residual window.
@@ -77,7 +86,7 @@ void Replica::wait_for_offloads() {
 
 void Replica::run_layers() {
   count_offloads();
-  work_.extra_gpu_s += fetching_.quantising_s();
+  work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
   step_time_ = env_.timer.time(work_);
   LayerStep step = fetching_.step(step_time_, work_);
   if (step.offload_bytes > 0) {
@@ -113,7 +122,7 @@ engine::Duration Replica::reload_tail() const {
 /// of a transfer of length D to go, that holds for every layer if it holds for the first and the last: left <= D (L -
 /// 1)/L and left <= V (L - 1)/L.
 void Replica::mark_arriving() {
-  if (config_.schedule.arrival != ReloadArrival::layerwise) return;
+  if (config_.schedule.arrival != ReloadArrival::layerwise || drafts_as_loaded_) return;
   const double layers = static_cast<double>(config_.model.layers);
   const double share = (layers - 1) / layers;
   for (Request* r : decoding_) {
@@ -140,7 +149,11 @@ void Replica::plan_iteration() {
     idle_since_ = env_.simulator.now();
   }
   mark_arriving();
+  begin_recomputing();
   schedule_->plan(view(), windows, plan_);
+  for (std::size_t i = 0; i < decoding_.size(); ++i) {
+    if (decoding_[i]->direct) plan_.actions[i] = Action::draft;
+  }
   start_reloads();
 }
 
@@ -152,19 +165,21 @@ void Replica::batch_decoding(models::StepWork& work) {
     Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
     if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
     KVSIM_ALWAYS(!layers_ || action == Action::stall || r.writebacks == 0, "KV is fetched that is not in host memory");
-    const std::int64_t tokens = step_tokens(r, action);
+    const std::int64_t proposed = proposals(r, action, budget);
+    const std::int64_t tokens = step_tokens(r, action, proposed);
     if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {
       env_.measured.stalled_request_iterations += decode_.verifies ? 1 : 0;
       env_.measured.late_request_iterations += decode_.verifies && r.late ? 1 : 0;
       continue;
     }
-    if (!decode_.verifies && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
+    if (decodes_directly(r) && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
     budget -= tokens;
-    add_decode(r, action, work);
+    add_decode(r, action, proposed, work);
+    drafting_.add_request(static_cast<double>(r.attended() + r.drafted), static_cast<double>(r.unseen), proposed);
     (action == Action::verify ? env_.measured.verifying_request_iterations
                               : env_.measured.drafting_request_iterations) += 1;
-    step_.push_back({&r, r.admission, action, 0});
+    step_.push_back({&r, r.admission, action, 0, proposed});
     if (decode_.low_bit_copy || layers_) {
       env_.measured.fetch.request_steps += 1;
       env_.measured.fetch.context_tokens += static_cast<double>(r.context());
@@ -172,20 +187,36 @@ void Replica::batch_decoding(models::StepWork& work) {
   }
 }
 
-std::int64_t Replica::step_tokens(const Request& r, Action action) const {
-  return action == Action::verify ? r.drafted + 1 : fetching_.query_tokens(r);
+/// What the auxiliary drafter proposes for its coming step: no more than the step, the round and the request have room
+/// for beside the step's own token.
+std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t budget) const {
+  if (drafting_.most() == 0 || action != Action::draft) return 0;
+  std::int64_t room = r.remaining();
+  if (!decodes_directly(r)) {
+    const std::int64_t round = draft_complete(r) ? draft_limit_ : r.draft_target;
+    room = std::min(round, r.remaining()) - r.drafted;
+  } else if (decode_.fetch == Fetch::speculative && !r.pairs_asked) {
+    return 0;  // its first pairs are chosen, and nothing is decoded
+  }
+  return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, drafting_.most());
 }
 
-void Replica::add_decode(const Request& r, Action action, models::StepWork& work) {
+std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
+  return action == Action::verify ? r.drafted + 1 : fetching_.query_tokens(r, proposed);
+}
+
+void Replica::add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work) {
   if (action == Action::verify) {
     add_verification(work, geometry_, r.context(), r.drafted);
   } else if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
-    fetching_.add_decode(r, work);
-  } else if (decode_.reads_compressed) {
-    add_draft(work, geometry_, r.prompt, r.generated, r.drafted,
+    fetching_.add_decode(r, proposed, work);
+  } else if (decode_.reads_compressed && !r.direct && !drafts_as_loaded_) {
+    add_draft(work, geometry_, r.prompt, r.generated, r.drafted, proposed,
               attention_time_factor(config_.cluster.profile, config_.decode.compressor));
+  } else if (proposed > 0) {
+    add_verification(work, geometry_, r.attended() + r.drafted, proposed);
   } else {
-    serving::add_decode(work, geometry_, r.attended());
+    serving::add_decode(work, geometry_, r.attended() + r.drafted);
   }
 }
 
@@ -195,6 +226,7 @@ void Replica::batch_prefill(models::StepWork& work) {
     if (budget <= 0) break;
     budget -= batch_chunk(*r, budget, work);
   }
+  batch_recomputing(work, budget);
   admit_waiting(budget, work);
   batch_assembly(work);
 }
@@ -224,9 +256,10 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   } else {
     add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
   }
+  drafting_.add_chunk(static_cast<double>(r.prefill_done - r.prefix.dropped), static_cast<double>(tokens));
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
-  if (last && decode_.reads_compressed && !r.resident) work.extra_gpu_s += compression_s(r);
-  step_.push_back({&r, r.admission, Action::stall, tokens});
+  if (last && holds_part(r) && decode_.reads_compressed) work.extra_gpu_s += compression_s(r);
+  step_.push_back({&r, r.admission, Action::stall, tokens, 0});
   return tokens;
 }
 
@@ -248,6 +281,7 @@ void Replica::end_iteration() {
   apply_profiling();
   apply_assembly();
   apply_draft_results();
+  apply_recomputing();
   apply_prefill_results();
   decided_ahead_ = config_.schedule.asynchronous;
   begin_iteration();
@@ -258,10 +292,11 @@ void Replica::apply_draft_results() {
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
     if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
-    if (!decode_.verifies) {
-      apply_decoding(r);
+    if (decodes_directly(r)) {
+      apply_decoding(r, e.proposed);
     } else if (e.action == Action::draft) {
-      r.drafted += 1;
+      r.unseen = 1 + accept_proposals(r, e.proposed);
+      r.drafted += r.unseen;
     } else {
       apply_verification(r);
       grew = true;
@@ -297,6 +332,10 @@ void Replica::apply_prefill_results() {
     }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
+    if (drafts_as_loaded_ && whole_ == WholeKv::recomputed && !r.direct) {
+      draft_first_token(r);
+      continue;
+    }
     emit_directly(r);
     if (r.remaining() == 0) {
       finish(r);

@@ -34,6 +34,10 @@ struct StoredPrefix {
   double unpack_s = 0;       ///< GPU time of turning it into 16-bit KV
   double quality = 1;        ///< relative task score of a request that continues from it
   double step_kl = 0;        ///< nats per decoding step against the whole KV; NaN where unknown
+  /// Where decoding with it is verified: tokens whose KV a verification has to bring (what was dropped, all of what was
+  /// quantised), and the agreement per token of drafts on it.
+  std::int64_t missing = 0;
+  double agreement = 1;
 };
 
 /// What computing a prompt takes whose KV is put together from chunks (sim/reuse): chunks that are not stored are
@@ -76,6 +80,9 @@ struct Request {
   std::int64_t host_held = 0;  ///< host memory
   bool settling = false;       ///< prefilled, but its full KV is still on the way to host memory
 
+  /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
+  bool direct = false;
+
   // The current round of drafting and verifying.
   std::int64_t drafted = 0;
   std::int64_t draft_target = 0;
@@ -103,6 +110,12 @@ struct Request {
   engine::SimTime assembled;  ///< its rows could be computed
   models::RequestAcceptance acceptance;
   engine::RandomStream accept_stream{0, "acceptance"};
+  models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
+  engine::RandomStream drafter_stream{0, "drafter acceptance"};
+  std::int64_t recomputed = 0;      ///< of prefill_target, computed again whole for a verification (WholeKv)
+  std::uint64_t stale_reloads = 0;  ///< reloads under way for an admission that is over
+  engine::SimTime first_draft;      ///< its first token was drafted
+  std::int64_t unseen = 0;          ///< tokens at its end that the drafter has not read yet
 
   // What it experienced.
   engine::SimTime first_token;
@@ -120,7 +133,9 @@ struct Request {
   [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
   /// Whether something will still refer to it after its end.
-  [[nodiscard]] bool referred_to() const { return writebacks > 0 || stale_loads > 0 || stale_selections > 0; }
+  [[nodiscard]] bool referred_to() const {
+    return writebacks > 0 || stale_loads > 0 || stale_selections > 0 || stale_reloads > 0;
+  }
 };
 
 }  // namespace kvsim::serving

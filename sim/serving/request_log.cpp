@@ -79,7 +79,7 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   if (fidelity.lossless) {
     m.same_output += 1;
   } else {
-    const double nats = fidelity.step_kl_nats * static_cast<double>(r.direct_tokens);
+    const double nats = fidelity.step_kl_nats * static_cast<double>(r.generated);
     m.kl_nats += nats;
     m.same_output += std::exp(-nats);
   }

@@ -31,6 +31,7 @@ struct ReplicaView {
   std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
   std::int64_t held_bytes = 0;   ///< of it, reserved other than for reloads
   std::int64_t draft_limit = 0;  ///< most positions a request may draft
+  double tokens_per_draft = 1;   ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
   const class KvGeometry* geometry = nullptr;
 };
 

@@ -230,7 +230,9 @@ class Run {
 SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
                              const SystemFactory& make_system) {
   check_configuration(config);
-  Run run(config, feed, options, make_system);
+  ServingConfig own = config;
+  own.decode = own_drafts(config.decode);
+  Run run(own, feed, options, make_system);
   return run.run();
 }
 

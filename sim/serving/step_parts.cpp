@@ -38,6 +38,20 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
 }
 
+void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+               std::int64_t drafted, std::int64_t proposed, double attention_time_factor) {
+  if (proposed == 0) return add_draft(work, geometry, prompt, generated, drafted, attention_time_factor);
+  const double queries = static_cast<double>(proposed) + 1;
+  const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
+  work.verify.query_tokens += queries;
+  work.verify.requests += 1;
+  work.verify.longest_kv = std::max(work.verify.longest_kv, attended + static_cast<double>(proposed));
+  work.verify.kv_bytes +=
+      geometry.compressed_read(prompt, generated) * attention_time_factor + geometry.full_read(drafted + proposed);
+  work.verify.pairs += queries * attended + queries * (queries + 1) / 2;
+  work.logit_tokens += queries;
+}
+
 void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                         std::int64_t queries, double attention_time_factor) {
   const auto q = static_cast<double>(queries);

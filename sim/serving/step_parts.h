@@ -32,6 +32,10 @@ void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t
 void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                std::int64_t drafted, double attention_time_factor);
 
+/// The same with `proposed` tokens of an auxiliary drafter, which one pass over that KV takes too.
+void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
+               std::int64_t drafted, std::int64_t proposed, double attention_time_factor);
+
 /// `queries` query tokens of one request against its low-bit copy and what is held in 16 bit beside it, read once for
 /// all of them. `attention_time_factor` 0: dequantised to 16 bit in GPU memory first, then read from there.
 void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,

@@ -121,7 +121,7 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
     models::StepWork work;
     r.generated = generated;
     r.pairs_asked = !first;
-    fetching.add_decode(r, work);
+    fetching.add_decode(r, 0, work);
     EXPECT_EQ(work.decode.query_tokens, first ? 1 : 2);
     EXPECT_EQ(work.decode.requests, 1);
     work.extra_gpu_s = fetching.quantising_s();

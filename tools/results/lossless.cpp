@@ -7,7 +7,9 @@ namespace kvsim::results {
 
 bool lossless(const scenario::Scenario& scenario) {
   const serving::ServingConfig& config = scenario.serving;
-  if (!serving::find_decode_policy(config.decode.policy)->lossless()) return false;
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  if (!decode.lossless()) return false;
+  if (decode.verifies && !decode.keeps_full) return true;  // against the whole KV, whatever was drafted on
   if (config.reuse) return false;  // even with all of it computed again: it depends on the request
   return stores_whole(scenario);
 }

@@ -40,6 +40,7 @@ void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std
       slot.value.since = simulator_.now();
       slot.value.objects.clear();
       slot.value.loads.clear();
+      slot.value.lacking = false;
       batch = begun.insert(begun.end(), {copy.tier, slot.id});
       join(slot.id, load);
     }
@@ -70,10 +71,12 @@ void TieredStore::on_batch(std::uint64_t id) {
   const Batch b = batches_[id];
   batches_.release(id);
   observe(b.tier, static_cast<double>(b.bytes), (simulator_.now() - b.since).seconds());
-  for (const ObjectId object : b.objects) on_their_way_.erase(way_of(object, b.replica));
+  for (const ObjectId object : b.objects) {
+    if (!b.lacking) on_their_way_.erase(way_of(object, b.replica));
+  }
   for (const ObjectId object : b.objects) end_read(object);
   // A chain's first object last, so that it is the most recent one.
-  for (std::size_t i = b.objects.size(); i-- > 0;) consider_promotion(b.objects[i], b.replica);
+  for (std::size_t i = b.lacking ? 0 : b.objects.size(); i-- > 0;) consider_promotion(b.objects[i], b.replica);
   for (const std::uint64_t load : b.loads) {
     if (--loads_[load].pending > 0) continue;
     const Callback done = loads_[load].done;

@@ -178,6 +178,7 @@ void TieredStore::start(Transition transition) {
 
 void TieredStore::on_read(std::uint64_t id) {
   const Transition& t = transitions_[id];
+  if (config_.keeps_whole && t.source == kNoObject) keep_whole(t);
   const double work_s =
       t.compresses ? pool_[t.option].compress_s_per_full_byte * static_cast<double>(t.source_bytes) : 0;
   if (work_s <= 0) {

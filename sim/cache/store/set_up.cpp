@@ -24,6 +24,7 @@ void TieredStore::set_up() {
   const std::size_t replicas = config_.replicas;
   shared_domain_ = replicas;
   names_.resize(replicas + 1);
+  whole_.resize(replicas + 1);
   const std::vector<NetworkLinkId> to_gpu = make_host_links();
   const auto shared = std::find_if(config_.tiers.begin(), config_.tiers.end(), [](const auto& t) { return t.shared; });
   const auto first_shared = static_cast<std::size_t>(shared - config_.tiers.begin());
@@ -36,6 +37,7 @@ void TieredStore::set_up() {
   }
   const std::size_t shared_begin = tiers_.size();
   for (std::size_t level = first_shared; level < config_.tiers.size(); ++level) add_tier(level, shared_domain_, to_gpu);
+  whole_bytes_.assign(tiers_.size(), 0);
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     facts_[i].read_bytes_per_s = nominal_bandwidth(static_cast<TierIndex>(i));
     if (tiers_[i].level + 1 == config_.tiers.size()) continue;

@@ -39,6 +39,7 @@ struct StoreConfig {
   std::vector<StoreTier> tiers{};   ///< fastest first; only the last may be without end
   std::size_t workers = 1;          ///< that compress, for all replicas together
   double in_transit = 0.1;          ///< share of a tier's capacity kept for what is on its way out of it
+  bool keeps_whole = false;         ///< what is stored is also kept whole in the last tier, which is without end
   bool observed_bandwidth = false;  ///< what the placement takes a tier's bandwidth to be: what loads got lately
 };
 

@@ -82,6 +82,7 @@ Found TieredStore::find(std::size_t replica, std::uint64_t key) const {
     const auto at = names_[domain].find(key);
     if (at != names_[domain].end() && copies_[at->second].tier != kNoTier) {
       const Copy& copy = copies_[at->second];
+      if (config_.keeps_whole && copy.option != 0 && !has_whole(replica, key)) return {};
       return {at->second, tiers_[copy.tier].level, copy.option, copy.quality};
     }
     if (own == shared_domain_) break;
@@ -111,9 +112,11 @@ void TieredStore::profile_changed(models::CurveIndex curve, std::uint64_t key) {
 TieredStore::LevelUse TieredStore::level_use(std::size_t level) const {
   LevelUse use;
   use.objects_by_option.resize(pool_.size());
-  for (const Tier& t : tiers_) {
+  for (std::size_t i = 0; i < tiers_.size(); ++i) {
+    const Tier& t = tiers_[i];
     if (t.level != level) continue;
-    use.peak_bytes = std::max(use.peak_bytes, t.peak);
+    use.peak_bytes = std::max(use.peak_bytes, t.peak + whole_bytes_[i]);
+    use.whole_bytes += whole_bytes_[i];
     use.evictions += t.evictions;
   }
   for (ObjectId id = 0; id < objects_.size(); ++id) {

@@ -45,6 +45,8 @@ struct StoreCounts {
   std::uint64_t loads = 0, joined_loads = 0;
   std::uint64_t stores = 0, unstored = 0, promotions = 0, demotions = 0, recompressions = 0, drops = 0;
   std::int64_t moved_bytes = 0;
+  std::uint64_t whole_loads = 0;  ///< reads of what compressed copies lack
+  std::int64_t whole_bytes = 0;   ///< of these
 };
 
 class TieredStore {
@@ -70,12 +72,21 @@ class TieredStore {
   /// wanted, and nothing gave way: down to where there is room. They are there at once, and no bytes move.
   void preload(std::size_t replica, std::span<const ObjectId> objects);
 
-  /// A copy for the replica to read.
+  /// A copy for the replica to read. Where objects are kept whole beside what was stored of them, a compressed one
+  /// counts from when its whole copy is there.
   [[nodiscard]] Found find(std::size_t replica, std::uint64_t key) const;
 
   /// Loads what find() returned now, all of it; `done` runs when the last byte is on the replica, never within the
   /// call. What is on its way there for somebody else is shared.
   void load(std::size_t replica, std::span<const ObjectId> found, std::uint64_t owner, engine::Callback done);
+
+  struct Missing {
+    ObjectId id = kNoObject;  ///< as it was found
+    std::int64_t bytes = 0;   ///< that its stored copy lacks
+  };
+  /// Loads what compressed copies lack from wherever the object is whole: from the tier it is in, if its copy there is
+  /// whole by now, else from the last one (StoreConfig::keeps_whole). Nobody shares such a load.
+  void load_missing(std::size_t replica, std::span<const Missing> missing, std::uint64_t owner, engine::Callback done);
 
   /// A request of the replica used these, the last one first; those that were found under another name count there,
   /// too.
@@ -105,6 +116,7 @@ class TieredStore {
     std::uint64_t evictions = 0;  ///< objects that had to leave
     std::vector<std::uint64_t> objects_by_option;
     std::int64_t bytes = 0, full_bytes = 0;  ///< of what belongs there now
+    std::int64_t whole_bytes = 0;            ///< of copies kept whole, beside that
   };
   [[nodiscard]] LevelUse level_use(std::size_t level) const;
   /// Forgets peaks and evictions by level: the end of a warm-up.
@@ -144,6 +156,7 @@ class TieredStore {
     engine::SimTime since;
     std::vector<ObjectId> objects;
     std::vector<std::uint64_t> loads;
+    bool lacking = false;  // of load_missing
   };
   struct Load {
     std::size_t pending = 0;
@@ -197,6 +210,14 @@ class TieredStore {
   void consider_promotion(ObjectId id, std::size_t replica);
   bool promote(ObjectId id, std::size_t replica, TierIndex to);
 
+  // Whole copies (whole_copies.cpp).
+  using WholeCopies = std::unordered_map<std::uint64_t, bool>;  // by content: true once it is there
+  [[nodiscard]] TierIndex last_tier(std::size_t replica) const;
+  [[nodiscard]] bool has_whole(std::size_t replica, std::uint64_t key) const;
+  void keep_whole(const Transition& stored);
+  void write_whole(std::uint64_t write);
+  void on_whole(std::uint64_t write);
+
   // Decisions and moves (moves.cpp).
   bool make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming);
   [[nodiscard]] bool has_room(TierIndex tier, std::int64_t bytes) const;
@@ -237,6 +258,15 @@ class TieredStore {
   std::vector<Copy> copies_;          // by ObjectId
   std::vector<std::size_t> domains_;  // by ObjectId
   std::unique_ptr<Placement> placement_;
+  struct WholeWrite {
+    std::size_t replica = 0;
+    std::vector<std::uint64_t> keys;
+    std::int64_t bytes = 0;
+    std::uint64_t owner = 0;
+  };
+  std::vector<WholeCopies> whole_;  // by domain of the last tier
+  engine::SlotTable<WholeWrite> whole_writes_;
+  std::vector<std::int64_t> whole_bytes_;  // by tier
   engine::SlotTable<Batch> batches_;
   engine::SlotTable<Load> loads_;
   engine::SlotTable<Transition> transitions_;

@@ -10,7 +10,9 @@ bool CommonRound::member(const Request& r) const {
 
 void CommonRound::plan(const ReplicaView& view, std::int64_t, IterationPlan& plan) {
   if (cohort_.empty()) {
-    for (const Request* r : view.decoding) cohort_.push_back(r->id);
+    for (const Request* r : view.decoding) {
+      if (!r->direct) cohort_.push_back(r->id);
+    }
   }
   pending_.clear();
   bool all_drafted = true;

@@ -12,6 +12,7 @@ class Fcfs final : public SchedulePolicy {
   void plan(const ReplicaView& view, std::int64_t, IterationPlan& plan) override {
     for (std::size_t i = 0; i < view.decoding.size(); ++i) {
       Request& r = *view.decoding[i];
+      if (r.direct) continue;
       if (draft_complete(r) && verifiable(r)) {
         plan.actions[i] = Action::verify;
         continue;

@@ -6,6 +6,7 @@
 // there, and the round counts as late. A request for which ADMIT finds no place keeps its compressed KV, goes on
 // drafting and asks again every iteration.
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "sim/serving/admit.h"
@@ -67,11 +68,12 @@ class Staggered final : public SchedulePolicy {
   };
 
   Action decide(Request& r, const ReplicaView& view, IterationPlan& plan) {
+    if (r.direct) return Action::draft;
     if (r.resident) return draft_complete(r) ? Action::verify : draft_or_stall(r, view);
     auto it = reservations_.find(r.id);
     if (it != reservations_.end() && it->second.before_decoding) {
       it->second.before_decoding = false;
-      if (misjudged(it->second, r)) {
+      if (misjudged(it->second, r, view)) {
         forget(r);
         it = reservations_.end();
       }
@@ -99,9 +101,14 @@ class Staggered final : public SchedulePolicy {
   }
 
   /// The request became ready long before or after the time for which its first verification was placed.
-  [[nodiscard]] bool misjudged(const Reservation& reservation, const Request& r) const {
-    const std::int64_t ahead = reservation.verify() - now_;
-    return ahead < r.draft_target / 2 || ahead > 2 * r.draft_target;
+  [[nodiscard]] bool misjudged(const Reservation& reservation, const Request& r, const ReplicaView& view) const {
+    const std::int64_t ahead = reservation.verify() - now_, round = drafting_steps(r.draft_target, view);
+    return ahead < round / 2 || ahead > 2 * round;
+  }
+
+  /// Iterations in which a request drafts so many tokens.
+  [[nodiscard]] static std::int64_t drafting_steps(std::int64_t tokens, const ReplicaView& view) {
+    return static_cast<std::int64_t>(std::ceil(static_cast<double>(tokens) / view.tokens_per_draft));
   }
 
   [[nodiscard]] bool never_fits(const Request& r, const ReplicaView& view) const {
@@ -115,7 +122,7 @@ class Staggered final : public SchedulePolicy {
     ReloadDemand demand;
     demand.transfer_s = static_cast<double>(bytes) / view.link_bytes_per_s;
     demand.bytes = static_cast<double>(view.geometry->reload_reservation(r.prompt, r.generated));
-    demand.anchor = ready + std::max<std::int64_t>(0, r.draft_target - r.drafted);
+    demand.anchor = ready + drafting_steps(std::max<std::int64_t>(0, r.draft_target - r.drafted), view);
     demand.earliest = ready;
     const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
     const auto admitted = rings_.admit(demand, view.iteration_s, limit);

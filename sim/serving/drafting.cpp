@@ -1,0 +1,87 @@
+#include "sim/serving/drafting.h"
+
+#include <algorithm>
+
+namespace kvsim::serving {
+namespace {
+
+/// The drafter is another network on the same GPUs. What an iteration of the engine costs beside its kernels is counted
+/// once, with the model's own step.
+models::KernelProfile without_iteration_overhead(models::KernelProfile profile) {
+  profile.iteration_overhead_s.value = 0;
+  return profile;
+}
+
+models::AcceptanceModel law(const ServingConfig& config, std::int64_t most) {
+  if (most == 0) return {models::AcceptanceSpec{}, 1.0, 0};
+  return {config.decode.drafter->law(), 1.0, most};
+}
+
+}  // namespace
+
+Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
+    : most_(decode.drafter ? config.decode.drafter->tokens() : 0), acceptance_(law(config, most_)) {
+  if (most_ == 0) return;
+  const models::DrafterSpec& drafter = config.decode.drafter->spec;
+  timer_.emplace(config.cluster.gpu, config.cluster.peer_link, without_iteration_overhead(config.cluster.profile),
+                 drafter.network, config.cluster.tensor_parallel);
+  pass_overhead_s_ = drafter.pass_overhead_s.value;
+  token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());
+  further_.resize(static_cast<std::size_t>(most_ - 1));
+}
+
+std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {
+  return acceptance_.accepted(proposed, r.drafter_stream.uniform(), r.drafter_acceptance);
+}
+
+void Drafting::clear() {
+  first_.clear();
+  std::fill(further_.begin(), further_.end(), models::AttentionWork{});
+}
+
+void Drafting::add_request(double context, double unseen, std::int64_t proposed) {
+  if (proposed <= 0) return;
+  models::AttentionWork& first = first_.verify;
+  first.query_tokens += unseen;
+  first.requests += 1;
+  first.kv_bytes += context * token_bytes_;
+  first.pairs += unseen * (context - unseen) + unseen * (unseen + 1) / 2;
+  first.longest_kv = std::max(first.longest_kv, context);
+  first_.logit_tokens += 1;
+  for (std::int64_t i = 0; i + 1 < proposed; ++i) {
+    models::AttentionWork& pass = further_[static_cast<std::size_t>(i)];
+    const double attended = context + static_cast<double>(i) + 1;
+    pass.query_tokens += 1;
+    pass.kv_bytes += attended * token_bytes_;
+    pass.pairs += attended;
+    pass.longest_kv = std::max(pass.longest_kv, attended);
+  }
+}
+
+void Drafting::add_chunk(double before, double tokens) {
+  if (most_ == 0) return;
+  first_.prefill.query_tokens += tokens;
+  first_.prefill.requests += 1;
+  first_.prefill.pairs += tokens * before + tokens * (tokens + 1) / 2;
+  first_.prefill.kv_bytes += (before + tokens) * token_bytes_;
+  first_.chunks.push_back({tokens, before});
+}
+
+double Drafting::pass_s(const models::StepWork& work) const {
+  return timer_->time(work).total_s + pass_overhead_s_;
+}
+
+double Drafting::seconds() const {
+  if (first_.tokens() <= 0) return 0;
+  double total = pass_s(first_);
+  models::StepWork work;
+  for (const models::AttentionWork& pass : further_) {
+    if (pass.query_tokens <= 0) break;
+    work.decode = pass;
+    work.logit_tokens = pass.query_tokens;
+    total += pass_s(work);
+  }
+  return total;
+}
+
+}  // namespace kvsim::serving

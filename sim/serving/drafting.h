@@ -1,0 +1,56 @@
+// An auxiliary drafter beside the model: a few layers on its hidden states (EAGLE), a module for further tokens (MTP),
+// or a small model. Before a step it proposes tokens for every request, one pass after the other; the step takes them
+// as further query tokens and keeps the leading ones that it would have chosen itself, and one token of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/acceptance/acceptance.h"
+#include "models/kernels/step_time.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+class Drafting {
+ public:
+  /// `config` outlives this. Without effect where the policy has no drafter.
+  Drafting(const ServingConfig& config, const DecodePolicy& decode);
+
+  /// Most tokens proposed for a request before a step; 0: there is no drafter.
+  [[nodiscard]] std::int64_t most() const { return most_; }
+  /// Mean of the tokens that one step of a request yields, its own and the accepted ones.
+  [[nodiscard]] double tokens_per_step() const { return 1 + acceptance_.expected_accepted(most_); }
+  /// The law of how many of its tokens are accepted.
+  [[nodiscard]] const models::AcceptanceModel& acceptance() const { return acceptance_; }
+  /// How many of `proposed` tokens the request's step accepts: its own next draw.
+  [[nodiscard]] std::int64_t accepted(Request& r, std::int64_t proposed) const;
+
+  /// A new step begins.
+  void clear();
+  /// Before it, `proposed` tokens are drafted for a request of `context` tokens, of which the drafter has not seen the
+  /// last `unseen` yet.
+  void add_request(double context, double unseen, std::int64_t proposed);
+  /// `tokens` tokens of a prompt after the first `before` are computed beside it: the drafter reads them too.
+  void add_chunk(double before, double tokens);
+  /// GPU time of all that, on every GPU of the group.
+  [[nodiscard]] double seconds() const;
+
+ private:
+  [[nodiscard]] double pass_s(const models::StepWork& work) const;
+
+  std::int64_t most_ = 0;
+  models::AcceptanceModel acceptance_;
+  std::optional<models::StepTimer> timer_;
+  double pass_overhead_s_ = 0;
+  double token_bytes_ = 0;  // KV of one token, one copy
+
+  // Of the step being put together.
+  models::StepWork first_;                      // what it has not seen yet, and prompts; gives the first proposals
+  std::vector<models::AttentionWork> further_;  // by pass after the first: one token for each request
+};
+
+}  // namespace kvsim::serving
