@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 namespace kvsim::results {
 namespace {
@@ -46,6 +47,21 @@ TEST(NumbersTest, AnIntervalThatDoesNotExistIsLeftOut) {
   EXPECT_EQ(plus_minus(14.25), "± 14.25");
   EXPECT_EQ(plus_minus(0.00172, seconds), "± 1.72 ms");
   EXPECT_EQ(factor(kNan), "-");
+}
+
+TEST(NumbersTest, AColumnHasOneUnit) {
+  EXPECT_EQ(common_seconds(std::vector<double>{0.0304, 2.02, kNan, 0}).name, "ms");
+  EXPECT_EQ(common_seconds(std::vector<double>{15, 212}).name, "s");
+  EXPECT_EQ(common_seconds(std::vector<double>{0.9996}).name, "s");
+  EXPECT_EQ(common_seconds(std::vector<double>{0.0304, 212}).name, "s") << "212,000 ms";
+  EXPECT_EQ(common_bytes(std::vector<double>{75e9, 1.1e12}).name, "GB");
+  EXPECT_EQ(common_bytes(std::vector<double>{0, kNan}).name, "GB");
+  const ColumnUnit ms = common_seconds(std::vector<double>{0.0304, 2.02});
+  EXPECT_EQ(in_unit(0.0304, ms), "30.4");
+  EXPECT_EQ(in_unit(2.02, ms), "2,020");
+  EXPECT_EQ(in_unit(0.00003, ms), "0.030");
+  EXPECT_EQ(in_unit(0, ms), "0");
+  EXPECT_EQ(in_unit(kNan, ms), "-");
 }
 
 }  // namespace

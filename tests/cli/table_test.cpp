@@ -61,5 +61,38 @@ TEST(TableTest, MarkdownEscapesWhatWouldBeMarkup) {
             "- one two three\n");
 }
 
+Page marked_page() {
+  Page page;
+  page.title = "t";
+  page.tables = {{"",
+                  {"name", "in\nall", "word"},
+                  {Align::left, Align::right, Align::left},
+                  {{"group:"}, {"a", "12", "x"}, {"b", "345", "y"}},
+                  {"", " * ", "  +"}}};
+  return page;
+}
+
+TEST(TableTest, MarksStandBehindFiguresThatStillLineUp) {
+  EXPECT_EQ(to_text(marked_page()),
+            "t\n"
+            "\n"
+            "         in\n"
+            "  name  all  word\n"
+            "  group:\n"
+            "  a     12*  x\n"
+            "  b    345   y+\n");
+}
+
+TEST(TableTest, MarkdownHasMarkedFiguresInBoldAndWordsOfAHeaderInOneLine) {
+  EXPECT_EQ(to_markdown(marked_page()),
+            "# t\n"
+            "\n"
+            "| name | in all | word |\n"
+            "| --- | ---: | --- |\n"
+            "| group: |  |  |\n"
+            "| a | **12**\\* | x |\n"
+            "| b | 345 | **y**+ |\n");
+}
+
 }  // namespace
 }  // namespace kvsim::results

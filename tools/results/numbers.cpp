@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -31,7 +32,44 @@ std::string scaled(double value, std::span<const Unit> units, std::string_view z
   return fmt::format("{} {}", with_commas(fmt::format("{:.{}f}", number, decimals)), unit->name);
 }
 
+/// `units` ascend; `usual` where there is nothing to choose by.
+ColumnUnit common_unit(std::span<const double> values, std::span<const ColumnUnit> units, const ColumnUnit& usual) {
+  constexpr double kRounding = 0.9995;  // 0.9996 is printed as 1.00
+  constexpr double kMost = 99999.5;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value) || value == 0) continue;
+    least = std::min(least, std::abs(value));
+    most = std::max(most, std::abs(value));
+  }
+  if (most == 0) return usual;
+  ColumnUnit chosen = units.front();
+  for (const ColumnUnit& u : units) {
+    if (least >= kRounding * u.size || most >= kMost * chosen.size) chosen = u;
+  }
+  return chosen;
+}
+
 }  // namespace
+
+ColumnUnit common_seconds(std::span<const double> values) {
+  static constexpr std::array<ColumnUnit, 4> units{{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}}};
+  return common_unit(values, units, units[3]);
+}
+
+ColumnUnit common_bytes(std::span<const double> values) {
+  static constexpr std::array<ColumnUnit, 6> units{
+      {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}}};
+  return common_unit(values, units, units[3]);
+}
+
+std::string in_unit(double value, const ColumnUnit& unit) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  const double number = value / unit.size, magnitude = std::abs(number);
+  const int decimals = magnitude < 0.9995 ? 3 : magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
+  return with_commas(fmt::format("{:.{}f}", number, decimals));
+}
 
 std::string with_commas(std::string digits) {
   const std::size_t first = digits.starts_with('-') ? 1 : 0;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <concepts>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace kvsim::results {
 
@@ -19,6 +21,18 @@ std::string percent(double share);
 /// "17.2 ms", "3.35 GB"; "-" where it is not finite.
 std::string seconds(double value);
 std::string bytes(double value);
+/// What the figures of a column are counted in, so that they compare at a glance.
+struct ColumnUnit {
+  std::string_view name;
+  double size = 1;
+};
+/// The largest unit of which every figure is at least one, unless the others would then take six digits. Zeros, and
+/// what is not finite, are not looked at.
+ColumnUnit common_seconds(std::span<const double> values);
+ColumnUnit common_bytes(std::span<const double> values);
+/// Three digits, thousands apart, in that unit: "2,020", "30.4", "0.030"; "-" where it is not finite.
+std::string in_unit(double value, const ColumnUnit& unit = {});
+
 /// "1.52x"; "-" where it is not finite.
 std::string factor(double value);
 /// "± " and the number; empty where there is no interval.

@@ -12,13 +12,54 @@ constexpr std::string_view kIndent = "  ";
 constexpr std::size_t kLabelWidth = 22;  // so that the columns of consecutive tables line up
 constexpr std::size_t kNumberWidth = 10;
 
-std::vector<std::size_t> column_widths(const Table& table) {
+char mark_of(const Table& table, std::size_t row, std::size_t column) {
+  return row < table.marks.size() && column < table.marks[row].size() ? table.marks[row][column] : ' ';
+}
+
+/// The rows with their marks: in a column with a mark every cell takes its place, so that figures line up.
+std::vector<std::vector<std::string>> marked_rows(const Table& table) {
+  std::vector<std::vector<std::string>> rows = table.rows;
+  for (std::size_t column = 0; column < table.align.size(); ++column) {
+    bool any = false;
+    for (std::size_t row = 0; row < rows.size(); ++row) any = any || mark_of(table, row, column) != ' ';
+    for (std::size_t row = 0; any && row < rows.size(); ++row) {
+      if (column < rows[row].size()) rows[row][column] += mark_of(table, row, column);
+    }
+  }
+  return rows;
+}
+
+/// The lines of a header: words of fewer lines than the longest stand on the last ones.
+std::vector<std::vector<std::string>> header_lines(const std::vector<std::string>& header) {
+  std::size_t lines = 1;
+  for (const std::string& word : header) {
+    lines = std::max(lines, static_cast<std::size_t>(std::count(word.begin(), word.end(), '\n')) + 1);
+  }
+  std::vector<std::vector<std::string>> out(lines, std::vector<std::string>(header.size()));
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    std::size_t line = lines, end = header[i].size();
+    while (true) {
+      const std::size_t begin = end == 0 ? std::string::npos : header[i].rfind('\n', end - 1);
+      const std::size_t from = begin == std::string::npos ? 0 : begin + 1;
+      out[--line][i] = header[i].substr(from, end - from);
+      if (begin == std::string::npos) break;
+      end = begin;
+    }
+  }
+  return out;
+}
+
+using Lines = std::vector<std::vector<std::string>>;
+
+/// A row of one cell is a heading of those below it, which no column stands beside.
+std::vector<std::size_t> column_widths(const Table& table, const Lines& header, const Lines& rows) {
   std::vector<std::size_t> widths(table.align.size(), 0);
-  const auto widen = [&widths](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i]));
-  };
-  widen(table.header);
-  for (const auto& row : table.rows) widen(row);
+  for (const Lines* lines : {&header, &rows}) {
+    for (const auto& cells : *lines) {
+      if (cells.size() == 1 && widths.size() > 1) continue;
+      for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i]));
+    }
+  }
   return widths;
 }
 
@@ -74,9 +115,14 @@ std::string escaped(std::string_view cell) {
   return out;
 }
 
-std::string markdown_row(std::span<const std::string> cells, std::size_t columns) {
+/// Marked cells are bold, with their mark behind them.
+std::string markdown_row(std::span<const std::string> cells, std::size_t columns, std::string_view marks = {}) {
   std::string line = "|";
-  for (std::size_t i = 0; i < columns; ++i) line += " " + (i < cells.size() ? escaped(cells[i]) : std::string()) + " |";
+  for (std::size_t i = 0; i < columns; ++i) {
+    const std::string cell = i < cells.size() ? escaped(cells[i]) : std::string();
+    const bool marked = i < marks.size() && marks[i] != ' ';
+    line += " " + (marked ? "**" + cell + "**" + escaped(marks.substr(i, 1)) : cell) + " |";
+  }
   return line + "\n";
 }
 
@@ -97,15 +143,18 @@ std::string to_text(const Page& page, const TextStyle& style) {
   std::string out = bold(page.title) + "\n";
   for (const std::string& line : page.subtitle) out += wrapped(line, style.width, kIndent, kIndent);
   for (const Table& table : page.tables) {
-    std::vector<std::size_t> widths = column_widths(table);
+    const Lines header = header_lines(table.header), rows = marked_rows(table);
+    std::vector<std::size_t> widths = column_widths(table, header, rows);
     if (table.header.empty()) {
       widths[0] = std::max(widths[0], kLabelWidth);
       widths[1] = std::max(widths[1], kNumberWidth);
     }
     const std::string_view gap = gap_for(widths, style.width);
     out += "\n" + (table.title.empty() ? std::string() : bold(table.title) + "\n");
-    if (!table.header.empty()) out += dim(aligned_row(table.header, table.align, widths, gap));
-    for (const auto& row : table.rows) out += aligned_row(row, table.align, widths, gap);
+    for (const auto& line : header) {
+      if (!table.header.empty()) out += dim(aligned_row(line, table.align, widths, gap));
+    }
+    for (const auto& row : rows) out += aligned_row(row, table.align, widths, gap);
   }
   for (const List& list : page.lists) {
     if (list.items.empty()) continue;
@@ -123,7 +172,10 @@ std::string to_markdown(const Page& page) {
     out += "\n" + markdown_row(table.header, table.align.size()) + "|";
     for (const Align a : table.align) out += a == Align::right ? " ---: |" : " --- |";
     out += "\n";
-    for (const auto& row : table.rows) out += markdown_row(row, table.align.size());
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      const std::string_view marks = i < table.marks.size() ? std::string_view(table.marks[i]) : std::string_view();
+      out += markdown_row(table.rows[i], table.align.size(), marks);
+    }
   }
   for (const List& list : page.lists) {
     if (list.items.empty()) continue;

@@ -11,9 +11,11 @@ enum class Align { left, right };
 
 struct Table {
   std::string title;
-  std::vector<std::string> header;  ///< empty: rows speak for themselves
+  std::vector<std::string> header;  ///< empty: rows speak for themselves; "\n" breaks a word's line on a terminal
   std::vector<Align> align;         ///< of every column
   std::vector<std::vector<std::string>> rows;
+  /// One character behind a cell, by row and column; a blank, or nothing there: none. Columns that have one line up.
+  std::vector<std::string> marks = {};
 };
 
 /// Label, number, remark.
