@@ -166,6 +166,15 @@ TEST_F(ResultKeysTest, AComparisonHasSpeedupsOverTheFirst) {
   const CommandResult r = run({"compare", "s.yaml", "--policies", "full_kv,lossy,draft_verify:lock_step", "--json"});
   ASSERT_EQ(r.status, 0) << r.err;
   const Json doc = Json::parse(r.out);
+  EXPECT_EQ(keys(doc),
+            (Keys{"schema_version", "kvsim_version", "scenario", "seed", "baseline", "speedup",
+                  "usd_per_1m_output_tokens", "best", "best_lossless", "left_out", "prices", "results", "details"}));
+  const Keys columns{"output_tokens_per_s",      "ttft_p50_s",     "tpot_mean_s",
+                     "round_gap_p99_s",          "hbm_peak_bytes", "host_memory_peak_bytes",
+                     "usd_per_1m_output_tokens", "quality"};
+  EXPECT_EQ(keys(doc["best"]), columns);
+  EXPECT_EQ(keys(doc["best_lossless"]), columns);
+  EXPECT_EQ(doc["best"]["quality"], (Json{"full_kv", "draft_verify:lock_step"}));
   EXPECT_EQ(keys(doc["speedup"]), (Keys{"full_kv", "lossy", "draft_verify:lock_step"}));
   EXPECT_EQ(doc["speedup"]["full_kv"], 1.0);
   ASSERT_EQ(doc["results"].size(), 3);

@@ -187,7 +187,7 @@ TEST(PoolsPage, OfAComparisonNamesTheMachines) {
   local.policy = "full_kv:local";
   Outcome drafting = measured_outcome(pools_scenario());
   drafting.policy = "draft_verify";
-  const std::string page = to_text(compare_page({local, drafting}, false, results::Labels::grouped));
+  const std::string page = to_text(compare_page({{local, drafting}, {}}, false, results::Labels::grouped));
   EXPECT_NE(page.find("1 local and 2 remote nodes of 1 x h100-sxm"), std::string::npos) << page;
   EXPECT_EQ(line_of(page, "local").substr(0, 9), "    local") << page;
   EXPECT_EQ(page.find("a replica"), std::string::npos) << page;

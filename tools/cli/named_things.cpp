@@ -87,6 +87,13 @@ std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue
   return things;
 }
 
+std::vector<std::string> names_of_gpus(const scenario::Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const auto& line : scenario::catalogue_of(scenario).list(EntryKind::gpu)) names.push_back(line.name);
+  names.push_back(scenario.serving.cluster.gpu.name);
+  return names;
+}
+
 models::Catalogue catalogue_with(const std::vector<std::string>& files) {
   models::Catalogue catalogue = models::Catalogue::built_in();
   if (!files.empty()) catalogue.add_files(files);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
+#include "sim/scenario/scenario.h"
 
 namespace kvsim::cli {
 
@@ -32,6 +33,9 @@ std::span<const ThingKind> thing_kinds();
 const ThingKind& find_thing_kind(std::string_view word);
 
 std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue& catalogue);
+
+/// Names of GPUs that a price may be given for: the catalogue's, and that of the scenario's own.
+std::vector<std::string> names_of_gpus(const scenario::Scenario& scenario);
 
 /// The built-in catalogue with the entries of further files.
 models::Catalogue catalogue_with(const std::vector<std::string>& files);

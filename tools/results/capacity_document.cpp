@@ -5,7 +5,7 @@
 #include "tools/results/capacity_tiers.h"
 #include "tools/results/lossless.h"
 #include "tools/results/prefix_cache_page.h"
-#include "tools/results/provenance.h"
+#include "tools/results/prices.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::results {
@@ -123,15 +123,6 @@ Section configuration_section(Section s, const Configuration& c) {
   return s;
 }
 
-Json price_json(const std::string& what, std::string_view unit, const models::Price& price) {
-  return {{"what", what},
-          {"usd", price.usd.value},
-          {"per", unit},
-          {"date", price.date},
-          {"source", source_word(price.usd.source.kind)},
-          {"reference", price.usd.source.reference}};
-}
-
 Json prices_json(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
   Json list = Json::array();
@@ -139,12 +130,12 @@ Json prices_json(const CapacityOutcome& outcome) {
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
     if (const models::Price* p = plan.request.prices.gpu(c.machine)) {
-      list.push_back(price_json(c.machine, "GPU and hour", *p));
+      list.push_back(price_json(c.machine, kPerGpuHour, *p));
     }
   }
-  list.push_back(price_json("dram", "GB and month of 730 h", plan.request.prices.dram));
+  list.push_back(price_json("dram", kPerGbMonth, plan.request.prices.dram));
   if (outcome.hit_rates || with_placement(plan))
-    list.push_back(price_json("ssd", "GB and month of 730 h", plan.request.prices.ssd));
+    list.push_back(price_json("ssd", kPerGbMonth, plan.request.prices.ssd));
   return list;
 }
 

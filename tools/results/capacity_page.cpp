@@ -12,6 +12,7 @@
 #include "tools/results/lossless.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prefix_cache_page.h"
+#include "tools/results/prices.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -291,23 +292,18 @@ std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
   std::vector<std::string> lines;
   std::set<std::string> machines;
-  const auto line = [](const std::string& what, double usd, const char* per, const models::Price& p) {
-    return fmt::format("{}: ${:.2f} per {}; {}, {}{}", what, usd, per, p.date.empty() ? "no date given" : p.date,
-                       source_word(p.usd.source.kind),
-                       p.usd.source.reference.empty() ? "" : ": " + p.usd.source.reference);
-  };
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
     const models::Price* p = plan.request.prices.gpu(c.machine);
     lines.push_back(
-        p ? line(c.machine, p->usd.value, "GPU and hour", *p)
+        p ? price_line(c.machine, kPerGpuHour, *p)
           : fmt::format("{}: no price in the table, so its $ columns are empty: give one with --prices FILE",
                         c.machine));
   }
   const models::Price& dram = plan.request.prices.dram;
-  lines.push_back(line("host memory", dram.usd.value, "GB and month of 730 h", dram));
+  lines.push_back(price_line("host memory", kPerGbMonth, dram));
   if (outcome.hit_rates || with_placement(plan)) {
-    lines.push_back(line("SSD", plan.request.prices.ssd.usd.value, "GB and month of 730 h", plan.request.prices.ssd));
+    lines.push_back(price_line("SSD", kPerGbMonth, plan.request.prices.ssd));
   }
   return lines;
 }

@@ -1,67 +1,18 @@
 #include "tools/results/compare_page.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/lossless.h"
+#include "tools/results/compare_columns.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
-#include "tools/results/placement_results.h"
-#include "tools/results/reuse_results.h"
+#include "tools/results/prices.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::results {
 namespace {
-
-using serving::Measurements;
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double share(double part, double of) {
-  return of > 0 ? part / of : kNone;
-}
-
-/// The busiest direction of a link.
-double link_use(const Measurements& m) {
-  double most = kNone;
-  for (const auto& [name, link] : m.links) {
-    const double use = share(link.busy_s, link.capacity_s);
-    if (!(use <= most)) most = use;
-  }
-  return most;
-}
-
-std::string fidelity(const Outcome& o) {
-  if (lossless(o.scenario)) return "lossless";
-  const Measurements& m = o.result.measured;
-  const auto finished = static_cast<double>(m.completed_measured);
-  const double nats = share(m.kl_nats, finished);
-  const double score = share(m.quality, finished);
-  if (score == score) return fmt::format("{:.3f}", score);
-  return nats == nats ? fmt::format("KL {}", figure(nats)) : "lossy";
-}
-
-std::string whole_percent(double of_one) {
-  return of_one == of_one ? fmt::format("{:.0f} %", of_one * 100) : "-";
-}
-
-std::vector<std::string> row(std::string label, const Outcome& o, const Outcome& baseline) {
-  const Measurements& m = o.result.measured;
-  return {std::move(label),
-          figure(output_tokens_per_s(o.result)),
-          factor(speedup(o.result, baseline.result).value_or(kNone)),
-          seconds(m.ttft_s.quantile(0.5)),
-          seconds(m.tpot_s.mean()),
-          seconds(m.round_gap_s.quantile(0.99)),
-          m.rounds > 0 ? figure(share(static_cast<double>(m.accepted_tokens), static_cast<double>(m.rounds))) : "-",
-          bytes(static_cast<double>(m.hbm_peak_bytes)),
-          whole_percent(link_use(m)),
-          whole_percent(share(m.busy_s, m.capacity_s)),
-          fidelity(o)};
-}
 
 /// "host memory 80 GB, ssd 800 GB, remote without end".
 std::string tiers_text(const serving::ServingConfig& c) {
@@ -102,29 +53,121 @@ std::vector<std::string> remarks(const std::vector<Outcome>& outcomes, bool timi
   return {line};
 }
 
-/// One row per policy. Grouped, "draft_verify:staggered" becomes "staggered" below a line "draft_verify".
-Table policy_table(const std::vector<Outcome>& outcomes, Labels labels) {
+/// A row without figures, below which those of policies stand that share a decode or placement policy.
+struct Label {
+  std::string group;  ///< empty: the policy stands for itself
+  std::string name;
+};
+
+constexpr std::size_t kLongName = 24;
+
+/// Grouped, "draft_verify:staggered" becomes "staggered" below a line "draft_verify:"; a name too long to stand beside
+/// its figures is parted likewise before its "+".
+Label label_of(const std::string& policy, Labels labels) {
+  if (labels == Labels::full) return {"", policy};
+  const std::size_t colon = policy.find(':'), plus = policy.find('+');
+  if (colon != std::string::npos) return {policy.substr(0, colon) + ":", "  " + policy.substr(colon + 1)};
+  if (plus == std::string::npos || policy.size() <= kLongName) return {"", policy};
+  return {policy.substr(0, plus), "  " + policy.substr(plus)};
+}
+
+Table policy_table(const std::vector<Outcome>& outcomes, const std::vector<Column>& columns,
+                   const std::vector<std::vector<Mark>>& marks, Labels labels) {
   Table t;
-  t.header = {"policy",   "tokens/s", "speedup", "TTFT p50", "TPOT",  "gap p99",
-              "accepted", "HBM",      "link",    "GPU",      "output"};
+  t.header = {"policy"};
+  for (const Column& column : columns) t.header.push_back(column.header);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
-  t.align.back() = Align::left;
+  if (columns.back().kind == Kind::quality) t.align.back() = Align::left;
   std::string group;
-  for (const Outcome& o : outcomes) {
-    const std::size_t colon = o.policy.find(':');
-    const bool grouped = labels == Labels::grouped && colon != std::string::npos;
-    const std::string decode = grouped ? o.policy.substr(0, colon) : std::string();
-    if (grouped && decode != group) t.rows.push_back({decode});
-    group = decode;
-    t.rows.push_back(row(grouped ? "  " + o.policy.substr(colon + 1) : o.policy, o, outcomes.front()));
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Label label = label_of(outcomes[i].policy, labels);
+    if (!label.group.empty() && label.group != group) {
+      t.rows.push_back({label.group});
+      t.marks.emplace_back();
+    }
+    group = label.group;
+    std::vector<std::string> row{label.name};
+    std::string row_marks(1, ' ');
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      row.push_back(columns[c].cells[i]);
+      row_marks += mark_character(marks[c][i]);
+    }
+    t.rows.push_back(std::move(row));
+    t.marks.push_back(std::move(row_marks));
   }
   return t;
 }
 
+bool any(const std::vector<std::vector<Mark>>& marks, Mark mark) {
+  return std::any_of(marks.begin(), marks.end(), [mark](const std::vector<Mark>& column) {
+    return std::find(column.begin(), column.end(), mark) != column.end();
+  });
+}
+
+std::vector<std::string> mark_notes(const std::vector<std::vector<Mark>>& marks) {
+  if (!any(marks, Mark::best)) return {};
+  std::string note = "*: best of the column as printed (speedup follows from the column before it)";
+  if (any(marks, Mark::best_lossless)) note += "; +: best with lossless output, where the best is lossy";
+  return {note};
+}
+
+/// Which requests the latencies are of, and whose are not compared.
+std::string latency_note(const std::vector<Outcome>& outcomes) {
+  std::vector<std::string> not_compared, unfinished;
+  for (const Outcome& o : outcomes) {
+    const serving::Measurements& m = o.result.measured;
+    if (m.refused > 0) {
+      not_compared.push_back(
+          fmt::format("{} ({} of {} requests refused)", o.policy, whole(m.refused), whole(m.arrived)));
+    } else if (!most_finished(m)) {
+      not_compared.push_back(
+          fmt::format("{} ({} of {} requests finished)", o.policy, whole(m.completed), whole(m.arrived)));
+    } else if (m.running > 0 && !o.scenario.workload.closed) {
+      unfinished.push_back(fmt::format("{} {} of {}", o.policy, whole(m.running), whole(m.arrived)));
+    }
+  }
+  const scenario::Scenario& first = outcomes.front().scenario;
+  const bool ttft_only = first.serving.placement || first.workload.chunks;
+  std::string note =
+      fmt::format("{}: of requests that finished in the measured time", ttft_only ? "TTFT" : "TTFT, TPOT");
+  if (!not_compared.empty()) note += fmt::format("; latencies not compared: {}", fmt::join(not_compared, ", "));
+  if (!unfinished.empty()) note += fmt::format("; unfinished at the end of the run: {}", fmt::join(unfinished, ", "));
+  return note;
+}
+
+List columns_list(const Comparison& comparison, const std::vector<std::vector<Mark>>& marks) {
+  List list{"Columns", mark_notes(marks)};
+  for (std::string& note : column_notes(comparison)) list.items.push_back(std::move(note));
+  list.items.push_back(latency_note(comparison.outcomes));
+  list.items.emplace_back("$ per 1M: USD per million output tokens, at the rent and the price of memory below");
+  return list;
+}
+
+List left_out(const Comparison& comparison) {
+  List list{"Left out", {}};
+  for (const LeftOut& l : comparison.left_out) list.items.push_back(fmt::format("{}: {}", l.policy, l.reason));
+  return list;
+}
+
+List prices(const Comparison& comparison) {
+  const serving::ServingConfig& c = comparison.outcomes.front().scenario.serving;
+  const std::string& gpu = c.cluster.gpu.name;
+  const models::Price* rent = comparison.prices.gpu(gpu);
+  List list{"Prices",
+            {rent ? price_line(gpu, kPerGpuHour, *rent)
+                  : gpu + ": no price in the table, so its $ column is empty: give one with --prices FILE",
+             price_line("host memory", kPerGbMonth, comparison.prices.dram)}};
+  if (first_that_stores(comparison.outcomes)) {
+    list.items.push_back(price_line("SSD", kPerGbMonth, comparison.prices.ssd));
+  }
+  return list;
+}
+
 }  // namespace
 
-Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labels) {
+Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
+  const std::vector<Outcome>& outcomes = comparison.outcomes;
   const Outcome& first = outcomes.front();
   const serving::ServingConfig& c = first.scenario.serving;
   Page page;
@@ -143,31 +186,13 @@ Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labe
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
 
-  if (first.scenario.workload.chunks) {
-    std::vector<std::string> link;
-    for (const Outcome& o : outcomes) link.push_back(whole_percent(link_use(o.result.measured)));
-    page.tables = {reuse_table(outcomes, link)};
-    page.lists = {reuse_columns(outcomes)};
-    for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
-    return page;
-  }
-  if (c.placement) {
-    std::vector<PlacementRow> rows;
-    for (const Outcome& o : outcomes) rows.push_back({whole_percent(link_use(o.result.measured)), fidelity(o)});
-    page.tables = {placement_table(outcomes, rows, labels)};
-    page.lists = {placement_columns(outcomes)};
-    for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
-    return page;
-  }
-  page.tables = {policy_table(outcomes, labels)};
-  page.lists = {{"Columns",
-                 {fmt::format("speedup: output tokens/s over those of {}", first.policy),
-                  "TPOT: mean over requests; gap p99: between deliveries of tokens to a request",
-                  fmt::format("accepted: drafted tokens per round, without the verifier's own; HBM: peak of a {}",
-                              group_word(c.cluster)),
-                  fmt::format("link: {}; GPU: share of time busy",
-                              c.cluster.pools ? "the busiest" : "busier direction of the host link"),
-                  "output: lossless, or task score relative to full KV (KL in nats per request where none is known)"}}};
+  const std::vector<Column> columns = columns_of(comparison);
+  const std::vector<Competitor> rows = competitors_of(outcomes);
+  std::vector<std::vector<Mark>> marks;
+  marks.reserve(columns.size());
+  for (const Column& column : columns) marks.push_back(marks_of(column, rows));
+  page.tables = {policy_table(outcomes, columns, marks, labels)};
+  page.lists = {columns_list(comparison, marks), left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;
 }

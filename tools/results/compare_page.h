@@ -1,9 +1,7 @@
-// Several policies on the same scenario and arrivals, one row each.
+// Several policies on the same scenario and arrivals, one row each, the best of every column marked.
 #pragma once
 
-#include <vector>
-
-#include "tools/results/result_document.h"
+#include "tools/results/comparison.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {
@@ -11,6 +9,6 @@ namespace kvsim::results {
 /// Grouped: policies that share a decode policy stand below its name, which saves width.
 enum class Labels { full, grouped };
 
-Page compare_page(const std::vector<Outcome>& outcomes, bool timing, Labels labels);
+Page compare_page(const Comparison& comparison, bool timing, Labels labels);
 
 }  // namespace kvsim::results

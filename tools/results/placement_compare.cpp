@@ -2,32 +2,31 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "tools/results/numbers.h"
+#include "tools/results/compare_columns.h"
 #include "tools/results/placement_results.h"
 
 namespace kvsim::results {
 namespace {
 
-std::string whole_percent(double part, double of) {
-  return of > 0 ? fmt::format("{:.0f} %", part / of * 100) : "-";
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double share(double part, double of) {
+  return of > 0 ? part / of : kNone;
 }
 
-std::vector<std::string> row(std::string label, const Outcome& o, const Outcome& baseline, const PlacementRow& rest) {
-  const serving::Measurements& m = o.result.measured;
-  const double speedup = ttft_speedup(o.result, baseline.result).value_or(std::numeric_limits<double>::quiet_NaN());
-  std::vector<std::string> cells{std::move(label), seconds(m.ttft_s.mean()), factor(speedup),
-                                 seconds(m.ttft_s.quantile(0.99)), rest.output};
-  for (const std::string& name : tier_names(o.scenario)) {
-    const auto found = m.tiers.find(name);
-    const serving::TierMeasurement tier = found == m.tiers.end() ? serving::TierMeasurement{} : found->second;
-    cells.push_back(whole_percent(static_cast<double>(tier.hits), static_cast<double>(tier.hits + tier.misses)));
-  }
-  const auto computed = static_cast<double>(m.placement.computed_tokens);
-  cells.push_back(whole_percent(computed, computed + static_cast<double>(m.placement.loaded_tokens)));
-  cells.push_back(rest.link_use);
-  cells.push_back(whole_percent(m.busy_s, m.capacity_s));
-  return cells;
+double hits(const Outcome& o, const std::string& tier) {
+  const auto found = o.result.measured.tiers.find(tier);
+  if (found == o.result.measured.tiers.end()) return kNone;
+  const auto hits = static_cast<double>(found->second.hits);
+  return share(hits, hits + static_cast<double>(found->second.misses));
+}
+
+double computed(const Outcome& o) {
+  const serving::PlacementMeasurement& p = o.result.measured.placement;
+  const auto tokens = static_cast<double>(p.computed_tokens);
+  return share(tokens, tokens + static_cast<double>(p.loaded_tokens));
 }
 
 }  // namespace
@@ -38,40 +37,35 @@ std::optional<double> ttft_speedup(const planner::ExperimentResult& result, cons
   return base / own;
 }
 
-Table placement_table(const std::vector<Outcome>& outcomes, const std::vector<PlacementRow>& rows, Labels labels) {
-  Table t;
-  t.header = {"policy", "TTFT", "speedup", "TTFT p99", "quality"};
-  for (std::string& name : tier_names(outcomes.front().scenario)) t.header.push_back(std::move(name));
-  for (const char* name : {"computed", "link", "GPU"}) t.header.emplace_back(name);
-  t.align.assign(t.header.size(), Align::right);
-  t.align.front() = Align::left;
-  std::string group;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Outcome& o = outcomes[i];
-    const std::size_t colon = o.policy.find(':');
-    std::string label = o.policy;
-    // "utility:least_drop_per_byte" beside the figures of three tiers would be wider than a terminal.
-    if (labels == Labels::grouped && colon != std::string::npos) {
-      const std::string policy = o.policy.substr(0, colon);
-      if (policy != group) t.rows.push_back({policy + ":"});
-      group = policy;
-      label = "  " + o.policy.substr(colon + 1);
-    } else {
-      group.clear();
-    }
-    t.rows.push_back(row(std::move(label), o, outcomes.front(), rows[i]));
+std::vector<Column> placement_columns(const Comparison& comparison) {
+  const std::vector<Outcome>& all = comparison.outcomes;
+  std::vector<Column> columns;
+  columns.push_back(seconds_column("TTFT\n", "ttft_mean_s",
+                                   values_of(all, [](const Outcome& o) { return o.result.measured.ttft_s.mean(); })));
+  columns.push_back(speedup_column(
+      values_of(all, [&all](const Outcome& o) { return ttft_speedup(o.result, all.front().result).value_or(kNone); })));
+  columns.push_back(seconds_column("TTFT\np99 ", "ttft_p99_s", values_of(all, [](const Outcome& o) {
+                                     return o.result.measured.ttft_s.quantile(0.99);
+                                   })));
+  columns.push_back(fidelity_column("quality", all));
+  for (const std::string& tier : tier_names(all.front().scenario)) {
+    columns.push_back(percent_column(tier, "", values_of(all, [&tier](const Outcome& o) { return hits(o, tier); })));
   }
-  return t;
+  columns.push_back(percent_column("computed", "", values_of(all, computed)));
+  columns.push_back(link_column(all));
+  columns.push_back(percent_column("GPU", "", values_of(all, [](const Outcome& o) {
+                                     return share(o.result.measured.busy_s, o.result.measured.capacity_s);
+                                   })));
+  columns.push_back(cost_column(comparison));
+  return columns;
 }
 
-List placement_columns(const std::vector<Outcome>& outcomes) {
-  std::string tiers;
-  for (const std::string& name : tier_names(outcomes.front().scenario)) tiers += (tiers.empty() ? "" : ", ") + name;
-  return {"Columns",
-          {fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", outcomes.front().policy),
-           "quality: lossless, or mean task score relative to full KV",
-           fmt::format("{}: share of lookups that were found there", tiers),
-           "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"}};
+std::vector<std::string> placement_notes(const std::vector<Outcome>& outcomes) {
+  return {
+      fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", outcomes.front().policy),
+      "quality: lossless, or mean task score relative to full KV",
+      fmt::format("{}: share of lookups that were found there", fmt::join(tier_names(outcomes.front().scenario), ", ")),
+      "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
 }
 
 }  // namespace kvsim::results

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "tools/results/compare_page.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
@@ -34,13 +33,5 @@ std::span<const std::pair<std::string_view, std::string_view>> placement_definit
 /// Mean time to the first token of the baseline over that of the result; none without samples.
 [[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
                                                  const planner::ExperimentResult& baseline);
-
-/// One row per policy, and what the columns mean. `link_use` is a link's share of time in use, `output` what the output
-/// is against full KV.
-struct PlacementRow {
-  std::string link_use, output;
-};
-Table placement_table(const std::vector<Outcome>& outcomes, const std::vector<PlacementRow>& rows, Labels labels);
-List placement_columns(const std::vector<Outcome>& outcomes);
 
 }  // namespace kvsim::results

@@ -239,41 +239,6 @@ Json results_document(const std::vector<Outcome>& outcomes, bool timing) {
   return doc;
 }
 
-Json compare_document(const std::vector<Outcome>& outcomes, bool timing) {
-  Json doc = header();
-  const Outcome& first = outcomes.front();
-  doc["scenario"] = first.scenario.name;
-  doc["seed"] = first.scenario.serving.run.seed;
-  doc["baseline"] = first.policy;
-  Json reasons = Json::object();
-  Section speedups("speedup", reasons);
-  for (const Outcome& o : outcomes) {
-    const std::optional<double> value = speedup(o.result, first.result);
-    if (value) {
-      speedups.set(o.policy, *value);
-    } else {
-      speedups.missing(o.policy, "the baseline has no output tokens in the measured time");
-    }
-  }
-  doc["speedup"] = speedups.take();
-  if (first.scenario.serving.placement || first.scenario.workload.chunks) {
-    Section ttft("ttft_speedup", reasons);
-    for (const Outcome& o : outcomes) {
-      const std::optional<double> value = ttft_speedup(o.result, first.result);
-      if (value) {
-        ttft.set(o.policy, *value);
-      } else {
-        ttft.missing(o.policy, kNothingFinished);
-      }
-    }
-    doc["ttft_speedup"] = ttft.take();
-  }
-  doc["results"] = documents(outcomes, timing);
-  doc["details"] = {{"speedup", "output tokens/s over those of the baseline, equal arrivals and seeds"},
-                    {"reasons", reasons}};
-  return doc;
-}
-
 Json timing_document(const std::vector<Outcome>& outcomes) {
   Json doc = header();
   Json list = Json::array();

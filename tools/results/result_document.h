@@ -40,9 +40,6 @@ Json figures_document(const Outcome& outcome);
 /// Several runs.
 Json results_document(const std::vector<Outcome>& outcomes, bool timing);
 
-/// A comparison against the first.
-Json compare_document(const std::vector<Outcome>& outcomes, bool timing);
-
 /// The figures of the wall clock alone, for a file beside the results.
 Json timing_document(const std::vector<Outcome>& outcomes);
 

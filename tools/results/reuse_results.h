@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "tools/results/compare_page.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
@@ -26,10 +25,6 @@ std::vector<Table> reuse_tables(const Outcome& outcome);
 
 /// What their keys mean; beside metric_definitions().
 std::span<const std::pair<std::string_view, std::string_view>> reuse_definitions();
-
-/// One row per policy, and what the columns mean. `link_use`: a link's share of time in use, for each policy.
-Table reuse_table(const std::vector<Outcome>& outcomes, const std::vector<std::string>& link_use);
-List reuse_columns(const std::vector<Outcome>& outcomes);
 
 /// What answers' scores take for granted.
 std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario);

@@ -1,4 +1,4 @@
-// Prompts made of chunks, for people: tables of a run, and prefill policies side by side.
+// Prompts made of chunks, in the page of a run.
 #include <limits>
 
 #include <fmt/format.h>
@@ -22,10 +22,6 @@ double share(double part, double of) {
 }
 double share(std::uint64_t part, std::uint64_t of) {
   return share(static_cast<double>(part), static_cast<double>(of));
-}
-
-std::string whole_percent(double of_one) {
-  return of_one == of_one ? fmt::format("{:.0f} %", of_one * 100) : "-";
 }
 
 Table answers(const Outcome& outcome) {
@@ -81,73 +77,12 @@ Table times(const Outcome& outcome) {
   return t;
 }
 
-std::vector<std::string> row(const Outcome& o, const Outcome& baseline, const std::string& link_use) {
-  const Measurements& m = o.result.measured;
-  const double speedup = ttft_speedup(o.result, baseline.result).value_or(kNone);
-  const AnswerMeasurement& a = m.answers;
-  const auto prompt = static_cast<double>(m.placement.loaded_tokens + m.placement.computed_tokens);
-  // Without tiers everything is computed.
-  double loaded = share(static_cast<double>(m.placement.loaded_tokens), prompt);
-  double computed = 1 - loaded;
-  if (!o.scenario.serving.placement) {
-    loaded = 0;
-    computed = 1;
-  } else if (o.scenario.serving.reuse) {
-    const ReuseMeasurement& r = m.reuse;
-    computed = share(static_cast<double>(r.apart_tokens + r.recomputed_tokens + r.other_tokens),
-                     static_cast<double>(r.chunk_tokens + r.other_tokens));
-  }
-  return {o.policy,
-          seconds(m.ttft_s.mean()),
-          factor(speedup),
-          seconds(m.ttft_s.quantile(0.99)),
-          figure(share(a.score, a.full_score)),
-          whole_percent(share(a.good, a.answers)),
-          figure(share(static_cast<double>(m.good), m.measured_s)),
-          whole_percent(loaded),
-          whole_percent(computed),
-          link_use,
-          whole_percent(share(m.busy_s, m.capacity_s)),
-          whole(serving::gpus(o.scenario.serving.cluster)),
-          figure(share(static_cast<double>(m.good),
-                       m.measured_s * static_cast<double>(serving::gpus(o.scenario.serving.cluster))))};
-}
-
 }  // namespace
 
 std::vector<Table> reuse_tables(const Outcome& outcome) {
   if (outcome.scenario.serving.tasks.empty()) return {};
   if (!outcome.scenario.serving.reuse) return {answers(outcome)};
   return {answers(outcome), prompts(outcome), times(outcome)};
-}
-
-Table reuse_table(const std::vector<Outcome>& outcomes, const std::vector<std::string>& link_use) {
-  Table t;
-  t.header = {"policy", "TTFT",     "speedup", "TTFT p99", "score", "good",   "goodput",
-              "loaded", "computed", "link",    "GPU",      "GPUs",  "per GPU"};
-  t.align.assign(t.header.size(), Align::right);
-  t.align.front() = Align::left;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    t.rows.push_back(row(outcomes[i], outcomes.front(), link_use[i]));
-  }
-  return t;
-}
-
-List reuse_columns(const std::vector<Outcome>& outcomes) {
-  const Outcome& first = outcomes.front();
-  const auto& floor = first.scenario.serving.slo.quality_floor;
-  return {
-      "Columns",
-      {fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", first.policy),
-       "score: mean score of answers / that of the same answers with all of the prompt computed",
-       floor ? fmt::format("good: share of answers with at least {:g} of their task's mean score; goodput: requests/s "
-                           "with such an answer that meet all objectives",
-                           *floor)
-             : std::string("good: all answers, as slo.quality_floor is not set; goodput: requests/s that meet all "
-                           "objectives"),
-       "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
-       "link: the busiest; GPU: share of time busy, without those that only score; GPUs: all of them; per GPU: "
-       "goodput over them"}};
 }
 
 }  // namespace kvsim::results

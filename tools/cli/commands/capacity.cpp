@@ -12,6 +12,7 @@
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/capacity_progress.h"
 #include "tools/cli/command.h"
+#include "tools/cli/named_things.h"
 #include "tools/cli/numbers_from_user.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/run_options.h"
@@ -31,13 +32,6 @@ struct Options : RunOptions {
 };
 
 /// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
-std::vector<std::string> names_of_gpus(const scenario::Scenario& scenario) {
-  std::vector<std::string> names;
-  for (const auto& line : scenario::catalogue_of(scenario).list(models::EntryKind::gpu)) names.push_back(line.name);
-  names.push_back(scenario.serving.cluster.gpu.name);
-  return names;
-}
-
 planner::capacity::CapacityRequest request_of(const Options& options, const scenario::Scenario& scenario) {
   planner::capacity::CapacityRequest request;
   request.jobs = options.jobs;

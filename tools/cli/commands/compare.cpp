@@ -9,8 +9,10 @@
 #include "planner/pool_policy.h"
 #include "planner/prefetch/prefetch_plan.h"
 #include "planner/reuse_policy.h"
+#include "tools/cli/all_policies.h"
 #include "tools/cli/command.h"
 #include "tools/cli/experiments.h"
+#include "tools/cli/named_things.h"
 #include "tools/cli/run_options.h"
 #include "tools/results/compare_page.h"
 
@@ -20,7 +22,10 @@ namespace {
 struct Options : RunOptions {
   std::string scenario;
   std::optional<std::string> policies;
+  std::string prices;
 };
+
+constexpr const char* kAll = "all";
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> items;
@@ -37,6 +42,9 @@ std::vector<std::string> split(const std::string& list) {
     if (std::find(items.begin(), item, *item) != item) {
       throw schema::InputError(fmt::format("--policies: {} is there twice", *item));
     }
+    if (*item == kAll && items.size() > 1) {
+      throw schema::InputError(fmt::format("--policies {}: all stands alone", list));
+    }
   }
   return items;
 }
@@ -51,23 +59,36 @@ std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
   return {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"};
 }
 
+Runnable runnable(const scenario::Scenario& scenario, const std::vector<std::string>& policies) {
+  if (policies.front() == kAll) return runnable_policies(scenario);
+  Runnable all;
+  for (const std::string& policy : policies) all.policies.push_back({policy, planner::with_policy(scenario, policy)});
+  return all;
+}
+
 void compare(Console& console, const Options& options) {
   std::vector<std::string> policies;
   if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
   const scenario::Scenario scenario = load(options.scenario, options);
   if (!options.policies) policies = default_policies(scenario);
+  results::Comparison comparison;
+  if (!options.prices.empty()) comparison.prices.change_by_file(options.prices, names_of_gpus(scenario));
+  Runnable compared = runnable(scenario, policies);
+  comparison.left_out = std::move(compared.left_out);
+  std::vector<std::string> labels;
   std::vector<Planned> planned;
-  planned.reserve(policies.size());
-  for (const std::string& policy : policies)
-    planned.push_back({planner::with_policy(scenario, policy), policy, nullptr});
-  RunFiles files(options, policies);
+  for (UnderPolicy& under : compared.policies) {
+    labels.push_back(under.policy);
+    planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr});
+  }
+  RunFiles files(options, labels);
   for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
-  const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
+  comparison.outcomes = run_experiments(std::move(planned), options.jobs);
   Presentation p;
-  p.document = results::compare_document(outcomes, options.timing);
-  p.pages = {results::compare_page(outcomes, true, results::Labels::grouped)};
-  p.markdown_pages = {results::compare_page(outcomes, false, results::Labels::full)};
-  deliver(console, options, files, p, outcomes);
+  p.document = results::compare_document(comparison, options.timing);
+  p.pages = {results::compare_page(comparison, true, results::Labels::grouped)};
+  p.markdown_pages = {results::compare_page(comparison, false, results::Labels::full)};
+  deliver(console, options, files, p, comparison.outcomes);
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {
@@ -85,8 +106,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "importance_chunks and utility, by default, or utility:least_drop_for_need.\n"
                  "Of prompts made of chunks, prefill policies: full_recompute, prefix_cache,\n"
                  "full_reuse, epic, cacheblend and selective, by default, or selective:0.25,\n"
-                 "epic:16; or placement policies, under the scenario's prefill policy")
-      ->type_name("P,P:S,...");
+                 "epic:16; or placement policies, under the scenario's prefill policy.\n"
+                 "all: every policy of the scenario's kind; those that cannot run on\n"
+                 "it are left out, with the reason")
+      ->type_name("P,P:S,...|all");
+  app.add_option("--prices", options->prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
   declare_run_options(app, *options);
   return [options](Console& console) { compare(console, *options); };
 }

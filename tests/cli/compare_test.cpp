@@ -1,0 +1,87 @@
+// kvsim compare over every policy of the scenario's kind.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workspace.h"
+
+namespace kvsim::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+class CompareTest : public Workspace {
+ protected:
+  CommandResult accepted(const Words& words) {
+    CommandResult r = run(words);
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r;
+  }
+
+  Json document(const std::string& file) {
+    return Json::parse(accepted({"compare", file, "--policies", "all", "--json"}).out);
+  }
+};
+
+Words compared(const Json& doc) {
+  Words names;
+  for (const auto& [name, speedup] : doc["speedup"].items()) names.push_back(name);
+  return names;
+}
+
+TEST_F(CompareTest, AllLeavesOutDecodePoliciesThatCannotRunAndSaysWhy) {
+  write("s.yaml", tiny_scenario());
+  const Json doc = document("s.yaml");
+  EXPECT_EQ(doc["baseline"], "full_kv");
+  EXPECT_EQ(compared(doc), (Words{"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify",
+                                  "draft_verify:staggered", "full_offload"}));
+  Words left_out;
+  for (const Json& one : doc["left_out"]) {
+    left_out.push_back(one["policy"]);
+    const std::string reason = one["reason"];
+    EXPECT_FALSE(reason.empty());
+    EXPECT_EQ(reason.find("--policies"), std::string::npos) << reason;
+  }
+  EXPECT_EQ(left_out, (Words{"speculative_prefetch", "fetch_on_demand", "quantised_only"}));
+
+  const std::string page = accepted({"compare", "s.yaml", "--policies", "all"}).out;
+  const std::size_t at = page.find("\nLeft out\n  - speculative_prefetch: ");
+  EXPECT_NE(at, std::string::npos) << page;
+  EXPECT_GT(at, page.find("full_offload"));
+}
+
+TEST_F(CompareTest, NothingIsLeftOutOfAListOfPolicies) {
+  write("s.yaml", tiny_scenario());
+  const CommandResult r = accepted({"compare", "s.yaml", "--policies", "full_kv,lossy"});
+  EXPECT_EQ(r.out.find("Left out"), std::string::npos);
+}
+
+TEST_F(CompareTest, AllTakesThePoliciesOfTheScenariosKind) {
+  write("p.yaml", placement_scenario());
+  const Json placed = document("p.yaml");
+  EXPECT_EQ(placed["baseline"], "none");
+  EXPECT_EQ(compared(placed).size() + placed["left_out"].size(), 10U);
+  write("c.yaml", chunk_scenario());
+  EXPECT_EQ(compared(document("c.yaml")),
+            (Words{"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend", "selective"}));
+}
+
+TEST_F(CompareTest, AllStandsAlone) {
+  const CommandResult r = run({"compare", "nowhere.yaml", "--policies", "full_kv,all"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err, "kvsim: --policies full_kv,all: all stands alone\n");
+}
+
+TEST_F(CompareTest, TakesPricesOfTheUser) {
+  write("s.yaml", tiny_scenario());
+  write("prices.yaml", "gpus:\n  h100-sxm: {price: 5 USD/h, date: \"today\"}\n");
+  const Words words{"compare", "s.yaml", "--policies", "full_kv,lossy", "--json"};
+  Words priced = words;
+  priced.insert(priced.end(), {"--prices", "prices.yaml"});
+  const auto usd = [this](const Words& w) {
+    return Json::parse(accepted(w).out)["usd_per_1m_output_tokens"]["full_kv"].get<double>();
+  };
+  EXPECT_GT(usd(priced), 1.5 * usd(words));
+}
+
+}  // namespace
+}  // namespace kvsim::test

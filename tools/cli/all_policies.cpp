@@ -1,0 +1,83 @@
+#include "tools/cli/all_policies.h"
+
+#include <fmt/format.h>
+
+#include "models/paths/path.h"
+#include "models/schema/error.h"
+#include "planner/experiment.h"
+#include "planner/reuse_policy.h"
+#include "sim/cache/placements.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::cli {
+namespace {
+
+using serving::PrefillKind;
+
+std::vector<std::string> pool_policies() {
+  std::vector<std::string> names{"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"};
+  for (const models::Path path : models::kAllPaths) {
+    const models::PathTraits& traits = models::traits(path);
+    if (traits.drafts) names.push_back(fmt::format("draft_verify:{}", traits.name));
+  }
+  return names;
+}
+
+std::vector<std::string> reuse_policies() {
+  std::vector<std::string> names;
+  for (const PrefillKind prefill : {PrefillKind::recompute, PrefillKind::prefix_cache, PrefillKind::full_reuse,
+                                    PrefillKind::epic, PrefillKind::cacheblend, PrefillKind::selective}) {
+    names.push_back(planner::reuse_policy_name(prefill));
+  }
+  return names;
+}
+
+std::vector<std::string> decode_policies() {
+  std::vector<std::string> names;
+  for (const serving::DecodePolicy& policy : serving::decode_policies()) {
+    if (!policy.verifies) names.emplace_back(policy.name);
+    for (const serving::SchedulePolicyEntry& schedule : serving::schedule_policies()) {
+      if (policy.verifies && schedule.needs_verification) {
+        names.push_back(fmt::format("{}:{}", policy.name, schedule.name));
+      }
+    }
+  }
+  return names;
+}
+
+/// What is wrong, without the option and the policy it begins with.
+std::string reason(const std::string& policy, const std::string& what) {
+  const std::string begin = fmt::format("--policies {}: ", policy);
+  return what.starts_with(begin) ? what.substr(begin.size()) : what;
+}
+
+}  // namespace
+
+std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
+  if (scenario.serving.cluster.pools) return pool_policies();
+  if (scenario.workload.chunks) return reuse_policies();
+  if (!scenario.serving.placement) return decode_policies();
+  std::vector<std::string> names;
+  for (const cache::PlacementEntry& entry : cache::placements()) names.emplace_back(entry.name);
+  return names;
+}
+
+Runnable runnable_policies(const scenario::Scenario& scenario) {
+  Runnable runnable;
+  for (const std::string& policy : all_policies(scenario)) {
+    try {
+      runnable.policies.push_back({policy, planner::with_policy(scenario, policy)});
+    } catch (const schema::InputError& e) {
+      runnable.left_out.push_back({policy, reason(policy, e.what())});
+    }
+  }
+  if (runnable.policies.empty()) {
+    const results::LeftOut& first = runnable.left_out.front();
+    throw schema::InputError(
+        fmt::format("--policies all: no policy can run on this scenario, {} not: {}", first.policy, first.reason));
+  }
+  return runnable;
+}
+
+}  // namespace kvsim::cli

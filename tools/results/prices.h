@@ -1,0 +1,21 @@
+// Prices as results print them: beside every amount, with date and source.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "models/prices/price_table.h"
+#include "tools/results/section.h"
+
+namespace kvsim::results {
+
+/// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
+[[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);
+
+/// The same as an object.
+[[nodiscard]] Json price_json(std::string_view what, std::string_view per, const models::Price& price);
+
+inline constexpr std::string_view kPerGpuHour = "GPU and hour";
+inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";
+
+}  // namespace kvsim::results

@@ -1,0 +1,98 @@
+// Prefill policies of prompts made of chunks side by side.
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/results/compare_columns.h"
+#include "tools/results/numbers.h"
+#include "tools/results/placement_results.h"
+
+namespace kvsim::results {
+namespace {
+
+using serving::Measurements;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double share(double part, double of) {
+  return of > 0 ? part / of : kNone;
+}
+
+double loaded(const Outcome& o) {
+  if (!o.scenario.serving.placement) return 0;
+  const serving::PlacementMeasurement& p = o.result.measured.placement;
+  const auto tokens = static_cast<double>(p.loaded_tokens);
+  return share(tokens, tokens + static_cast<double>(p.computed_tokens));
+}
+
+double computed(const Outcome& o) {
+  if (!o.scenario.serving.placement) return 1;  // without tiers everything is
+  if (!o.scenario.serving.reuse) return 1 - loaded(o);
+  const serving::ReuseMeasurement& r = o.result.measured.reuse;
+  return share(static_cast<double>(r.apart_tokens + r.recomputed_tokens + r.other_tokens),
+               static_cast<double>(r.chunk_tokens + r.other_tokens));
+}
+
+double good_share(const Outcome& o) {
+  const serving::AnswerMeasurement& a = o.result.measured.answers;
+  return share(static_cast<double>(a.good), static_cast<double>(a.answers));
+}
+
+double goodput(const Outcome& o) {
+  return share(static_cast<double>(o.result.measured.good), o.result.measured.measured_s);
+}
+
+double gpus(const Outcome& o) {
+  return static_cast<double>(serving::gpus(o.scenario.serving.cluster));
+}
+
+}  // namespace
+
+std::vector<Column> reuse_columns(const Comparison& comparison) {
+  const std::vector<Outcome>& all = comparison.outcomes;
+  std::vector<Column> columns;
+  columns.push_back(seconds_column("TTFT\n", "ttft_mean_s",
+                                   values_of(all, [](const Outcome& o) { return o.result.measured.ttft_s.mean(); })));
+  columns.push_back(speedup_column(
+      values_of(all, [&all](const Outcome& o) { return ttft_speedup(o.result, all.front().result).value_or(kNone); })));
+  columns.push_back(seconds_column("TTFT\np99 ", "ttft_p99_s", values_of(all, [](const Outcome& o) {
+                                     return o.result.measured.ttft_s.quantile(0.99);
+                                   })));
+  columns.push_back(figure_column("score", "score", values_of(all, [](const Outcome& o) {
+                                    const serving::AnswerMeasurement& a = o.result.measured.answers;
+                                    return share(a.score, a.full_score);
+                                  })));
+  columns.back().kind = Kind::quality;
+  columns.push_back(percent_column("good", "good_share", values_of(all, good_share)));
+  columns.push_back(figure_column("good-\nput /s", "goodput_requests_per_s", values_of(all, goodput)));
+  columns.push_back(percent_column("loaded", "", values_of(all, loaded)));
+  columns.push_back(percent_column("computed", "", values_of(all, computed)));
+  columns.push_back(link_column(all));
+  Column all_gpus = figure_column("GPUs", "", values_of(all, gpus));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all_gpus.cells[i] = whole(serving::gpus(all[i].scenario.serving.cluster));
+  }
+  columns.push_back(std::move(all_gpus));
+  columns.push_back(figure_column("goodput\nper GPU", "goodput_requests_per_s_per_gpu",
+                                  values_of(all, [](const Outcome& o) { return goodput(o) / gpus(o); })));
+  columns.push_back(cost_column(comparison));
+  return columns;
+}
+
+std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes) {
+  const Outcome& first = outcomes.front();
+  const auto& floor = first.scenario.serving.slo.quality_floor;
+  return {fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", first.policy),
+          "score: mean score of answers / that of the same answers with all of the prompt computed",
+          floor
+              ? fmt::format("good: share of answers with at least {:g} of their task's mean score; goodput: requests/s "
+                            "with such an answer that meet all objectives",
+                            *floor)
+              : std::string("good: all answers, as slo.quality_floor is not set; goodput: requests/s that meet all "
+                            "objectives"),
+          "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
+          "link: the busiest, share of time; GPUs: all of them, those that only score too"};
+}
+
+}  // namespace kvsim::results
