@@ -76,11 +76,11 @@ TEST(TableTest, MarksStandBehindFiguresThatStillLineUp) {
   EXPECT_EQ(to_text(marked_page()),
             "t\n"
             "\n"
-            "         in\n"
-            "  name  all  word\n"
+            "          in\n"
+            "  name   all  word\n"
             "  group:\n"
-            "  a     12*  x\n"
-            "  b    345   y+\n");
+            "  a      12*  x\n"
+            "  b     345   y+\n");
 }
 
 TEST(TableTest, MarkdownHasMarkedFiguresInBoldAndWordsOfAHeaderInOneLine) {

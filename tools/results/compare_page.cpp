@@ -191,7 +191,9 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   std::vector<std::vector<Mark>> marks;
   marks.reserve(columns.size());
   for (const Column& column : columns) marks.push_back(marks_of(column, rows));
-  page.tables = {policy_table(outcomes, columns, marks, labels)};
+  // Names of prefill policies are short enough to stand whole.
+  const bool whole_names = first.scenario.workload.chunks.has_value();
+  page.tables = {policy_table(outcomes, columns, marks, whole_names ? Labels::full : labels)};
   page.lists = {columns_list(comparison, marks), left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;
