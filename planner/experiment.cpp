@@ -244,6 +244,7 @@ void merge(Measurements& a, const Measurements& b) {
   a.rejected_tokens += b.rejected_tokens;
   a.corrections += b.corrections;
   a.direct_tokens += b.direct_tokens;
+  a.draft_lengths.add(b.draft_lengths);
   a.late_reloads += b.late_reloads;
   a.drafter.steps += b.drafter.steps;
   a.drafter.proposed_tokens += b.drafter.proposed_tokens;

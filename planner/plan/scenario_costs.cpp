@@ -101,6 +101,7 @@ void ScenarioCosts::set_memory(Cycle& cycle, const serving::KvGeometry& g) const
     return;
   }
   serving::DecodeConfig decode = config_.decode;
+  decode.draft_lengths.policy = "fixed";
   decode.draft_length = cycle.x;
   const std::int64_t drafts = cycle.x > 0 ? serving::draft_limit(decode) + 1 : 1;
   cycle.resident_bytes = static_cast<double>(g.full_reservation(context + drafts) +

@@ -169,6 +169,7 @@ scenario::Scenario with_plan(const scenario::Scenario& s, const OperatingPoint& 
     const bool verified = serving::find_decode_policy(s.serving.decode.policy)->verifies;
     decode.policy = "draft_verify";
     if (!verified) schedule = "staggered";
+    decode.draft_lengths = {};  // x is planned
     decode.draft_length = point.x;
     decode.resident = point.batch.B_g;
     decode.offloaded = point.batch.B_c;

@@ -34,8 +34,8 @@ void check_decode(const ServingConfig& config) {
                              fmt::format("compressor {} cannot be used between pools (remote_prefix: false)",
                                          config.decode.compressor.name));
   }
-  if (config.decode.adaptive.enabled) {
-    throw ConfigurationError("decode.adaptive", "pools draft a fixed length: leave it out");
+  if (config.decode.draft_lengths.policy != "fixed") {
+    throw ConfigurationError("decode.draft_lengths.policy", "pools draft a fixed length: leave it out");
   }
 }
 

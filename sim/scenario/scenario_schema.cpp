@@ -13,6 +13,7 @@
 #include "models/workload/dataset_schema.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placements.h"
+#include "sim/scenario/draft_lengths_schema.h"
 #include "sim/scenario/outage_schema.h"
 #include "sim/scenario/pools_schema.h"
 #include "sim/scenario/prefill_schema.h"
@@ -224,22 +225,6 @@ ObjectSchema<Scenario> cluster_schema() {
   return s;
 }
 
-ObjectSchema<serving::AdaptiveDraft> adaptive_schema() {
-  using serving::AdaptiveDraft;
-  ObjectSchema<AdaptiveDraft> s("adaptive", "Draft length that follows each request's own accept/reject outcomes.");
-  s.optional("enabled", &AdaptiveDraft::enabled, boolean(), "off: every round drafts draft_length tokens");
-  s.optional("survival", &AdaptiveDraft::survival, number().above(0).below(1),
-             "draft until the chance that all drafted tokens are accepted falls to this");
-  s.optional("forgetting", &AdaptiveDraft::forgetting, number().non_negative().below(1),
-             "weight of the past, per round, in the estimate of a request's agreement");
-  s.optional("minimum", &AdaptiveDraft::minimum, integer().at_least(1), "shortest draft");
-  s.optional("maximum", &AdaptiveDraft::maximum, integer().at_least(1).at_most(4096), "longest draft");
-  s.check([](const AdaptiveDraft& a, const Reporter& report) {
-    if (a.minimum > a.maximum) report.fail("minimum", "must not exceed maximum");
-  });
-  return s;
-}
-
 ObjectSchema<serving::DrafterConfig> drafter_schema() {
   using serving::DrafterConfig;
   ObjectSchema<DrafterConfig> s("drafter", "An auxiliary drafter beside the model: an EAGLE head, MTP, a small model.");
@@ -278,9 +263,9 @@ ObjectSchema<Scenario> decode_schema() {
   s.optional("keep_ratio", &Scenario::keep_ratio, number().above(0).at_most(1),
              "compressed KV / full KV, of token dropping; a quantiser's ratio follows from its bits");
   s.optional("draft_length", KVSIM_MEMBER(serving.decode.draft_length), integer().at_least(1).at_most(4096),
-             "tokens drafted per round before one verification");
+             "tokens drafted per round before one verification (draft_lengths: policy fixed)");
   s.optional("draft_limit", KVSIM_MEMBER(serving.decode.draft_limit), integer().non_negative().at_most(8192),
-             "most tokens drafted while a verification is late; 0: twice the draft length");
+             "most tokens drafted while a verification is late; 0: twice the longest draft length");
   s.optional("resident", KVSIM_MEMBER(serving.decode.resident), integer().non_negative(),
              "requests per replica whose full KV stays in GPU memory (pinned)");
   s.optional("offloaded", KVSIM_MEMBER(serving.decode.offloaded),
@@ -295,8 +280,8 @@ ObjectSchema<Scenario> decode_schema() {
            "auxiliary drafter (policies with one)");
   s.object("sparse", KVSIM_MEMBER(serving.decode.sparse), sparse_schema(), Presence::optional,
            "what sparse_self drafts with, where that is something else");
-  s.object("adaptive", KVSIM_MEMBER(serving.decode.adaptive), adaptive_schema(), Presence::optional,
-           "per-request draft length");
+  s.object("draft_lengths", KVSIM_MEMBER(serving.decode.draft_lengths), draft_lengths_schema(), Presence::optional,
+           "how many tokens each round drafts; by default draft_length");
   return s;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/prefetch/fetch.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 
 namespace kvsim::serving {
 
@@ -67,8 +68,7 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
 }
 
 std::int64_t draft_limit(const DecodeConfig& decode) {
-  const std::int64_t longest =
-      decode.adaptive.enabled ? std::max(decode.draft_length, decode.adaptive.maximum) : decode.draft_length;
+  const std::int64_t longest = longest_draft(decode);
   return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;
 }
 

@@ -24,8 +24,8 @@ std::int64_t replica_weights(const ServingConfig& config);
 /// where the model does not fit.
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
 
-/// Most positions that a request may draft in one round: as configured, else twice the draft length; never less than
-/// the draft length itself.
+/// Most positions that a request may draft in one round: as configured, else twice the longest draft length that its
+/// policy chooses; never less than that length itself.
 std::int64_t draft_limit(const DecodeConfig& decode);
 
 /// Tokens beyond the context that a request's next step or round may bring.

@@ -129,14 +129,21 @@ inline bool reuses_chunks(PrefillKind prefill) {
   return prefill >= PrefillKind::full_reuse;
 }
 
-/// Draft length that follows a request's own accept/reject outcomes: the x at which the estimated agreement gives
-/// survival a^x = `survival`, within [minimum, maximum].
-struct AdaptiveDraft {
-  bool enabled = false;
-  double survival = 0.6;
-  double forgetting = 0.9;  ///< weight of the past per round, in [0, 1)
-  std::int64_t minimum = 4;
+/// Of a table of draft lengths: for batches up to this many requests and contexts up to this many tokens.
+struct DraftTableRow {
+  std::int64_t batch = 1;
+  std::int64_t context = 1;
+  std::int64_t draft_length = 1;
+};
+
+/// How many tokens a round drafts (sim/serving/draft_lengths).
+struct DraftLengthConfig {
+  std::string policy = "fixed";
+  std::int64_t minimum = 1;
   std::int64_t maximum = 64;
+  double forgetting = 0.9;           ///< adaptive, goodput: weight of the past per round, in [0, 1]
+  double prior_tokens = 10;          ///< adaptive, goodput: trials at the mean agreement that are taken as seen
+  std::vector<DraftTableRow> table;  ///< table: ascending in batch, then context
 };
 
 /// An auxiliary drafter beside the model (policies with one).
@@ -161,10 +168,10 @@ struct DecodeConfig {
   std::string policy = "full_kv";
   models::CompressorSpec compressor;  ///< unused by full_kv
   double keep_ratio = 1.0;            ///< of token dropping; a quantiser's ratio follows from its bits
-  std::int64_t draft_length = 25;     ///< x
+  std::int64_t draft_length = 25;     ///< x of draft length policy fixed
   std::int64_t draft_limit = 0;       ///< most draft positions while a reload is late; 0: 2 x
   models::AcceptanceSpec acceptance;
-  AdaptiveDraft adaptive;
+  DraftLengthConfig draft_lengths;
   models::PrefetchSpec prefetch;          ///< of the policies that fetch
   std::int64_t resident = 0;              ///< B_g: requests per replica whose full KV stays in HBM
   std::optional<std::int64_t> offloaded;  ///< most offloaded requests B_c per replica; none: as many as fit

@@ -14,4 +14,17 @@ void TokenSlices::add(double at_s, double count) {
   tokens[slice] += count;
 }
 
+void DraftLengthMeasurement::add(std::int64_t chosen) {
+  const auto at = static_cast<std::size_t>(chosen);
+  if (rounds.size() <= at) rounds.resize(at + 1, 0);
+  rounds[at] += 1;
+}
+
+void DraftLengthMeasurement::add(const DraftLengthMeasurement& other) {
+  if (rounds.size() < other.rounds.size()) rounds.resize(other.rounds.size(), 0);
+  for (std::size_t i = 0; i < other.rounds.size(); ++i) rounds[i] += other.rounds[i];
+  expected_tokens += other.expected_tokens;
+  best_tokens += other.best_tokens;
+}
+
 }  // namespace kvsim::serving

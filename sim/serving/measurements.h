@@ -149,6 +149,16 @@ struct PlacementMeasurement {
   std::map<std::string, TierContents> contents;  ///< by tier, tiers of all replicas together
 };
 
+/// The draft lengths that a policy chose, and what they gave beside the best ones.
+struct DraftLengthMeasurement {
+  std::vector<std::uint64_t> rounds;  ///< by draft length chosen
+  double expected_tokens = 0;         ///< sum over rounds: what the length chosen brings, by the request's true law
+  double best_tokens = 0;             ///< what the best lengths would bring in the same time
+
+  void add(std::int64_t chosen);
+  void add(const DraftLengthMeasurement& other);
+};
+
 struct Measurements {
   // Requests: of the whole run.
   std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
@@ -172,6 +182,7 @@ struct Measurements {
   std::int64_t drafted_tokens = 0, accepted_tokens = 0, rejected_tokens = 0;
   std::int64_t corrections = 0;    ///< tokens the verifier gave
   std::int64_t direct_tokens = 0;  ///< tokens of ordinary decoding or prefill
+  DraftLengthMeasurement draft_lengths;
   std::uint64_t late_reloads = 0;
   std::uint64_t stalled_request_iterations = 0;
   std::uint64_t late_request_iterations = 0;       ///< of these, in a round whose reload was late

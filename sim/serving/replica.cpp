@@ -34,6 +34,9 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
       drafting_(environment.config, environment.decode),
       schedule_(schedule.make(environment.config.schedule)),
+      draft_lengths_(
+          {environment.config, environment.decode, environment.geometry, environment.timer, environment.acceptance},
+          environment.measured),
       draft_limit_(draft_limit(environment.config.decode)),
       whole_(whole_kv(environment.config)),
       drafts_as_loaded_(environment.decode.verifies && !environment.decode.keeps_full &&
@@ -108,9 +111,8 @@ void Replica::submit(Request& r) {
   r.phase = Phase::queued;
   r.prefill_target = r.prompt;
   r.in_host_tokens = config_.prefill == PrefillKind::stored ? r.prompt : 0;
-  r.draft_target = std::min(config_.decode.draft_length, r.output);
   r.unseen = 1;
-  if (config_.decode.adaptive.enabled) r.agreement_estimate = env_.acceptance.survival(1);
+  draft_lengths_.begin_round(r, decoding_, decode_.offloads());
   outstanding_tokens_ += r.prompt + r.output;
   queue_.push_back(&r);
   wake();

@@ -15,6 +15,7 @@
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
@@ -218,9 +219,9 @@ class Replica {
   void emit_directly(Request& r);
   void apply_decoding(Request& r, std::int64_t proposed);
   std::int64_t accept_proposals(Request& r, std::int64_t proposed);
+  [[nodiscard]] RoundEnd round_end(const Request& r) const;
   [[nodiscard]] OutputFidelity fidelity(const Request& r) const;
   void begin_round(Request& r);
-  void adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted);
   static void notify(engine::Callback callback, const Request& r);
   void release_if_over(const Request& r);
   void note_memory();
@@ -237,6 +238,7 @@ class Replica {
   Fetching fetching_;
   Drafting drafting_;
   std::unique_ptr<SchedulePolicy> schedule_;
+  DraftLengths draft_lengths_;
 
   std::deque<Request*> queue_;
   std::vector<Request*> decoding_;    // in order of admission

@@ -1,5 +1,6 @@
 #include "sim/serving/replica_fleet.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/kernels/step_time.h"
@@ -24,7 +25,8 @@ class ReplicaFleet final : public ServingSystem {
         geometry_(replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
-        acceptance_(acceptance_of(config_, draft_limit(config_.decode))),
+        acceptance_(
+            acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafter_acceptance_(Drafting(config_, decode_).acceptance()),
         router_(find_router(config_.cluster.router)->make()) {
     const ReplicaEnvironment shared{environment.simulator,

@@ -270,6 +270,7 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
   KVSIM_ALWAYS(hbm_.try_reserve(bytes), "memory that was available could not be reserved");
   r.staged = bytes;
   r.reload = Reload::in_flight;
+  r.draft.reload_at = env_.simulator.now();
   if (drafts_as_loaded_) {
     bring_whole(r);
     return true;

@@ -15,30 +15,20 @@ void Replica::begin_round(Request& r) {
   r.reload = Reload::none;
   r.arriving = false;
   r.late = false;
-  std::int64_t x = config_.decode.draft_length;
-  const AdaptiveDraft& a = config_.decode.adaptive;
-  if (a.enabled && r.rounds == 0) x = std::clamp(x, a.minimum, a.maximum);
-  if (a.enabled && r.rounds > 0) {
-    const double agreement = std::clamp(r.agreement_estimate, 0.01, 0.9999);
-    x = std::clamp(static_cast<std::int64_t>(std::log(a.survival) / std::log(agreement)), a.minimum, a.maximum);
-  }
-  r.draft_target = std::min(x, r.remaining());
+  draft_lengths_.begin_round(r, decoding_, offloads(r));
 }
 
-void Replica::adapt_draft_length(Request& r, std::int64_t drafted, std::int64_t accepted) {
-  const AdaptiveDraft& a = config_.decode.adaptive;
-  if (!a.enabled || drafted == 0) return;
-  // Maximum likelihood of a geometric law from one round: accepted / (accepted + observed failures).
-  const double trials = static_cast<double>(accepted) + (accepted < drafted ? 1.0 : 0.0);
-  const double observed = static_cast<double>(accepted) / trials;
-  r.agreement_estimate = a.forgetting * r.agreement_estimate + (1.0 - a.forgetting) * observed;
+RoundEnd Replica::round_end(const Request& r) const {
+  const double reload_s =
+      offloads(r) ? static_cast<double>(geometry_.reload_transfer(r.prompt, r.generated)) / h2d_->bandwidth() : 0.0;
+  return {step_begin_ + engine::from_seconds(step_wait_s_), reload_s, iteration_estimate_s_};
 }
 
 void Replica::apply_verification(Request& r) {
   KVSIM_ALWAYS(r.resident || r.reload == Reload::arrived, "a request was verified without its full KV");
   const std::int64_t drafted = r.drafted;
   const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
-  adapt_draft_length(r, drafted, accepted);
+  draft_lengths_.verified(r, drafted, accepted, round_end(r));
   release_staged(r);
   r.unseen = 1;  // what follows the last token that the drafter saw accepted
   const std::int64_t emitted = log_.verified(r, drafted, accepted);

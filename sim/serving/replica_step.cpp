@@ -59,6 +59,7 @@ void Replica::begin_iteration() {
 void Replica::run_step() {
   work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
   step_time_ = env_.timer.time(work_);
+  draft_lengths_.timed(work_, step_time_);
   step_computing_ = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
   const engine::Duration length = std::max(step_computing_, reload_tail());
   step_wait_s_ = (length - step_computing_).seconds();
@@ -296,7 +297,7 @@ void Replica::apply_draft_results() {
       apply_decoding(r, e.proposed);
     } else if (e.action == Action::draft) {
       r.unseen = 1 + accept_proposals(r, e.proposed);
-      r.drafted += r.unseen;
+      DraftLengths::drafted(r, r.unseen, env_.simulator.now());
     } else {
       apply_verification(r);
       grew = true;

@@ -8,6 +8,7 @@
 #include "sim/engine/link.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
+#include "sim/serving/draft_lengths/draft_state.h"
 
 namespace kvsim::serving {
 
@@ -94,7 +95,7 @@ struct Request {
   bool pairs_asked = false;        ///< speculative prefetch: the step before chose the pairs of the coming one
   std::int64_t loading_bytes = 0;  ///< of its first load under way
   std::uint64_t stale_loads = 0;   ///< first loads under way for an admission that is over
-  double agreement_estimate = 1;   ///< adaptive draft length
+  DraftState draft;
 
   // Of its assembly under way.
   bool assembling = false;             ///< until its rows can be computed; its phase is loading

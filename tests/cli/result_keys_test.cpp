@@ -39,8 +39,13 @@ void expect_result_keys(const Json& r) {
     EXPECT_EQ(keys(values), (Keys{"mean", "p50", "p90", "p95", "p99", "max"})) << name;
   }
   EXPECT_EQ(keys(r["slo"]), (Keys{"attainment", "goodput_requests_per_s"}));
-  EXPECT_EQ(keys(r["speculation"]), (Keys{"rounds", "drafted_tokens", "accepted_tokens", "acceptance_rate",
-                                          "mean_accepted_length", "late_reloads"}));
+  Keys speculation{"rounds",          "drafted_tokens",       "accepted_tokens",
+                   "acceptance_rate", "mean_accepted_length", "late_reloads"};
+  if (r["details"]["policies"].contains("draft_length")) speculation.emplace_back("draft_length");
+  EXPECT_EQ(keys(r["speculation"]), speculation);
+  if (r["speculation"].contains("draft_length")) {
+    EXPECT_EQ(keys(r["speculation"]["draft_length"]), (Keys{"policy", "mean", "p10", "p90", "regret"}));
+  }
   EXPECT_EQ(keys(r["quality"]), (Keys{"mean_score", "expected_kl_nats", "lossless"}));
   EXPECT_EQ(keys(r["gpu"]), (Keys{"busy_fraction", "hbm_peak_bytes", "hbm_mean_bytes", "bound_by"}));
   EXPECT_EQ(keys(r["gpu"]["bound_by"]), (Keys{"hbm_bandwidth", "compute", "link", "idle"}));

@@ -10,7 +10,7 @@ const Sets kLossy = {"decode.policy=lossy", "schedule.policy=fcfs"};
 const Sets kQuantised = {"decode={policy: draft_verify, compressor: kivi-2bit, draft_length: 20}"};
 const Sets kConstant = {"decode.acceptance={model: constant, agreement: 0.9}"};
 const Sets kDiffering = {"decode.acceptance={model: heterogeneous, agreement: 0.9, concentration: 10}"};
-const Sets kAdaptive = {"decode.adaptive={enabled: true}", "workload.output=1000 tokens",
+const Sets kAdaptive = {"decode.draft_lengths={policy: adaptive}", "workload.output=1000 tokens",
                         "decode.acceptance={model: constant, agreement: 0.9}"};
 const Sets kSlowLink = {"cluster.host.link.read=5 GB/s"};
 
@@ -103,45 +103,56 @@ std::vector<KeyRow> prefetch_rows() {
   return rows;
 }
 
+/// Three rows, the first of which is this one.
+std::string table(const char* batch, const char* context, const char* x) {
+  return std::string("decode.draft_lengths={policy: table, table: [{batch: ") + batch + ", context: " + context +
+         " tokens, draft_length: " + x +
+         "}, {batch: 20, context: 64k tokens, draft_length: 21}, {batch: 30, context: 64k tokens, draft_length: 30}]}";
+}
+
 }  // namespace
 
 std::vector<KeyRow> decode_rows() {
   std::vector<KeyRow> rows = compressor_rows();
   const std::vector<KeyRow> prefetch = prefetch_rows();
   rows.insert(rows.end(), prefetch.begin(), prefetch.end());
-  rows.insert(rows.end(), {
-                              {"decode.policy", {"schedule.policy=fcfs"}, "draft_verify", "full_kv"},
-                              {"decode.keep_ratio", {}, "0.25", "0.5"},
-                              {"decode.draft_length", {}, "20", "10"},
-                              {"decode.draft_limit", kSlowLink, "20", "60"},
-                              {"decode.resident", {}, "0", "3"},
-                              {"decode.offloaded", {}, "all", "3"},
-                              {"decode.acceptance.model", kConstant, "constant", "heterogeneous"},
-                              {"decode.acceptance.agreement", kConstant, "0.9", "0.8"},
-                              {"decode.acceptance.concentration", kDiffering, "10", "50"},
-                              {"decode.acceptance.step_kl", {"decode.acceptance={model: step_kl}"}, "0.02", "0.1"},
-                              {"decode.acceptance.points[].draft_length",
-                               {},
-                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
-                               "decode.acceptance={model: curve, points: [{draft_length: 20, accepted: 6}]}"},
-                              {"decode.acceptance.points[].accepted",
-                               {},
-                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
-                               "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 8}]}"},
-                              {"decode.acceptance.positions[]",
-                               {},
-                               "decode.acceptance={model: positions, positions: [0.9, 0.7]}",
-                               "decode.acceptance={model: positions, positions: [0.9, 0.8]}"},
-                              {"decode.acceptance.lengths[]",
-                               {},
-                               "decode.acceptance={model: recorded, lengths: [3, 12]}",
-                               "decode.acceptance={model: recorded, lengths: [3, 15]}"},
-                              {"decode.adaptive.enabled", {}, "false", "true"},
-                              {"decode.adaptive.survival", kAdaptive, "0.6", "0.3"},
-                              {"decode.adaptive.forgetting", kAdaptive, "0.9", "0.5"},
-                              {"decode.adaptive.minimum", kAdaptive, "4", "15"},
-                              {"decode.adaptive.maximum", kAdaptive, "64", "5"},
-                          });
+  rows.insert(rows.end(),
+              {
+                  {"decode.policy", {"schedule.policy=fcfs"}, "draft_verify", "full_kv"},
+                  {"decode.keep_ratio", {}, "0.25", "0.5"},
+                  {"decode.draft_length", {}, "20", "10"},
+                  {"decode.draft_limit", kSlowLink, "20", "60"},
+                  {"decode.resident", {}, "0", "3"},
+                  {"decode.offloaded", {}, "all", "3"},
+                  {"decode.acceptance.model", kConstant, "constant", "heterogeneous"},
+                  {"decode.acceptance.agreement", kConstant, "0.9", "0.8"},
+                  {"decode.acceptance.concentration", kDiffering, "10", "50"},
+                  {"decode.acceptance.step_kl", {"decode.acceptance={model: step_kl}"}, "0.02", "0.1"},
+                  {"decode.acceptance.points[].draft_length",
+                   {},
+                   "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
+                   "decode.acceptance={model: curve, points: [{draft_length: 20, accepted: 6}]}"},
+                  {"decode.acceptance.points[].accepted",
+                   {},
+                   "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 6}]}",
+                   "decode.acceptance={model: curve, points: [{draft_length: 10, accepted: 8}]}"},
+                  {"decode.acceptance.positions[]",
+                   {},
+                   "decode.acceptance={model: positions, positions: [0.9, 0.7]}",
+                   "decode.acceptance={model: positions, positions: [0.9, 0.8]}"},
+                  {"decode.acceptance.lengths[]",
+                   {},
+                   "decode.acceptance={model: recorded, lengths: [3, 12]}",
+                   "decode.acceptance={model: recorded, lengths: [3, 15]}"},
+                  {"decode.draft_lengths.policy", {}, "fixed", "adaptive"},
+                  {"decode.draft_lengths.forgetting", kAdaptive, "0.9", "0.5"},
+                  {"decode.draft_lengths.prior_tokens", kAdaptive, "10", "40"},
+                  {"decode.draft_lengths.minimum", kAdaptive, "1", "15"},
+                  {"decode.draft_lengths.maximum", kAdaptive, "64", "5"},
+                  {"decode.draft_lengths.table[].batch", {}, table("6", "1k", "9"), table("20", "1k", "9")},
+                  {"decode.draft_lengths.table[].context", {}, table("6", "1k", "9"), table("6", "32k", "9")},
+                  {"decode.draft_lengths.table[].draft_length", {}, table("20", "1k", "9"), table("20", "1k", "12")},
+              });
   return rows;
 }
 

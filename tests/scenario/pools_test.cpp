@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                 not_with_pools("decode.draft_limit",
                                "pools draft decode.draft_length tokens per round, never more: remove this key")},
         Refusal{"AdaptiveDrafts",
-                {"decode.adaptive={enabled: false}"},
-                not_with_pools("decode.adaptive", "pools draft a fixed length: use decode.draft_length")},
+                {"decode.draft_lengths={policy: fixed}"},
+                not_with_pools("decode.draft_lengths", "pools draft a fixed length: use decode.draft_length")},
         Refusal{"TheScheduleOfAReplica",
                 {"schedule.policy=staggered"},
                 not_with_pools("schedule.policy",
@@ -295,8 +295,8 @@ TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
 
 TEST(ResolvedPools, SayNothingOfReplicas) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(pools_scenario()), "resolved.yaml");
-  for (const char* key : {"cluster.replicas", "cluster.router", "cluster.host", "decode.adaptive", "decode.draft_limit",
-                          "schedule.arrival", "schedule.asynchronous"}) {
+  for (const char* key : {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_lengths",
+                          "decode.draft_limit", "schedule.arrival", "schedule.asynchronous"}) {
     EXPECT_EQ(resolved.find_path(key), nullptr) << key;
   }
 }

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"differing", {"decode.acceptance={model: heterogeneous, agreement: 0.9, concentration: 7}"}},
         Variant{"recorded", {"decode.acceptance={model: recorded, lengths: [0, 4, 9, 20]}"}},
         Variant{"adaptive",
-                {"decode.adaptive={enabled: true, maximum: 40}", "decode.offloaded=6", "decode.resident=1",
+                {"decode.draft_lengths={policy: adaptive, maximum: 40}", "decode.offloaded=6", "decode.resident=1",
                  "schedule.arrival_slack=1"}},
         Variant{"stored_by_utility", placed({"placement={policy: utility, profiling: {online: true}}"})},
         Variant{"stored_by_lru", placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"})},

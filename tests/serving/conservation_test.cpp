@@ -41,7 +41,7 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
   } else if (!stored) {
     sets.emplace_back("decode.compressor=fast-kvzip");
   }
-  if (*rc::gen::arbitrary<bool>()) sets.emplace_back("decode.adaptive={enabled: true}");
+  if (*rc::gen::arbitrary<bool>()) sets.emplace_back("decode.draft_lengths={policy: adaptive}");
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.host.discipline=fair_share");
   sets.emplace_back("schedule.max_batched_tokens=4096");  // room for a verification of any draft above
   const auto s = planner::with_policy(small_scenario(sets), policy);

@@ -148,7 +148,7 @@ TEST(Policies, ThePublishedSpanIsAlwaysLateUnlessLayersArriveOneByOne) {
 }
 
 TEST(Policies, AdaptiveDraftsFollowTheRequestsOwnAgreement) {
-  const std::vector<std::string> adaptive = {"decode.adaptive={enabled: true, minimum: 2, maximum: 60}"};
+  const std::vector<std::string> adaptive = {"decode.draft_lengths={policy: adaptive, minimum: 2, maximum: 60}"};
   const auto mean_draft = [&](const char* agreement) {
     std::vector<std::string> sets = adaptive;
     sets.push_back(std::string("decode.acceptance={model: constant, agreement: ") + agreement + "}");
@@ -163,9 +163,10 @@ TEST(Policies, AdaptiveDraftsFollowTheRequestsOwnAgreement) {
 }
 
 TEST(Policies, AdaptiveDraftsKeepTheirBoundsFromTheFirstRoundOn) {
-  const Measurements m = run_policy(
-      "draft_verify:fcfs", {"decode.adaptive={enabled: true, minimum: 2, maximum: 10}", "decode.draft_length=100",
-                            "workload.output=10 tokens", "cluster.host.link.read=1000 GB/s", "decode.draft_limit=100"});
+  const Measurements m =
+      run_policy("draft_verify:fcfs",
+                 {"decode.draft_lengths={policy: adaptive, minimum: 2, maximum: 10}", "decode.draft_length=100",
+                  "workload.output=10 tokens", "cluster.host.link.read=1000 GB/s", "decode.draft_limit=100"});
   EXPECT_LE(m.drafted_tokens, 11 * static_cast<std::int64_t>(m.rounds));
 }
 

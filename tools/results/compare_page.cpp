@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/compare_columns.h"
+#include "tools/results/draft_length_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prices.h"
@@ -182,7 +183,7 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
     page.subtitle.emplace_back("no compressor");
   } else {
     page.subtitle.push_back(fmt::format("{}, keep ratio {:.4g}, draft length {}", c.decode.compressor.name,
-                                        c.decode.keep_ratio, c.decode.draft_length));
+                                        c.decode.keep_ratio, draft_length_text(c.decode)));
   }
   for (std::string& line : remarks(outcomes, timing)) page.subtitle.push_back(std::move(line));
 

@@ -4,6 +4,7 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/definitions.h"
+#include "tools/results/draft_length_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/placement_results.h"
@@ -31,7 +32,8 @@ Json policies(const Outcome& outcome) {
     out["compressor"] = c.decode.compressor.name;
     out["keep_ratio"] = c.decode.keep_ratio;
   }
-  if (decode.verifies) out["draft_length"] = c.decode.draft_length;
+  if (decode.verifies && c.decode.draft_lengths.policy == "fixed") out["draft_length"] = c.decode.draft_length;
+  if (decode.verifies && c.decode.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(c.decode);
   return out;
 }
 
@@ -137,6 +139,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   for (const auto& [metric, definition] : metric_definitions()) definitions[std::string(metric)] = definition;
   if (cluster.pools) {
     for (const auto& [metric, definition] : pools_definitions()) definitions[std::string(metric)] = definition;
+  }
+  if (outcome.result.measured.rounds > 0 && !cluster.pools) {
+    for (const auto& [metric, definition] : draft_length_definitions()) definitions[std::string(metric)] = definition;
   }
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) {
     for (const auto& [metric, definition] : fetch_definitions()) definitions[std::string(metric)] = definition;

@@ -1,5 +1,6 @@
 #include "tools/results/result_document.h"
 
+#include "tools/results/draft_length_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/placement_results.h"
@@ -50,12 +51,13 @@ Section objectives(Section s, const Measurements& m) {
   return s;
 }
 
-Section speculation(Section s, const Measurements& m) {
+Section speculation(Section s, const Scenario& scenario, const Measurements& m) {
   const auto accepted = static_cast<double>(m.accepted_tokens);
   s.count("rounds", m.rounds).count("drafted_tokens", m.drafted_tokens).count("accepted_tokens", m.accepted_tokens);
   s.ratio("acceptance_rate", accepted, static_cast<double>(m.drafted_tokens), kNothingDrafted);
   s.ratio("mean_accepted_length", accepted, static_cast<double>(m.rounds), "nothing was verified");
   s.count("late_reloads", m.late_reloads);
+  add_draft_lengths(s, scenario, m);
   return s;
 }
 
@@ -200,7 +202,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   doc.set("throughput", throughput(doc.child("throughput"), scenario, m));
   doc.set("latency_s", latency(doc.child("latency_s"), m));
   doc.set("slo", objectives(doc.child("slo"), m));
-  doc.set("speculation", speculation(doc.child("speculation"), m));
+  doc.set("speculation", speculation(doc.child("speculation"), scenario, m));
   doc.set("quality", quality(doc.child("quality"), scenario, m));
   doc.set("gpu", gpu(doc.child("gpu"), m));
   doc.set("links", links(doc.child("links"), m));

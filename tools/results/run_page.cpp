@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "tools/results/draft_length_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/machines.h"
@@ -84,7 +85,8 @@ Table latency(const ExperimentResult& result) {
   return t;
 }
 
-Table speculation(const Measurements& m, bool pools) {
+Table speculation(const Scenario& scenario, const Measurements& m) {
+  const bool pools = scenario.serving.cluster.pools.has_value();
   const auto accepted = static_cast<double>(m.accepted_tokens);
   Table t = key_figures("Speculation");
   t.rows.push_back({"rounds", whole(m.rounds)});
@@ -99,6 +101,7 @@ Table speculation(const Measurements& m, bool pools) {
   t.rows.push_back({"late reloads", percent(share(m.late_reloads, m.rounds)), "",
                     fmt::format("{} of {} rounds", whole(m.late_reloads), whole(m.rounds))});
   t.rows.push_back({"stalled", whole(m.stalled_request_iterations), "", "request-iterations"});
+  add_draft_length_rows(t, scenario, m);
   return t;
 }
 
@@ -202,7 +205,7 @@ std::string setup_line(const Scenario& scenario) {
   line += fmt::format("; {}", decode.name);
   if (decode.reads_compressed)
     line += fmt::format(" with {}, keep ratio {:.4g}", c.decode.compressor.name, c.decode.keep_ratio);
-  if (decode.verifies) line += fmt::format(", draft length {}", c.decode.draft_length);
+  if (decode.verifies) line += fmt::format(", draft length {}", draft_length_text(c.decode));
   if (c.cluster.pools) {
     return line + fmt::format("; dispatch {}; prefill {}; seed {}", c.cluster.pools->dispatch.policy,
                               prefill_word(c.prefill), c.run.seed);
@@ -231,7 +234,7 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
   page.tables = {requests(m), throughput(outcome.scenario, result), latency(result)};
-  if (m.rounds > 0) page.tables.push_back(speculation(m, outcome.scenario.serving.cluster.pools.has_value()));
+  if (m.rounds > 0) page.tables.push_back(speculation(outcome.scenario, m));
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) page.tables.push_back(fetch_table(outcome));
   page.tables.push_back(quality(outcome.scenario, m));
   page.tables.push_back(memory(outcome.scenario, result));

@@ -1,0 +1,55 @@
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/serving/draft_lengths/policies.h"
+
+namespace kvsim::serving {
+namespace {
+
+std::int64_t fixed_length(const DecodeConfig& c) {
+  return c.draft_length;
+}
+
+std::int64_t maximum(const DecodeConfig& c) {
+  return c.draft_lengths.maximum;
+}
+
+std::int64_t longest_of_table(const DecodeConfig& c) {
+  std::int64_t longest = 1;
+  for (const DraftTableRow& row : c.draft_lengths.table) longest = std::max(longest, row.draft_length);
+  return longest;
+}
+
+constexpr std::array kPolicies{
+    DraftLengthEntry{"fixed", "draft_length tokens in every round", fixed_length, make_fixed_drafts},
+    DraftLengthEntry{"adaptive",
+                     "for each request the best length by its own accepted and rejected drafts and by what its "
+                     "verifications cost",
+                     maximum, make_adaptive_drafts},
+    DraftLengthEntry{"table", "by the requests that decode on the replica and the request's context", longest_of_table,
+                     make_table_drafts},
+    DraftLengthEntry{"goodput",
+                     "one length for the replica: the one with the most tokens/s predicted, by the agreement of all "
+                     "requests lately, the batch and its contexts",
+                     maximum, make_goodput_drafts},
+};
+
+}  // namespace
+
+std::span<const DraftLengthEntry> draft_length_policies() {
+  return kPolicies;
+}
+
+const DraftLengthEntry* find_draft_length_policy(std::string_view name) {
+  const auto it = std::find_if(kPolicies.begin(), kPolicies.end(),
+                               [name](const DraftLengthEntry& entry) { return entry.name == name; });
+  return it == kPolicies.end() ? nullptr : &*it;
+}
+
+std::int64_t longest_draft(const DecodeConfig& config) {
+  return find_draft_length_policy(config.draft_lengths.policy)->longest(config);
+}
+
+}  // namespace kvsim::serving

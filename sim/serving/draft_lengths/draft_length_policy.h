@@ -1,0 +1,70 @@
+// How many tokens a request drafts before its next verification. A policy sees the request, with what became of its
+// earlier drafts, and a narrow view of its replica, and returns a length; what is left to generate limits it
+// afterwards.
+//
+// To add one: a file here with a class and a factory (policies.h), and one line in the table of
+// draft_length_policy.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "models/acceptance/acceptance.h"
+#include "models/kernels/step_time.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+/// What a policy may know of the replica when a round begins.
+struct DraftOutlook {
+  std::span<Request* const> decoding;  ///< all that decode there, the request itself not always among them
+  /// v: what of the round does not grow with its draft, in drafting iterations: 1 for the verifying iteration, what
+  /// verifications add to it, and for requests that reload how long rounds lately waited for others' reloads.
+  double overhead = 1;
+  /// Further drafts that a request makes while its own reload crosses the link, beyond the length chosen: 0 where
+  /// reloads are asked for ahead, or nothing is reloaded.
+  std::int64_t hidden = 0;
+};
+
+class DraftLengthPolicy {
+ public:
+  virtual ~DraftLengthPolicy() = default;
+
+  /// At least 1. Asked when a round begins; changes nothing about the request.
+  virtual std::int64_t next(const Request& request, const DraftOutlook& outlook) = 0;
+
+  /// A round of the request has ended, and is in its evidence already where there is any.
+  virtual void verified(const Request& request, std::int64_t drafted, std::int64_t accepted) = 0;
+};
+
+/// What a policy is made of; all of it outlives it.
+struct DraftLengthParts {
+  const ServingConfig& config;
+  const DecodePolicy& decode;
+  const KvGeometry& geometry;
+  const models::StepTimer& timer;
+  const models::AcceptanceModel& acceptance;
+};
+
+struct DraftLengthEntry {
+  std::string_view name;
+  std::string_view description;
+  std::int64_t (*longest)(const DecodeConfig& config) = nullptr;  ///< that it ever chooses
+  std::unique_ptr<DraftLengthPolicy> (*make)(const DraftLengthParts& parts) = nullptr;
+};
+
+/// All registered policies, in the order in which they are listed to users.
+std::span<const DraftLengthEntry> draft_length_policies();
+
+/// The entry of this name, or null.
+const DraftLengthEntry* find_draft_length_policy(std::string_view name);
+
+/// The longest draft that the configured policy ever chooses.
+std::int64_t longest_draft(const DecodeConfig& config);
+
+}  // namespace kvsim::serving

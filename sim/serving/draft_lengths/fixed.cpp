@@ -1,0 +1,24 @@
+// Every round drafts as many tokens as the scenario says.
+#include "sim/serving/draft_lengths/policies.h"
+
+namespace kvsim::serving {
+namespace {
+
+class Fixed final : public DraftLengthPolicy {
+ public:
+  explicit Fixed(std::int64_t length) : length_(length) {}
+
+  std::int64_t next(const Request&, const DraftOutlook&) override { return length_; }
+  void verified(const Request&, std::int64_t, std::int64_t) override {}
+
+ private:
+  std::int64_t length_;
+};
+
+}  // namespace
+
+std::unique_ptr<DraftLengthPolicy> make_fixed_drafts(const DraftLengthParts& parts) {
+  return std::make_unique<Fixed>(parts.config.decode.draft_length);
+}
+
+}  // namespace kvsim::serving

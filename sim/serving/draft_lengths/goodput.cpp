@@ -1,0 +1,90 @@
+// One draft length for all requests of the replica, the one with the most tokens/s predicted: goodput as in X. Liu et
+// al., "Optimizing speculative decoding for serving large language models using goodput" (SmartSpec; later TurboSpec),
+// arXiv 2406.14066. Agreement is estimated over all requests, and the time of a round comes from the simulation's own
+// step timer at the present batch and mean context, where the paper has a linear model fitted to measured steps.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/serving/draft_lengths/policies.h"
+#include "sim/serving/draft_lengths/round_value.h"
+#include "sim/serving/round_rate.h"
+
+namespace kvsim::serving {
+namespace {
+
+class Goodput final : public DraftLengthPolicy {
+ public:
+  explicit Goodput(const DraftLengthParts& parts)
+      : parts_(parts),
+        config_(parts.config.decode.draft_lengths),
+        mean_(parts.acceptance.survival(1)),
+        round_s_(static_cast<std::size_t>(config_.maximum) + 1) {}
+
+  std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
+    if (!see(request, outlook) && !learned_) return shortened(outlook);
+    learned_ = false;
+    const double agreement = evidence_.agreement(config_.prior_tokens, mean_);
+    length_ = config_.minimum;
+    double best = 0;
+    for (std::int64_t x = config_.minimum; x <= config_.maximum; ++x) {
+      const double rate = (1 + expected_accepted(agreement, x)) / round_s_[static_cast<std::size_t>(x)];
+      if (rate <= best) continue;
+      best = rate;
+      length_ = x;
+    }
+    return shortened(outlook);
+  }
+
+  void verified(const Request&, std::int64_t drafted, std::int64_t accepted) override {
+    evidence_.add_round(drafted, accepted, config_.forgetting);
+    learned_ = true;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t shortened(const DraftOutlook& outlook) const {
+    return std::max(config_.minimum, length_ - outlook.hidden);
+  }
+
+  /// Predicts rounds anew where the batch or its mean context has changed; says whether it did.
+  bool see(const Request& request, const DraftOutlook& outlook) {
+    constexpr double kNoticed = 0.02;  // change of the mean context
+    const bool alone = outlook.decoding.empty();
+    const double batch = alone ? 1.0 : static_cast<double>(outlook.decoding.size());
+    double prompt = alone ? static_cast<double>(request.prompt) : 0;
+    double generated = alone ? static_cast<double>(request.generated) : 0;
+    for (const Request* r : outlook.decoding) {
+      prompt += static_cast<double>(r->prompt) / batch;
+      generated += static_cast<double>(r->generated) / batch;
+    }
+    const double context = prompt + generated;
+    if (batch == batch_ && std::abs(context - context_) <= kNoticed * context_) return false;
+    batch_ = batch;
+    context_ = context;
+    RoundBatch round{batch, std::llround(prompt), std::llround(generated)};
+    for (std::int64_t x = config_.minimum; x <= config_.maximum; ++x) {
+      round.draft_length = x;
+      const RoundRate rate = predict_round(parts_.config, parts_.decode, parts_.geometry, parts_.timer, round);
+      round_s_[static_cast<std::size_t>(x)] = rate.round_s;
+    }
+    return true;
+  }
+
+  DraftLengthParts parts_;
+  const DraftLengthConfig& config_;
+  double mean_;
+  AgreementEvidence evidence_;   // of all requests
+  std::vector<double> round_s_;  // by draft length
+  double batch_ = 0;
+  double context_ = 0;
+  std::int64_t length_ = 1;
+  bool learned_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<DraftLengthPolicy> make_goodput_drafts(const DraftLengthParts& parts) {
+  return std::make_unique<Goodput>(parts);
+}
+
+}  // namespace kvsim::serving
