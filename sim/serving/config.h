@@ -142,7 +142,7 @@ struct DraftLengthConfig {
   std::int64_t minimum = 1;
   std::int64_t maximum = 64;
   double forgetting = 0.9;           ///< adaptive, goodput: weight of the past per round, in [0, 1]
-  double prior_tokens = 10;          ///< adaptive, goodput: trials at the mean agreement that are taken as seen
+  double prior_tokens = 4;           ///< adaptive, goodput: trials at the mean agreement that are taken as seen
   std::vector<DraftTableRow> table;  ///< table: ascending in batch, then context
 };
 

@@ -146,7 +146,7 @@ std::vector<KeyRow> decode_rows() {
                    "decode.acceptance={model: recorded, lengths: [3, 15]}"},
                   {"decode.draft_lengths.policy", {}, "fixed", "adaptive"},
                   {"decode.draft_lengths.forgetting", kAdaptive, "0.9", "0.5"},
-                  {"decode.draft_lengths.prior_tokens", kAdaptive, "10", "40"},
+                  {"decode.draft_lengths.prior_tokens", kAdaptive, "4", "40"},
                   {"decode.draft_lengths.minimum", kAdaptive, "1", "15"},
                   {"decode.draft_lengths.maximum", kAdaptive, "64", "5"},
                   {"decode.draft_lengths.table[].batch", {}, table("6", "1k", "9"), table("20", "1k", "9")},

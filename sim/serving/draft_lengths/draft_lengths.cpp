@@ -40,7 +40,10 @@ models::StepWork with_verifications(const models::StepWork& work, double verifyi
 
 }  // namespace
 
-DraftLengths::DraftLengths(const DraftLengthParts& parts, Measurements& measured) : parts_(parts), measured_(measured) {
+DraftLengths::DraftLengths(const DraftLengthParts& parts, Measurements& measured)
+    : parts_(parts),
+      measured_(measured),
+      longest_(std::max(draft_limit(parts.config.decode), parts.config.decode.draft_lengths.maximum)) {
   if (!parts.decode.verifies) return;
   policy_ = find_draft_length_policy(parts.config.decode.draft_lengths.policy)->make(parts);
 }

@@ -45,7 +45,7 @@ class DraftLengths {
 
   DraftLengthParts parts_;
   Measurements& measured_;
-  std::int64_t longest_;                       // draft for which the acceptance law is known
+  std::int64_t longest_ = 0;                   // draft for which the acceptance law is known
   std::unique_ptr<DraftLengthPolicy> policy_;  // null: nothing is drafted
   double waited_ = 0;                          // for others' reloads: iterations per round of requests that reload
   double hidden_ = 0;                          // for its own, likewise
