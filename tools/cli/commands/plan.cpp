@@ -36,6 +36,7 @@ void refuse_what_has_no_effect(const PlanOptions& o) {
     refuse("--set", !o.set.empty(), kFile);
     refuse("--simulate", o.simulate, "raw symbols have nothing to simulate, give a SCENARIO");
     refuse("--explain", o.explain, "raw symbols have nothing to simulate, give a SCENARIO");
+    refuse("--draft-table", o.draft_table, "raw symbols name no machine to time, give a SCENARIO");
     refuse("--pareto", o.pareto, "raw symbols know no other policies, give a SCENARIO");
     refuse("--export", !o.engines.empty(), "raw symbols name no model to serve, give a SCENARIO");
   }
@@ -67,6 +68,9 @@ void plan(Console& console, const PlanOptions& options) {
     throw schema::InputError("--lp-out: belongs to --paths, and would have no effect here");
   }
   if (options.scenario.empty()) refuse_chunk_options(options);
+  if (options.draft_table && !options.paths.empty()) {
+    throw schema::InputError("--draft-table: does not go with --paths, give a SCENARIO");
+  }
   if (!options.paths.empty()) return plan_paths(console, options);
   refuse_what_has_no_effect(options);
   if (!options.scenario.empty()) return plan_scenario(console, options);
@@ -102,6 +106,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
                "Say which resource binds, what more of each would bring\n(by simulation) and how far the plan holds");
   app.add_flag("--pareto", options->pareto,
                "The front of throughput against speed for each user and\nquality, with cost and energy per token");
+  app.add_flag("--draft-table", options->draft_table,
+               "The best draft length by batch and context, for\ndecode.draft_lengths: policy table");
   app.add_option("--prices", options->prices, "With --pareto: price table (YAML) that changes the\nbuilt-in one")
       ->type_name("FILE");
   app.add_option("--export", options->engines,

@@ -23,6 +23,9 @@ void plan_prefetch(Console& console, const PlanOptions& options, const scenario:
 /// `kvsim plan SCENARIO` of a scenario whose prompts are made of chunks, decoding being ordinary.
 void plan_reuse(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
 
+/// `kvsim plan SCENARIO --draft-table`
+void plan_draft_table(Console& console, const PlanOptions& options, const scenario::Scenario& scenario);
+
 /// `kvsim plan --symbols FILE`
 void plan_symbols(Console& console, const PlanOptions& options);
 

@@ -21,6 +21,7 @@ struct PlanOptions : RunOptions {
   bool simulate = false;
   bool explain = false;
   bool pareto = false;
+  bool draft_table = false;
   std::string prices;  ///< with pareto
   // Of scenarios whose prompts are made of chunks.
   std::string context;

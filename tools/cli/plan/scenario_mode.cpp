@@ -163,6 +163,10 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   check_exports(options);
   results::PlanOutcome outcome;
   outcome.scenario = feasible_scenario(options);
+  if (options.draft_table) {
+    refuse_reuse_options(options);
+    return plan_draft_table(console, options, outcome.scenario);
+  }
   if (planner::plans_reuse(outcome.scenario)) return plan_reuse(console, options, outcome.scenario);
   refuse_reuse_options(options);
   if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);

@@ -1,0 +1,155 @@
+#include "planner/draft_table/draft_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/infeasible.h"
+#include "planner/plan/traffic.h"
+#include "sim/serving/acceptance_draws.h"
+#include "sim/serving/capacity.h"
+
+namespace kvsim::planner {
+namespace {
+
+constexpr std::int64_t kShortestContext = 1024;
+
+/// Values doubled from `first`, ending with `last`.
+std::vector<std::int64_t> doubled(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t v = first; v < last; v *= 2) values.push_back(v);
+  values.push_back(last);
+  return values;
+}
+
+class Search {
+ public:
+  Search(const scenario::Scenario& scenario, const Traffic& traffic)
+      : config_(scenario.serving),
+        decode_(*serving::find_decode_policy(config_.decode.policy)),
+        geometry_(serving::replica_geometry(config_)),
+        timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
+               config_.cluster.tensor_parallel),
+        acceptance_(
+            serving::acceptance_of(config_, config_.decode.draft_lengths.maximum + config_.decode.draft_length)),
+        generated_(std::llround(traffic.mean_generated)) {
+    most_requests_ = config_.schedule.max_requests;
+    if (traffic.concurrency) most_requests_ = std::min(most_requests_, *traffic.concurrency);
+  }
+
+  [[nodiscard]] std::int64_t generated(std::int64_t context) const { return std::min(generated_, context / 2); }
+
+  /// Requests of this context that GPU and host memory hold.
+  [[nodiscard]] std::int64_t most_requests(std::int64_t context) const {
+    const std::int64_t g = generated(context), prompt = context - g;
+    const std::int64_t each = serving::decoding_reservation(config_, decode_, geometry_, prompt, g);
+    const std::int64_t reload = decode_.offloads() ? geometry_.reload_reservation(prompt, g) : 0;
+    const std::int64_t room = serving::kv_capacity_bytes(config_, geometry_) - reload;
+    std::int64_t most = std::min(most_requests_, std::max<std::int64_t>(room, 0) / each);
+    if (decode_.offloads()) {
+      const std::int64_t host = serving::host_reservation(config_, decode_, geometry_, prompt, 2 * g);
+      most = std::min(most, config_.cluster.host_memory_bytes / host);
+    }
+    return most;
+  }
+
+  [[nodiscard]] DraftTableEntry best(std::int64_t batch, std::int64_t context) const {
+    const serving::DraftLengthConfig& lengths = config_.decode.draft_lengths;
+    DraftTableEntry best;
+    const std::int64_t hidden = drafts_while_reloading(batch, context);
+    for (std::int64_t x = lengths.minimum + hidden; x <= lengths.maximum; ++x) {
+      const serving::RoundRate rate = predicted(batch, context, x);
+      if (rate.tokens_per_s <= best.rate.tokens_per_s) continue;
+      best.row = {batch, context, x};
+      best.rate = rate;
+      best.accepted = acceptance_.expected_accepted(x);
+    }
+    best.row.draft_length -= hidden;
+    const double fixed = predicted(batch, context, config_.decode.draft_length + hidden).tokens_per_s;
+    best.fixed_gain = best.rate.tokens_per_s / fixed - 1;
+    return best;
+  }
+
+ private:
+  /// Where a reload is asked for only when the draft is complete, and the request drafts on until it is there, a round
+  /// has these drafts beyond its length.
+  [[nodiscard]] std::int64_t drafts_while_reloading(std::int64_t batch, std::int64_t context) const {
+    const serving::DraftLengthConfig& lengths = config_.decode.draft_lengths;
+    if (config_.schedule.policy != "fcfs") return 0;
+    const serving::RoundRate rate = predicted(batch, context, lengths.maximum);
+    const double one_s = rate.link_s / static_cast<double>(batch);
+    return std::min<std::int64_t>(std::llround(one_s / rate.iteration_s), lengths.maximum - lengths.minimum);
+  }
+
+  [[nodiscard]] serving::RoundRate predicted(std::int64_t batch, std::int64_t context, std::int64_t x) const {
+    const std::int64_t g = generated(context);
+    return serving::predict_round(config_, decode_, geometry_, timer_,
+                                  {static_cast<double>(batch), context - g, g, x, acceptance_.expected_accepted(x)});
+  }
+
+  const serving::ServingConfig& config_;
+  const serving::DecodePolicy& decode_;
+  serving::KvGeometry geometry_;
+  models::StepTimer timer_;
+  models::AcceptanceModel acceptance_;
+  std::int64_t generated_;
+  std::int64_t most_requests_ = 1;
+};
+
+void check(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  if (!serving::find_decode_policy(c.decode.policy)->verifies) {
+    throw schema::InputError(
+        fmt::format("--draft-table: decode policy {} drafts nothing: use draft_verify", c.decode.policy));
+  }
+  if (c.cluster.pools) {
+    throw schema::InputError("--draft-table: pools draft a fixed length, which kvsim plan SCENARIO chooses by itself");
+  }
+}
+
+}  // namespace
+
+DraftTable draft_table(const scenario::Scenario& scenario) {
+  check(scenario);
+  const serving::ServingConfig& config = scenario.serving;
+  const Traffic traffic = traffic_of(scenario);
+  check_context(scenario, traffic);
+  const Search search(scenario, traffic);
+  const double longest_prompt = traffic.contexts.empty() ? traffic.named_context : traffic.contexts.back();
+  const double longest_output =
+      traffic.outputs.empty() ? traffic.mean_output : *std::max_element(traffic.outputs.begin(), traffic.outputs.end());
+  DraftTable table;
+  table.minimum = config.decode.draft_lengths.minimum;
+  table.maximum = config.decode.draft_lengths.maximum;
+  table.generated = std::llround(traffic.mean_generated);
+  const std::int64_t longest =
+      std::min<std::int64_t>(config.model.max_context, std::llround(longest_prompt + longest_output));
+  table.contexts = doubled(std::min(kShortestContext, longest), longest);
+  const std::int64_t most = search.most_requests(table.contexts.front());
+  if (most < 1) {
+    throw Infeasible(
+        fmt::format("no table: memory holds no request of {} tokens: more GPU or host memory would make "
+                    "room",
+                    table.contexts.front()));
+  }
+  table.batches = doubled(1, most);
+  for (const std::int64_t batch : table.batches) {
+    for (const std::int64_t context : table.contexts) {
+      if (batch == 1 || batch <= search.most_requests(context)) table.entries.push_back(search.best(batch, context));
+    }
+  }
+  return table;
+}
+
+std::string draft_table_yaml(const DraftTable& table) {
+  std::string text = "  draft_lengths:\n    policy: table\n    table:\n";
+  for (const DraftTableEntry& entry : table.entries) {
+    text += fmt::format("      - {{batch: {}, context: {} tokens, draft_length: {}}}\n", entry.row.batch,
+                        entry.row.context, entry.row.draft_length);
+  }
+  return text;
+}
+
+}  // namespace kvsim::planner

@@ -1,0 +1,91 @@
+// Draft lengths by batch and context: searched, written, read back, and worth it in simulation.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "planner/draft_table/draft_table.h"
+#include "planner/experiment.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::planner {
+namespace {
+
+using testing::kSmallScenario;
+using testing::small_scenario;
+
+const std::vector<std::string> kConstant = {"decode.acceptance={model: constant, agreement: 0.9}",
+                                            "schedule.policy=fcfs"};
+
+TEST(DraftTable, CoversBatchesAndContextsAsFarAsMemoryAndTheScenarioGo) {
+  const DraftTable table = draft_table(small_scenario(kConstant));
+  EXPECT_EQ(table.contexts, (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16200}));
+  EXPECT_EQ(table.batches, (std::vector<std::int64_t>{1, 2, 4, 8, 10}));  // ten requests at once
+  EXPECT_EQ(table.entries.size(), 25U);
+}
+
+TEST(DraftTable, HasNoRowsForBatchesThatMemoryDoesNotHold) {
+  // 0.25 x 80 GB leave 4 GB for KV: less than one reload and 64 compressed contexts of 16k tokens.
+  const DraftTable table =
+      draft_table(small_scenario({"workload.closed.concurrency=64", "cluster.gpu.memory_fraction=0.25"}));
+  ASSERT_EQ(table.contexts.back(), 16200);
+  std::int64_t most_short = 0, most_long = 0;
+  for (const DraftTableEntry& e : table.entries) {
+    if (e.row.context == 1024) most_short = e.row.batch;
+    if (e.row.context == 16200) most_long = e.row.batch;
+  }
+  EXPECT_LT(most_long, most_short);
+}
+
+TEST(DraftTable, DraftsLongerWhereReloadsHaveToShareTheLink) {
+  const DraftTable table = draft_table(small_scenario(kConstant));
+  EXPECT_GT(table.entries.back().row.draft_length, 2 * table.entries.front().row.draft_length);
+  for (const DraftTableEntry& e : table.entries) EXPECT_GE(e.fixed_gain, 0);
+}
+
+TEST(DraftTable, IsReadBackAsItWasWritten) {
+  const DraftTable table = draft_table(small_scenario(kConstant));
+  std::string text = kSmallScenario;
+  const std::string decode = "decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}\n";
+  const auto at = text.find(decode);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, decode.size(),
+               "decode:\n  policy: draft_verify\n  compressor: kvzip\n  keep_ratio: 0.25\n" + draft_table_yaml(table));
+  const scenario::Scenario read = scenario::load_scenario_text(text, "pasted.yaml", {});
+  EXPECT_EQ(read.serving.decode.draft_lengths.policy, "table");
+  const auto& rows = read.serving.decode.draft_lengths.table;
+  ASSERT_EQ(rows.size(), table.entries.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].batch, table.entries[i].row.batch);
+    EXPECT_EQ(rows[i].context, table.entries[i].row.context);
+    EXPECT_EQ(rows[i].draft_length, table.entries[i].row.draft_length);
+  }
+}
+
+TEST(DraftTable, IsAtLeastAsGoodAsTheDefaultInSimulation) {
+  for (const int concurrency : {2, 10}) {
+    std::vector<std::string> sets = kConstant;
+    sets.push_back(
+        fmt::format("workload={{closed: {{concurrency: {}}}, context: 16k tokens, output: 400 tokens, "
+                    "requests: 100000}}",
+                    concurrency));
+    sets.emplace_back("run={duration: 60 s, warmup: 10 s}");
+    const scenario::Scenario fixed = small_scenario(sets);
+    scenario::Scenario looked_up = fixed;
+    looked_up.serving.decode.draft_lengths.policy = "table";
+    for (const DraftTableEntry& e : draft_table(fixed).entries) {
+      looked_up.serving.decode.draft_lengths.table.push_back(e.row);
+    }
+    const auto by_table = static_cast<double>(run_experiment(looked_up).measured.output_tokens);
+    const auto by_default = static_cast<double>(run_experiment(fixed).measured.output_tokens);
+    // Ten requests are bound by the link at 20 drafts as at any length up to its limit: 2 % for the draws.
+    EXPECT_GT(by_table, (concurrency == 2 ? 1.2 : 0.98) * by_default) << concurrency;
+  }
+}
+
+TEST(DraftTable, IsRefusedWhereNothingIsDrafted) {
+  EXPECT_THROW(draft_table(small_scenario({"decode.policy=full_kv", "schedule.policy=fcfs"})), schema::InputError);
+}
+
+}  // namespace
+}  // namespace kvsim::planner

@@ -1,0 +1,99 @@
+#include "tools/results/draft_table_page.h"
+
+#include <fmt/format.h>
+
+#include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
+#include "tools/results/run_page.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::DraftTable;
+using planner::DraftTableEntry;
+
+const DraftTableEntry* find(const DraftTable& table, std::int64_t batch, std::int64_t context) {
+  for (const DraftTableEntry& e : table.entries) {
+    if (e.row.batch == batch && e.row.context == context) return &e;
+  }
+  return nullptr;
+}
+
+/// Batches down, contexts across.
+template <class Text>
+Table grid(std::string title, const DraftTable& table, Text&& text) {
+  Table t;
+  t.title = std::move(title);
+  t.header = {"requests"};
+  for (const std::int64_t context : table.contexts) t.header.push_back(whole(context));
+  t.align.assign(t.header.size(), Align::right);
+  for (const std::int64_t batch : table.batches) {
+    std::vector<std::string> row{whole(batch)};
+    for (const std::int64_t context : table.contexts) {
+      const DraftTableEntry* entry = find(table, batch, context);
+      row.push_back(entry ? text(*entry) : "-");
+    }
+    t.rows.push_back(std::move(row));
+  }
+  return t;
+}
+
+constexpr std::string_view kMethod =
+    "For every batch and context the x with the most tokens/s predicted: B (1 + A(x)) / max((x + 1) T(B), reloads / "
+    "link). Requests of a batch are taken as alike, their agreement as the scenario's mean law, verifications as "
+    "spread "
+    "evenly; prompts that are prefilled or loaded meanwhile are left out.";
+
+}  // namespace
+
+Page draft_table_page(const DraftTableOutcome& outcome) {
+  const DraftTable& table = outcome.table;
+  Page page;
+  page.title = outcome.scenario.name + ": draft lengths";
+  page.subtitle = {setup_line(outcome.scenario), std::string(kMethod)};
+  page.tables.push_back(grid(fmt::format("Best draft length, {} to {}, by requests that decode (down) and context in "
+                                         "tokens (across); * the link is the limit",
+                                         table.minimum, table.maximum),
+                             table, [](const DraftTableEntry& e) {
+                               return fmt::format("{}{}", e.row.draft_length, e.link_bound() ? "*" : "");
+                             }));
+  page.tables.push_back(
+      grid("Tokens/s there, predicted", table, [](const DraftTableEntry& e) { return figure(e.rate.tokens_per_s); }));
+  page.tables.push_back(
+      grid(fmt::format("More than with draft length {}, predicted", outcome.scenario.serving.decode.draft_length),
+           table, [](const DraftTableEntry& e) { return percent(e.fixed_gain); }));
+  page.lists.push_back({"Notes", {"-: memory does not hold so many requests of this context"}});
+  return page;
+}
+
+Json draft_table_document(const DraftTableOutcome& outcome) {
+  const DraftTable& table = outcome.table;
+  Json rows = Json::array(), predicted = Json::array();
+  for (const DraftTableEntry& e : table.entries) {
+    rows.push_back({{"batch", e.row.batch},
+                    {"context", fmt::format("{} tokens", e.row.context)},
+                    {"draft_length", e.row.draft_length}});
+    predicted.push_back({{"batch", e.row.batch},
+                         {"context_tokens", e.row.context},
+                         {"draft_length", e.row.draft_length},
+                         {"tokens_per_s", e.rate.tokens_per_s},
+                         {"accepted_per_round", e.accepted},
+                         {"iteration_s", e.rate.iteration_s},
+                         {"round_s", e.rate.round_s},
+                         {"link_s", e.rate.link_s},
+                         {"link_bound", e.link_bound()},
+                         {"gain_over_draft_length", e.fixed_gain}});
+  }
+  return {{"schema_version", kSchemaVersion},
+          {"kvsim_version", kvsim_version()},
+          {"scenario", outcome.scenario.name},
+          {"draft_length", outcome.scenario.serving.decode.draft_length},
+          {"minimum", table.minimum},
+          {"maximum", table.maximum},
+          {"generated_tokens", table.generated},
+          {"draft_lengths", {{"policy", "table"}, {"table", std::move(rows)}}},
+          {"predicted", std::move(predicted)},
+          {"method", kMethod}};
+}
+
+}  // namespace kvsim::results
