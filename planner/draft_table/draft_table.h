@@ -30,9 +30,9 @@ struct DraftTable {
 
 /// Contexts reach to the scenario's longest request, batches to what memory, max_requests and the scenario's own
 /// concurrency allow, lengths from decode.draft_lengths.minimum to .maximum. Requests of a batch are taken as alike,
-/// and their agreement as the scenario's mean law. Under schedule fcfs, what is drafted while a
-/// request's own reload crosses the link counts as part of the round. Throws schema::InputError where the decode policy
-/// does not verify, or verifies between pools.
+/// and their agreement as the scenario's mean law. Under schedule fcfs, what is drafted while a request's own reload
+/// crosses the link counts as part of the round. Throws schema::InputError where the decode policy does not verify, or
+/// verifies between pools.
 [[nodiscard]] DraftTable draft_table(const scenario::Scenario& scenario);
 
 /// The block "draft_lengths" of a scenario's "decode", indented to stand there.

@@ -150,8 +150,8 @@ std::vector<KeyRow> decode_rows() {
                   {"decode.draft_lengths.minimum", kAdaptive, "1", "15"},
                   {"decode.draft_lengths.maximum", kAdaptive, "64", "5"},
                   {"decode.draft_lengths.table[].batch", {}, table("6", "1k", "9"), table("20", "1k", "9")},
-                  {"decode.draft_lengths.table[].context", {}, table("6", "1k", "9"), table("6", "32k", "9")},
-                  {"decode.draft_lengths.table[].draft_length", {}, table("20", "1k", "9"), table("20", "1k", "12")},
+                  {"decode.draft_lengths.table[].context", {}, table("20", "1k", "9"), table("20", "32k", "9")},
+                  {"decode.draft_lengths.table[].draft_length", {}, table("20", "32k", "9"), table("20", "32k", "12")},
               });
   return rows;
 }

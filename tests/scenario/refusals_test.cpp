@@ -87,30 +87,30 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "ATableOfDraftLengthsWithoutRows",
             {{"draft_length: 20", "draft_lengths: {policy: table}"}},
-            "small.yaml:13:92: decode.draft_lengths: missing key \"table\", which policy table needs, with at least "
+            "small.yaml:13:84: decode.draft_lengths: missing key \"table\", which policy table needs, with at least "
             "one row"},
         Refusal{"ADraftTableWithARowTwice",
                 {{"draft_length: 20", kTwoRows + "{batch: 4, context: 2k tokens, draft_length: 7}]}"}},
-                "small.yaml:13:166: decode.draft_lengths.table.1: batch 4 and context 2000 are in the table twice"},
+                "small.yaml:13:157: decode.draft_lengths.table.1: batch 4 and context 2000 are in the table twice"},
         Refusal{
             "ADraftTableOutOfOrder",
             {{"draft_length: 20", kTwoRows + "{batch: 4, context: 1k tokens, draft_length: 7}]}"}},
-            "small.yaml:13:166: decode.draft_lengths.table.1: rows must ascend in batch and, for the same batch, in "
+            "small.yaml:13:157: decode.draft_lengths.table.1: rows must ascend in batch and, for the same batch, in "
             "context"},
         Refusal{"ADraftTableOfAnotherPolicy",
                 {{"draft_length: 20", "draft_lengths: {table: [{batch: 4, context: 2k tokens, draft_length: 9}]}"}},
-                "small.yaml:13:100: decode.draft_lengths.table: table does not belong to draft length policy fixed"},
+                "small.yaml:13:92: decode.draft_lengths.table: table does not belong to draft length policy fixed"},
         Refusal{"ForgettingOfAFixedLength",
                 {{"draft_length: 20", "draft_lengths: {forgetting: 0.5}"}},
-                "small.yaml:13:105: decode.draft_lengths.forgetting: forgetting does not belong to draft length policy "
+                "small.yaml:13:97: decode.draft_lengths.forgetting: forgetting does not belong to draft length policy "
                 "fixed"},
         Refusal{"DraftLengthsTheWrongWayRound",
                 {{"draft_length: 20", "draft_lengths: {policy: adaptive, minimum: 9, maximum: 8}"}},
-                "small.yaml:13:121: decode.draft_lengths.minimum: must not exceed maximum"},
+                "small.yaml:13:112: decode.draft_lengths.minimum: must not exceed maximum"},
         Refusal{
             "DraftsLongerThanAnIteration",
             {{"draft_length: 20", "draft_lengths: {policy: adaptive, maximum: 2000}"}},
-            "small.yaml:14:1: schedule.max_batched_tokens: 2048 tokens are less than one verification of up to 4000 "
+            "small.yaml:14:11: schedule.max_batched_tokens: 2048 tokens are less than one verification of up to 4000 "
             "drafted tokens"},
         Refusal{"APolicyWithoutItsCompressor",
                 {{kKvzip, "keep_ratio: 0.25"}},

@@ -22,9 +22,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kDefiniti
      "a request's end no more than it has left"},
     {"draft_length.regret",
      "1 - tokens expected at the lengths chosen / tokens that the best lengths would give in the same time, each "
-     "request's agreement being known: the best x maximises (1 + A(x)) / (x + v) within decode.draft_lengths minimum "
-     "to maximum, v being all of a round that does not grow with x, in drafting iterations: 1, what verifications add "
-     "to iterations, and what rounds lately waited for reloads"},
+     "request's agreement being known: the best x maximises (1 + A(x + h)) / (x + h + v) within decode.draft_lengths "
+     "minimum to maximum. h: drafts made while the request's own reload is on its way; v: all else that does not grow "
+     "with x, in drafting iterations: 1, what verifications add to iterations, and what rounds lately waited for "
+     "others' reloads"},
 }};
 
 std::uint64_t rounds(const DraftLengthMeasurement& m) {
@@ -86,8 +87,7 @@ void add_draft_length_rows(Table& table, const scenario::Scenario& scenario, con
   table.rows.push_back({"draft length", figure(mean(lengths)), "",
                         fmt::format("{}: p10 {}, p90 {}", scenario.serving.decode.draft_lengths.policy,
                                     figure(quantile(lengths, 0.1)), figure(quantile(lengths, 0.9)))});
-  table.rows.push_back({"regret", percent(regret(lengths)), "",
-                        "tokens short of the best lengths in the same time, agreements being known"});
+  table.rows.push_back({"regret", percent(regret(lengths)), "", "short of what the best lengths would have given"});
 }
 
 std::string draft_length_text(const serving::DecodeConfig& decode) {
