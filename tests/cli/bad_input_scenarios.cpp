@@ -64,7 +64,7 @@ std::vector<BadInput> malformed_scenarios() {
        "s.yaml:11:82: decode.draft_length: expected a whole number such as \"25\", found \"0x10\""},
       {"YesForTrue",
        {{"policy: staggered", "policy: staggered, asynchronous: yes"}},
-       "s.yaml:12:43: schedule.asynchronous: expected true or false, found \"yes\""},
+       "s.yaml:12:45: schedule.asynchronous: expected true or false, found \"yes\""},
       {"SyntaxError",
        {{"{type: h100-sxm}", "{type: h100-sxm"}},
        "s.yaml:5:7: not valid YAML: end of map flow not found"},
