@@ -209,7 +209,9 @@ class Replica {
   // Drafts on prompts as they were loaded or put together, verified against whole ones (replica_whole_prompts.cpp).
   void choose_drafts(Request& r);
   void bring_whole(Request& r);
-  void begin_recomputing();
+  void begin_bringing();
+  [[nodiscard]] bool keeps_what_came(const Request& r) const;
+  void keep_what_came(Request& r);
   void batch_recomputing(models::StepWork& work, std::int64_t& budget);
   void apply_recomputing();
   void draft_first_token(Request& r);

@@ -292,6 +292,7 @@ void Replica::on_reload(std::uint64_t id) {
   note_memory();
   r.transfer = {};
   r.reload = Reload::arrived;
+  if (drafts_as_loaded_ && r.generated == 0) on_whole_prompt(r);  // it waits for its first token
   wake();
 }
 

@@ -29,7 +29,8 @@ void Replica::apply_verification(Request& r) {
   const std::int64_t drafted = r.drafted;
   const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
   draft_lengths_.verified(r, drafted, accepted, round_end(r));
-  release_staged(r);
+  keeps_what_came(r) ? keep_what_came(r) : release_staged(r);
+  r.tail = 0;
   r.unseen = 1;  // what follows the last token that the drafter saw accepted
   const std::int64_t emitted = log_.verified(r, drafted, accepted);
   outstanding_tokens_ -= emitted;
@@ -38,7 +39,6 @@ void Replica::apply_verification(Request& r) {
     return;
   }
   if (offloads(r)) write_back(r, emitted);
-  if (drafts_as_loaded_ && whole_ == WholeKv::recomputed) r.direct = true;  // its KV is whole now
   begin_round(r);
 }
 

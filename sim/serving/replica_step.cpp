@@ -150,7 +150,7 @@ void Replica::plan_iteration() {
     idle_since_ = env_.simulator.now();
   }
   mark_arriving();
-  begin_recomputing();
+  begin_bringing();
   schedule_->plan(view(), windows, plan_);
   for (std::size_t i = 0; i < decoding_.size(); ++i) {
     if (decoding_[i]->direct) plan_.actions[i] = Action::draft;
@@ -203,12 +203,12 @@ std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t bu
 }
 
 std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
-  return action == Action::verify ? r.drafted + 1 : fetching_.query_tokens(r, proposed);
+  return action == Action::verify ? r.tail + r.drafted + 1 : fetching_.query_tokens(r, proposed);
 }
 
 void Replica::add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work) {
   if (action == Action::verify) {
-    add_verification(work, geometry_, r.context(), r.drafted);
+    add_verification(work, geometry_, r.context() - r.tail, r.tail + r.drafted);
   } else if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
     fetching_.add_decode(r, proposed, work);
   } else if (decode_.reads_compressed && !r.direct && !drafts_as_loaded_) {
@@ -333,7 +333,7 @@ void Replica::apply_prefill_results() {
     }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
-    if (drafts_as_loaded_ && whole_ == WholeKv::recomputed && !r.direct) {
+    if (drafts_as_loaded_ && !r.direct) {
       draft_first_token(r);
       continue;
     }

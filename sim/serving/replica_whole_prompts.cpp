@@ -15,6 +15,7 @@ using engine::Callback;
 void Replica::choose_drafts(Request& r) {
   const bool whole = r.prefix.missing == 0 && r.prefix.quality >= 1 && r.prefix.step_kl == 0;
   r.direct = r.resident = whole;
+  r.tail = whole_ == WholeKv::tiers && !whole ? r.prefill_target - r.prefix.tokens : 0;
   if (config_.decode.acceptance.kind == models::AcceptanceKind::compressor) {
     r.acceptance.agreement = r.prefix.agreement;
   }
@@ -26,11 +27,13 @@ void Replica::bring_whole(Request& r) {
   if (whole_ == WholeKv::tiers) env_.prompts->load_missing(r, Callback::to<&Replica::on_reload>(this, r.id));
 }
 
-/// As soon as there is room, in order of admission: until it is done nothing of theirs is final.
-void Replica::begin_recomputing() {
-  if (!drafts_as_loaded_ || whole_ != WholeKv::recomputed) return;
+/// As soon as there is room, in order of admission: until its first verification nothing of a request is final. Later
+/// rounds ask when their drafts are complete, as the schedule says.
+void Replica::begin_bringing() {
+  if (!drafts_as_loaded_) return;
   for (Request* r : decoding_) {
-    if (!r->direct && r->reload == Reload::none && !start_reload(*r, false)) return;
+    const bool first = whole_ == WholeKv::recomputed || r->generated == 0;
+    if (!r->direct && first && r->reload == Reload::none && !start_reload(*r, false)) return;
   }
 }
 
@@ -62,7 +65,25 @@ void Replica::on_whole_prompt(Request& r) {
   r.draft_target = std::min(r.draft_target, r.drafted);
 }
 
-/// By a prompt that was put together: no more than a draft.
+/// A prompt that was computed whole replaces what it was put together from. What came from tiers stays if nobody waits
+/// for the memory.
+bool Replica::keeps_what_came(const Request& r) const {
+  return drafts_as_loaded_ && (whole_ == WholeKv::recomputed || (queue_.empty() && r.staged > 0));
+}
+
+void Replica::keep_what_came(Request& r) {
+  r.direct = true;
+  if (whole_ == WholeKv::recomputed) {
+    release_staged(r);
+    return;
+  }
+  r.held += r.staged;
+  held_total_ += r.staged;
+  r.staged = 0;
+  r.prefix.dropped = r.prefix.missing = 0;
+}
+
+/// By a prompt that was loaded compressed or put together: no more than a draft.
 void Replica::draft_first_token(Request& r) {
   begin_round(r);
   r.drafted = 1;

@@ -11,10 +11,14 @@ namespace kvsim::testing {
 namespace {
 
 RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
-  const auto policy = *rc::gen::element<std::string>("full_kv", "lossy", "draft_verify:fcfs", "draft_verify:lock_step",
-                                                     "draft_verify:sequential_verify", "draft_verify:staggered");
+  const auto policy = *rc::gen::element<std::string>(
+      "full_kv", "lossy", "draft_verify:fcfs", "draft_verify:lock_step", "draft_verify:sequential_verify",
+      "draft_verify:staggered", "drafter", "sparse_self:fcfs", "sparse_self:staggered", "lossy+drafter",
+      "draft_verify+drafter:fcfs", "draft_verify+drafter:staggered", "draft_verify+drafter:lock_step",
+      "sparse_self+drafter:fcfs", "full_offload+drafter");
   const bool stored = *rc::gen::arbitrary<bool>();
-  const bool quantised = stored && *rc::gen::arbitrary<bool>();
+  const bool sparse = policy.starts_with("sparse_self");  // reads some tokens, as no quantiser does
+  const bool quantised = stored && !sparse && *rc::gen::arbitrary<bool>();
   std::vector<std::string> sets = {
       fmt::format("cluster.gpu.memory_fraction={:.2f}", *rc::gen::inRange(24, 60) / 100.0),
       fmt::format("cluster.host.link.read={} GB/s", *rc::gen::inRange(1, 60)),
@@ -24,6 +28,7 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
       fmt::format("prefill={}", stored ? "stored" : "recompute"),
       fmt::format("decode.draft_length={}", *rc::gen::inRange(1, 40)),
       fmt::format("decode.resident={}", *rc::gen::inRange(0, 3)),
+      fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: {}}}", *rc::gen::inRange(1, 12)),
       fmt::format("schedule.window={}", *rc::gen::inRange(2, 200)),
       fmt::format("schedule.arrival_slack={}", *rc::gen::inRange(0, 3)),
       fmt::format("schedule.max_requests={}", *rc::gen::inRange(3, 40)),
@@ -42,7 +47,8 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
     sets.emplace_back("decode.compressor=fast-kvzip");
   }
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("decode.draft_lengths={policy: adaptive}");
-  if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.host.discipline=fair_share");
+  const bool in_order = policy.starts_with("full_offload");  // layer after layer
+  if (!in_order && *rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.host.discipline=fair_share");
   sets.emplace_back("schedule.max_batched_tokens=4096");  // room for a verification of any draft above
   const auto s = planner::with_policy(small_scenario(sets), policy);
   const planner::ExperimentResult r = planner::run_experiment(s);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kGroups{
     Group{"draft-verify", "Drafting on compressed KV, verifying against full KV (VeriCache)", draft_verify_figures},
+    Group{"baselines", "Drafters and sparse self-speculation beside drafts on compressed KV", baselines_figures},
     Group{"remote-prefix", "Two pools around a storage node, remote prefix caching (VeriCache)", remote_prefix_figures},
     Group{"speculative-prefetch", "Prefetching the KV pairs that the next token attends to (SpeCache)",
           speculative_prefetch_figures},

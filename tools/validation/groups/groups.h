@@ -9,6 +9,7 @@
 namespace kvsim::validation {
 
 std::vector<Figure> draft_verify_figures(const Inputs& inputs);
+std::vector<Figure> baselines_figures(const Inputs& inputs);
 std::vector<Figure> remote_prefix_figures(const Inputs& inputs);
 std::vector<Figure> speculative_prefetch_figures(const Inputs& inputs);
 std::vector<Figure> tiered_eviction_figures(const Inputs& inputs);

@@ -1,0 +1,25 @@
+// Drafters and sparse self-speculation beside drafts on compressed KV: what is published of them.
+#include <gtest/gtest.h>
+
+#include "tools/validation/groups/groups.h"
+
+namespace kvsim::validation {
+namespace {
+
+TEST(BaselinesFigures, OrdersAndAcceptedLengthsArePublished) {
+  std::size_t judged = 0, predicted = 0, accepted = 0;
+  for (const Figure& f : baselines_figures({})) {
+    EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
+    judged += f.verdict() == Verdict::pass ? 1 : 0;
+    predicted += f.verdict() == Verdict::prediction ? 1 : 0;
+    if (f.id.find("/accepted.") == std::string::npos) continue;
+    accepted += 1;
+    EXPECT_LE(f.tolerance, 0.05) << f.id;  // enough rounds for the mean to say something
+  }
+  EXPECT_EQ(judged, 19U);
+  EXPECT_EQ(predicted, 9U);
+  EXPECT_EQ(accepted, 6U);
+}
+
+}  // namespace
+}  // namespace kvsim::validation
