@@ -89,8 +89,9 @@ void check_verification(const ServingConfig& config, const models::OptionPool& p
   const std::string& policy = config.decode.policy;
   if (pool.size() == 1) {
     throw ConfigurationError("decode.policy",
-                             fmt::format("{} drafts on what placement stores compressed, and {} stores prompts whole: "
-                                         "give placement.compressor, use utility, or full_kv",
+                             fmt::format("over placement {} drafts on what is stored compressed, and {} stores prompts "
+                                         "whole (compressing them for drafts while tiers keep the whole ones is not "
+                                         "simulated): give placement.compressor, use utility, full_kv or sparse_self",
                                          policy, config.placement->policy));
   }
   if (config.schedule.policy != "fcfs") {
@@ -135,7 +136,7 @@ void check_decode(const ServingConfig& config) {
                                          "compressed only a part comes there: use draft_verify, or store prompts whole",
                                          decode.name));
   }
-  if (decode.reads_compressed && !decode.verifies) {
+  if (decode.reads_compressed && !decode.verifies && !whole) {
     throw ConfigurationError("decode.policy",
                              fmt::format("placement compresses prompts, and {} would compress them again: use full_kv, "
                                          "which decodes with them as they are stored",

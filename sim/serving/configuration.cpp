@@ -93,7 +93,7 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
                              fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
   }
   if (!config.cluster.pools && !decode.keeps_full && c.mode == CompressionMode::offline &&
-      config.prefill == PrefillKind::recompute) {
+      config.prefill != PrefillKind::stored) {
     throw ConfigurationError(
         "decode.compressor",
         fmt::format("compressor {} works offline, before a request arrives: use prefill {{policy: stored}}, or a "
