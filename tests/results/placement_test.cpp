@@ -28,7 +28,7 @@ serving::Measurements measured_by_hand() {
   m.placement.computed_tokens = 100;
   m.placement.drops = 7;
   for (int i = 0; i <= 100; ++i) m.placement.quality.add(0.5 + i / 200.0);  // 0.5 to 1
-  m.placement.contents["host"] = {3, 30, 120, {{"full", 1}, {"kvzip 0.1", 2}}};
+  m.placement.contents["host"] = {3, 30, 120, 0, {{"full", 1}, {"kvzip 0.1", 2}}};
   m.tiers["host"] = {6, 2, 1, 40};
   m.tiers["ssd"] = {1, 7, 0, 0};
   m.tiers["far"] = {0, 8, 0, 0};

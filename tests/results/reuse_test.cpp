@@ -36,7 +36,7 @@ serving::Measurements measured_by_hand() {
   m.ttft_s.add(0.75);
   m.placement.loaded_tokens = 3072;
   m.placement.computed_tokens = 1044;
-  m.reuse = {2, 4096, 3072, 1024, 410, 20, 0.2, 0.4, 0.6, 0.8, 1.0, 5, 1};
+  m.reuse = {2, 4096, 3072, 1024, 410, 20, 0.2, 0.4, 0.6, 0.8, 1.0, 5, 0, 0, 0, 1};
   m.answers = {2, 0.5, 0.625, 1};
   return m;
 }

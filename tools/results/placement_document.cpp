@@ -14,7 +14,7 @@ using serving::TierContents;
 constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNothingStored = "nothing is stored there at the end of the run";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kDefinitions{{
     {"tiers",
      "hits: objects of prompts (contexts, blocks or chunks) that were found in the tier and loaded; misses: all the "
      "others "
@@ -31,6 +31,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinit
      "objects that moved up a tier after they were loaded; demotions: down, for lack of room; recompressions: made "
      "smaller after they were stored; drops: given up"},
     {"placement.moved_bytes", "written to a tier for a store or a demotion"},
+    {"placement.whole_loads",
+     "objects of which a verification read what their compressed copy lacks; whole_load_bytes: of these"},
     {"placement.profiled",
      "contexts that were profiled again; profiled_tokens: decoded for that, beside the requests' own"},
     {"placement.quality",
@@ -38,7 +40,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinit
      "tenth of the requests got less"},
     {"placement.contents",
      "at the end of the run, tiers of all replicas and replications added; bytes: as stored, full_bytes: of the same "
-     "objects whole; options: objects by representation"},
+     "objects whole; options: objects by representation; whole_bytes: of copies kept whole beside them, to verify "
+     "against"},
     {"placement.contents.mean_keep_ratio", "stored bytes / full bytes of all that is in the tier"},
 }};
 
@@ -47,11 +50,12 @@ std::string_view granularity_word(const models::PlacementSpec& spec) {
   return spec.granularity == models::Granularity::blocks ? "blocks" : "contexts";
 }
 
-Section contents_section(Section s, const TierContents& contents) {
+Section contents_section(Section s, const TierContents& contents, bool verified) {
   s.count("objects", contents.objects).count("bytes", contents.bytes).count("full_bytes", contents.full_bytes);
   s.number("mean_keep_ratio", mean_keep_ratio(contents), kNothingStored);
   Json options = Json::object();
   for (const auto& [name, objects] : contents.options) options[name] = objects;
+  if (verified) s.count("whole_bytes", contents.whole_bytes);
   return s.set("options", std::move(options));
 }
 
@@ -79,6 +83,7 @@ void add_placement(Section& document, const Outcome& outcome) {
   const auto& spec = outcome.scenario.serving.placement;
   if (!spec) return;
   const PlacementMeasurement& m = outcome.result.measured.placement;
+  const bool verified = cache::verifies_stored(outcome.scenario.serving);
   Section s = document.child("placement");
   s.set("policy", spec->policy);
   s.set("granularity", granularity_word(*spec));
@@ -87,12 +92,14 @@ void add_placement(Section& document, const Outcome& outcome) {
   s.count("stores", m.stores).count("unstored", m.unstored);
   s.count("promotions", m.promotions).count("demotions", m.demotions).count("recompressions", m.recompressions);
   s.count("drops", m.drops).count("moved_bytes", m.moved_bytes);
+  if (verified) s.count("whole_loads", m.whole_loads).count("whole_load_bytes", m.whole_bytes);
   s.count("profiled", m.profiled).count("profiled_tokens", m.profiled_tokens);
   s.set("quality", quality_section(s.child("quality"), m.quality));
   Section tiers = s.child("contents");
   for (const std::string& name : tier_names(outcome.scenario)) {
     const auto found = m.contents.find(name);
-    tiers.set(name, contents_section(tiers.child(name), found == m.contents.end() ? TierContents{} : found->second));
+    const TierContents contents = found == m.contents.end() ? TierContents{} : found->second;
+    tiers.set(name, contents_section(tiers.child(name), contents, verified));
   }
   s.set("contents", std::move(tiers));
   document.set("placement", std::move(s));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cache/prompt_cache.h"
 #include "tools/results/numbers.h"
 #include "tools/results/placement_results.h"
 
@@ -32,7 +33,12 @@ Table with_columns(std::string title, std::vector<std::string> header) {
 
 Table tiers(const Outcome& outcome) {
   const Measurements& m = outcome.result.measured;
+  const bool verified = cache::verifies_stored(outcome.scenario.serving);
   Table t = with_columns("Tiers", {"", "hits", "of lookups", "evictions", "peak", "objects", "stored", "keep ratio"});
+  if (verified) {
+    t.header.emplace_back("kept whole");
+    t.align.push_back(Align::right);
+  }
   std::uint64_t hits = 0, lookups = 0;
   for (const std::string& name : tier_names(outcome.scenario)) {
     const auto tier = found_or_none(m.tiers, name);
@@ -43,6 +49,7 @@ Table tiers(const Outcome& outcome) {
                       percent(share(static_cast<double>(tier.hits), static_cast<double>(lookups))),
                       whole(tier.evictions), bytes(static_cast<double>(tier.bytes_peak)), whole(contents.objects),
                       bytes(static_cast<double>(contents.bytes)), figure(mean_keep_ratio(contents))});
+    if (verified) t.rows.back().push_back(bytes(static_cast<double>(contents.whole_bytes)));
   }
   const std::uint64_t computed = lookups - hits;
   t.rows.push_back(
@@ -91,6 +98,10 @@ Table prompts(const Outcome& outcome) {
   t.rows.push_back({"demotions", whole(p.demotions), "", fmt::format("{} objects were given up", whole(p.drops))});
   t.rows.push_back({"recompressions", whole(p.recompressions), "", "made smaller after they were stored"});
   t.rows.push_back({"moved", bytes(static_cast<double>(p.moved_bytes)), "", "written for stores and demotions"});
+  if (cache::verifies_stored(outcome.scenario.serving)) {
+    t.rows.push_back({"read to verify", bytes(static_cast<double>(p.whole_bytes)), "",
+                      fmt::format("what compressed copies lack, of {} objects", whole(p.whole_loads))});
+  }
   if (spec.profiling.online) {
     t.rows.push_back(
         {"profiled", whole(p.profiled), "", fmt::format("contexts, {} tokens decoded", whole(p.profiled_tokens))});

@@ -15,6 +15,7 @@
 #include "models/schema/units.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
+#include "tools/results/drafting_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/reuse_results.h"
 
@@ -69,15 +70,45 @@ const models::AllReduceTable* table_for(const models::KernelProfile& p, std::int
   return gpus > 1 && it != p.all_reduce.end() ? &*it : nullptr;
 }
 
-void add_compressor(Collector& out, const serving::ServingConfig& config, bool verifies) {
-  const models::CompressorSpec& c = config.decode.compressor;
-  if (!serving::profile_times_few_bits(config.cluster.profile, c)) {
-    out.add("compressor.attention_time_factor", Dimension::number, c.attention_time_factor);
+/// A law of accepted lengths that the scenario gives itself.
+void add_own_law(Collector& out, std::string figure, const models::AcceptanceSpec& law) {
+  out.add(std::move(figure), acceptance_text(law), Source{schema::SourceKind::scenario, {}});
+}
+
+void add_drafter(Collector& out, const serving::DrafterConfig& drafter) {
+  const models::DrafterSpec& d = drafter.spec;
+  out.add("drafter", fmt::format("{}: {}", d.name, d.network.name.empty() ? "its own layers" : d.network.name),
+          d.network.source);
+  if (drafter.acceptance) {
+    add_own_law(out, "drafter.acceptance", *drafter.acceptance);
+  } else {
+    out.add("drafter.acceptance", acceptance_text(d.acceptance), d.acceptance_source);
   }
-  out.add("compressor.compress", Dimension::bandwidth, c.compress_bytes_per_s);
-  if (!c.step_kl_nats.empty()) out.add("compressor.step_kl", "curve", c.step_kl_source);
-  if (verifies && !c.agreement.empty()) out.add("compressor.agreement", "curve", c.agreement_source);
-  if (!verifies && !c.quality.empty()) out.add("compressor.quality", "curve", c.quality_source);
+  if (d.pass_overhead_s.value > 0) out.add("drafter.pass_overhead", Dimension::time, d.pass_overhead_s);
+}
+
+/// What the policy drafts on or decodes with.
+void add_compressor(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
+  const serving::DecodeConfig own = serving::own_drafts(config.decode);
+  const models::CompressorSpec& c = own.compressor;
+  const bool selects = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
+  const std::string role = selects ? "sparse.selection" : "compressor";
+  if (!serving::profile_times_few_bits(config.cluster.profile, c)) {
+    out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
+  }
+  if (!decode.keeps_full) out.add(role + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);
+  if (!c.step_kl_nats.empty()) out.add(role + ".step_kl", "curve", c.step_kl_source);
+  const bool by_agreement = decode.verifies && own.acceptance.kind == models::AcceptanceKind::compressor;
+  if (by_agreement && !c.agreement.empty()) out.add(role + ".agreement", "curve", c.agreement_source);
+  if (!decode.verifies && !c.quality.empty()) out.add(role + ".quality", "curve", c.quality_source);
+}
+
+/// How many drafted tokens a verification accepts, where the scenario says it.
+void add_acceptance(Collector& out, const serving::ServingConfig& config, const serving::DecodePolicy& decode) {
+  const models::AcceptanceSpec law = serving::own_drafts(config.decode).acceptance;
+  if (!decode.verifies || law.kind == models::AcceptanceKind::compressor) return;
+  const bool sparse = decode.keeps_full && config.decode.sparse && config.decode.sparse->acceptance;
+  add_own_law(out, sparse ? "sparse.acceptance" : "acceptance", law);
 }
 
 void add_fetch(Collector& out, const serving::ServingConfig& c) {
@@ -203,7 +234,9 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (decode.fetches_pairs()) add_fetch(out, c);
   const std::int64_t gpus = c.cluster.tensor_parallel;
   if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
-  if (decode.reads_compressed) add_compressor(out, c, decode.verifies);
+  if (reads_own_choice(c)) add_compressor(out, c, decode);
+  add_acceptance(out, c, decode);
+  if (decode.drafter) add_drafter(out, *c.decode.drafter);
   if (c.placement) add_placement(out, scenario);
   add_tasks(out, c);
   return out.take();
@@ -213,6 +246,7 @@ std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
   for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : reuse_assumptions(scenario)) list.push_back(std::move(said));
+  for (std::string& said : drafting_assumptions(scenario)) list.push_back(std::move(said));
   for (const Provenance& p : provenance_of(scenario)) {
     if (p.source != source_word(schema::SourceKind::assumption)) continue;
     if (p.figure.starts_with("dataset.") && p.figure.ends_with(".loss_cv")) continue;  // quality_assumptions says it

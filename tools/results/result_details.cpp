@@ -5,6 +5,7 @@
 #include "sim/serving/decode_policy.h"
 #include "tools/results/definitions.h"
 #include "tools/results/draft_length_results.h"
+#include "tools/results/drafting_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/placement_results.h"
@@ -28,12 +29,14 @@ Json policies(const Outcome& outcome) {
   out[c.cluster.pools ? "dispatch" : "router"] = c.cluster.pools ? c.cluster.pools->dispatch.policy : c.cluster.router;
   out["prefill"] = prefill_word(c.prefill);
   if (c.placement) out["placement"] = c.placement->policy;
-  if (decode.reads_compressed) {
-    out["compressor"] = c.decode.compressor.name;
-    out["keep_ratio"] = c.decode.keep_ratio;
+  const serving::DecodeConfig own = serving::own_drafts(c.decode);
+  if (reads_own_choice(c)) {
+    out["compressor"] = own.compressor.name;
+    out["keep_ratio"] = own.keep_ratio;
   }
-  if (decode.verifies && c.decode.draft_lengths.policy == "fixed") out["draft_length"] = c.decode.draft_length;
-  if (decode.verifies && c.decode.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(c.decode);
+  if (decode.drafter) out["drafter"] = c.decode.drafter->spec.name;
+  if (decode.verifies && own.draft_lengths.policy == "fixed") out["draft_length"] = own.draft_length;
+  if (decode.verifies && own.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(own);
   return out;
 }
 
@@ -142,6 +145,9 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   }
   if (outcome.result.measured.rounds > 0 && !cluster.pools) {
     for (const auto& [metric, definition] : draft_length_definitions()) definitions[std::string(metric)] = definition;
+  }
+  if (has_drafter(outcome.scenario)) {
+    for (const auto& [metric, definition] : drafter_definitions()) definitions[std::string(metric)] = definition;
   }
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) {
     for (const auto& [metric, definition] : fetch_definitions()) definitions[std::string(metric)] = definition;

@@ -1,6 +1,7 @@
 #include "tools/results/result_document.h"
 
 #include "tools/results/draft_length_results.h"
+#include "tools/results/drafting_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/placement_results.h"
@@ -203,6 +204,7 @@ Section fixed_keys(const Outcome& outcome, bool timing, Json& reasons) {
   doc.set("latency_s", latency(doc.child("latency_s"), m));
   doc.set("slo", objectives(doc.child("slo"), m));
   doc.set("speculation", speculation(doc.child("speculation"), scenario, m));
+  add_drafter(doc, outcome);
   doc.set("quality", quality(doc.child("quality"), scenario, m));
   doc.set("gpu", gpu(doc.child("gpu"), m));
   doc.set("links", links(doc.child("links"), m));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/drafting_results.h"
 #include "tools/results/machines.h"
 #include "tools/results/reuse_results.h"
 
@@ -17,7 +18,7 @@ using serving::ReuseMeasurement;
 constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNoPrompt = "no prompt was put together in the measured time";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefinitions{{
     {"answers",
      "of finished requests; mean_score: of their tasks; full_score: what the same answers score with all of "
      "the prompt computed; good: answers with at least slo.quality_floor of their task's mean score with all of it "
@@ -33,6 +34,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDefiniti
      "from there to the first token"},
     {"reuse.selections_longer", "share of the prompts whose tokens were chosen after all stored chunks had arrived"},
     {"reuse.scorer_busy_fraction", "of GPUs that only score"},
+    {"reuse.verified_tokens",
+     "of prompts, computed whole to verify what was drafted on them as they were put together"},
+    {"reuse.time_to_first_draft_s",
+     "mean from a request's arrival to its first token as a draft; ttft counts tokens that are final: verified ones"},
 }};
 
 Section answers_section(Section s, const AnswerMeasurement& a) {
@@ -61,7 +66,10 @@ Section reuse_section(Section s, const Outcome& outcome) {
   s.ratio("selections_longer", static_cast<double>(m.selections_longer), static_cast<double>(m.prompts), kNoPrompt);
   const double scorers_s = outcome.result.measured.capacity_s * static_cast<double>(c.cluster.scorer_gpus);
   s.ratio("scorer_busy_fraction", m.scorers_busy_s, scorers_s, "no GPU only scores");
-  return s;
+  if (!drafts_as_found(c)) return s;
+  s.count("verified_tokens", m.verified_tokens).count("first_drafts", m.first_drafts);
+  return s.ratio("time_to_first_draft_s", m.first_draft_s, static_cast<double>(m.first_drafts),
+                 "no request drafted its first token in the measured time");
 }
 
 /// Tasks whose scores are of another model, or of tokens that another small model chose.

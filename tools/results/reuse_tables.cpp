@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/results/drafting_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/numbers.h"
 #include "tools/results/placement_results.h"
@@ -51,6 +52,10 @@ Table prompts(const Outcome& outcome) {
   tokens("of chunks, loaded", r.loaded_tokens, "from tiers");
   tokens("computed alone", r.apart_tokens, "that were not stored");
   tokens("computed again", r.recomputed_tokens, "over the whole prompt");
+  if (drafts_as_found(outcome.scenario.serving)) {
+    t.rows.push_back(
+        {"computed to verify", whole(r.verified_tokens), "", "tokens of prompts, whole, beside the drafts on them"});
+  }
   if (outcome.scenario.serving.cluster.scorer_gpus > 0) {
     const double capacity = m.capacity_s * static_cast<double>(outcome.scenario.serving.cluster.scorer_gpus);
     t.rows.push_back({"scorers busy", percent(share(r.scorers_busy_s, capacity))});
@@ -74,6 +79,11 @@ Table times(const Outcome& outcome) {
   }
   part("both, and missing chunks", r.assemble_s, "admission to first token computed over the whole prompt");
   part("prefill", r.prefill_s, "of what is computed again, and what follows the chunks");
+  if (drafts_as_found(outcome.scenario.serving)) {
+    t.rows.push_back({"first drafted token", seconds(share(r.first_draft_s, static_cast<double>(r.first_drafts))), "",
+                      fmt::format("arrival to draft; verified, and counted as first, {} after arrival",
+                                  seconds(outcome.result.measured.ttft_s.mean()))});
+  }
   return t;
 }
 

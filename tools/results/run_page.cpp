@@ -7,6 +7,7 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/draft_length_results.h"
+#include "tools/results/drafting_results.h"
 #include "tools/results/fetch_results.h"
 #include "tools/results/lossless.h"
 #include "tools/results/machines.h"
@@ -200,12 +201,7 @@ std::string placement_text(const models::PlacementSpec& placement) {
 
 std::string setup_line(const Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
-  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
-  std::string line = fmt::format("{} on {}", c.model.name, machines_text(c.cluster));
-  line += fmt::format("; {}", decode.name);
-  if (decode.reads_compressed)
-    line += fmt::format(" with {}, keep ratio {:.4g}", c.decode.compressor.name, c.decode.keep_ratio);
-  if (decode.verifies) line += fmt::format(", draft length {}", draft_length_text(c.decode));
+  std::string line = fmt::format("{} on {}; {}", c.model.name, machines_text(c.cluster), decoding_text(c));
   if (c.cluster.pools) {
     return line + fmt::format("; dispatch {}; prefill {}; seed {}", c.cluster.pools->dispatch.policy,
                               prefill_word(c.prefill), c.run.seed);
@@ -234,7 +230,10 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.title = outcome.scenario.name;
   page.subtitle = {setup_line(outcome.scenario)};
   page.tables = {requests(m), throughput(outcome.scenario, result), latency(result)};
-  if (m.rounds > 0) page.tables.push_back(speculation(outcome.scenario, m));
+  // What a drafter alone proposes and its steps accept is the whole of the speculation.
+  const bool verifies = serving::find_decode_policy(outcome.scenario.serving.decode.policy)->verifies;
+  if (m.rounds > 0 && verifies) page.tables.push_back(speculation(outcome.scenario, m));
+  if (has_drafter(outcome.scenario)) page.tables.push_back(drafter_table(outcome));
   if (holds_low_bit_copy_or_fetches(outcome.scenario)) page.tables.push_back(fetch_table(outcome));
   page.tables.push_back(quality(outcome.scenario, m));
   page.tables.push_back(memory(outcome.scenario, result));

@@ -52,8 +52,8 @@ std::vector<std::string> metric_names() {
 }
 
 void check_metric(const std::string& metric) {
-  constexpr std::array<std::string_view, 9> kOfTheScenario{"links.", "tiers.",     "pools.", "paths.",  "prefix.",
-                                                           "fetch.", "placement.", "reuse.", "answers."};
+  constexpr std::array<std::string_view, 10> kOfTheScenario{"links.", "tiers.",     "pools.", "paths.",   "prefix.",
+                                                            "fetch.", "placement.", "reuse.", "answers.", "drafter."};
   if (std::any_of(kOfTheScenario.begin(), kOfTheScenario.end(),
                   [&](std::string_view object) { return metric.starts_with(object); })) {
     return;
@@ -93,6 +93,11 @@ bool less_is_better(std::string_view metric) {
                                 ".selections_longer",
                                 "unused_bytes",
                                 ".two_token_cost",
+                                ".verified_tokens",
+                                ".whole_loads",
+                                ".time_to_first_draft_s",
+                                "drafter.gpu_s",
+                                ".gpu_time_share",
                                 kHalfWidth});
 }
 
