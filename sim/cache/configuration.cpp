@@ -145,11 +145,26 @@ void check_decode(const ServingConfig& config) {
   if (decode.verifies && !decode.keeps_full) check_verification(config, pool);
 }
 
+/// What is stored is smaller than the whole; what only reads a part of the whole stores nothing.
+void check_stored_forms(const models::PlacementSpec& spec) {
+  const auto check = [](const std::string& key, const models::CompressorSpec& c) {
+    if (!c.reads_only) return;
+    throw ConfigurationError(key, fmt::format("{} chooses anew what to read out of the whole KV, and nothing smaller "
+                                              "can be stored: use a compressor",
+                                              c.name));
+  };
+  if (spec.compressor) check("placement.compressor", *spec.compressor);
+  for (std::size_t i = 0; i < spec.options.methods.size(); ++i) {
+    check(fmt::format("placement.options.methods.{}", i), spec.options.methods[i]);
+  }
+}
+
 void check_placement(const ServingConfig& config) {
   const models::PlacementSpec& spec = *config.placement;
   if (!find_placement(spec.policy)) {
     throw ConfigurationError("placement.policy", fmt::format("unknown placement policy {}", spec.policy));
   }
+  check_stored_forms(spec);
   const bool by_chunk = serving::reuses_chunks(config.prefill);
   if (config.prefill != serving::PrefillKind::prefix_cache && !by_chunk) {
     throw ConfigurationError("placement",

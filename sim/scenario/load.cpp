@@ -69,6 +69,11 @@ double keep_ratio_of(const Scenario& s, const Reporter& report) {
     if (!s.keep_ratio && s.compressor) {
       report.fail("decode", fmt::format("missing key \"keep_ratio\", which compressor {} needs", s.compressor->name));
     }
+    const auto& sparse = s.serving.decode.sparse;
+    if (!s.keep_ratio && sparse && sparse->selection && !sparse->keep_ratio) {
+      report.fail("decode.sparse",
+                  fmt::format("missing key \"keep_ratio\", which selection {} needs", sparse->selection->name));
+    }
     return s.keep_ratio.value_or(1.0);
   }
   const double ratio = s.compressor->quantised_ratio();

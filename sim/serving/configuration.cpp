@@ -57,6 +57,12 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
   }
 }
 
+/// Where a configuration says what drafts read.
+std::string selection_key(const ServingConfig& config, const DecodePolicy& decode) {
+  const bool own = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
+  return own ? "decode.sparse.selection" : "decode.compressor";
+}
+
 /// Drafts that read a part of a KV which stays whole.
 void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
   const models::CompressorSpec& c = config.decode.compressor;
@@ -70,7 +76,7 @@ void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
     return;
   }
   if (c.kind != models::CompressionKind::token_dropping) {
-    throw ConfigurationError("decode.compressor",
+    throw ConfigurationError(selection_key(config, decode),
                              fmt::format("decode policy {} reads some tokens of the full KV, and {} quantises all: "
                                          "use one that drops tokens, or draft_verify with decode.resident",
                                          decode.name, c.name));
@@ -86,10 +92,15 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   if (!decode.reads_compressed || drafts_as_loaded(config, decode)) return;
   const models::CompressorSpec& c = config.decode.compressor;
   if (c.name.empty()) {
-    throw ConfigurationError("decode", fmt::format("decode policy {} needs a compressor", decode.name));
+    throw ConfigurationError("decode",
+                             decode.keeps_full
+                                 ? fmt::format("decode policy {} needs something that chooses what drafts read: give "
+                                               "decode.sparse.selection (such as pillar-attention), or a compressor",
+                                               decode.name)
+                                 : fmt::format("decode policy {} needs a compressor", decode.name));
   }
   if (!config.cluster.pools && !c.long_context) {
-    throw ConfigurationError("decode.compressor",
+    throw ConfigurationError(selection_key(config, decode),
                              fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
   }
   if (!config.cluster.pools && !decode.keeps_full && c.mode == CompressionMode::offline &&
@@ -109,7 +120,7 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
   if (decode.verifies && config.decode.acceptance.kind == models::AcceptanceKind::compressor &&
       !(c.agreement_at(ratio) > 0)) {
     throw ConfigurationError(
-        "decode.compressor",
+        selection_key(config, decode),
         fmt::format("compressor {} has no acceptance figures: give decode.acceptance explicitly", c.name));
   }
 }

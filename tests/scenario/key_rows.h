@@ -35,6 +35,7 @@ std::vector<KeyRow> profile_rows();    ///< cluster.gpu.profile
 std::vector<KeyRow> kernel_rows();     ///< cluster.gpu.profile: fitted forms and tables
 std::vector<KeyRow> workload_rows();   ///< workload, prefill and what a scenario says of itself
 std::vector<KeyRow> decode_rows();     ///< decode
+std::vector<KeyRow> drafting_rows();   ///< decode.drafter, decode.sparse
 std::vector<KeyRow> pools_rows();      ///< cluster.pools, dispatch
 std::vector<KeyRow> placement_rows();  ///< placement, cluster.storage, cluster.host where it is a tier
 std::vector<KeyRow> reuse_rows();      ///< prefill, workload, placement and slo where prompts are made of chunks

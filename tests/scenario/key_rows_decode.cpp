@@ -50,7 +50,7 @@ std::vector<KeyRow> compressor_rows() {
        {kCompressor + "={base: fast-kvzip, remote_prefix: false}"},
        "false",
        "true",
-       Effect::none_yet},
+       Effect::refused},
       {kCompressor + ".bits_per_element", kQuantised, "2", "4"},
       {kCompressor + ".group_size", kQuantised, "32", "64"},
       {kCompressor + ".residual_tokens", kQuantised, "128", "1024"},

@@ -70,12 +70,8 @@ void add_compressor(std::vector<KeyRow>& rows, const Place& place) {
   }
   add("long_context", "long_context: true", "long_context: false", Effect::none_yet);
   add("remote_prefix", "remote_prefix: true", "remote_prefix: false", Effect::none_yet);
-  if (place.quantises) {
-    add("reads_only", "reads_only: false", "reads_only: true", Effect::refused);
-  } else {
-    add("reads_only", "mode: online, remote_prefix: false, reads_only: false",
-        "mode: online, remote_prefix: false, reads_only: true", Effect::none_yet);
-  }
+  add("reads_only", "mode: online, remote_prefix: false, reads_only: false",
+      "mode: online, remote_prefix: false, reads_only: true", Effect::refused);
   add("group_size", "group_size: 32", "group_size: 64", of_quantisers);
   add("residual_tokens", "residual_tokens: 0", "residual_tokens: 128", Effect::none_yet);
   add("sink_tokens", "sink_tokens: 0", "sink_tokens: 128", Effect::none_yet);

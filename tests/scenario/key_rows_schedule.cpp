@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, const KeyRow& row) {
 std::vector<KeyRow> key_rows() {
   std::vector<KeyRow> all;
   for (auto& rows : {model_rows(), cluster_rows(), profile_rows(), kernel_rows(), workload_rows(), decode_rows(),
-                     pools_rows(), placement_rows(), reuse_rows(), schedule_rows()}) {
+                     pools_rows(), placement_rows(), reuse_rows(), schedule_rows(), drafting_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

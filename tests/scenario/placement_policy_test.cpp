@@ -77,7 +77,10 @@ TEST(PlacementPolicy, RefusesUnknownWordsWithTheNearest) {
   EXPECT_EQ(complaint(s, "lru:keydif:0.3"),
             "--policies lru:keydif:0.3: unknown compressor \"keydif\"; did you mean \"keydiff\"? `kvsim list "
             "compressors` names them all");
-  EXPECT_TRUE(complaint(s, "full_kv").starts_with("--policies: unknown placement policy \"full_kv\""));
+  EXPECT_TRUE(complaint(s, "fetch").starts_with("--policies: unknown placement policy \"fetch\""));
+  EXPECT_EQ(complaint(s, "full_kv"), "nothing") << "a decode policy, over the scenario's own placement";
+  EXPECT_TRUE(complaint(s, "utility/full").starts_with("--policies: unknown decode policy \"full\""))
+      << complaint(s, "utility/full");
 }
 
 TEST(PlacementPolicy, RefusesCombinationsWithoutMeaning) {

@@ -100,8 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "prefill: prefix_cache, or one that reuses chunks (selective, cacheblend, epic, full_reuse)"},
         Refusal{"ADecodePolicyThatKeepsKvOfItsOwn",
                 {{"policy: full_kv", "policy: lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
-                "placed.yaml:17:18: decode.policy: stored prompts are continued by ordinary decoding with what was "
-                "loaded, and lossy decodes otherwise: use full_kv"},
+                "placed.yaml:17:18: decode.policy: what placement stores is decoded with as it is, and lossy would "
+                "compress it again: use full_kv, with placement.compressor to store prompts compressed"},
         Refusal{"NoTier",
                 {{"memory: 6 GB", "memory: 0 B"},
                  {"  storage:\n    - {name: ssd, capacity: 10 GB, read: 7 GB/s}\n    - {name: remote, read: 2 GB/s}\n",
@@ -288,6 +288,58 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"AnUnknownPolicy",
                 {{"policy: lru", "policy: lur"}},
                 "placed.yaml:16:21: placement.policy: unknown value \"lur\"; did you mean \"lru\"?"}));
+
+const std::string kCompressed = "policy: lru, compressor: keydiff, keep_ratio: 0.3";
+const std::pair<std::string, std::string> kByKeyDiff = {"policy: lru", kCompressed},
+                                          kVerified = {"full_kv", "draft_verify"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Decoding, RefusedPlacement,
+    ::testing::Values(
+        Refusal{"DraftsOnPromptsThatAreWhole",
+                {kVerified},
+                "placed.yaml:17:18: decode.policy: draft_verify drafts on what placement stores compressed, and lru "
+                "stores prompts whole: give placement.compressor, use utility, or full_kv"},
+        Refusal{"DraftsWithoutATierForWholePrompts",
+                {kByKeyDiff, kVerified, {"name: remote, read", "name: remote, capacity: 1 TB, read"}},
+                "placed.yaml:7:5: cluster.storage: what is verified against is kept whole in the last tier, which must "
+                "be without end: give a device without capacity"},
+        Refusal{"ReloadsThatAScheduleWouldPlan",
+                {kByKeyDiff, {"full_kv}", "draft_verify}\nschedule: {policy: staggered}"}},
+                "placed.yaml:18:20: schedule.policy: staggered plans reloads from host memory, and here they come from "
+                "tiers: use fcfs"},
+        Refusal{"DraftsOfUnknownAgreement",
+                {{"policy: lru", "policy: importance_chunks"}, kVerified},
+                "placed.yaml:17:9: decode.acceptance: nothing is known of how drafts on \"important chunks\" agree "
+                "with the whole KV: give decode.acceptance, or other options"},
+        Refusal{"ProfilesOfVerifiedPrompts",
+                {{"policy: lru", "policy: utility, profiling: {online: true}"}, kVerified},
+                "placed.yaml:16:50: placement.profiling.online: verified requests lose no quality that could be "
+                "profiled: leave it out"},
+        Refusal{"PairsFetchedBesideStoredPrompts",
+                {{"full_kv", "speculative_prefetch, compressor: specache-2bit"}},
+                "placed.yaml:17:18: decode.policy: speculative_prefetch keeps running requests' KV in host memory, "
+                "which is a tier for stored prompts here: use full_kv, drafter, sparse_self or draft_verify"},
+        Refusal{"AStreamedKvBesideStoredPrompts",
+                {{"full_kv", "full_offload"}},
+                "placed.yaml:17:18: decode.policy: full_offload keeps running requests' KV in host memory, which is a "
+                "tier for stored prompts here: use full_kv, drafter, sparse_self or draft_verify"},
+        Refusal{"PromptsCompressedTwice",
+                {kByKeyDiff, {"full_kv", "lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
+                "placed.yaml:17:18: decode.policy: what placement stores is decoded with as it is, and lossy would "
+                "compress it again: use full_kv, with placement.compressor to store prompts compressed"},
+        Refusal{"SparseDraftsOnCompressedPrompts",
+                {kByKeyDiff, {"full_kv", "sparse_self, sparse: {selection: pillar-attention, keep_ratio: 0.05}"}},
+                "placed.yaml:17:18: decode.policy: sparse_self verifies against the full KV in GPU memory, and of what "
+                "placement stores compressed only a part comes there: use draft_verify, or store prompts whole"},
+        Refusal{"StoringWhatOnlyChooses",
+                {{"policy: lru", "policy: lru, compressor: pillar-attention, keep_ratio: 0.05"}},
+                "placed.yaml:16:38: placement.compressor: pillar-attention chooses anew what to read out of the whole "
+                "KV, and nothing smaller can be stored: use a compressor"},
+        Refusal{"AnOptionThatOnlyChooses",
+                {{"policy: lru", "policy: utility, options: {methods: [knorm, pillar-attention]}"}},
+                "placed.yaml:16:57: placement.options.methods.1: pillar-attention chooses anew what to read out of the "
+                "whole KV, and nothing smaller can be stored: use a compressor"}));
 
 }  // namespace
 }  // namespace kvsim::testing

@@ -3,6 +3,7 @@
 
 #include "models/schema/error.h"
 #include "sim/serving/simulation.h"
+#include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -185,6 +186,67 @@ INSTANTIATE_TEST_SUITE_P(
                 "deepseek-v3 "
                 "keeps one latent a token"}));
 
+/// The small scenario with drafts of another kind.
+std::vector<std::pair<std::string, std::string>> drafting(const std::string& decode) {
+  return {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}", decode + "}"},
+          {"staggered", "fcfs"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Drafting, Refused,
+    ::testing::Values(
+        Refusal{"ADrafterThatIsNotGiven", drafting("drafter"),
+                "small.yaml:13:9: decode.drafter: decode policy drafter needs an auxiliary drafter: give "
+                "decode.drafter (kvsim list drafters)"},
+        Refusal{"TwoLevelsWithoutADrafter",
+                {{"draft_verify", "draft_verify+drafter"}},
+                "small.yaml:13:9: decode.drafter: decode policy draft_verify+drafter needs an auxiliary drafter: give "
+                "decode.drafter (kvsim list drafters)"},
+        Refusal{"SparseDraftsWithoutTheirDrafter",
+                drafting("sparse_self+drafter, draft_length: 9, sparse: {selection: pillar-attention, keep_ratio: "
+                         "0.05}"),
+                "small.yaml:13:9: decode.drafter: decode policy sparse_self+drafter needs an auxiliary drafter: give "
+                "decode.drafter (kvsim list drafters)"},
+        Refusal{"AStreamedKvWithoutADrafter", drafting("full_offload+drafter"),
+                "small.yaml:13:9: decode.drafter: decode policy full_offload+drafter needs an auxiliary drafter: give "
+                "decode.drafter (kvsim list drafters)"},
+        Refusal{"FetchedPairsWithoutADrafter", drafting("speculative_prefetch+drafter, compressor: specache-2bit"),
+                "small.yaml:13:9: decode.drafter: decode policy speculative_prefetch+drafter needs an auxiliary "
+                "drafter: give decode.drafter (kvsim list drafters)"},
+        Refusal{"AHeadOfAnotherModel", drafting("drafter, drafter: {type: eagle3-llama-3.1-70b}"),
+                "small.yaml:13:43: decode.drafter.type: eagle3-llama-3.1-70b reads the hidden states of llama-3.1-70b, "
+                "and the model is llama-3.1-8b: use a drafter that was trained for it, or a small model"},
+        Refusal{"ADrafterOfAnotherVocabulary", drafting("drafter, drafter: {type: qwen3-1.7b}"),
+                "small.yaml:13:43: decode.drafter.type: qwen3-1.7b has a vocabulary of 151936 tokens, llama-3.1-8b one "
+                "of 128256: its tokens mean nothing to the model"},
+        Refusal{"ADrafterThatIsLikeACompressor",
+                drafting("drafter, drafter: {type: llama-3.2-1b, acceptance: {model: compressor}}"),
+                "small.yaml:13:77: decode.drafter.acceptance.model: a drafter has no compressor: expected constant, "
+                "positions or another model"},
+        Refusal{"StepsTooSmallForADraftersTokens",
+                {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20}",
+                  "drafter, drafter: {type: llama-3.2-1b, draft_length: 8}}"},
+                 {"staggered", "fcfs, max_batched_tokens: 8"}},
+                "small.yaml:14:46: schedule.max_batched_tokens: one request's step takes 9 tokens with those of its "
+                "drafter"},
+        Refusal{"SparseDraftsWithoutASelection", drafting("sparse_self, draft_length: 9"),
+                "small.yaml:13:9: decode: decode policy sparse_self needs something that chooses what drafts read: "
+                "give decode.sparse.selection (such as pillar-attention), or a compressor"},
+        Refusal{"ASelectionWithoutItsShare",
+                drafting("sparse_self, draft_length: 9, sparse: {selection: pillar-attention}"),
+                "small.yaml:13:56: decode.sparse: missing key \"keep_ratio\", which selection pillar-attention needs"},
+        Refusal{"SparseDraftsOnAQuantisedCopy", drafting("sparse_self, compressor: kivi-2bit"),
+                "small.yaml:13:43: decode.compressor: decode policy sparse_self reads some tokens of the full KV, and "
+                "kivi-2bit quantises all: use one that drops tokens, or draft_verify with decode.resident"},
+        Refusal{"ASelectionThatQuantises",
+                drafting("sparse_self, draft_length: 9, sparse: {selection: kivi-2bit, keep_ratio: 0.2}"),
+                "small.yaml:13:68: decode.sparse.selection: decode policy sparse_self reads some tokens of the full "
+                "KV, and kivi-2bit quantises all: use one that drops tokens, or draft_verify with decode.resident"},
+        Refusal{"ACompressedCopyOfWhatOnlyChooses",
+                {{"kvzip", "pillar-attention"}},
+                "small.yaml:13:44: decode.compressor: pillar-attention chooses anew what to read out of the whole KV, "
+                "and draft_verify keeps a smaller one: use sparse_self, or a compressor"}));
+
 std::string key_blamed(const serving::ServingConfig& config) {
   try {
     serving::check_configuration(config);
@@ -215,6 +277,23 @@ std::string refused_run(const std::vector<std::string>& sets) {
     return e.key() + ": " + e.what();
   }
   return "none";
+}
+
+TEST(RefusedByTheSimulator, AreDraftersOverPools) {
+  const auto blamed = [](const std::string& policy) {
+    try {
+      small_scenario(with_pools({"decode.policy=" + policy, "decode.drafter={type: llama-3.2-1b}"}));
+    } catch (const schema::InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  for (const char* policy : {"drafter", "draft_verify+drafter", "full_offload+drafter"}) {
+    EXPECT_NE(blamed(policy).find("decode.policy: paths between pools draft on compressed KV alone, and " +
+                                  std::string(policy) + " drafts otherwise: use full_kv or draft_verify"),
+              std::string::npos)
+        << blamed(policy);
+  }
 }
 
 TEST(RefusedByTheSimulator, IsAWarmUpThatOutlastsTheRequests) {

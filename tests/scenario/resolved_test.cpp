@@ -73,6 +73,25 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"adaptive",
                 {"decode.draft_lengths={policy: adaptive, maximum: 40}", "decode.offloaded=6", "decode.resident=1",
                  "schedule.arrival_slack=1"}},
+        Variant{"drafter", {"decode={policy: drafter, drafter: {type: eagle3-llama-3.1-8b}}", "schedule.policy=fcfs"}},
+        Variant{"drafter_within_drafts",
+                {"decode.policy=draft_verify+drafter",
+                 "decode.drafter={type: llama-3.2-1b, draft_length: 3, acceptance: {model: positions, positions: [0.7, "
+                 "0.5]}}"}},
+        Variant{"drafter_of_its_own",
+                {"decode.policy=draft_verify+drafter",
+                 "decode.drafter.type={base: llama-3.2-1b, network: {base: llama-3.2-1b, layers: 4}, acceptance: "
+                 "{law: {model: heterogeneous, agreement: 0.6}, source: assumption, reference: x}}"}},
+        Variant{"sparse",
+                {"decode={policy: sparse_self, draft_length: 10, sparse: {selection: pillar-attention, keep_ratio: "
+                 "0.05, draft_length: 8, acceptance: {model: constant, agreement: 0.9}}}"}},
+        Variant{"sparse_with_a_drafter",
+                {"decode={policy: sparse_self+drafter, draft_length: 10, drafter: {type: llama-3.2-1b}, sparse: "
+                 "{selection: pillar-attention, keep_ratio: 0.05}}"}},
+        Variant{"drafts_on_stored_prompts", placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}",
+                                                    "decode={policy: draft_verify}"})},
+        Variant{"drafts_on_chunks",
+                blended({"decode={policy: draft_verify, acceptance: {model: constant, agreement: 0.9}}"})},
         Variant{"stored_by_utility", placed({"placement={policy: utility, profiling: {online: true}}"})},
         Variant{"stored_by_lru", placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"})},
         Variant{"selective", blended()}, Variant{"epic", blended({"prefill={policy: epic, link_tokens: 8 tokens}"})},
@@ -101,6 +120,7 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
                              key.path.starts_with("workload.chunks") || key.path.starts_with("cluster.pools") ||
                              key.path.starts_with("dispatch") || key.path.starts_with("placement") ||
+                             key.path.starts_with("decode.drafter") || key.path.starts_with("decode.sparse") ||
                              (key.path.starts_with("prefill.") && key.path != "prefill.policy") ||
                              key.path == "cluster.host.shared";
     const bool list = key.path.find("[]") != std::string::npos;
@@ -124,6 +144,22 @@ TEST(ResolvedScenario, NamesEveryKeyOfChunksWherePromptsAreMadeOfThem) {
   const auto without = schema::read_yaml(resolved_yaml(small_scenario()), "resolved.yaml");
   EXPECT_EQ(without.find_path("workload.tasks"), nullptr);
   EXPECT_EQ(without.find_path("prefill.rho"), nullptr);
+}
+
+TEST(ResolvedScenario, NamesEveryKeyOfADrafterAndOfSparseDrafts) {
+  const auto resolved = schema::read_yaml(
+      resolved_yaml(
+          small_scenario({"decode.drafter={type: llama-3.2-1b, acceptance: {model: constant, agreement: 0.5}}",
+                          "decode.sparse={selection: pillar-attention, acceptance: {model: constant, "
+                          "agreement: 0.5}}"})),
+      "resolved.yaml");
+  for (const ScenarioKey& key : scenario_keys()) {
+    const bool asked = key.path.starts_with("decode.drafter") || key.path.starts_with("decode.sparse");
+    if (!asked || key.of_an_entry || key.default_text.empty() || key.path.find("[]") != std::string::npos) continue;
+    EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
+  }
+  EXPECT_NE(resolved.find_path("decode.drafter.type.network.layers"), nullptr);
+  EXPECT_NE(resolved.find_path("decode.sparse.selection.reads_only"), nullptr);
 }
 
 TEST(ResolvedScenario, NamesEveryKeyOfPlacementUnderThePolicyThatReadsIt) {

@@ -214,12 +214,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "blocks, or a prefill policy that reuses chunks (selective, cacheblend, epic, full_reuse)"},
         Refusal{"ADecodePolicyThatKeepsKvOfItsOwn",
                 {{"policy: full_kv", "policy: lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
-                "chunks.yaml:14:18: decode.policy: stored prompts are continued by ordinary decoding with what was "
-                "loaded, and lossy decodes otherwise: use full_kv"},
-        Refusal{"ADecodePolicyThatVerifies",
-                {{"policy: full_kv", "policy: draft_verify, compressor: fast-kvzip, keep_ratio: 0.5"}},
-                "chunks.yaml:14:18: decode.policy: stored prompts are continued by ordinary decoding with what was "
-                "loaded, and draft_verify decodes otherwise: use full_kv"},
+                "chunks.yaml:14:18: decode.policy: prompts of chunks are continued with the KV as it was put together, "
+                "and lossy decodes otherwise: use full_kv, or draft_verify to verify against whole prompts"},
         Refusal{"ASmallModelThatCannotBeSharded",
                 {{"type: h100-sxm", "type: h100-sxm, tensor_parallel: 4"},
                  {"selective}", "selective, speculative: {model: qwen2.5-0.5b}}"}},
@@ -330,6 +326,33 @@ INSTANTIATE_TEST_SUITE_P(Unsharded, RefusedReuse,
                                                    {{"type: h100-sxm", "type: h100-sxm, tensor_parallel: 4"},
                                                     {"selective}", "epic, speculative: {model: qwen2.5-0.5b}}"}},
                                                    "none"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Decoding, RefusedReuse,
+    ::testing::Values(
+        Refusal{"DraftsOfUnknownAgreement",
+                {{"full_kv", "draft_verify"}},
+                "chunks.yaml:14:9: decode.acceptance: nothing is published of how drafts on reused chunks agree with "
+                "whole prompts: give decode.acceptance, such as {model: constant, agreement: 0.95}"},
+        Refusal{"ADrafter",
+                {{"full_kv", "drafter, drafter: {type: llama-3.2-1b}"}},
+                "chunks.yaml:14:18: decode.policy: drafter has an auxiliary drafter, and nothing is known of how the "
+                "drafter's own KV of a chunk could be reused behind other chunks: use full_kv or draft_verify"},
+        Refusal{
+            "DraftsWithADrafter",
+            {{"full_kv",
+              "draft_verify+drafter, drafter: {type: llama-3.2-1b}, acceptance: {model: constant, agreement: 0.9}"}},
+            "chunks.yaml:14:18: decode.policy: draft_verify+drafter has an auxiliary drafter, and nothing is known of "
+            "how the drafter's own KV of a chunk could be reused behind other chunks: use full_kv or draft_verify"},
+        Refusal{"SparseDrafts",
+                {{"full_kv", "sparse_self, sparse: {selection: pillar-attention, keep_ratio: 0.05}"}},
+                "chunks.yaml:14:18: decode.policy: prompts of chunks are continued with the KV as it was put together, "
+                "and sparse_self decodes otherwise: use full_kv, or draft_verify to verify against whole prompts"},
+        Refusal{"ReloadsThatAScheduleWouldPlan",
+                {{"full_kv}",
+                  "draft_verify, acceptance: {model: constant, agreement: 0.9}}\nschedule: {policy: staggered}"}},
+                "chunks.yaml:15:20: schedule.policy: staggered plans reloads from host memory, and here prompts are "
+                "computed whole instead: use fcfs"}));
 
 }  // namespace
 }  // namespace kvsim::testing

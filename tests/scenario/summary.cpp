@@ -53,19 +53,23 @@ std::string summary(const serving::Measurements& m) {
   text += fmt::format("fetch {} steps, {} {} B, {} {} s, {} waited, {} requests, {} tokens, {} choices\n",
                       m.fetch.steps, m.fetch.bytes, m.fetch.unused_bytes, m.fetch.fetch_s, m.fetch.wait_s,
                       m.fetch.waiting_steps, m.fetch.request_steps, m.fetch.context_tokens, m.fetch.first_choices);
+  text += fmt::format("drafter {} steps, {} {} tokens, {} s\n", m.drafter.steps, m.drafter.proposed_tokens,
+                      m.drafter.accepted_tokens, m.drafter.gpu_s);
   const serving::PlacementMeasurement& p = m.placement;
   text += fmt::format("stored {} {} tokens, {} {} loads, {} {} stores, {} {} moves, {} {}, {} B, profiled {} {}\n",
                       p.loaded_tokens, p.computed_tokens, p.loads, p.joined_loads, p.stores, p.unstored, p.promotions,
                       p.demotions, p.recompressions, p.drops, p.moved_bytes, p.profiled, p.profiled_tokens);
-  text += sample("quality", p.quality);
+  text += fmt::format("whole {} loads, {} B\n", p.whole_loads, p.whole_bytes) + sample("quality", p.quality);
   const serving::ReuseMeasurement& r = m.reuse;
   text += fmt::format("reuse {} prompts, {} {} {} {} {} tokens, {} {} {} {} {} s, {} s scored, {} longer\n", r.prompts,
                       r.chunk_tokens, r.loaded_tokens, r.apart_tokens, r.recomputed_tokens, r.other_tokens, r.queue_s,
                       r.load_s, r.select_s, r.assemble_s, r.prefill_s, r.scorers_busy_s, r.selections_longer);
+  text +=
+      fmt::format("verified {} tokens, {} drafted first, {} s\n", r.verified_tokens, r.first_drafts, r.first_draft_s);
   text += fmt::format("answers {}, {} of {}, {} good\n", m.answers.answers, m.answers.score, m.answers.full_score,
                       m.answers.good);
   for (const auto& [name, c] : p.contents) {
-    text += fmt::format("{}: {} objects, {} {} B:", name, c.objects, c.bytes, c.full_bytes);
+    text += fmt::format("{}: {} objects, {} {} {} B:", name, c.objects, c.bytes, c.full_bytes, c.whole_bytes);
     // Representations by what there is of them; what they are called is reported.
     for (const auto& [option, objects] : c.options) text += fmt::format(" {}", objects);
     text += "\n";

@@ -67,10 +67,13 @@ TEST(WithPolicy, RunsLikeAScenarioWrittenThatWay) {
 TEST(WithPolicy, RefusesUnknownNamesWithTheNearest) {
   EXPECT_EQ(complaint(small_scenario(), "draft_verfy"),
             "--policies: unknown decode policy \"draft_verfy\", expected draft_verify or another of full_kv, lossy, "
-            "draft_verify, speculative_prefetch, fetch_on_demand, quantised_only, full_offload");
+            "draft_verify, drafter, sparse_self, draft_verify+drafter, sparse_self+drafter, lossy+drafter, "
+            "speculative_prefetch, speculative_prefetch+drafter, fetch_on_demand, quantised_only, full_offload, "
+            "full_offload+drafter");
   EXPECT_EQ(complaint(small_scenario(), "xyz"),
-            "--policies: unknown decode policy \"xyz\", expected one of full_kv, lossy, draft_verify, "
-            "speculative_prefetch, fetch_on_demand, quantised_only, full_offload");
+            "--policies: unknown decode policy \"xyz\", expected one of full_kv, lossy, draft_verify, drafter, "
+            "sparse_self, draft_verify+drafter, sparse_self+drafter, lossy+drafter, speculative_prefetch, "
+            "speculative_prefetch+drafter, fetch_on_demand, quantised_only, full_offload, full_offload+drafter");
   EXPECT_EQ(complaint(small_scenario(), "draft_verify:stagered"),
             "--policies: unknown schedule policy \"stagered\", expected staggered or another of fcfs, lock_step, "
             "sequential_verify, staggered");
