@@ -10,6 +10,8 @@
 #include "planner/plan/traffic.h"
 #include "sim/serving/acceptance_draws.h"
 #include "sim/serving/capacity.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::planner {
 namespace {
@@ -24,21 +26,31 @@ std::vector<std::int64_t> doubled(std::int64_t first, std::int64_t last) {
   return values;
 }
 
+/// With the policy's own drafts, and room for the longest of the table where that is what a step has room for.
+serving::ServingConfig searched(serving::ServingConfig config) {
+  config.decode = serving::own_drafts(config.decode);
+  if (serving::find_decode_policy(config.decode.policy)->proposes()) config.decode.draft_lengths.policy = "adaptive";
+  return config;
+}
+
 class Search {
  public:
   Search(const scenario::Scenario& scenario, const Traffic& traffic)
-      : config_(scenario.serving),
+      : config_(searched(scenario.serving)),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
         geometry_(serving::replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
-        acceptance_(
-            serving::acceptance_of(config_, config_.decode.draft_lengths.maximum + config_.decode.draft_length)),
+        drafting_(config_, decode_),
+        acceptance_(decode_.proposes() ? drafting_.acceptance()
+                                       : serving::acceptance_of(config_, config_.decode.draft_lengths.maximum +
+                                                                             config_.decode.draft_length)),
         generated_(std::llround(traffic.mean_generated)) {
     most_requests_ = config_.schedule.max_requests;
     if (traffic.concurrency) most_requests_ = std::min(most_requests_, *traffic.concurrency);
   }
 
+  [[nodiscard]] std::int64_t fixed() const { return serving::fixed_draft_length(config_.decode); }
   [[nodiscard]] std::int64_t generated(std::int64_t context) const { return std::min(generated_, context / 2); }
 
   /// Requests of this context that GPU and host memory hold.
@@ -59,7 +71,8 @@ class Search {
     const serving::DraftLengthConfig& lengths = config_.decode.draft_lengths;
     DraftTableEntry best;
     const std::int64_t hidden = drafts_while_reloading(batch, context);
-    for (std::int64_t x = lengths.minimum + hidden; x <= lengths.maximum; ++x) {
+    for (std::int64_t x = std::max<std::int64_t>(lengths.minimum, decode_.verifies ? 1 : 0) + hidden;
+         x <= lengths.maximum; ++x) {
       const serving::RoundRate rate = predicted(batch, context, x);
       if (rate.tokens_per_s <= best.rate.tokens_per_s) continue;
       best.row = {batch, context, x};
@@ -67,8 +80,7 @@ class Search {
       best.accepted = acceptance_.expected_accepted(x);
     }
     best.row.draft_length -= hidden;
-    const double fixed = predicted(batch, context, config_.decode.draft_length + hidden).tokens_per_s;
-    best.fixed_gain = best.rate.tokens_per_s / fixed - 1;
+    best.fixed_gain = best.rate.tokens_per_s / predicted(batch, context, fixed() + hidden).tokens_per_s - 1;
     return best;
   }
 
@@ -77,22 +89,25 @@ class Search {
   /// has these drafts beyond its length.
   [[nodiscard]] std::int64_t drafts_while_reloading(std::int64_t batch, std::int64_t context) const {
     const serving::DraftLengthConfig& lengths = config_.decode.draft_lengths;
-    if (config_.schedule.policy != "fcfs") return 0;
+    if (!serving::find_schedule_policy(config_.schedule.policy)->drafts_while_reloading) return 0;
     const serving::RoundRate rate = predicted(batch, context, lengths.maximum);
+    if (!decode_.verifies || rate.link_s <= 0) return 0;
     const double one_s = rate.link_s / static_cast<double>(batch);
-    return std::min<std::int64_t>(std::llround(one_s / rate.iteration_s), lengths.maximum - lengths.minimum);
+    return std::min<std::int64_t>(std::llround(drafting_.tokens_per_step() * one_s / rate.iteration_s),
+                                  lengths.maximum - lengths.minimum);
   }
 
   [[nodiscard]] serving::RoundRate predicted(std::int64_t batch, std::int64_t context, std::int64_t x) const {
     const std::int64_t g = generated(context);
-    return serving::predict_round(config_, decode_, geometry_, timer_,
+    return serving::predict_round(config_, decode_, geometry_, timer_, drafting_,
                                   {static_cast<double>(batch), context - g, g, x, acceptance_.expected_accepted(x)});
   }
 
-  const serving::ServingConfig& config_;
+  serving::ServingConfig config_;
   const serving::DecodePolicy& decode_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
+  serving::Drafting drafting_;
   models::AcceptanceModel acceptance_;
   std::int64_t generated_;
   std::int64_t most_requests_ = 1;
@@ -100,9 +115,9 @@ class Search {
 
 void check(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
-  if (!serving::find_decode_policy(c.decode.policy)->verifies) {
-    throw schema::InputError(
-        fmt::format("--draft-table: decode policy {} drafts nothing: use draft_verify", c.decode.policy));
+  if (!serving::find_decode_policy(c.decode.policy)->drafts()) {
+    throw schema::InputError(fmt::format(
+        "--draft-table: decode policy {} drafts nothing: use draft_verify, sparse_self or drafter", c.decode.policy));
   }
   if (c.cluster.pools) {
     throw schema::InputError("--draft-table: pools draft a fixed length, which kvsim plan SCENARIO chooses by itself");
@@ -123,6 +138,7 @@ DraftTable draft_table(const scenario::Scenario& scenario) {
   DraftTable table;
   table.minimum = config.decode.draft_lengths.minimum;
   table.maximum = config.decode.draft_lengths.maximum;
+  table.fixed = search.fixed();
   table.generated = std::llround(traffic.mean_generated);
   const std::int64_t longest =
       std::min<std::int64_t>(config.model.max_context, std::llround(longest_prompt + longest_output));

@@ -24,8 +24,8 @@ ObjectSchema<DraftTableRow> row_schema() {
   ObjectSchema<DraftTableRow> s("row", "A draft length for batches and contexts up to these sizes.");
   s.required("batch", &DraftTableRow::batch, integer().at_least(1), "requests that decode on the replica");
   s.required("context", &DraftTableRow::context, tokens().at_least(1), "of the request, prompt and output so far");
-  s.required("draft_length", &DraftTableRow::draft_length, integer().at_least(1).at_most(kLongest),
-             "tokens drafted per round");
+  s.required("draft_length", &DraftTableRow::draft_length, integer().non_negative().at_most(kLongest),
+             "tokens drafted per round; 0, for none, where an auxiliary drafter proposes them");
   return s;
 }
 
@@ -52,8 +52,9 @@ ObjectSchema<DraftLengthConfig> draft_lengths_schema() {
   ObjectSchema<DraftLengthConfig> s("draft_lengths", "How many tokens each round drafts before its verification.");
   s.optional("policy", &DraftLengthConfig::policy, schema::one_of(words_of(serving::draft_length_policies())),
              "who chooses");
-  s.optional("minimum", &DraftLengthConfig::minimum, integer().at_least(1).at_most(kLongest),
-             "shortest draft that adaptive and goodput choose; the regret of every policy is against lengths from here "
+  s.optional("minimum", &DraftLengthConfig::minimum, integer().non_negative().at_most(kLongest),
+             "shortest draft that adaptive and goodput choose (0: none, where an auxiliary drafter proposes it); the "
+             "regret of every policy is against lengths from here "
              "to maximum");
   s.optional("maximum", &DraftLengthConfig::maximum, integer().at_least(1).at_most(kLongest),
              "longest draft, likewise");

@@ -23,7 +23,8 @@ DecodeConfig own_drafts(const DecodeConfig& decode) {
 
 models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode) {
   models::PrefetchSpec prefetch = config.decode.prefetch;
-  if (decode.drafter && decode.fetch == Fetch::speculative) prefetch.query_tokens += config.decode.drafter->tokens();
+  if (decode.drafter && decode.fetch == Fetch::speculative)
+    prefetch.query_tokens += most_proposed(config.decode, decode);
   return prefetch;
 }
 
@@ -73,9 +74,14 @@ std::int64_t draft_limit(const DecodeConfig& decode) {
   return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;
 }
 
+std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.proposes()) return longest_draft(config);
+  return decode.drafter ? config.drafter->tokens() : 0;
+}
+
 std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) {
   if (decode.verifies) return draft_limit(config) + 1;
-  const std::int64_t proposed = decode.drafter ? config.drafter->tokens() : 0;
+  const std::int64_t proposed = most_proposed(config, decode);
   if (decode.fetch == Fetch::speculative) return config.prefetch.query_tokens + 1 + 2 * proposed;
   return 1 + proposed;
 }

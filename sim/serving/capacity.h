@@ -28,6 +28,9 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
 /// policy chooses; never less than that length itself.
 std::int64_t draft_limit(const DecodeConfig& decode);
 
+/// Most tokens that an auxiliary drafter proposes for a request before a step; 0 where the policy has none.
+std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode);
+
 /// Tokens beyond the context that a request's next step or round may bring.
 std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
 

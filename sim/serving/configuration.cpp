@@ -50,10 +50,10 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
                     "GPUs",
                     drafter.spec.network.heads, drafter.spec.name, config.cluster.tensor_parallel));
   }
-  if (config.schedule.max_batched_tokens < drafter.tokens() + 1) {
-    throw ConfigurationError(
-        "schedule.max_batched_tokens",
-        fmt::format("one request's step takes {} tokens with those of its drafter", drafter.tokens() + 1));
+  const std::int64_t queries = most_proposed(config.decode, decode) + 1;
+  if (config.schedule.max_batched_tokens < queries) {
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("one request's step takes {} tokens with those of its drafter", queries));
   }
 }
 
@@ -61,6 +61,20 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
 std::string selection_key(const ServingConfig& config, const DecodePolicy& decode) {
   const bool own = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
   return own ? "decode.sparse.selection" : "decode.compressor";
+}
+
+/// A round without drafts is an ordinary step, which only policies have whose every step gives final tokens.
+void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode) {
+  const DraftLengthConfig& lengths = config.decode.draft_lengths;
+  if (!decode.verifies) return;
+  const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
+                                [](const DraftTableRow& row) { return row.draft_length == 0; });
+  if (lengths.minimum > 0 && !none) return;
+  throw ConfigurationError(
+      none ? "decode.draft_lengths.table" : "decode.draft_lengths.minimum",
+      fmt::format("decode policy {} drafts in every round: at least 1 (0 has a meaning where an auxiliary drafter "
+                  "proposes tokens for every step)",
+                  decode.name));
 }
 
 /// Drafts that read a part of a KV which stays whole.
@@ -232,6 +246,7 @@ void check_configuration(const ServingConfig& given) {
   check_compressor(config, *decode);
   check_sparse(config, *decode);
   check_drafter(config, *decode);
+  check_draft_lengths(config, *decode);
   check_fetching(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
   if (config.cluster.pools && reuses_chunks(config.prefill)) {

@@ -36,6 +36,10 @@ struct DecodePolicy {
   /// takes them as further query tokens and keeps those that it would have chosen itself.
   bool drafter = false;
 
+  /// Every step verifies what the drafter proposed: the draft length is that of its proposals.
+  [[nodiscard]] bool proposes() const { return drafter && !verifies; }
+  /// Draft length policies have something to choose.
+  [[nodiscard]] bool drafts() const { return drafter || verifies; }
   /// The full KV, or all of it but the latest tokens, is in host memory only.
   [[nodiscard]] bool offloads() const { return (verifies && !keeps_full) || fetch != Fetch::none; }
   /// GPU memory holds less than the full KV of a decoding request.

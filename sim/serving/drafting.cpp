@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/serving/capacity.h"
+
 namespace kvsim::serving {
 namespace {
 
@@ -12,15 +14,17 @@ models::KernelProfile without_iteration_overhead(models::KernelProfile profile) 
   return profile;
 }
 
-models::AcceptanceModel law(const ServingConfig& config, std::int64_t most) {
+models::AcceptanceModel law(const ServingConfig& config, const DecodePolicy& decode, std::int64_t most) {
   if (most == 0) return {models::AcceptanceSpec{}, 1.0, 0};
-  return {config.decode.drafter->law(), 1.0, most};
+  // Lengths that might have been chosen are compared with those that were.
+  const std::int64_t compared = decode.proposes() ? config.decode.draft_lengths.maximum : 0;
+  return {config.decode.drafter->law(), 1.0, std::max({most, compared, config.decode.drafter->tokens()})};
 }
 
 }  // namespace
 
 Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
-    : most_(decode.drafter ? config.decode.drafter->tokens() : 0), acceptance_(law(config, most_)) {
+    : most_(most_proposed(config.decode, decode)), acceptance_(law(config, decode, most_)) {
   if (most_ == 0) return;
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
   timer_.emplace(config.cluster.gpu, config.cluster.peer_link, without_iteration_overhead(config.cluster.profile),
@@ -67,19 +71,46 @@ void Drafting::add_chunk(double before, double tokens) {
   first_.chunks.push_back({tokens, before});
 }
 
-double Drafting::pass_s(const models::StepWork& work) const {
+double Drafting::work_s(const models::StepWork& work) const {
   return timer_->time(work).total_s + pass_overhead_s_;
+}
+
+double Drafting::pass_s(double requests, double context, double unseen) const {
+  models::StepWork work;
+  models::AttentionWork& part = unseen > 1 ? work.verify : work.decode;
+  part.query_tokens = requests * unseen;
+  part.requests = unseen > 1 ? requests : 0;
+  part.kv_bytes = requests * context * token_bytes_;
+  part.pairs = requests * (unseen * (context - unseen) + unseen * (unseen + 1) / 2);
+  part.longest_kv = context;
+  work.logit_tokens = requests;
+  return work_s(work);
+}
+
+double Drafting::steps(std::int64_t tokens) const {
+  // E(0) = 0, E(k) = 1 + sum_j P(j accepted of min(most, k - 1)) E(k - 1 - j).
+  std::vector<double> mean(static_cast<std::size_t>(std::max<std::int64_t>(tokens, 0)) + 1, 0.0);
+  for (std::int64_t k = 1; k <= tokens; ++k) {
+    const std::int64_t proposed = std::min(most_, k - 1);
+    double expected = 1;
+    for (std::int64_t j = 0; j <= proposed; ++j) {
+      const double beyond = j < proposed ? acceptance_.survival(j + 1) : 0.0;
+      expected += (acceptance_.survival(j) - beyond) * mean[static_cast<std::size_t>(k - 1 - j)];
+    }
+    mean[static_cast<std::size_t>(k)] = expected;
+  }
+  return mean.back();
 }
 
 double Drafting::seconds() const {
   if (first_.tokens() <= 0) return 0;
-  double total = pass_s(first_);
+  double total = work_s(first_);
   models::StepWork work;
   for (const models::AttentionWork& pass : further_) {
     if (pass.query_tokens <= 0) break;
     work.decode = pass;
     work.logit_tokens = pass.query_tokens;
-    total += pass_s(work);
+    total += work_s(work);
   }
   return total;
 }

@@ -39,8 +39,14 @@ class Drafting {
   /// GPU time of all that, on every GPU of the group.
   [[nodiscard]] double seconds() const;
 
+  /// GPU time of one pass that proposes a token for each of so many requests of `context` tokens, of which it has not
+  /// seen the last `unseen` yet. Precondition: there is a drafter.
+  [[nodiscard]] double pass_s(double requests, double context, double unseen = 1) const;
+  /// Mean number of steps in which a request drafts `tokens` tokens, none proposing beyond them.
+  [[nodiscard]] double steps(std::int64_t tokens) const;
+
  private:
-  [[nodiscard]] double pass_s(const models::StepWork& work) const;
+  [[nodiscard]] double work_s(const models::StepWork& work) const;
 
   std::int64_t most_ = 0;
   models::AcceptanceModel acceptance_;

@@ -34,9 +34,9 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
       drafting_(environment.config, environment.decode),
       schedule_(schedule.make(environment.config.schedule)),
-      draft_lengths_(
-          {environment.config, environment.decode, environment.geometry, environment.timer, environment.acceptance},
-          environment.measured),
+      draft_lengths_({environment.config, environment.decode, environment.geometry, environment.timer,
+                      environment.decode.proposes() ? drafting_.acceptance() : environment.acceptance, drafting_},
+                     environment.measured),
       draft_limit_(draft_limit(environment.config.decode)),
       whole_(whole_kv(environment.config)),
       drafts_as_loaded_(environment.decode.verifies && !environment.decode.keeps_full &&

@@ -120,6 +120,7 @@ class Replica {
   void batch_decoding(models::StepWork& work);
   [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action, std::int64_t proposed) const;
   [[nodiscard]] std::int64_t proposals(const Request& r, Action action, std::int64_t budget) const;
+  void note_proposals();
   void batch_prefill(models::StepWork& work);
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   /// GPU time of compressing a context that was just prefilled: at the compressor's own rate where it has one, else by
@@ -264,6 +265,7 @@ class Replica {
   models::StepWork work_;  ///< of the current iteration; kept for its memory
   models::StepTime step_time_;
   engine::Duration step_computing_;
+  double step_drafting_s_ = 0;                         // of the step's computing, an auxiliary drafter's passes
   double step_wait_s_ = 0;                             // of the step's length, waiting for KV on its way
   std::deque<std::vector<std::uint64_t>> offloading_;  // requests whose prompts' KV leaves, by step
   std::int64_t loading_bytes_ = 0;                     // of first loads, beside which fetches use the link

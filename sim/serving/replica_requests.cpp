@@ -61,6 +61,7 @@ void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   }
   const std::int64_t context = r.context();
   const std::int64_t accepted = accept_proposals(r, proposed);
+  draft_lengths_.proposed(r, proposed, accepted);
   if (proposed > 0) {
     outstanding_tokens_ -= log_.verified(r, proposed, accepted);
   } else {

@@ -59,7 +59,9 @@ void Replica::begin_iteration() {
 void Replica::run_step() {
   work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
   step_time_ = env_.timer.time(work_);
-  draft_lengths_.timed(work_, step_time_);
+  draft_lengths_.timed(work_, step_time_, std::count_if(step_.begin(), step_.end(), [](const StepEntry& e) {
+                         return e.action == Action::verify;
+                       }));
   step_computing_ = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
   const engine::Duration length = std::max(step_computing_, reload_tail());
   step_wait_s_ = (length - step_computing_).seconds();
@@ -70,6 +72,7 @@ void Replica::run_step() {
 double Replica::draft_first() {
   const double s = drafting_.seconds();
   env_.measured.drafter.gpu_s += s;
+  step_drafting_s_ = s;
   return s;
 }
 
@@ -160,6 +163,7 @@ void Replica::plan_iteration() {
 
 void Replica::batch_decoding(models::StepWork& work) {
   std::int64_t budget = config_.schedule.max_batched_tokens;
+  draft_lengths_.begin_step(decoding_);
   for (std::size_t i = 0; i < decoding_.size(); ++i) {
     Request& r = *decoding_[i];
     // Requests that became ready after the plan was made start with the next one.
@@ -193,13 +197,21 @@ void Replica::batch_decoding(models::StepWork& work) {
 std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t budget) const {
   if (drafting_.most() == 0 || action != Action::draft) return 0;
   std::int64_t room = r.remaining();
+  const std::int64_t most = decode_.proposes() ? std::min(r.draft.chosen, drafting_.most()) : drafting_.most();
   if (!decodes_directly(r)) {
     const std::int64_t round = draft_complete(r) ? draft_limit_ : r.draft_target;
     room = std::min(round, r.remaining()) - r.drafted;
   } else if (decode_.fetch == Fetch::speculative && !r.pairs_asked) {
     return 0;  // its first pairs are chosen, and nothing is decoded
   }
-  return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, drafting_.most());
+  return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, most);
+}
+
+void Replica::note_proposals() {
+  if (!decode_.proposes()) return;
+  std::int64_t proposed = 0;
+  for (const StepEntry& e : step_) proposed += e.proposed;
+  draft_lengths_.stepped({work_, step_time_, step_drafting_s_, step_wait_s_, proposed}, decoding_);
 }
 
 std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
@@ -279,6 +291,7 @@ void Replica::end_iteration() {
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;
   }
+  note_proposals();
   apply_profiling();
   apply_assembly();
   apply_draft_results();

@@ -11,11 +11,12 @@ namespace {
 constexpr std::array kPolicies{
     SchedulePolicyEntry{"fcfs",
                         "continuous batching in order of arrival; a reload is asked for when its draft is complete",
-                        false, make_fcfs},
-    SchedulePolicyEntry{"lock_step", "all draft x tokens, then all reload and verify together", true, make_lock_step},
-    SchedulePolicyEntry{"sequential_verify", "all draft x tokens, then one verification an iteration", true,
+                        false, true, make_fcfs},
+    SchedulePolicyEntry{"lock_step", "all draft x tokens, then all reload and verify together", true, false,
+                        make_lock_step},
+    SchedulePolicyEntry{"sequential_verify", "all draft x tokens, then one verification an iteration", true, false,
                         make_sequential_verify},
-    SchedulePolicyEntry{"staggered", "ADMIT: verifications spread over iterations by link and HBM rings", true,
+    SchedulePolicyEntry{"staggered", "ADMIT: verifications spread over iterations by link and HBM rings", true, false,
                         make_staggered},
 };
 

@@ -68,6 +68,8 @@ struct SchedulePolicyEntry {
   std::string_view name;
   std::string_view description;
   bool needs_verification = false;  ///< has a meaning only for decode policies that verify
+  /// Asks for a reload when its draft is complete, and the request drafts on until it is there.
+  bool drafts_while_reloading = false;
   std::unique_ptr<SchedulePolicy> (*make)(const ScheduleConfig& config) = nullptr;
 };
 

@@ -96,18 +96,19 @@ class Policies {
         geometry_(serving::replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
-        acceptance_(serving::acceptance_of(config_, 4096)) {}
+        drafting_(config_, decode_),
+        acceptance_(decode_.proposes() ? drafting_.acceptance() : serving::acceptance_of(config_, 4096)) {}
 
   std::unique_ptr<serving::DraftLengthPolicy> make() const {
     return serving::find_draft_length_policy(config_.decode.draft_lengths.policy)
-        ->make({config_, decode_, geometry_, timer_, acceptance_});
+        ->make({config_, decode_, geometry_, timer_, acceptance_, drafting_});
   }
 
   /// Tokens/s of so many requests of 16k tokens, predicted.
   serving::RoundRate predicted(double requests, std::int64_t x) const {
     serving::RoundBatch batch{requests, 16000, 100, x};
     batch.accepted = acceptance_.expected_accepted(x);
-    return serving::predict_round(config_, decode_, geometry_, timer_, batch);
+    return serving::predict_round(config_, decode_, geometry_, timer_, drafting_, batch);
   }
 
  private:
@@ -116,6 +117,7 @@ class Policies {
   const serving::DecodePolicy& decode_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
+  serving::Drafting drafting_;
   models::AcceptanceModel acceptance_;
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
@@ -18,14 +19,16 @@ using serving::DraftLengthMeasurement;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kDefinitions{{
     {"draft_length",
-     "tokens that a round was to draft: mean, p10 and p90 over rounds. While a reload is late more are drafted, and at "
+     "tokens that a round was to draft, or an auxiliary drafter to propose for a request's step: mean, p10 and p90 "
+     "over rounds. While a reload is late more are drafted, and at "
      "a request's end no more than it has left"},
     {"draft_length.regret",
      "1 - tokens expected at the lengths chosen / tokens that the best lengths would give in the same time, each "
      "request's agreement being known: the best x maximises (1 + A(x + h)) / (x + h + v) within decode.draft_lengths "
      "minimum to maximum. h: drafts made while the request's own reload is on its way; v: all else that does not grow "
      "with x, in drafting iterations: 1, what verifications add to iterations, and what rounds lately waited for "
-     "others' reloads"},
+     "others' reloads. Of an auxiliary drafter's proposals, the best lengths of all requests of a step together: those "
+     "with the most tokens for the step, the drafter's passes and each token's share of both"},
 }};
 
 std::uint64_t rounds(const DraftLengthMeasurement& m) {
@@ -64,7 +67,7 @@ double regret(const DraftLengthMeasurement& m) {
 
 bool on_replicas(const scenario::Scenario& scenario) {
   const serving::ServingConfig& c = scenario.serving;
-  return serving::find_decode_policy(c.decode.policy)->verifies && !c.cluster.pools;
+  return serving::find_decode_policy(c.decode.policy)->drafts() && !c.cluster.pools;
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ void add_draft_length_rows(Table& table, const scenario::Scenario& scenario, con
 
 std::string draft_length_text(const serving::DecodeConfig& decode) {
   const serving::DraftLengthConfig& c = decode.draft_lengths;
-  if (c.policy == "fixed") return fmt::format("{}", decode.draft_length);
+  if (c.policy == "fixed") return fmt::format("{}", serving::fixed_draft_length(decode));
   if (c.policy == "table") return c.policy;
   return fmt::format("{} ({} to {})", c.policy, c.minimum, c.maximum);
 }

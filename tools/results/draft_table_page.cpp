@@ -59,9 +59,8 @@ Page draft_table_page(const DraftTableOutcome& outcome) {
                              }));
   page.tables.push_back(
       grid("Tokens/s there, predicted", table, [](const DraftTableEntry& e) { return figure(e.rate.tokens_per_s); }));
-  page.tables.push_back(
-      grid(fmt::format("More than with draft length {}, predicted", outcome.scenario.serving.decode.draft_length),
-           table, [](const DraftTableEntry& e) { return percent(e.fixed_gain); }));
+  page.tables.push_back(grid(fmt::format("More than with draft length {}, predicted", table.fixed), table,
+                             [](const DraftTableEntry& e) { return percent(e.fixed_gain); }));
   page.lists.push_back({"Notes", {"-: memory does not hold so many requests of this context"}});
   return page;
 }
@@ -87,7 +86,7 @@ Json draft_table_document(const DraftTableOutcome& outcome) {
   return {{"schema_version", kSchemaVersion},
           {"kvsim_version", kvsim_version()},
           {"scenario", outcome.scenario.name},
-          {"draft_length", outcome.scenario.serving.decode.draft_length},
+          {"draft_length", table.fixed},
           {"minimum", table.minimum},
           {"maximum", table.maximum},
           {"generated_tokens", table.generated},

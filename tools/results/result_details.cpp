@@ -36,7 +36,7 @@ Json policies(const Outcome& outcome) {
   }
   if (decode.drafter) out["drafter"] = c.decode.drafter->spec.name;
   if (decode.verifies && own.draft_lengths.policy == "fixed") out["draft_length"] = own.draft_length;
-  if (decode.verifies && own.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(own);
+  if (decode.drafts() && own.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(own);
   return out;
 }
 

@@ -2,6 +2,11 @@
 // costs on this replica now. Waiting for reloads is part of that cost: it works as the price of the link, which all
 // requests share. Where too many verifications are asked for, rounds wait, drafts become longer and verifications
 // fewer, and those who agree often, to whom a longer draft costs least, lengthen theirs the most.
+//
+// Of a drafter's proposals, which all of a step wait for, the lengths of the batch are chosen together.
+#include <algorithm>
+#include <vector>
+
 #include "sim/serving/draft_lengths/policies.h"
 #include "sim/serving/draft_lengths/round_value.h"
 
@@ -10,7 +15,8 @@ namespace {
 
 class Adaptive final : public DraftLengthPolicy {
  public:
-  Adaptive(const DraftLengthConfig& config, double mean_agreement) : config_(config), mean_(mean_agreement) {}
+  Adaptive(const DecodeConfig& config, double mean_agreement)
+      : config_(config.draft_lengths), mean_(mean_agreement), usual_(fixed_draft_length(config)) {}
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
     const std::int64_t h = outlook.hidden;
@@ -19,17 +25,34 @@ class Adaptive final : public DraftLengthPolicy {
            h;
   }
 
+  void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
+    if (costs.step_s <= 0) {  // nothing is known: as many as the drafter was made for
+      std::fill(lengths.begin(), lengths.end(), std::clamp(usual_, config_.minimum, config_.maximum));
+      return;
+    }
+    const auto most = static_cast<std::size_t>(config_.maximum);
+    survival_.assign(lengths.size() * most, 0.0);
+    for (std::size_t r = 0; r < lengths.size(); ++r) {
+      const Request& request = *outlook.decoding[r];
+      const std::int64_t left = std::min(config_.maximum, request.remaining() - 1);
+      request.draft.evidence.survival(config_.prior_tokens, mean_, left, &survival_[r * most]);
+    }
+    best_proposals(survival_, config_.minimum, config_.maximum, costs, lengths);
+  }
+
   void verified(const Request&, std::int64_t, std::int64_t) override {}  // what it goes by is the request's evidence
 
  private:
   const DraftLengthConfig& config_;
   double mean_;
+  std::int64_t usual_;
+  std::vector<double> survival_;  // of the step being decided; kept for its memory
 };
 
 }  // namespace
 
 std::unique_ptr<DraftLengthPolicy> make_adaptive_drafts(const DraftLengthParts& parts) {
-  return std::make_unique<Adaptive>(parts.config.decode.draft_lengths, parts.acceptance.survival(1));
+  return std::make_unique<Adaptive>(parts.config.decode, parts.acceptance.survival(1));
 }
 
 }  // namespace kvsim::serving

@@ -8,10 +8,6 @@
 namespace kvsim::serving {
 namespace {
 
-std::int64_t fixed_length(const DecodeConfig& c) {
-  return c.draft_length;
-}
-
 std::int64_t maximum(const DecodeConfig& c) {
   return c.draft_lengths.maximum;
 }
@@ -23,7 +19,8 @@ std::int64_t longest_of_table(const DecodeConfig& c) {
 }
 
 constexpr std::array kPolicies{
-    DraftLengthEntry{"fixed", "draft_length tokens in every round", fixed_length, make_fixed_drafts},
+    DraftLengthEntry{"fixed", "draft_length tokens in every round, or the drafter's", fixed_draft_length,
+                     make_fixed_drafts},
     DraftLengthEntry{"adaptive",
                      "for each request the best length by its own accepted and rejected drafts and by what its "
                      "verifications cost",
@@ -38,6 +35,10 @@ constexpr std::array kPolicies{
 
 }  // namespace
 
+void DraftLengthPolicy::propose(const DraftOutlook& outlook, const ProposalCosts&, std::span<std::int64_t> lengths) {
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = next(*outlook.decoding[i], outlook);
+}
+
 std::span<const DraftLengthEntry> draft_length_policies() {
   return kPolicies;
 }
@@ -46,6 +47,11 @@ const DraftLengthEntry* find_draft_length_policy(std::string_view name) {
   const auto it = std::find_if(kPolicies.begin(), kPolicies.end(),
                                [name](const DraftLengthEntry& entry) { return entry.name == name; });
   return it == kPolicies.end() ? nullptr : &*it;
+}
+
+std::int64_t fixed_draft_length(const DecodeConfig& config) {
+  const DecodePolicy* policy = find_decode_policy(config.policy);
+  return policy && policy->proposes() && config.drafter ? config.drafter->tokens() : config.draft_length;
 }
 
 std::int64_t longest_draft(const DecodeConfig& config) {

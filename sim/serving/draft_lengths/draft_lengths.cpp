@@ -38,13 +38,24 @@ models::StepWork with_verifications(const models::StepWork& work, double verifyi
   return less;
 }
 
+/// The same with one query token more of each request.
+models::AttentionWork with_one_more(models::AttentionWork part) {
+  if (part.query_tokens <= 0) return part;
+  const double requests = part.requests > 0 ? part.requests : part.query_tokens;
+  part.pairs *= (part.query_tokens + requests) / part.query_tokens;
+  part.query_tokens += requests;
+  part.requests = requests;
+  return part;
+}
+
 }  // namespace
 
 DraftLengths::DraftLengths(const DraftLengthParts& parts, Measurements& measured)
     : parts_(parts),
       measured_(measured),
-      longest_(std::max(draft_limit(parts.config.decode), parts.config.decode.draft_lengths.maximum)) {
-  if (!parts.decode.verifies) return;
+      longest_(std::max(parts.decode.proposes() ? parts.drafting.most() : draft_limit(parts.config.decode),
+                        parts.config.decode.draft_lengths.maximum)) {
+  if (!parts.decode.drafts()) return;
   policy_ = find_draft_length_policy(parts.config.decode.draft_lengths.policy)->make(parts);
 }
 
@@ -54,9 +65,11 @@ double DraftLengths::overhead(double batch, bool reloads) const {
 }
 
 void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, bool reloads) {
-  if (!policy_) return;
-  const DraftOutlook outlook{decoding, overhead(static_cast<double>(decoding.size()), reloads),
-                             reloads ? std::llround(hidden_) : 0};
+  if (!parts_.decode.verifies) return;
+  // Under two levels of drafting, an iteration of drafting is worth that many tokens.
+  const double tokens = parts_.drafting.tokens_per_step();
+  const DraftOutlook outlook{decoding, tokens * overhead(static_cast<double>(decoding.size()), reloads),
+                             reloads ? std::llround(tokens * hidden_) : 0};
   r.draft.overhead = outlook.overhead;
   r.draft.hidden = outlook.hidden;
   r.draft.chosen = policy_->next(r, outlook);
@@ -69,8 +82,29 @@ void DraftLengths::drafted(Request& r, std::int64_t tokens, engine::SimTime now)
   if (incomplete && r.drafted >= r.draft_target) r.draft.complete_at = now;
 }
 
-void DraftLengths::timed(const models::StepWork& work, const models::StepTime& time) {
-  if (!policy_ || !work.chunks.empty() || work.extra_gpu_s > 0) return;
+void DraftLengths::fit_added(double verifications, double step_s) {
+  if (mean_step_s_ <= 0) {
+    mean_verifications_ = verifications;
+    mean_step_s_ = step_s;
+    return;
+  }
+  const double more = verifications - mean_verifications_, longer_s = step_s - mean_step_s_;
+  mean_verifications_ += (1 - kPast) * more;
+  mean_step_s_ += (1 - kPast) * longer_s;
+  variance_ = kPast * (variance_ + (1 - kPast) * more * more);
+  covariance_ = kPast * (covariance_ + (1 - kPast) * more * longer_s);
+  if (variance_ <= 0) return;
+  const double slope = std::max(covariance_ / variance_, 0.0);
+  added_ = slope / std::max(mean_step_s_ - slope * mean_verifications_, mean_step_s_ / 100);
+}
+
+void DraftLengths::timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications) {
+  if (!parts_.decode.verifies || !work.chunks.empty()) return;
+  if (parts_.drafting.most() > 0) {
+    fit_added(static_cast<double>(verifications), time.total_s);
+    return;
+  }
+  if (work.extra_gpu_s > 0) return;
   const double drafting = work.decode.query_tokens;
   const double verifying = work.verify.requests;
   if (verifying == 0) {
@@ -130,6 +164,86 @@ void DraftLengths::note_regret(const Request& r) {
   m.add(r.draft.chosen);
   m.expected_tokens += 1 + accepted(chosen);
   m.best_tokens += (1 + accepted(best)) / (static_cast<double>(best) + v) * (static_cast<double>(chosen) + v);
+}
+
+void DraftLengths::begin_step(std::span<Request* const> decoding) {
+  if (!parts_.decode.proposes() || decoding.empty()) return;
+  lengths_.assign(decoding.size(), 0);
+  policy_->propose({decoding}, costs_, lengths_);
+  for (std::size_t i = 0; i < decoding.size(); ++i) decoding[i]->draft.chosen = lengths_[i];
+  constexpr std::uint64_t kEvery = 8;  // the regret is a ratio of sums: a part of the steps tells it
+  if (steps_begun_++ % kEvery == 0) note_regret(decoding);
+}
+
+void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> decoding) {
+  if (!parts_.decode.proposes() || decoding.empty()) return;
+  waiting_s_ = averaged(waiting_s_, std::max(step.waited_s, 0.0));
+  constexpr std::uint64_t kEvery = 4;
+  if (steps_ended_++ % kEvery != 0) return;
+  const auto requests = static_cast<double>(decoding.size());
+  models::StepWork more = step.work;
+  more.decode = with_one_more(more.decode);
+  more.verify = with_one_more(more.verify);
+  const double added = more.tokens() - step.work.tokens();
+  if (added <= 0) return;
+  more.logit_tokens += added;
+  // What computes longer while KV is on its way costs nothing.
+  const double longer_s = parts_.timer.time(more).total_s - step.time.total_s - waiting_s_;
+  double context = 0;
+  for (const Request* r : decoding) context += static_cast<double>(r->attended()) / requests;
+  const double one_s = parts_.drafting.pass_s(1, context);
+  const double own_s = requests > 1 ? (parts_.drafting.pass_s(requests, context) - one_s) / (requests - 1) : 0.0;
+  const double verified_s = std::max(longer_s, 0.0) / added;
+  ProposalCosts now;
+  now.pass_s = one_s - own_s;
+  now.token_s = own_s + verified_s;
+  now.step_s = step.time.total_s - step.drafting_s + std::max(step.waited_s, 0.0) -
+               verified_s * static_cast<double>(step.proposed);
+  now.step_s = std::max(now.step_s, step.time.total_s / 100);
+  if (costs_.step_s <= 0) {
+    costs_ = now;
+    return;
+  }
+  constexpr double kKept = 0.8;
+  costs_.step_s = kKept * costs_.step_s + (1 - kKept) * now.step_s;
+  costs_.pass_s = kKept * costs_.pass_s + (1 - kKept) * now.pass_s;
+  costs_.token_s = kKept * costs_.token_s + (1 - kKept) * now.token_s;
+}
+
+void DraftLengths::proposed(Request& r, std::int64_t tokens, std::int64_t accepted) {
+  if (!parts_.decode.proposes()) return;
+  measured_.draft_lengths.add(r.draft.chosen);
+  // A step without proposals tells nothing, and what was known grows old: they are tried again some time.
+  if (tokens == 0 && r.draft.chosen > 0) return;
+  r.draft.evidence.add_round(tokens, accepted, parts_.config.decode.draft_lengths.forgetting);
+  policy_->verified(r, tokens, accepted);
+}
+
+/// What the step's lengths bring, beside the best ones of a batch whose agreement is known.
+void DraftLengths::note_regret(std::span<Request* const> decoding) {
+  if (costs_.step_s <= 0) return;
+  const DraftLengthConfig& config = parts_.config.decode.draft_lengths;
+  const std::int64_t most = longest_;
+  const auto stride = static_cast<std::size_t>(most);
+  survival_.assign(decoding.size() * stride, 0.0);
+  for (std::size_t k = 0; k < decoding.size(); ++k) {
+    const Request& r = *decoding[k];
+    double reached = 1;
+    for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
+      reached = parts_.acceptance.heterogeneous() ? reached * r.drafter_acceptance.agreement
+                                                  : parts_.acceptance.survival(i + 1);
+      survival_[k * stride + static_cast<std::size_t>(i)] = reached;
+    }
+  }
+  const double chosen = proposal_rate(survival_, most, costs_, lengths_);
+  double tokens = static_cast<double>(decoding.size());
+  for (std::size_t k = 0; k < decoding.size(); ++k) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(lengths_[k]); ++i) tokens += survival_[k * stride + i];
+  }
+  const std::int64_t shortest = *std::min_element(lengths_.begin(), lengths_.end());
+  const double best = best_proposals(survival_, std::min(config.minimum, shortest), most, costs_, lengths_);
+  measured_.draft_lengths.expected_tokens += tokens;
+  measured_.draft_lengths.best_tokens += tokens * std::max(best / chosen, 1.0);
 }
 
 }  // namespace kvsim::serving

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "sim/engine/time.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
@@ -19,7 +20,16 @@ struct RoundEnd {
   double iteration_s = 1;  ///< of the replica
 };
 
-/// Of a decode policy that verifies; of others nothing is asked.
+/// A step whose requests had tokens proposed by an auxiliary drafter.
+struct ProposalStep {
+  const models::StepWork& work;
+  const models::StepTime& time;
+  double drafting_s = 0;      ///< of time.total_s, the drafter's passes
+  double waited_s = 0;        ///< beyond time.total_s, for KV on its way
+  std::int64_t proposed = 0;  ///< tokens, of all requests
+};
+
+/// Of a decode policy that drafts; of others nothing is asked.
 class DraftLengths {
  public:
   /// All of it outlives this.
@@ -31,8 +41,17 @@ class DraftLengths {
   /// The request has drafted so many more tokens.
   static void drafted(Request& r, std::int64_t tokens, engine::SimTime now);
 
+  /// Chooses how many tokens are proposed for each of them before the coming step, where every step is a round.
+  void begin_step(std::span<Request* const> decoding);
+
+  /// The step has ended: what proposals cost follows from it.
+  void stepped(const ProposalStep& step, std::span<Request* const> decoding);
+
+  /// Tokens proposed for the request were verified.
+  void proposed(Request& r, std::int64_t tokens, std::int64_t accepted);
+
   /// A step's time is known: what its verifications add to it is part of what rounds cost.
-  void timed(const models::StepWork& work, const models::StepTime& time);
+  void timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications);
 
   /// A round ends, whose verification began, with all of the KV, at `ready`. To be called before its tokens are final.
   void verified(Request& r, std::int64_t drafted, std::int64_t accepted, const RoundEnd& end);
@@ -41,7 +60,10 @@ class DraftLengths {
   [[nodiscard]] double overhead(double batch, bool reloads) const;
 
  private:
+  /// Of steps whose drafts take proposals, which look like verifications: a line through many of them.
+  void fit_added(double verifications, double step_s);
   void note_regret(const Request& r);
+  void note_regret(std::span<Request* const> decoding);
 
   DraftLengthParts parts_;
   Measurements& measured_;
@@ -52,6 +74,14 @@ class DraftLengths {
   double added_ = 0;                           // by one verification to an iteration, as a share of one without any
   double drafting_s_ = 0;                      // the last iteration in which all drafted
   std::uint64_t verifying_steps_ = 0;
+  double mean_verifications_ = 0, mean_step_s_ = 0, variance_ = 0, covariance_ = 0;  // of two levels of drafting
+
+  // Of proposals.
+  ProposalCosts costs_;
+  double waiting_s_ = 0;  // per step, for KV on its way
+  std::uint64_t steps_begun_ = 0, steps_ended_ = 0;
+  std::vector<std::int64_t> lengths_;  // of the step being decided; kept for their memory
+  std::vector<double> survival_;
 };
 
 }  // namespace kvsim::serving

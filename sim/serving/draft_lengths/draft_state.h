@@ -19,11 +19,16 @@ struct AgreementEvidence {
   /// The maximum-likelihood agreement of a geometric law, with `prior` further trials of mean `mean`. Precondition:
   /// prior > 0.
   [[nodiscard]] double agreement(double prior, double mean) const;
+
+  /// S(1..count) as expected over the Beta distribution that evidence and prior give, written to `s`; what follows a
+  /// negligible one is left alone.
+  void survival(double prior, double mean, std::int64_t count, double* s) const;
 };
 
 struct DraftState {
   AgreementEvidence evidence;
-  std::int64_t chosen = 0;      ///< draft length of the round under way, before what is left to generate limits it
+  std::int64_t chosen = 0;      ///< draft length of the round under way (proposals: of the coming step), before what is
+                                ///< left to generate limits it
   double overhead = 1;          ///< expected then: DraftOutlook::overhead
   std::int64_t hidden = 0;      ///< expected then: DraftOutlook::hidden
   engine::SimTime complete_at;  ///< all of its draft was there

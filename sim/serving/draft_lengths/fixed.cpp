@@ -18,7 +18,7 @@ class Fixed final : public DraftLengthPolicy {
 }  // namespace
 
 std::unique_ptr<DraftLengthPolicy> make_fixed_drafts(const DraftLengthParts& parts) {
-  return std::make_unique<Fixed>(parts.config.decode.draft_length);
+  return std::make_unique<Fixed>(fixed_draft_length(parts.config.decode));
 }
 
 }  // namespace kvsim::serving

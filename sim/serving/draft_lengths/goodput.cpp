@@ -36,6 +36,10 @@ class Goodput final : public DraftLengthPolicy {
     return shortened(outlook);
   }
 
+  void propose(const DraftOutlook& outlook, const ProposalCosts&, std::span<std::int64_t> lengths) override {
+    std::fill(lengths.begin(), lengths.end(), next(*outlook.decoding.front(), outlook));
+  }
+
   void verified(const Request&, std::int64_t drafted, std::int64_t accepted) override {
     evidence_.add_round(drafted, accepted, config_.forgetting);
     learned_ = true;
@@ -64,7 +68,8 @@ class Goodput final : public DraftLengthPolicy {
     RoundBatch round{batch, std::llround(prompt), std::llround(generated)};
     for (std::int64_t x = config_.minimum; x <= config_.maximum; ++x) {
       round.draft_length = x;
-      const RoundRate rate = predict_round(parts_.config, parts_.decode, parts_.geometry, parts_.timer, round);
+      const RoundRate rate =
+          predict_round(parts_.config, parts_.decode, parts_.geometry, parts_.timer, parts_.drafting, round);
       round_s_[static_cast<std::size_t>(x)] = rate.round_s;
     }
     return true;

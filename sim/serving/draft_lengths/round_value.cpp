@@ -12,6 +12,18 @@ double AgreementEvidence::agreement(double prior, double mean) const {
   return (accepted + prior * mean) / (trials + prior);
 }
 
+void AgreementEvidence::survival(double prior, double mean, std::int64_t count, double* s) const {
+  constexpr double kNegligible = 1e-6;
+  const double p = accepted + prior * mean;
+  const double total = trials + prior;
+  double reached = 1;
+  for (std::int64_t i = 0; i < count && reached > kNegligible; ++i) {
+    const auto before = static_cast<double>(i);
+    reached *= (p + before) / (total + before);
+    s[i] = reached;
+  }
+}
+
 std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, double mean, double v,
                                std::int64_t least, std::int64_t most) {
   const double p = evidence.accepted + prior * mean;
