@@ -117,7 +117,8 @@ std::vector<BadInput> bad_command_lines() {
       {"UnknownPolicy",
        {},
        "--policies: unknown decode policy \"losy\", expected lossy or another of full_kv, lossy, draft_verify, "
-       "speculative_prefetch, fetch_on_demand, quantised_only, full_offload",
+       "drafter, sparse_self, draft_verify+drafter, sparse_self+drafter, lossy+drafter, speculative_prefetch, "
+       "speculative_prefetch+drafter, fetch_on_demand, quantised_only, full_offload, full_offload+drafter",
        policies("full_kv,losy")},
       {"UnknownScheduleOfAPolicy",
        {},

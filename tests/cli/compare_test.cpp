@@ -33,7 +33,8 @@ TEST_F(CompareTest, AllLeavesOutDecodePoliciesThatCannotRunAndSaysWhy) {
   const Json doc = document("s.yaml");
   EXPECT_EQ(doc["baseline"], "full_kv");
   EXPECT_EQ(compared(doc), (Words{"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify",
-                                  "draft_verify:staggered", "full_offload"}));
+                                  "draft_verify:staggered", "sparse_self:lock_step", "sparse_self:sequential_verify",
+                                  "sparse_self:staggered", "full_offload"}));
   Words left_out;
   for (const Json& one : doc["left_out"]) {
     left_out.push_back(one["policy"]);
@@ -41,10 +42,14 @@ TEST_F(CompareTest, AllLeavesOutDecodePoliciesThatCannotRunAndSaysWhy) {
     EXPECT_FALSE(reason.empty());
     EXPECT_EQ(reason.find("--policies"), std::string::npos) << reason;
   }
-  EXPECT_EQ(left_out, (Words{"speculative_prefetch", "fetch_on_demand", "quantised_only"}));
+  EXPECT_EQ(left_out, (Words{"drafter", "draft_verify+drafter:lock_step", "draft_verify+drafter:sequential_verify",
+                             "draft_verify+drafter:staggered", "sparse_self+drafter:lock_step",
+                             "sparse_self+drafter:sequential_verify", "sparse_self+drafter:staggered", "lossy+drafter",
+                             "speculative_prefetch", "speculative_prefetch+drafter", "fetch_on_demand",
+                             "quantised_only", "full_offload+drafter"}));
 
   const std::string page = accepted({"compare", "s.yaml", "--policies", "all"}).out;
-  const std::size_t at = page.find("\nLeft out\n  - speculative_prefetch: ");
+  const std::size_t at = page.find("\nLeft out\n  - drafter: ");
   EXPECT_NE(at, std::string::npos) << page;
   EXPECT_GT(at, page.find("full_offload"));
 }

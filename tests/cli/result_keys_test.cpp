@@ -102,6 +102,18 @@ TEST_F(ResultKeysTest, AreTheSameForALossyPolicy) {
   EXPECT_GT(r["quality"]["expected_kl_nats"], 0);
 }
 
+TEST_F(ResultKeysTest, ADrafterAddsAnObjectWithTheAcceptanceOfItsOwn) {
+  Json r = result({"--set", "decode.policy=draft_verify+drafter", "--set", "decode.drafter={type: llama-3.2-1b}"});
+  expect_a_reason_for_every_null(r);
+  EXPECT_EQ(keys(r["drafter"]), (Keys{"name", "draft_length", "steps", "proposed_tokens", "accepted_tokens",
+                                      "acceptance_rate", "mean_accepted_length", "gpu_s", "gpu_time_share"}));
+  EXPECT_GT(r["drafter"]["acceptance_rate"], 0);
+  EXPECT_GT(r["speculation"]["acceptance_rate"], 0);
+  EXPECT_EQ(r["quality"]["lossless"], true);
+  r.erase("drafter");
+  expect_result_keys(r);
+}
+
 TEST_F(ResultKeysTest, AreTheSameWhereNothingFinished) {
   const Json r =
       result({"--set", "workload.output=100k tokens", "--set", "run.duration=1 s", "--set", "run.warmup=0 s"});
