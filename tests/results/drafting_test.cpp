@@ -196,8 +196,9 @@ TEST(VerifiedReuse, HasATimeToTheFirstDraftBesideThatToTheFirstToken) {
   EXPECT_EQ(doc["reuse"]["time_to_first_draft_s"], 0.25);
   EXPECT_EQ(doc["quality"]["lossless"], true);
   const std::string text = page(s, m);
-  for (const char* words : {"draft_verify on prompts as they are put together", "computed to verify",
-                            "first drafted token", "250", "2.00 s after arrival"}) {
+  for (const char* words :
+       {"draft_verify on prompts as they are put together", "computed to verify", "until the prompt is computed whole",
+        "would go on from without verification", "first drafted token", "250", "2.00 s after arrival"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   }
   EXPECT_TRUE(says(results::assumptions_of(s), "nobody has published how they do"));

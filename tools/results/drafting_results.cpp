@@ -48,8 +48,7 @@ std::string own_choice_text(const ServingConfig& config) {
   const DecodePolicy& decode = policy_of(config);
   const serving::DecodeConfig own = serving::own_drafts(config.decode);
   if (drafts_as_found(config)) {
-    return serving::whole_kv(config) == WholeKv::tiers ? " on prompts as they are stored"
-                                                       : " on prompts as they are put together";
+    return drafts_until_computed(config) ? " on prompts as they are put together" : " on prompts as they are stored";
   }
   if (!decode.reads_compressed) return "";
   if (decode.keeps_full) {
@@ -68,6 +67,10 @@ bool drafts_as_found(const ServingConfig& config) {
   const DecodePolicy& decode = policy_of(config);
   return decode.verifies && !decode.keeps_full && !config.cluster.pools &&
          serving::whole_kv(config) != WholeKv::host_memory;
+}
+
+bool drafts_until_computed(const ServingConfig& config) {
+  return drafts_as_found(config) && serving::whole_kv(config) == WholeKv::recomputed;
 }
 
 bool reads_own_choice(const ServingConfig& config) {

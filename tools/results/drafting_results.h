@@ -20,6 +20,9 @@ namespace kvsim::results {
 /// Whether drafts go on from prompts as they were loaded or put together: nothing is compressed for them.
 [[nodiscard]] bool drafts_as_found(const serving::ServingConfig& config);
 
+/// Of these, whether they go on only until the prompt is computed whole.
+[[nodiscard]] bool drafts_until_computed(const serving::ServingConfig& config);
+
 /// Whether the policy itself reads what a compressor makes or a selection chooses, running requests' KV being its own.
 [[nodiscard]] bool reads_own_choice(const serving::ServingConfig& config);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
+#include "tools/results/drafting_results.h"
 #include "tools/results/numbers.h"
 #include "tools/results/placement_results.h"
 
@@ -106,7 +107,10 @@ Table prompts(const Outcome& outcome) {
     t.rows.push_back(
         {"profiled", whole(p.profiled), "", fmt::format("contexts, {} tokens decoded", whole(p.profiled_tokens))});
   }
-  t.rows.push_back({"quality, mean", figure(p.quality.mean()), "", "of requests, relative to the whole KV"});
+  t.rows.push_back({"quality, mean", figure(p.quality.mean()), "",
+                    drafts_until_computed(outcome.scenario.serving)
+                        ? "of what requests would go on from without verification"
+                        : "of requests, relative to the whole KV"});
   t.rows.push_back(
       {"quality, 10 % below", figure(p.quality.quantile(0.10)), "",
        fmt::format("1 % below {}, the least {}", figure(p.quality.quantile(0.01)), figure(p.quality.quantile(0)))});

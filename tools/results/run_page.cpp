@@ -94,7 +94,9 @@ Table speculation(const Scenario& scenario, const Measurements& m) {
   const auto drafted = static_cast<double>(m.drafted_tokens);
   t.rows.push_back({"drafted per round", figure(share(drafted, static_cast<double>(m.rounds))), "",
                     pools ? "the draft length, or what was left to generate"
-                          : "the draft length, and more while a verification waits"});
+                    : drafts_until_computed(scenario.serving)
+                        ? "until the prompt is computed whole; from then on nothing is drafted"
+                        : "the draft length, and more while a verification waits"});
   t.rows.push_back({"accepted per round", figure(share(accepted, static_cast<double>(m.rounds))), "",
                     "drafted tokens, without the verifier's own"});
   t.rows.push_back({"acceptance rate", percent(share(accepted, static_cast<double>(m.drafted_tokens))), "",
