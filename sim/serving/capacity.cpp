@@ -21,11 +21,14 @@ DecodeConfig own_drafts(const DecodeConfig& decode) {
   return own;
 }
 
-models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode) {
+models::PrefetchSpec step_prefetch(const ServingConfig& config, std::int64_t proposals) {
   models::PrefetchSpec prefetch = config.decode.prefetch;
-  if (decode.drafter && decode.fetch == Fetch::speculative)
-    prefetch.query_tokens += most_proposed(config.decode, decode);
+  prefetch.query_tokens += proposals;
   return prefetch;
+}
+
+models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode) {
+  return step_prefetch(config, decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0);
 }
 
 KvGeometry replica_geometry(const ServingConfig& config) {

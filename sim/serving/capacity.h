@@ -12,7 +12,11 @@ namespace kvsim::serving {
 /// The KV of the configured model under the configured decode policy, as a replica holds it.
 KvGeometry replica_geometry(const ServingConfig& config);
 
-/// What a fetching policy's steps fetch: with an auxiliary drafter, one speculative token more for each of its tokens.
+/// What a step fetches for a next one of so many proposals of an auxiliary drafter: one speculative token more for
+/// each.
+models::PrefetchSpec step_prefetch(const ServingConfig& config, std::int64_t proposals);
+
+/// The same for the most proposals that the policy makes, if any.
 models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode);
 
 /// Bytes of weights that a replica's GPUs hold: the model's, those of an auxiliary drafter, and those of a small model

@@ -17,14 +17,19 @@ Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, cons
       decode_(decode),
       geometry_(geometry),
       timer_(timer),
-      spec_(replica_prefetch(config, decode)),
       gpus_(static_cast<double>(config.cluster.tensor_parallel)),
       kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.tensor_parallel) /
                 gpus_) {
   if (!decode.fetches_pairs()) return;
-  fetched_tokens_ = models::fetched_tokens(spec_, config.model.max_context);
-  full_fetch_ = models::layer_fetch(spec_, config.model, config.cluster.tensor_parallel, config.model.max_context);
-  method_ = models::find_gather(config.cluster.host_link, spec_.copies, full_fetch_.row_bytes);
+  const std::int64_t most = decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0;
+  for (std::int64_t n = 0; n <= most; ++n) {
+    const models::PrefetchSpec spec = step_prefetch(config, n);
+    full_fetches_.push_back(
+        {models::fetched_tokens(spec, config.model.max_context),
+         models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context)});
+  }
+  row_bytes_ = full_fetches_.back().layer.row_bytes;
+  method_ = models::find_gather(config.cluster.host_link, config.decode.prefetch.copies, row_bytes_);
 }
 
 LayerPipelineConfig Fetching::pipeline() const {
@@ -39,26 +44,42 @@ LayerPipelineConfig Fetching::pipeline() const {
   }
 }
 
+std::int64_t Fetching::proposals(const Request& r) const {
+  if (decode_.fetch != Fetch::speculative || !decode_.drafter) return 0;
+  return std::min(r.draft.chosen, static_cast<std::int64_t>(full_fetches_.size()) - 1);
+}
+
+std::int64_t Fetching::choosing(std::int64_t proposals) const {
+  return config_.decode.prefetch.query_tokens + proposals;
+}
+
 std::int64_t Fetching::query_tokens(const Request& r, std::int64_t proposed) const {
   if (decode_.fetch != Fetch::speculative) return 1 + proposed;
-  return spec_.query_tokens + (r.pairs_asked ? 1 + proposed : 0);
+  return choosing(proposals(r)) + (r.pairs_asked ? 1 + proposed : 0);
 }
 
 void Fetching::clear() {
-  rows_ = whole_bytes_ = scores_ = 0;
+  rows_ = more_rows_ = whole_bytes_ = scores_ = 0;
   decoded_tokens_ = offloaded_tokens_ = 0;
   waits_ = false;
 }
 
-models::LayerFetch Fetching::layer_fetch(std::int64_t context) const {
+models::LayerFetch Fetching::layer_fetch(std::int64_t context, std::int64_t proposals) const {
   // The latest tokens are there in 16 bit.
   const std::int64_t others = std::max<std::int64_t>(0, context - config_.decode.compressor.residual_tokens);
-  if (others >= fetched_tokens_) return full_fetch_;
-  return models::layer_fetch(spec_, config_.model, config_.cluster.tensor_parallel, others);
+  const FullFetch& full = full_fetches_[static_cast<std::size_t>(proposals)];
+  if (others >= full.tokens) return full.layer;
+  return models::layer_fetch(step_prefetch(config_, proposals), config_.model, config_.cluster.tensor_parallel, others);
 }
 
-double Fetching::request_bytes(std::int64_t context) const {
-  return layer_fetch(context).bytes() * gpus_ * static_cast<double>(config_.model.layers);
+double Fetching::request_bytes(const Request& r, std::int64_t context) const {
+  return layer_fetch(context, proposals(r)).bytes() * gpus_ * static_cast<double>(config_.model.layers);
+}
+
+double Fetching::longer_with_one_more_s() const {
+  if (method_ == nullptr || more_rows_ <= 0) return 0;
+  return static_cast<double>(config_.model.layers) *
+         models::gather_s(config_.cluster.host_link, *method_, more_rows_, row_bytes_);
 }
 
 void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepWork& work) {
@@ -73,9 +94,14 @@ void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepW
   const std::int64_t queries = query_tokens(r, proposed);
   add_low_bit_decode(work, geometry_, r.prompt, r.generated, queries, low_bit_time_factor(config_));
   if (decode_.fetch == Fetch::none) return;
-  const double choosing = decode_.fetch == Fetch::speculative ? static_cast<double>(spec_.query_tokens) : 1;
-  scores_ += choosing * static_cast<double>(r.context()) * kv_heads_;
-  rows_ += layer_fetch(r.context()).rows;
+  const double deciding = decode_.fetch == Fetch::speculative ? static_cast<double>(choosing(proposals(r))) : 1;
+  scores_ += deciding * static_cast<double>(r.context()) * kv_heads_;
+  const std::int64_t n = proposals(r);
+  const double rows = layer_fetch(r.context(), n).rows;
+  rows_ += rows;
+  if (n + 1 < static_cast<std::int64_t>(full_fetches_.size())) {
+    more_rows_ += layer_fetch(r.context(), n + 1).rows - rows;
+  }
   waits_ = waits_ || r.pairs_asked;
 }
 
@@ -114,11 +140,11 @@ LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& w
   if (decode_.fetch == Fetch::everything) {
     s.fetch_bytes = std::llround(whole_bytes_ / layers);
   } else if (method_ != nullptr && rows_ > 0) {
-    const double bytes = rows_ * full_fetch_.row_bytes;
+    const double bytes = rows_ * row_bytes_;
     s.fetch_bytes = std::llround(bytes * gpus_);
     const double contiguous_s = bytes / config_.cluster.host_link.read_bytes_per_s.value;
-    s.fetch_slowdown = std::max(
-        1.0, models::gather_s(config_.cluster.host_link, *method_, rows_, full_fetch_.row_bytes) / contiguous_s);
+    s.fetch_slowdown =
+        std::max(1.0, models::gather_s(config_.cluster.host_link, *method_, rows_, row_bytes_) / contiguous_s);
   }
   s.waits = waits_;
   const std::int64_t offloaded = offloaded_tokens_ + (decode_.offloads() ? decoded_tokens_ : 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "models/hardware/link_spec.h"
 #include "models/kernels/step_time.h"
@@ -39,26 +40,39 @@ class Fetching {
   /// The step as a pipeline; `time` is that of `work`.
   [[nodiscard]] LayerStep step(const models::StepTime& time, const models::StepWork& work) const;
 
-  /// Bytes that one request's fetch moves in a step, all layers and GPUs.
-  [[nodiscard]] double request_bytes(std::int64_t context) const;
+  /// Bytes that one request's fetch moves in a step, all layers and GPUs, for a next step of as many proposals as were
+  /// chosen for this one.
+  [[nodiscard]] double request_bytes(const Request& r, std::int64_t context) const;
 
-  /// What of a context one request's fetch of one layer moves to one GPU.
-  [[nodiscard]] models::LayerFetch layer_fetch(std::int64_t context) const;
+  /// Seconds that the step's fetches would take longer with one more proposal for each of its requests.
+  [[nodiscard]] double longer_with_one_more_s() const;
 
  private:
+  /// What one request's fetch of one layer moves to one GPU.
+  [[nodiscard]] models::LayerFetch layer_fetch(std::int64_t context, std::int64_t proposals) const;
+  /// For which a request's fetches are meant.
+  [[nodiscard]] std::int64_t proposals(const Request& r) const;
+  /// Speculative tokens that choose them.
+  [[nodiscard]] std::int64_t choosing(std::int64_t proposals) const;
+
   const ServingConfig& config_;
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;
-  models::PrefetchSpec spec_;
   double gpus_;
-  double kv_heads_;                // of one GPU
-  models::LayerFetch full_fetch_;  // of a context longer than what is fetched
-  std::int64_t fetched_tokens_ = 0;
+  double kv_heads_;  // of one GPU
+  /// By proposals: of a context longer than what is fetched.
+  struct FullFetch {
+    std::int64_t tokens = 0;
+    models::LayerFetch layer;
+  };
+  std::vector<FullFetch> full_fetches_;
+  double row_bytes_ = 0;
   const models::GatherMethod* method_ = nullptr;
 
   // Of the step being put together.
   double rows_ = 0;         // of a layer, on each GPU
+  double more_rows_ = 0;    // with one more proposal for each request
   double whole_bytes_ = 0;  // of all layers, everywhere: full_offload
   double scores_ = 0;       // of a layer, on each GPU
   std::int64_t decoded_tokens_ = 0;

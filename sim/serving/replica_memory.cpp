@@ -376,7 +376,7 @@ void Replica::preempt(Request& r) {
     r.host_held = 0;
   }
   begin_round(r);
-  if (r.pairs_asked) env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(r.context()));
+  if (r.pairs_asked) env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(r, r.context()));
   r.pairs_asked = false;
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();

@@ -72,7 +72,7 @@ void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   if (r.remaining() > 0) return;
   // What was asked for beside its last token is for nobody.
   if (decode_.fetch == Fetch::speculative) {
-    env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(context));
+    env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(r, context));
   }
   finish(r);
 }

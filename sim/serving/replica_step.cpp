@@ -211,7 +211,8 @@ void Replica::note_proposals() {
   if (!decode_.proposes()) return;
   std::int64_t proposed = 0;
   for (const StepEntry& e : step_) proposed += e.proposed;
-  draft_lengths_.stepped({work_, step_time_, step_drafting_s_, step_wait_s_, proposed}, decoding_);
+  draft_lengths_.stepped(
+      {work_, step_time_, step_drafting_s_, step_wait_s_, fetching_.longer_with_one_more_s(), proposed}, decoding_);
 }
 
 std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {

@@ -29,8 +29,7 @@ models::StepWork draft_step(const ServingConfig& config, const DecodePolicy& dec
                             const RoundBatch& b, std::int64_t drafted, std::int64_t proposed) {
   models::StepWork work;
   if (decode.low_bit_copy) {
-    const std::int64_t choosing =
-        decode.fetch == Fetch::speculative ? replica_prefetch(config, decode).query_tokens : 0;
+    const std::int64_t choosing = decode.fetch == Fetch::speculative ? step_prefetch(config, proposed).query_tokens : 0;
     add_low_bit_decode(work, geometry, b.prompt, b.generated, choosing + 1 + proposed, low_bit_time_factor(config));
   } else if (decode.reads_compressed) {
     add_draft(work, geometry, b.prompt, b.generated, drafted, proposed,
@@ -54,7 +53,7 @@ double fetch_s(const ServingConfig& config, const DecodePolicy& decode, const Kv
     return b.requests * static_cast<double>(geometry.full_transfer(b.prompt + b.generated)) / link_bytes_per_s(config);
   }
   if (!decode.fetches_pairs()) return 0;
-  const models::PrefetchSpec spec = replica_prefetch(config, decode);
+  const models::PrefetchSpec spec = step_prefetch(config, decode.fetch == Fetch::speculative ? b.draft_length : 0);
   const std::int64_t others =
       std::max<std::int64_t>(0, b.prompt + b.generated - config.decode.compressor.residual_tokens);
   const models::LayerFetch fetch = models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, others);

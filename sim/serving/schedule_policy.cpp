@@ -33,7 +33,7 @@ const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
 }
 
 Action draft_or_stall(const Request& r, const ReplicaView& view) {
-  return r.drafted < std::min(view.draft_limit, r.remaining()) ? Action::draft : Action::stall;
+  return r.drafted < std::min({view.draft_limit, r.draft.limit, r.remaining()}) ? Action::draft : Action::stall;
 }
 
 }  // namespace kvsim::serving

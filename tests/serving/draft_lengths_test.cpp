@@ -203,6 +203,15 @@ TEST(AdaptiveDrafts, BeatEveryFixedLengthWhereEasyAndHardRequestsShareALink) {
   }
 }
 
+TEST(AdaptiveDrafts, StopWhereAnotherDraftCostsOthersMoreThanItsChance) {
+  // Ten requests of 16k tokens wait for their turns on the link: who seldom agrees would draft on for nothing, and make
+  // every iteration longer.
+  std::vector<std::string> base = mixed("staggered");
+  base.emplace_back("workload.context=16k tokens");
+  base.emplace_back("workload.closed.concurrency=10");
+  EXPECT_GT(tokens_per_s(run(base, {kAdaptive})), best_fixed(base));
+}
+
 TEST(AdaptiveDrafts, AreAtLeastAsGoodWhereNothingIsReloaded) {
   std::vector<std::string> base = mixed("fcfs");
   base.emplace_back("decode.resident=20");

@@ -130,6 +130,34 @@ TEST(AdaptiveProposals, HaveLessRegretThanFixedOnes) {
   for (const int n : {1, 3, 8}) EXPECT_LT(adaptive, regret(run(base, {fixed(n)}))) << n;
 }
 
+TEST(AdaptiveProposals, AreAtLeastAsGoodAsFixedOnesWhateverStepsWaitFor) {
+  // full_offload: proposals ride on the link's time for free. speculative_prefetch: each has pairs of its own fetched.
+  for (const char* policy : {"lossy+drafter", "full_offload+drafter", "speculative_prefetch+drafter"}) {
+    std::vector<std::string> base = drafter(8, kUsual, policy);
+    if (policy == std::string("speculative_prefetch+drafter")) {
+      base.front() =
+          "decode={policy: speculative_prefetch+drafter, compressor: specache-2bit, acceptance: {model: "
+          "constant, agreement: 0.9}}";
+    }
+    base.back() = "run={duration: 30 s, warmup: 10 s}";
+    const double adaptive = tokens_per_s(run(base, {by("adaptive")}));
+    for (const int n : {1, 3, 8}) EXPECT_GE(adaptive, 0.98 * tokens_per_s(run(base, {fixed(n)}))) << policy << n;
+  }
+}
+
+TEST(AdaptiveDrafts, OfTwoLevelsAreAmongTheBestFixedLengths) {
+  std::vector<std::string> base = drafter(10, kUsual, "draft_verify+drafter");
+  base.back() = "run={duration: 30 s, warmup: 10 s}";
+  base.emplace_back("workload.context=16k tokens");
+  base.emplace_back("decode.acceptance={model: constant, agreement: 0.95}");
+  const double adaptive = tokens_per_s(run(base, {"decode.draft_lengths.policy=adaptive"}));
+  double best = 0;
+  for (const int x : {5, 10, 20, 40}) {
+    best = std::max(best, tokens_per_s(run(base, {fmt::format("decode.draft_length={}", x)})));
+  }
+  EXPECT_GT(adaptive, 0.95 * best);
+}
+
 TEST(GoodputProposals, AreFewerInALargeBatch) {
   const double small = mean_length(run(drafter(1, kUsual), {by("goodput")}));
   const double large = mean_length(run(drafter(128, kUsual), {by("goodput"), "run={duration: 20 s, warmup: 5 s}"}));

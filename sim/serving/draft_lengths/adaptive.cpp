@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/serving/capacity.h"
 #include "sim/serving/draft_lengths/policies.h"
 #include "sim/serving/draft_lengths/round_value.h"
 
@@ -16,13 +17,22 @@ namespace {
 class Adaptive final : public DraftLengthPolicy {
  public:
   Adaptive(const DecodeConfig& config, double mean_agreement)
-      : config_(config.draft_lengths), mean_(mean_agreement), usual_(fixed_draft_length(config)) {}
+      : config_(config.draft_lengths),
+        mean_(mean_agreement),
+        usual_(fixed_draft_length(config)),
+        longest_(draft_limit(config)) {}
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
     const std::int64_t h = outlook.hidden;
     return best_draft_length(request.draft.evidence, config_.prior_tokens, mean_, outlook.overhead, config_.minimum + h,
                              config_.maximum + h) -
            h;
+  }
+
+  /// Up to the draft whose chance of being accepted is no more than what it costs the others.
+  std::int64_t limit(const Request& request, const DraftOutlook& outlook, std::int64_t chosen) override {
+    if (outlook.price <= 0) return std::numeric_limits<std::int64_t>::max();
+    return request.draft.evidence.worth(config_.prior_tokens, mean_, outlook.price, chosen, longest_);
   }
 
   void propose(const DraftOutlook& outlook, const ProposalCosts& costs, std::span<std::int64_t> lengths) override {
@@ -46,6 +56,7 @@ class Adaptive final : public DraftLengthPolicy {
   const DraftLengthConfig& config_;
   double mean_;
   std::int64_t usual_;
+  std::int64_t longest_;
   std::vector<double> survival_;  // of the step being decided; kept for its memory
 };
 

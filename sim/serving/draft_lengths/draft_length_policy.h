@@ -1,13 +1,13 @@
 // How many tokens a request drafts before its next verification, or an auxiliary drafter proposes before a step that
-// verifies them. A policy sees the request, with what became of its
-// earlier drafts, and a narrow view of its replica, and returns a length; what is left to generate limits it
-// afterwards.
+// verifies them. A policy sees the request, with what became of its earlier drafts, and a narrow view of its replica,
+// and returns a length; what is left to generate limits it afterwards.
 //
 // To add one: a file here with a class and a factory (policies.h), and one line in the table of
 // draft_length_policy.cpp.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -33,6 +33,9 @@ struct DraftOutlook {
   /// Further drafts that a request makes while its own reload crosses the link, beyond the length chosen: 0 where
   /// reloads are asked for ahead, or nothing is reloaded.
   std::int64_t hidden = 0;
+  /// What one more draft of one request costs all others, in tokens: the share by which it makes the iteration longer,
+  /// times the tokens that an iteration gives. 0: not known.
+  double price = 0;
 };
 
 class DraftLengthPolicy {
@@ -42,6 +45,12 @@ class DraftLengthPolicy {
   /// At least 1, or 0 where the drafter's tokens are proposed. Asked when a round begins; changes nothing about the
   /// request.
   virtual std::int64_t next(const Request& request, const DraftOutlook& outlook) = 0;
+
+  /// Most positions that the request drafts of its round while its verification is late; at least the chosen length,
+  /// the last argument. The replica has a limit of its own.
+  virtual std::int64_t limit(const Request&, const DraftOutlook&, std::int64_t) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
 
   /// Where every step is a round (DecodePolicy::proposes), all of outlook.decoding choose at once, before each step:
   /// `lengths` is for them, in their order. What next() gives for each, unless the policy knows better.

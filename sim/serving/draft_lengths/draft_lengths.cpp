@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/serving/capacity.h"
 #include "sim/serving/draft_lengths/round_value.h"
@@ -38,6 +39,18 @@ models::StepWork with_verifications(const models::StepWork& work, double verifyi
   return less;
 }
 
+/// The same without one of its drafts. Precondition: some draft.
+models::StepWork with_fewer_drafts(const models::StepWork& work) {
+  const double share = 1 - 1 / work.decode.query_tokens;
+  models::StepWork less = work;
+  less.logit_tokens -= 1;
+  less.decode.query_tokens *= share;
+  less.decode.requests *= share;
+  less.decode.kv_bytes *= share;
+  less.decode.pairs *= share;
+  return less;
+}
+
 /// The same with one query token more of each request.
 models::AttentionWork with_one_more(models::AttentionWork part) {
   if (part.query_tokens <= 0) return part;
@@ -69,10 +82,11 @@ void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, b
   // Under two levels of drafting, an iteration of drafting is worth that many tokens.
   const double tokens = parts_.drafting.tokens_per_step();
   const DraftOutlook outlook{decoding, tokens * overhead(static_cast<double>(decoding.size()), reloads),
-                             reloads ? std::llround(tokens * hidden_) : 0};
+                             reloads ? std::llround(tokens * hidden_) : 0, draft_share_ * emitted_each_};
   r.draft.overhead = outlook.overhead;
   r.draft.hidden = outlook.hidden;
   r.draft.chosen = policy_->next(r, outlook);
+  r.draft.limit = policy_->limit(r, outlook, r.draft.chosen + outlook.hidden);
   r.draft_target = std::min(r.draft.chosen, r.remaining());
 }
 
@@ -99,12 +113,19 @@ void DraftLengths::fit_added(double verifications, double step_s) {
 }
 
 void DraftLengths::timed(const models::StepWork& work, const models::StepTime& time, std::int64_t verifications) {
-  if (!parts_.decode.verifies || !work.chunks.empty()) return;
+  if (!parts_.decode.verifies) return;
+  emitted_each_ = averaged(emitted_each_, std::exchange(emitted_, 0.0));
+  if (!work.chunks.empty()) return;
   if (parts_.drafting.most() > 0) {
     fit_added(static_cast<double>(verifications), time.total_s);
     return;
   }
   if (work.extra_gpu_s > 0) return;
+  constexpr std::uint64_t kEveryStep = 16;
+  if (steps_ended_++ % kEveryStep == 0 && work.decode.query_tokens > 0) {
+    const models::StepWork less = with_fewer_drafts(work);
+    draft_share_ = std::max(1 - parts_.timer.time(less).total_s / time.total_s, 0.0);
+  }
   const double drafting = work.decode.query_tokens;
   const double verifying = work.verify.requests;
   if (verifying == 0) {
@@ -140,6 +161,7 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
     hidden_ = averaged(hidden_, own / end.iteration_s);
     waited_ = averaged(waited_, (waited - own) / end.iteration_s);
   }
+  emitted_ += static_cast<double>(accepted) + 1;
   if (drafted == 0) return;
   note_regret(r);
   r.draft.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
@@ -187,8 +209,10 @@ void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> d
   const double added = more.tokens() - step.work.tokens();
   if (added <= 0) return;
   more.logit_tokens += added;
-  // What computes longer while KV is on its way costs nothing.
-  const double longer_s = parts_.timer.time(more).total_s - step.time.total_s - waiting_s_;
+  // What computes longer while KV is on its way costs nothing: there it counts what is fetched in addition.
+  const double computing_s = parts_.timer.time(more).total_s - step.time.total_s;
+  const double longer_s =
+      waiting_s_ > step.time.total_s / 20 ? std::max(computing_s - waiting_s_, step.link_s) : computing_s;
   double context = 0;
   for (const Request* r : decoding) context += static_cast<double>(r->attended()) / requests;
   const double one_s = parts_.drafting.pass_s(1, context);

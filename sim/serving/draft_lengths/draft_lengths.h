@@ -26,6 +26,7 @@ struct ProposalStep {
   const models::StepTime& time;
   double drafting_s = 0;      ///< of time.total_s, the drafter's passes
   double waited_s = 0;        ///< beyond time.total_s, for KV on its way
+  double link_s = 0;          ///< that its fetches would take longer with one more token for each request
   std::int64_t proposed = 0;  ///< tokens, of all requests
 };
 
@@ -72,6 +73,9 @@ class DraftLengths {
   double waited_ = 0;                          // for others' reloads: iterations per round of requests that reload
   double hidden_ = 0;                          // for its own, likewise
   double added_ = 0;                           // by one verification to an iteration, as a share of one without any
+  double draft_share_ = 0;                     // of an iteration's time, by one request's draft
+  double emitted_ = 0;                         // tokens since the last iteration
+  double emitted_each_ = 0;                    // by iteration
   double drafting_s_ = 0;                      // the last iteration in which all drafted
   std::uint64_t verifying_steps_ = 0;
   double mean_verifications_ = 0, mean_step_s_ = 0, variance_ = 0, covariance_ = 0;  // of two levels of drafting

@@ -24,6 +24,19 @@ void AgreementEvidence::survival(double prior, double mean, std::int64_t count, 
   }
 }
 
+std::int64_t AgreementEvidence::worth(double prior, double mean, double price, std::int64_t from,
+                                      std::int64_t most) const {
+  const double p = accepted + prior * mean;
+  const double total = trials + prior;
+  double reached = 1;
+  for (std::int64_t i = 0; i < most; ++i) {
+    const auto before = static_cast<double>(i);
+    reached *= (p + before) / (total + before);
+    if (i >= from && reached <= price) return i;
+  }
+  return most;
+}
+
 std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, double mean, double v,
                                std::int64_t least, std::int64_t most) {
   const double p = evidence.accepted + prior * mean;
