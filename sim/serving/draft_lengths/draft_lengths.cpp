@@ -209,10 +209,11 @@ void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> d
   const double added = more.tokens() - step.work.tokens();
   if (added <= 0) return;
   more.logit_tokens += added;
-  // What computes longer while KV is on its way costs nothing: there it counts what is fetched in addition.
+  // What computes longer while KV is on its way costs nothing: there it counts what is fetched in addition. Where steps
+  // wait for less than that, they are near the point at which they no longer do.
   const double computing_s = parts_.timer.time(more).total_s - step.time.total_s;
-  const double longer_s =
-      waiting_s_ > step.time.total_s / 20 ? std::max(computing_s - waiting_s_, step.link_s) : computing_s;
+  const double waiting = step.link_s > 0 ? std::min(waiting_s_ / step.link_s, 1.0) : 1.0;
+  const double longer_s = waiting * std::max(computing_s - waiting_s_, step.link_s) + (1 - waiting) * computing_s;
   double context = 0;
   for (const Request* r : decoding) context += static_cast<double>(r->attended()) / requests;
   const double one_s = parts_.drafting.pass_s(1, context);
