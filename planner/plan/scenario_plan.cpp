@@ -127,7 +127,14 @@ std::optional<OperatingPoint> optimum_of(const scenario::Scenario& s, const Plan
   return best_of(request.model, cycles_of(s, costs, request), costs.full_kv(), costs.limits()).optimum;
 }
 
-ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
+/// Drafts on compressed KV are planned, and nothing beside them.
+scenario::Scenario without_drafter(scenario::Scenario s) {
+  if (serving::find_decode_policy(s.serving.decode.policy)->drafter) s.serving.decode.policy = "draft_verify";
+  return s;
+}
+
+ScenarioPlan plan(const scenario::Scenario& given, const PlanRequest& asked) {
+  const scenario::Scenario s = without_drafter(given);
   ScenarioPlan result;
   result.request = completed(s, asked);
   const PlanRequest& request = result.request;
@@ -155,6 +162,13 @@ ScenarioPlan plan(const scenario::Scenario& s, const PlanRequest& asked) {
   result.prompt_tokens = costs.prompt();
   result.generated_tokens = costs.generated();
   result.fallbacks = costs.fallbacks();
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(given.serving.decode.policy);
+  if (decode.drafter || decode.keeps_full) {
+    result.fallbacks.push_back(
+        fmt::format("decode policy {} is planned as draft_verify: what else drafts is left out (two levels: --symbols; "
+                    "draft lengths of any policy: --draft-table)",
+                    decode.name));
+  }
   return result;
 }
 

@@ -119,7 +119,7 @@ void Replica::batch_rows(Request& r, std::int64_t rows, bool last, models::StepW
 
 /// Its first token is about to be out.
 void Replica::note_assembly(const Request& r) {
-  if (r.generated > 0) return;  // it was pushed out, and has had its first token before
+  if (r.had_prompt) return;  // it was pushed out, and has been put together before
   const engine::SimTime now = env_.simulator.now();
   const PromptAssembly& a = *r.assembly;
   const std::int64_t chunks = a.apart + r.prefix.tokens;

@@ -199,7 +199,8 @@ void Replica::become_ready(Request& r) {
   r.phase = Phase::decoding;
   const auto later = [&r](const Request* other) { return other->admission > r.admission; };
   decoding_.insert(std::find_if(decoding_.begin(), decoding_.end(), later), &r);
-  env_.measured.prompt_tokens += r.generated == 0 ? r.prompt : 0;
+  env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
+  r.had_prompt = true;
 }
 
 void Replica::settle_after_prefill(Request& r) {

@@ -2,7 +2,6 @@
 // is fetched whole from the tiers for every verification; a prompt put together from chunks is computed whole once,
 // beside the drafts on it, and replaces them.
 #include <algorithm>
-#include <limits>
 
 #include "sim/serving/replica.h"
 #include "sim/serving/step_parts.h"
@@ -10,6 +9,7 @@
 namespace kvsim::serving {
 
 using engine::Callback;
+using engine::SimTime;
 
 /// What was found of its prompt decides whether there is anything to verify.
 void Replica::choose_drafts(Request& r) {
@@ -88,7 +88,7 @@ void Replica::draft_first_token(Request& r) {
   begin_round(r);
   r.drafted = 1;
   r.unseen = 1;
-  if (r.generated == 0) {
+  if (r.first_draft == SimTime{}) {
     r.first_draft = env_.simulator.now();
     env_.measured.reuse.first_draft_s += (r.first_draft - r.arrival).seconds();
     env_.measured.reuse.first_drafts += 1;

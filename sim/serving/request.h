@@ -81,6 +81,8 @@ struct Request {
   std::int64_t host_held = 0;  ///< host memory
   bool settling = false;       ///< prefilled, but its full KV is still on the way to host memory
 
+  bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
+
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
 

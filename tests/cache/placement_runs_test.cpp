@@ -146,6 +146,49 @@ RC_GTEST_PROP(PlacementRunsProperty, EveryRequestFinishesAndNothingIsOverCommitt
   for (const auto& [name, link] : m.links) RC_ASSERT(link.busy_s <= link.capacity_s * (1 + 1e-9) + 1e-9);
 }
 
+/// The same, stored compressed and verified against whole copies in a last tier without end.
+Sets random_verified_scenario() {
+  Sets sets = random_scenario();
+  const bool blocks = *rc::gen::arbitrary<bool>();
+  const auto form = *rc::gen::element<std::string>(
+      "utility, options: {keep_ratios: [0.5, 0.2], methods: [kvzip], quantisers: [kivi-4bit]}",
+      "lru, compressor: kvzip, keep_ratio: 0.3", "s3fifo, compressor: kivi-4bit", "importance_chunks");
+  const std::string bounded = *rc::gen::arbitrary<bool>()
+                                  ? fmt::format("{{name: ssd, capacity: {} GB, read: {} GB/s, write: 2 GB/s}}, ",
+                                                *rc::gen::inRange(1, 20), *rc::gen::inRange(1, 12))
+                                  : "";
+  const Sets verified = {
+      fmt::format("placement={{policy: {}, granularity: {}, gpu_memory: {} GB}}", form, blocks ? "blocks" : "contexts",
+                  *rc::gen::element(0, 0, 1)),
+      fmt::format("cluster.storage=[{}{{name: pool, read: {} GB/s, write: {} GB/s, latency: 1 ms}}]", bounded,
+                  *rc::gen::inRange(1, 30), *rc::gen::inRange(1, 12)),
+      fmt::format("decode={{policy: {}, draft_length: {}, drafter: {{type: eagle3-llama-3.1-8b}}, acceptance: {}}}",
+                  *rc::gen::element<std::string>("draft_verify", "draft_verify+drafter"), *rc::gen::inRange(1, 40),
+                  *rc::gen::element<std::string>("{model: constant, agreement: 0.9}",
+                                                 "{model: heterogeneous, agreement: 0.7, concentration: 2}")),
+      "schedule.max_batched_tokens=4096"};
+  sets.insert(sets.end(), verified.begin(), verified.end());
+  return sets;
+}
+
+RC_GTEST_PROP(PlacementRunsProperty, VerifiedRequestsFinishAndNothingIsOverCommitted, ()) {
+  const Sets sets = random_verified_scenario();
+  RC_LOG() << fmt::format("{}", fmt::join(sets, "\n"));
+  const planner::ExperimentResult r = planner::run_experiment(stored_prompts(sets));
+  const Measurements& m = r.measured;
+  RC_CLASSIFY(m.preemptions > 0, "preempted");
+  RC_CLASSIFY(m.placement.whole_loads > 0, "verified");
+  RC_CLASSIFY(m.rounds > m.completed, "several rounds each");
+  RC_ASSERT(m.completed + m.refused == 40U);
+  RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
+  RC_ASSERT(m.accepted_tokens + m.rejected_tokens == m.drafted_tokens);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
+  RC_ASSERT(m.quality == static_cast<double>(m.completed));  // nothing of what was compressed shows
+  RC_ASSERT(m.kl_nats == 0);
+}
+
 void expect_same(const Measurements& a, const Measurements& b) {
   for (const auto sample : {&Measurements::ttft_s, &Measurements::tpot_s, &Measurements::e2e_s, &Measurements::itl_s,
                             &Measurements::iteration_s}) {

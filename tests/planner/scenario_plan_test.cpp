@@ -50,6 +50,17 @@ TEST(ScenarioPlan, WithoutRefinementsItIsThePlanFromSymbols) {
   }
 }
 
+TEST(ScenarioPlan, LeavesDraftersOutAndSaysSo) {
+  const ScenarioPlan alone = plan(small_scenario(), plain_request());
+  const ScenarioPlan with =
+      plan(small_scenario({"decode.policy=draft_verify+drafter", "decode.drafter={type: eagle3-llama-3.1-8b}"}),
+           plain_request());
+  EXPECT_EQ(with.optimum.throughput_tokens_per_s, alone.optimum.throughput_tokens_per_s);
+  EXPECT_EQ(with.room_bytes, alone.room_bytes);
+  ASSERT_EQ(with.fallbacks.size(), alone.fallbacks.size() + 1);
+  EXPECT_TRUE(with.fallbacks.back().starts_with("decode policy draft_verify+drafter is planned as draft_verify"));
+}
+
 TEST(ScenarioPlan, IsNeverWorseThanFullKvUnderAnyModelAndRefinement) {
   for (const char* context : {"2k tokens", "16k tokens", "100k tokens"}) {
     const scenario::Scenario s = small_scenario({std::string("workload.context=") + context});

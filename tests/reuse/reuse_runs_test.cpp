@@ -195,6 +195,33 @@ RC_GTEST_PROP(ReuseRunsProperty, EveryRequestFinishesAndNothingIsLost, ()) {
   check_run(r, scenario);
 }
 
+RC_GTEST_PROP(ReuseRunsProperty, VerifiedRequestsFinishAndNothingIsLost, ()) {
+  Sets sets = random_scenario();
+  sets.push_back(
+      fmt::format("decode={{policy: draft_verify, draft_length: {}, acceptance: {}}}", *rc::gen::inRange(1, 40),
+                  *rc::gen::element<std::string>("{model: constant, agreement: 0.9}",
+                                                 "{model: heterogeneous, agreement: 0.7, concentration: 2}")));
+  sets.emplace_back("schedule.max_batched_tokens=128");
+  RC_LOG() << fmt::format("{}", fmt::join(sets, "\n"));
+  const planner::ExperimentResult r = planner::run_experiment(chunk_scenario(sets));
+  const Measurements& m = r.measured;
+  RC_CLASSIFY(m.preemptions > 0, "preempted");
+  RC_CLASSIFY(m.reuse.verified_tokens > 0, "verified");
+  RC_CLASSIFY(m.refused > 0, "refused");
+  RC_ASSERT(m.completed + m.refused == kRequests);
+  RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
+  RC_ASSERT(m.accepted_tokens + m.rejected_tokens == m.drafted_tokens);
+  RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);
+  const double parts = m.hbm_bound_s + m.compute_bound_s + m.link_bound_s + m.idle_s;
+  RC_ASSERT(std::abs(parts - m.capacity_s) < 1e-6 * (1 + m.capacity_s));
+  RC_ASSERT(m.reuse.prompts == m.completed);
+  RC_ASSERT(m.reuse.first_drafts <= m.completed);
+  RC_ASSERT(m.prompt_tokens == m.reuse.chunk_tokens + m.reuse.other_tokens);
+  RC_ASSERT(m.quality == static_cast<double>(m.completed));
+  // Whoever had drafts to verify had its prompt computed whole, once at least.
+  RC_ASSERT(m.reuse.first_drafts == 0 || m.reuse.verified_tokens > 0);
+}
+
 template <class Sample>
 bool same(const Sample& a, const Sample& b) {
   return std::ranges::equal(a.values(), b.values());

@@ -1,0 +1,182 @@
+// Auxiliary drafters, sparse reads and verified prompts: times, memory and tokens that follow by hand, and relations
+// that hold whatever the figures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "models/kernels/step_time.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Sets = std::vector<std::string>;
+using serving::Measurements;
+
+constexpr std::int64_t kPrompt = 16000;
+
+Sets alone(std::int64_t output, double agreement, std::int64_t drafted) {
+  return {"workload.closed.concurrency=1", "workload.requests=1", fmt::format("workload.output={} tokens", output),
+          fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: {}, acceptance: {{model: constant, "
+                      "agreement: {}}}}}",
+                      drafted, agreement)};
+}
+
+Measurements with(const std::string& policy, const Sets& sets) {
+  return measure(planner::with_policy(small_scenario(sets), policy));
+}
+
+double seconds(const models::StepTimer& timer, const models::StepWork& work) {
+  return timer.time(work).total_s;
+}
+
+/// n passes of the drafter for one request of `context` tokens, of which it has not seen the last `unseen`.
+double passes_s(const serving::ServingConfig& c, double context, double unseen, std::int64_t n) {
+  const models::DrafterSpec& d = c.decode.drafter->spec;
+  models::KernelProfile profile = c.cluster.profile;
+  profile.iteration_overhead_s.value = 0;
+  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, profile, d.network, c.cluster.tensor_parallel);
+  const auto token = static_cast<double>(d.network.kv_bytes_per_token());
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    models::StepWork w;
+    const double attended = context + static_cast<double>(i);
+    if (i == 0) {
+      w.verify = {unseen, context * token, unseen * (context - unseen) + unseen * (unseen + 1) / 2, 1, context};
+    } else {
+      w.decode = {1, attended * token, attended, 0, attended};
+    }
+    w.logit_tokens = 1;
+    total += seconds(timer, w) + d.pass_overhead_s.value;
+  }
+  return total;
+}
+
+/// The model's step over `context` tokens with n proposals.
+double step_s(const serving::ServingConfig& c, double context, double n) {
+  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model,
+                                c.cluster.tensor_parallel);
+  const auto token = static_cast<double>(c.model.kv_bytes_per_token());
+  models::StepWork w;
+  if (n > 0) {
+    w.verify = {n + 1, (context + n) * token, (n + 1) * context + (n + 1) * (n + 2) / 2, 1, context + n};
+  } else {
+    w.decode = {1, context * token, context, 0, context};
+  }
+  w.logit_tokens = n + 1;
+  return seconds(timer, w);
+}
+
+TEST(Drafter, OneRequestWhoseTokensAreAllAccepted) {
+  constexpr std::int64_t kOutput = 40, kDrafted = 4;
+  const scenario::Scenario s = planner::with_policy(small_scenario(alone(kOutput, 1.0, kDrafted)), "drafter");
+  const Measurements m = measure(s);
+  const serving::ServingConfig& c = s.serving;
+  double steps = 0, unseen = 1;
+  for (std::int64_t done = 0; done < kOutput;) {
+    const std::int64_t n = std::min(kDrafted, kOutput - done - 1);
+    const auto context = static_cast<double>(kPrompt + done);
+    steps += step_s(c, context, static_cast<double>(n)) + passes_s(c, context, unseen, n);
+    unseen = static_cast<double>(n) + 1;
+    done += n + 1;
+  }
+  const std::int64_t stored =
+      kPrompt * (c.model.kv_bytes_per_token() + c.decode.drafter->spec.network.kv_bytes_per_token());
+  const auto& link = c.cluster.host_link;
+  const double load =
+      static_cast<double>(stored) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
+  EXPECT_NEAR(m.e2e_s.mean(), load + steps, 1e-6);
+  EXPECT_EQ(m.rounds, 8U);  // of five tokens
+  EXPECT_EQ(m.drafter.proposed_tokens, 8 * kDrafted);
+  EXPECT_EQ(m.drafter.accepted_tokens, 8 * kDrafted);
+}
+
+TEST(Drafter, ThatIsNeverRightCostsItsPassesAndNothingIsGained) {
+  const Measurements with_it = with("drafter", alone(30, 1e-12, 3)), without = with("full_kv", alone(30, 1e-12, 3));
+  EXPECT_EQ(with_it.drafter.accepted_tokens, 0);
+  EXPECT_EQ(with_it.iteration_s.count(), without.iteration_s.count());
+  EXPECT_GT(with_it.tpot_s.mean(), without.tpot_s.mean());
+  const Measurements composed = with("draft_verify+drafter:fcfs", alone(30, 1e-12, 3));
+  const Measurements plain = with("draft_verify:fcfs", alone(30, 1e-12, 3));
+  EXPECT_EQ(composed.rounds, plain.rounds);
+  EXPECT_EQ(composed.accepted_tokens, plain.accepted_tokens);  // the same draws: other streams are left alone
+  EXPECT_GT(composed.e2e_s.mean(), plain.e2e_s.mean());
+}
+
+TEST(Drafter, TakesMemoryForItsWeightsAndItsKv) {
+  const scenario::Scenario s = small_scenario(alone(40, 0.7, 4));
+  const serving::ServingConfig plain = planner::with_policy(s, "full_kv").serving;
+  const serving::ServingConfig drafted = planner::with_policy(s, "drafter").serving;
+  const models::DrafterSpec& d = drafted.decode.drafter->spec;
+  const serving::KvCapacity a = serving::kv_capacity(plain), b = serving::kv_capacity(drafted);
+  EXPECT_EQ(b.weights_bytes, a.weights_bytes + d.own_weight_bytes());
+  const double block = static_cast<double>(plain.model.kv_bytes_per_token() + d.network.kv_bytes_per_token()) * 16;
+  EXPECT_EQ(b.blocks, static_cast<std::int64_t>(static_cast<double>(a.bytes - d.own_weight_bytes()) / block));
+  const serving::KvGeometry g = serving::replica_geometry(drafted), whole = serving::replica_geometry(plain);
+  EXPECT_EQ(g.full_reservation(33) - whole.full_reservation(33), 3 * 16 * d.network.kv_bytes_per_token());
+  EXPECT_EQ(g.stored_transfer(33) - whole.stored_transfer(33), 33 * d.network.kv_bytes_per_token());
+  EXPECT_EQ(g.full_transfer(33), whole.full_transfer(33));
+}
+
+TEST(Drafter, MoreAcceptedIsNeverSlowerAtEqualSeed) {
+  for (const char* policy : {"drafter", "draft_verify+drafter:fcfs", "sparse_self+drafter:fcfs", "lossy+drafter"}) {
+    double before = 0;
+    for (const double agreement : {0.2, 0.5, 0.8, 0.95}) {
+      const Measurements m = with(
+          policy, {"workload.requests=30", fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: 4, "
+                                                       "acceptance: {{model: constant, agreement: {}}}}}",
+                                                       agreement)});
+      const double rate = static_cast<double>(m.output_tokens) / m.measured_s;
+      EXPECT_GT(rate, before) << policy << " at " << agreement;
+      before = rate;
+    }
+  }
+}
+
+TEST(Drafter, TwoLevelsAgreePerToken) {
+  // Findings 9: every drafted token is verified, whoever proposed it.
+  const Measurements m = with(
+      "draft_verify+drafter:fcfs",
+      {"workload.output=2000 tokens", "decode.draft_length=40", "decode.draft_limit=40", "decode.resident=10",
+       "decode.acceptance={model: constant, agreement: 0.95}",
+       "decode.drafter={type: eagle3-llama-3.1-8b, draft_length: 3, acceptance: {model: constant, agreement: 0.7}}"});
+  const double drafted = static_cast<double>(m.drafted_tokens) / static_cast<double>(m.rounds);
+  const double accepted = static_cast<double>(m.accepted_tokens) / static_cast<double>(m.rounds);
+  const double per_token = 0.95 * (1 - std::pow(0.95, drafted)) / 0.05;
+  EXPECT_NEAR(drafted, 40, 1.5);  // the last rounds of requests are shorter
+  EXPECT_NEAR(accepted, per_token, 0.05 * per_token);
+  const double inner = 0.7 + 0.49 + 0.343;
+  const double positions = drafted / (1 + inner);
+  EXPECT_GT(0.95 * (1 - std::pow(0.95, positions)) / 0.05 * (1 + inner), 1.2 * accepted);
+}
+
+TEST(SparseSelf, HoldsNoMoreRequestsThanFullKv) {
+  const Sets sets = {"workload.closed.concurrency=40", "workload.requests=80"};
+  const Measurements whole = with("full_kv", sets), sparse = with("sparse_self:fcfs", sets);
+  const Measurements verified = with("draft_verify:fcfs", sets);
+  EXPECT_LE(sparse.hbm_reserved_peak_bytes, whole.hbm_reserved_peak_bytes);
+  EXPECT_EQ(sparse.links.at("gpu_to_host").bytes, 0);
+  EXPECT_EQ(sparse.links.at("host_to_gpu").bytes, whole.links.at("host_to_gpu").bytes);  // first loads, no reloads
+  EXPECT_GT(verified.links.at("host_to_gpu").bytes, whole.links.at("host_to_gpu").bytes / 2);
+  EXPECT_EQ(sparse.late_reloads, 0U);
+  EXPECT_GT(sparse.rounds, 0U);
+}
+
+TEST(SparseSelf, DraftsAsItsOwnBlockSays) {
+  const Sets base = {"workload.requests=20", "decode.keep_ratio=0.5", "decode.draft_length=20"};
+  Sets own = base;
+  own.emplace_back("decode.sparse={selection: pillar-attention, keep_ratio: 0.05, draft_length: 8}");
+  const Measurements a = with("sparse_self:fcfs", base), b = with("sparse_self:fcfs", own);
+  EXPECT_NEAR(static_cast<double>(a.drafted_tokens) / static_cast<double>(a.rounds), 20, 2);
+  EXPECT_NEAR(static_cast<double>(b.drafted_tokens) / static_cast<double>(b.rounds), 8, 0.5);
+  // Others know nothing of it.
+  EXPECT_EQ(with("draft_verify:fcfs", base).e2e_s.mean(), with("draft_verify:fcfs", own).e2e_s.mean());
+}
+
+}  // namespace
+}  // namespace kvsim::testing
