@@ -127,10 +127,12 @@ TEST(Drafter, MoreAcceptedIsNeverSlowerAtEqualSeed) {
   for (const char* policy : {"drafter", "draft_verify+drafter:fcfs", "sparse_self+drafter:fcfs", "lossy+drafter"}) {
     double before = 0;
     for (const double agreement : {0.2, 0.5, 0.8, 0.95}) {
-      const Measurements m = with(
-          policy, {"workload.requests=30", fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: 4, "
-                                                       "acceptance: {{model: constant, agreement: {}}}}}",
-                                                       agreement)});
+      const Measurements m =
+          with(policy, {"workload.requests=30",
+                        "decode.resident=10",  // where the link binds, only the order of reloads would change
+                        fmt::format("decode.drafter={{type: eagle3-llama-3.1-8b, draft_length: 4, "
+                                    "acceptance: {{model: constant, agreement: {}}}}}",
+                                    agreement)});
       const double rate = static_cast<double>(m.output_tokens) / m.measured_s;
       EXPECT_GT(rate, before) << policy << " at " << agreement;
       before = rate;
@@ -159,7 +161,11 @@ TEST(SparseSelf, HoldsNoMoreRequestsThanFullKv) {
   const Sets sets = {"workload.closed.concurrency=40", "workload.requests=80"};
   const Measurements whole = with("full_kv", sets), sparse = with("sparse_self:fcfs", sets);
   const Measurements verified = with("draft_verify:fcfs", sets);
-  EXPECT_LE(sparse.hbm_reserved_peak_bytes, whole.hbm_reserved_peak_bytes);
+  const auto batch = [](const Measurements& m) {
+    return static_cast<double>(m.drafting_request_iterations + m.verifying_request_iterations) /
+           static_cast<double>(m.iteration_s.count());
+  };
+  EXPECT_LE(batch(sparse), batch(whole));
   EXPECT_EQ(sparse.links.at("gpu_to_host").bytes, 0);
   EXPECT_EQ(sparse.links.at("host_to_gpu").bytes, whole.links.at("host_to_gpu").bytes);  // first loads, no reloads
   EXPECT_GT(verified.links.at("host_to_gpu").bytes, whole.links.at("host_to_gpu").bytes / 2);
