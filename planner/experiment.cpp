@@ -193,6 +193,10 @@ scenario::Scenario with_stored_prompts(const scenario::Scenario& scenario, const
   const std::size_t slash = policy.find('/');
   const std::string last = slash == std::string::npos ? policy : policy.substr(slash + 1);
   const serving::DecodePolicy* decode = serving::find_decode_policy(last);
+  if (!decode && slash != std::string::npos && last.find(':') != std::string::npos) {
+    throw schema::InputError(
+        fmt::format("--policies {}: stored prompts are decoded under fcfs: leave the schedule out", policy));
+  }
   if (!decode && slash != std::string::npos) {
     unknown_policy("decode policy", last, "", names_of(serving::decode_policies()));
   }

@@ -164,6 +164,13 @@ scenario::Scenario with_placement_policy(const scenario::Scenario& scenario, con
   return changed;
 }
 
+std::string placement_words(const PlacementSpec& placement) {
+  std::string words = placement.policy;
+  if (placement.compressor) words += ":" + placement.compressor->name;
+  if (placement.keep_ratio) words += fmt::format(":{}", *placement.keep_ratio);
+  return words;
+}
+
 std::vector<std::string> default_placement_policies() {
   return {"none", "lru", "sieve", "lru:keydiff:0.3", "importance_chunks", "utility"};
 }

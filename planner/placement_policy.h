@@ -22,4 +22,7 @@ scenario::Scenario with_placement_policy(const scenario::Scenario& scenario, con
 /// What `kvsim compare` compares where nothing else is asked for. Nothing stored is the baseline.
 std::vector<std::string> default_placement_policies();
 
+/// The placement of a scenario in the words of with_placement_policy: "lru:kvzip:0.25".
+std::string placement_words(const models::PlacementSpec& placement);
+
 }  // namespace kvsim::planner

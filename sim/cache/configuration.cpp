@@ -177,7 +177,6 @@ void check_placement(const ServingConfig& config) {
                                       : "a prefix is a chain, and chunks are no part of one: use blocks, or a prefill "
                                         "policy that reuses chunks (selective, cacheblend, epic, full_reuse)");
   }
-  if (!by_chunk) check_decode(config);
   if (tiers_of(config).empty()) {
     throw ConfigurationError("cluster.host.memory",
                              "there is no tier to store prompts in: give cluster.host.memory, "
@@ -249,6 +248,8 @@ models::PrefillCost prefill_cost(const ServingConfig& config, const serving::KvG
 }
 
 void check_configuration(const ServingConfig& config) {
+  if (!serving::reuses_chunks(config.prefill))
+    check_decode(config);  // what does not go together, before what is missing
   serving::check_configuration(config);
   check_tiers(config);
   check_placement(config);

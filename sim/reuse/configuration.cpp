@@ -42,8 +42,8 @@ void check_decode(const serving::ServingConfig& config) {
 }  // namespace
 
 void check_configuration(const serving::ServingConfig& config) {
-  cache::check_configuration(config);
   check_decode(config);
+  cache::check_configuration(config);
   if (!config.reuse) throw ConfigurationError("prefill", "says nothing about the reuse of chunks");
   if (config.tasks.empty()) {
     throw ConfigurationError("workload.tasks", "there is no task whose quality prompts of chunks could have: name one");

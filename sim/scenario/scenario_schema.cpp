@@ -229,8 +229,9 @@ ObjectSchema<serving::DrafterConfig> drafter_schema() {
   using serving::DrafterConfig;
   ObjectSchema<DrafterConfig> s("drafter", "An auxiliary drafter beside the model: an EAGLE head, MTP, a small model.");
   s.reference("type", &DrafterConfig::spec, "drafter", models::drafter_schema(), Presence::required, "which drafter");
-  s.optional("draft_length", &DrafterConfig::draft_length, integer().non_negative().at_most(64),
-             "tokens that it proposes before a step; 0: as many as the catalogue gives it");
+  s.optional("draft_length", &DrafterConfig::draft_length,
+             integer().at_least(1).at_most(64).or_word("own", 0, "as many as the catalogue gives it"),
+             "tokens that it proposes before a step");
   s.object("acceptance", &DrafterConfig::acceptance, models::acceptance_schema(), Presence::optional,
            "how many of them the step accepts, in place of what is published of it");
   s.check([](const DrafterConfig& d, const Reporter& report) {

@@ -111,7 +111,10 @@ void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
                                  ? fmt::format("decode policy {} needs something that chooses what drafts read: give "
                                                "decode.sparse.selection (such as pillar-attention), or a compressor",
                                                decode.name)
-                                 : fmt::format("decode policy {} needs a compressor", decode.name));
+                                 : fmt::format("decode policy {} needs a compressor{}", decode.name,
+                                               config.chunks ? " (prompts that are computed whole have nothing else to "
+                                                               "verify: use full_kv)"
+                                                             : ""));
   }
   if (!config.cluster.pools && !c.long_context) {
     throw ConfigurationError(selection_key(config, decode),

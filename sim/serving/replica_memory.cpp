@@ -92,9 +92,9 @@ std::int64_t Replica::admission_reservation(const Request& r) const {
 bool Replica::has_memory_for(const Request& r) const {
   const std::int64_t need = admission_reservation(r);
   if (hbm_.available() < need) return false;
-  if (!decode_.verifies || r.resident) return true;
+  if (!decode_.verifies) return true;
   // One reload must always find room, whoever's it is; else nobody could ever verify.
-  const std::int64_t reload = std::max(largest_reload(), reload_reservation(r));
+  const std::int64_t reload = std::max(largest_reload(), r.resident ? 0 : reload_reservation(r));
   return hbm_.capacity() - held_total_ >= std::min(need, decoding_reservation(r)) + reload;
 }
 

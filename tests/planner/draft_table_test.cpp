@@ -88,9 +88,12 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
                              "draft_verify+drafter"}) {
     const std::string name = policy;
     std::vector<std::string> sets = kConstant;
+    // With four requests the link binds two levels, and the default of 20 is as good as the best.
+    const int requests = name == "draft_verify+drafter" ? 2 : 4;
     sets.insert(sets.end(), {"decode.policy=" + name, "cluster.gpu.memory_fraction=0.9",
-                             "workload={closed: {concurrency: 4}, context: 16k tokens, output: 400 tokens, requests: "
-                             "100000}",
+                             fmt::format("workload={{closed: {{concurrency: {}}}, context: 16k tokens, output: 400 "
+                                         "tokens, requests: 100000}}",
+                                         requests),
                              "run={duration: 30 s, warmup: 10 s}"});
     if (name.find("drafter") != std::string::npos) sets.emplace_back("decode.drafter={type: eagle3-llama-3.1-8b}");
     if (name.find("sparse") != std::string::npos) sets.emplace_back("decode.compressor=pillar-attention");
@@ -102,8 +105,7 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
     }
     const auto by_table = static_cast<double>(run_experiment(looked_up).measured.output_tokens);
     const auto by_default = static_cast<double>(run_experiment(fixed).measured.output_tokens);
-    // draft_verify+drafter is bound by the link, where the default of 20 is about as good.
-    EXPECT_GT(by_table, (name == "draft_verify+drafter" ? 0.97 : 1.02) * by_default) << name;
+    EXPECT_GT(by_table, 1.02 * by_default) << name;
   }
 }
 

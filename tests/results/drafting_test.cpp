@@ -292,12 +292,13 @@ TEST(Lossless, IsWhatEveryCompositionMeasures) {
   for (const char* what :
        {"draft_verify over lru compressed", "draft_verify over utility", "draft_verify+drafter over lru compressed",
         "draft_verify over selective reuse", "drafter over lru whole", "drafter over lru compressed",
-        "sparse_self over lru whole", "full_kv over utility", "full_kv over selective reuse"}) {
+        "sparse_self over lru whole", "lossy over lru whole", "full_kv over utility", "full_kv over selective reuse"}) {
     EXPECT_TRUE(among(what)) << what;
   }
-  for (const char* what : {"draft_verify over lru whole", "sparse_self over lru compressed", "lossy over lru whole",
-                           "speculative_prefetch over lru whole", "full_offload over utility",
-                           "drafter over selective reuse", "draft_verify+drafter over selective reuse"}) {
+  for (const char* what :
+       {"draft_verify over lru whole", "sparse_self over lru compressed", "lossy over lru compressed",
+        "speculative_prefetch over lru whole", "full_offload over utility", "drafter over selective reuse",
+        "draft_verify+drafter over selective reuse"}) {
     EXPECT_FALSE(among(what)) << what;
   }
 }

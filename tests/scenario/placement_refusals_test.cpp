@@ -98,10 +98,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"prefill: prefix_cache", "prefill: recompute"}},
                 "placed.yaml:16:12: placement: says what becomes of prompts that are stored and found again: use "
                 "prefill: prefix_cache, or one that reuses chunks (selective, cacheblend, epic, full_reuse)"},
-        Refusal{"ADecodePolicyThatKeepsKvOfItsOwn",
-                {{"policy: full_kv", "policy: lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
-                "placed.yaml:17:18: decode.policy: what placement stores is decoded with as it is, and lossy would "
-                "compress it again: use full_kv, with placement.compressor to store prompts compressed"},
+        Refusal{"ACompressorThatNobodyRunsWhilePromptsArrive",
+                {{"policy: full_kv", "policy: lossy, compressor: kvzip, keep_ratio: 0.5"}},
+                "placed.yaml:17:37: decode.compressor: compressor kvzip works offline, before a request arrives: use "
+                "prefill {policy: stored}, or a compressor whose mode is online"},
         Refusal{"NoTier",
                 {{"memory: 6 GB", "memory: 0 B"},
                  {"  storage:\n    - {name: ssd, capacity: 10 GB, read: 7 GB/s}\n    - {name: remote, read: 2 GB/s}\n",
@@ -296,10 +296,12 @@ const std::pair<std::string, std::string> kByKeyDiff = {"policy: lru", kCompress
 INSTANTIATE_TEST_SUITE_P(
     Decoding, RefusedPlacement,
     ::testing::Values(
-        Refusal{"DraftsOnPromptsThatAreWhole",
-                {kVerified},
-                "placed.yaml:17:18: decode.policy: draft_verify drafts on what placement stores compressed, and lru "
-                "stores prompts whole: give placement.compressor, use utility, or full_kv"},
+        Refusal{
+            "DraftsOnPromptsThatAreWhole",
+            {kVerified},
+            "placed.yaml:17:18: decode.policy: over placement draft_verify drafts on what is stored compressed, and "
+            "lru stores prompts whole (compressing them for drafts while tiers keep the whole ones is not "
+            "simulated): give placement.compressor, use utility, full_kv or sparse_self"},
         Refusal{"DraftsWithoutATierForWholePrompts",
                 {kByKeyDiff, kVerified, {"name: remote, read", "name: remote, capacity: 1 TB, read"}},
                 "placed.yaml:7:5: cluster.storage: what is verified against is kept whole in the last tier, which must "
@@ -326,8 +328,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "tier for stored prompts here: use full_kv, drafter, sparse_self or draft_verify"},
         Refusal{"PromptsCompressedTwice",
                 {kByKeyDiff, {"full_kv", "lossy, compressor: fast-kvzip, keep_ratio: 0.5"}},
-                "placed.yaml:17:18: decode.policy: what placement stores is decoded with as it is, and lossy would "
-                "compress it again: use full_kv, with placement.compressor to store prompts compressed"},
+                "placed.yaml:17:18: decode.policy: placement compresses prompts, and lossy would compress them again: "
+                "use full_kv, which decodes with them as they are stored"},
         Refusal{"SparseDraftsOnCompressedPrompts",
                 {kByKeyDiff, {"full_kv", "sparse_self, sparse: {selection: pillar-attention, keep_ratio: 0.05}"}},
                 "placed.yaml:17:18: decode.policy: sparse_self verifies against the full KV in GPU memory, and of what "

@@ -157,6 +157,17 @@ TEST(Drafter, TwoLevelsAgreePerToken) {
   EXPECT_GT(0.95 * (1 - std::pow(0.95, positions)) / 0.05 * (1 + inner), 1.2 * accepted);
 }
 
+TEST(PinnedRequests, LeaveRoomForTheReloadsOfOthers) {
+  // Some fifty pinned requests of differing lengths, three offloaded: whoever is let in takes no room that a reload
+  // needs.
+  const scenario::Scenario s = scenario::load_scenario(
+      source_path("scenarios/baselines/llama-3.1-8b.yaml"),
+      {"decode.policy=draft_verify", "schedule.policy=lock_step", "run.warmup=20 s", "run.duration=60 s"});
+  const Measurements m = measure(s);
+  EXPECT_GT(m.output_tokens, 40 * 1000);
+  EXPECT_LT(m.preemptions, 500U);
+}
+
 TEST(SparseSelf, HoldsNoMoreRequestsThanFullKv) {
   const Sets sets = {"workload.closed.concurrency=40", "workload.requests=80"};
   const Measurements whole = with("full_kv", sets), sparse = with("sparse_self:fcfs", sets);

@@ -5,6 +5,7 @@
 #include "models/paths/path.h"
 #include "models/schema/error.h"
 #include "planner/experiment.h"
+#include "planner/placement_policy.h"
 #include "planner/reuse_policy.h"
 #include "sim/cache/placements.h"
 #include "sim/serving/decode_policy.h"
@@ -46,20 +47,49 @@ std::vector<std::string> decode_policies() {
   return names;
 }
 
-/// What is wrong, without the option and the policy it begins with.
-std::string reason(const std::string& policy, const std::string& what) {
-  const std::string begin = fmt::format("--policies {}: ", policy);
-  return what.starts_with(begin) ? what.substr(begin.size()) : what;
+/// A scenario that decodes stored prompts otherwise than with the full KV: each way of storing with full-KV decoding.
+bool decodes_otherwise(const scenario::Scenario& scenario) {
+  return (scenario.workload.chunks || scenario.serving.placement) && scenario.serving.decode.policy != "full_kv";
+}
+
+std::vector<std::string> decoded(const std::vector<std::string>& names, const std::string& decode) {
+  std::vector<std::string> list;
+  for (const std::string& name : names) list.push_back(name + "/" + decode);
+  return list;
+}
+
+std::vector<std::string> stored_policies(const scenario::Scenario& scenario) {
+  if (scenario.workload.chunks) return reuse_policies();
+  std::vector<std::string> names;
+  for (const cache::PlacementEntry& entry : cache::placements()) names.emplace_back(entry.name);
+  return names;
+}
+
+/// What is wrong, without the option and the words that it begins with.
+std::string reason(const std::string& what) {
+  if (!what.starts_with("--policies ")) return what;
+  const std::size_t end = what.find(": ");
+  return end == std::string::npos ? what : what.substr(end + 2);
 }
 
 }  // namespace
 
 std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
   if (scenario.serving.cluster.pools) return pool_policies();
-  if (scenario.workload.chunks) return reuse_policies();
-  if (!scenario.serving.placement) return decode_policies();
-  std::vector<std::string> names;
-  for (const cache::PlacementEntry& entry : cache::placements()) names.emplace_back(entry.name);
+  if (!scenario.workload.chunks && !scenario.serving.placement) return decode_policies();
+  const std::vector<std::string> stored = stored_policies(scenario);
+  if (!decodes_otherwise(scenario)) return stored;
+  std::vector<std::string> names = decoded(stored, "full_kv");
+  for (std::string& own : decoded(stored, scenario.serving.decode.policy)) names.push_back(std::move(own));
+  return names;
+}
+
+std::vector<std::string> with_own_decoding(const scenario::Scenario& scenario, std::vector<std::string> names) {
+  if (!decodes_otherwise(scenario)) return names;
+  names = decoded(names, "full_kv");
+  const std::string stored = scenario.workload.chunks ? planner::reuse_policy_name(scenario.serving.prefill)
+                                                      : planner::placement_words(*scenario.serving.placement);
+  names.push_back(stored + "/" + scenario.serving.decode.policy);
   return names;
 }
 
@@ -69,7 +99,7 @@ Runnable runnable_policies(const scenario::Scenario& scenario) {
     try {
       runnable.policies.push_back({policy, planner::with_policy(scenario, policy)});
     } catch (const schema::InputError& e) {
-      runnable.left_out.push_back({policy, reason(policy, e.what())});
+      runnable.left_out.push_back({policy, reason(e.what())});
     }
   }
   if (runnable.policies.empty()) {

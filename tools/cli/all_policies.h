@@ -14,6 +14,11 @@ namespace kvsim::cli {
 /// schedule that needs it. Some may not be able to run.
 [[nodiscard]] std::vector<std::string> all_policies(const scenario::Scenario& scenario);
 
+/// The same names, each with full-KV decoding, and the scenario's own; unchanged where the scenario decodes stored
+/// prompts with the full KV itself, or stores none.
+[[nodiscard]] std::vector<std::string> with_own_decoding(const scenario::Scenario& scenario,
+                                                         std::vector<std::string> names);
+
 /// A scenario under a policy.
 struct UnderPolicy {
   std::string policy;

@@ -51,10 +51,21 @@ std::vector<std::string> split(const std::string& list) {
 
 std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
   if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
-  if (scenario.workload.chunks) return planner::default_reuse_policies(scenario);
-  if (scenario.serving.placement) return planner::default_placement_policies();
+  if (scenario.workload.chunks) return with_own_decoding(scenario, planner::default_reuse_policies(scenario));
+  if (scenario.serving.placement) return with_own_decoding(scenario, planner::default_placement_policies());
   if (planner::plans_prefetch(scenario)) {
     return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
+  }
+  const serving::DecodeConfig& decode = scenario.serving.decode;
+  if (decode.drafter || decode.sparse) {
+    std::vector<std::string> names = {"full_kv"};
+    if (decode.sparse) names.emplace_back("sparse_self");
+    if (decode.drafter) names.emplace_back("drafter");
+    if (!decode.compressor.name.empty()) {
+      names.emplace_back("draft_verify");
+      if (decode.drafter) names.emplace_back("draft_verify+drafter");
+    }
+    return names;
   }
   return {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"};
 }
@@ -97,7 +108,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_option("--policies", options->policies,
                  "Decode policies, with a schedule after a colon if need be; the\n"
                  "first is the baseline. By default full_kv, lossy and draft_verify\n"
-                 "under lock_step, sequential_verify and staggered; of a scenario that\n"
+                 "under lock_step, sequential_verify and staggered; of one with\n"
+                 "decode.drafter or decode.sparse, what drafts with them; of one that\n"
                  "fetches KV or keeps a low-bit copy, the policies that do. Between pools,\n"
                  "paths after the colon: full_kv:mix, full_kv:local, full_kv:remote\n"
                  "and draft_verify:mix, by default, or draft_verify:P1_stateless. Of\n"
