@@ -119,8 +119,8 @@ struct Request {
   std::uint64_t stale_reloads = 0;  ///< reloads under way for an admission that is over
   /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
   std::int64_t tail = 0;
-  engine::SimTime first_draft;      ///< its first token was drafted
-  std::int64_t unseen = 0;          ///< tokens at its end that the drafter has not read yet
+  engine::SimTime first_draft;  ///< its first token was drafted
+  std::int64_t unseen = 0;      ///< tokens at its end that the drafter has not read yet
 
   // What it experienced.
   engine::SimTime first_token;
