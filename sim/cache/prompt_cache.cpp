@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "models/placement/option_building.h"
 #include "models/placement/placement_schema.h"
 #include "sim/cache/placements.h"
 #include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
 
 namespace kvsim::cache {
 
@@ -66,6 +69,19 @@ void PromptCache::preload(const models::SharedChunkSpec& chunks) {
     }
     store_.preload(static_cast<std::size_t>(replica), objects);
   }
+}
+
+/// What was quantised is brought whole beside what was loaded, up to the request's last round.
+std::string PromptCache::refusal(const Request& r, const models::RequestSpec&, std::int64_t kv_bytes) const {
+  const auto quantises = [](const models::StorageOption& option) { return option.element_ratio < 1; };
+  if (!verified_ || std::none_of(pool_.all().begin(), pool_.all().end(), quantises)) return {};
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config_.decode.policy);
+  const std::int64_t held =
+      geometry_.full_reservation(r.prompt + r.output + serving::draft_room(config_.decode, decode));
+  const std::int64_t need = held + geometry_.full_reservation(r.prompt);
+  if (need <= kv_bytes) return {};
+  return fmt::format("needs {} bytes of KV memory to verify what is stored in few bits, a replica has {}", need,
+                     kv_bytes);
 }
 
 void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) {

@@ -45,6 +45,8 @@ class PromptCache final : public serving::PromptStore {
   /// is room.
   void preload(const models::SharedChunkSpec& chunks);
 
+  [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
+                                    std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
   /// Whether what find() returns holds the prompt's first tokens.

@@ -4,6 +4,7 @@
 
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/serving/capacity.h"
+#include "sim/serving/decode_policy.h"
 
 namespace kvsim::reuse {
 
@@ -30,8 +31,9 @@ std::string scoring_problem(const serving::ServingConfig& config, const ReuseTim
     return fmt::format("needs {} bytes of KV memory on a GPU of {}, which leaves {}", kv, small.name, room);
   }
   // It may be pushed out before its last token, and has to be let in again with all that it has generated.
+  const std::int64_t room = serving::draft_room(config.decode, *serving::find_decode_policy(config.decode.policy)) - 1;
   const std::int64_t need =
-      serving::replica_geometry(config).full_reservation(prompt + output) + times.scoring_bytes(prompt);
+      serving::replica_geometry(config).full_reservation(prompt + output + room) + times.scoring_bytes(prompt);
   if (need <= kv_bytes) return {};
   return fmt::format("needs {} bytes of KV memory while {} scores its prompt, a replica has {}", need, small.name,
                      kv_bytes);

@@ -200,6 +200,18 @@ void expect_same(const Measurements& a, const Measurements& b) {
   EXPECT_EQ(a.hbm_peak_bytes, b.hbm_peak_bytes);
 }
 
+TEST(PlacementRuns, WhatCouldNeverBeVerifiedIsRefused) {
+  // Memory for one context and half of another: what was quantised is brought whole beside what was loaded.
+  const auto refused = [](const std::string& form) {
+    return run({"cluster.gpu.memory_fraction=0.26", "workload.prefixes.tokens=24k tokens", "workload.requests=30",
+                "cluster.storage=[{name: pool, read: 10 GB/s}]", "placement={policy: lru, " + form + "}",
+                "decode={policy: draft_verify, draft_length: 10, acceptance: {model: constant, agreement: 0.9}}"})
+        .refused;
+  };
+  EXPECT_EQ(refused("compressor: kivi-4bit"), 30U);
+  EXPECT_EQ(refused("compressor: kvzip, keep_ratio: 0.3"), 0U);
+}
+
 TEST(PlacementRuns, PolicyNoneIsRecomputingBitForBit) {
   const Sets none = {"placement={policy: none}", "cluster.storage=[]", "cluster.gpu.memory_fraction=0.3",
                      "workload.arrivals.rate=20/s", "workload.output.mean=400 tokens"};
