@@ -37,7 +37,9 @@ TEST_F(PlanDraftTableTest, AsJsonHasTheSameRowsWithWhatIsPredicted) {
 TEST_F(PlanDraftTableTest, RefusesWhatBelongsToOtherPlans) {
   const CommandResult r = plan({"--pareto"});
   EXPECT_EQ(r.status, 2);
-  EXPECT_NE(r.err.find("--pareto: does not go with --draft-table"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("--pareto: belongs to plans that draft and verify, and --draft-table gives lengths"),
+            std::string::npos)
+      << r.err;
 }
 
 }  // namespace

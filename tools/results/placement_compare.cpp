@@ -37,8 +37,7 @@ std::optional<double> ttft_speedup(const planner::ExperimentResult& result, cons
   return base / own;
 }
 
-std::vector<Column> placement_columns(const Comparison& comparison) {
-  const std::vector<Outcome>& all = comparison.outcomes;
+std::vector<Column> first_token_columns(const std::vector<Outcome>& all) {
   std::vector<Column> columns;
   columns.push_back(seconds_column("TTFT\n", "ttft_mean_s",
                                    values_of(all, [](const Outcome& o) { return o.result.measured.ttft_s.mean(); })));
@@ -47,6 +46,12 @@ std::vector<Column> placement_columns(const Comparison& comparison) {
   columns.push_back(seconds_column("TTFT\np99 ", "ttft_p99_s", values_of(all, [](const Outcome& o) {
                                      return o.result.measured.ttft_s.quantile(0.99);
                                    })));
+  return columns;
+}
+
+std::vector<Column> placement_columns(const Comparison& comparison) {
+  const std::vector<Outcome>& all = comparison.outcomes;
+  std::vector<Column> columns = first_token_columns(all);
   columns.push_back(fidelity_column("quality", all));
   for (const std::string& tier : tier_names(all.front().scenario)) {
     columns.push_back(percent_column(tier, "", values_of(all, [&tier](const Outcome& o) { return hits(o, tier); })));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/results/compare_columns.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
@@ -33,5 +34,8 @@ std::span<const std::pair<std::string_view, std::string_view>> placement_definit
 /// Mean time to the first token of the baseline over that of the result; none without samples.
 [[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
                                                  const planner::ExperimentResult& baseline);
+
+/// Mean and 99th percentile of the time to the first token, and the speedup of the mean over the first outcome.
+std::vector<Column> first_token_columns(const std::vector<Outcome>& all);
 
 }  // namespace kvsim::results

@@ -51,14 +51,7 @@ double gpus(const Outcome& o) {
 
 std::vector<Column> reuse_columns(const Comparison& comparison) {
   const std::vector<Outcome>& all = comparison.outcomes;
-  std::vector<Column> columns;
-  columns.push_back(seconds_column("TTFT\n", "ttft_mean_s",
-                                   values_of(all, [](const Outcome& o) { return o.result.measured.ttft_s.mean(); })));
-  columns.push_back(speedup_column(
-      values_of(all, [&all](const Outcome& o) { return ttft_speedup(o.result, all.front().result).value_or(kNone); })));
-  columns.push_back(seconds_column("TTFT\np99 ", "ttft_p99_s", values_of(all, [](const Outcome& o) {
-                                     return o.result.measured.ttft_s.quantile(0.99);
-                                   })));
+  std::vector<Column> columns = first_token_columns(all);
   columns.push_back(figure_column("score", "score", values_of(all, [](const Outcome& o) {
                                     const serving::AnswerMeasurement& a = o.result.measured.answers;
                                     return share(a.score, a.full_score);
