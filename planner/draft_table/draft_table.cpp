@@ -119,6 +119,13 @@ void check(const scenario::Scenario& scenario) {
     throw schema::InputError(fmt::format(
         "--draft-table: decode policy {} drafts nothing: use draft_verify, sparse_self or drafter", c.decode.policy));
   }
+  const serving::DecodePolicy& policy = *serving::find_decode_policy(c.decode.policy);
+  if (policy.verifies && !policy.keeps_full && serving::whole_kv(c) != serving::WholeKv::host_memory) {
+    throw schema::InputError(fmt::format(
+        "--draft-table: {} drafts on prompts as they are stored or put together here, until the whole one is "
+        "there: no table of lengths says how long that takes",
+        policy.name));
+  }
   if (c.cluster.pools) {
     throw schema::InputError("--draft-table: pools draft a fixed length, which kvsim plan SCENARIO chooses by itself");
   }

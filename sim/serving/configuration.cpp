@@ -63,9 +63,19 @@ std::string selection_key(const ServingConfig& config, const DecodePolicy& decod
   return own ? "decode.sparse.selection" : "decode.compressor";
 }
 
+/// Drafts on prompts as they were loaded or put together.
+bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
+  return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
+}
+
 /// A round without drafts is an ordinary step, which only policies have whose every step gives final tokens.
 void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode) {
   const DraftLengthConfig& lengths = config.decode.draft_lengths;
+  if (lengths.policy == "goodput" && drafts_as_loaded(config, decode)) {
+    throw ConfigurationError("decode.draft_lengths.policy",
+                             "goodput predicts rounds that reload from host memory, and here drafts end when a whole "
+                             "prompt is there: use fixed or adaptive");
+  }
   if (!decode.verifies) return;
   const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
                                 [](const DraftTableRow& row) { return row.draft_length == 0; });
@@ -95,11 +105,6 @@ void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
                                          "use one that drops tokens, or draft_verify with decode.resident",
                                          decode.name, c.name));
   }
-}
-
-/// Drafts on prompts as they were loaded or put together.
-bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
-  return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
 }
 
 void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {

@@ -109,6 +109,17 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
   }
 }
 
+TEST(DraftTable, IsRefusedWhereDraftsEndByThemselves) {
+  const scenario::Scenario s =
+      scenario::load_scenario(std::string(KVSIM_SOURCE_DIR) + "/scenarios/composition/reuse_verified.yaml");
+  EXPECT_THROW(draft_table(s), schema::InputError);
+  scenario::Scenario brief = s;
+  brief.workload.requests = 60;
+  brief.serving.run.warmup_s = 0;
+  const serving::DraftLengthMeasurement lengths = run_experiment(brief).measured.draft_lengths;
+  EXPECT_EQ(lengths.best_tokens, 0);  // nothing to regret
+}
+
 TEST(DraftTable, IsRefusedWhereNothingIsDrafted) {
   EXPECT_THROW(draft_table(small_scenario({"decode.policy=full_kv", "schedule.policy=fcfs"})), schema::InputError);
 }

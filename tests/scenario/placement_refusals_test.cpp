@@ -314,6 +314,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"policy: lru", "policy: importance_chunks"}, kVerified},
                 "placed.yaml:17:9: decode.acceptance: nothing is known of how drafts on \"important chunks\" agree "
                 "with the whole KV: give decode.acceptance, or other options"},
+        Refusal{"GoodputOfDraftsThatEndByThemselves",
+                {kByKeyDiff, {"full_kv", "draft_verify, draft_lengths: {policy: goodput}"}},
+                "placed.yaml:17:56: decode.draft_lengths.policy: goodput predicts rounds that reload from host memory, "
+                "and here drafts end when a whole prompt is there: use fixed or adaptive"},
         Refusal{"ProfilesOfVerifiedPrompts",
                 {{"policy: lru", "policy: utility, profiling: {online: true}"}, kVerified},
                 "placed.yaml:16:50: placement.profiling.online: verified requests lose no quality that could be "

@@ -59,8 +59,7 @@ std::vector<Column> policy_columns(const Comparison& comparison) {
   columns.push_back(seconds_column("TTFT\np50 ", "ttft_p50_s", values_of(all, [](const Outcome& o) {
                                      return o.result.measured.ttft_s.quantile(0.5);
                                    })));
-  columns.push_back(seconds_column("TPOT\n", "tpot_mean_s",
-                                   values_of(all, [](const Outcome& o) { return o.result.measured.tpot_s.mean(); })));
+  columns.push_back(tpot_column(all));
   columns.push_back(seconds_column("gap\np99 ", "round_gap_p99_s", values_of(all, [](const Outcome& o) {
                                      return o.result.measured.round_gap_s.quantile(0.99);
                                    })));
@@ -156,6 +155,11 @@ std::optional<double> usd_per_million(const Outcome& outcome, const models::Pric
       capacity::hourly_cost(prices, cluster.gpu.name, serving::gpus(cluster), memory.dram_gb, memory.storage_gb);
   if (!cost.total()) return std::nullopt;
   return capacity::usd_per_million_tokens(*cost.total(), output_tokens_per_s(outcome.result));
+}
+
+Column tpot_column(const std::vector<Outcome>& all) {
+  return seconds_column("TPOT\n", "tpot_mean_s",
+                        values_of(all, [](const Outcome& o) { return o.result.measured.tpot_s.mean(); }));
 }
 
 Column seconds_column(std::string header, std::string key, std::vector<double> values) {

@@ -28,6 +28,7 @@ namespace kvsim::results {
 // The parts they are made of. `values` are one a row, NaN for none.
 
 /// The unit goes to the end of the header.
+Column tpot_column(const std::vector<Outcome>& all);
 Column seconds_column(std::string header, std::string key, std::vector<double> values);
 Column bytes_column(std::string header, std::string key, std::vector<double> values);
 /// Shares in whole percent.

@@ -37,6 +37,16 @@ const Outcome* first_that_stores(const std::vector<Outcome>& outcomes) {
   return at == outcomes.end() ? nullptr : &*at;
 }
 
+/// Of rows that name no decode policy behind a slash, where that is not full_kv.
+std::string decoded_as(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& o : outcomes) {
+    const std::string& decode = o.scenario.serving.decode.policy;
+    const bool says = o.policy.find('/') != std::string::npos || o.policy.starts_with(decode);
+    if (!says && decode != "full_kv") return fmt::format("decode policy {} where a row names none", decode);
+  }
+  return {};
+}
+
 /// What the columns cannot say: replications, refusals, wall time.
 std::vector<std::string> remarks(const std::vector<Outcome>& outcomes, bool timing) {
   const Outcome& first = outcomes.front();
@@ -179,6 +189,7 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
       first.result.capacity.block_tokens, bytes(static_cast<double>(first.result.capacity.bytes)))};
   if (const Outcome* stores = first_that_stores(outcomes)) {
     page.subtitle.push_back(tiers_text(stores->scenario.serving));
+    if (const std::string rest = decoded_as(outcomes); !rest.empty()) page.subtitle.push_back(rest);
   } else if (c.decode.compressor.name.empty()) {
     page.subtitle.emplace_back("no compressor");
   } else {

@@ -80,7 +80,8 @@ void add_draft_lengths(Section& speculation, const scenario::Scenario& scenario,
   s.set("policy", scenario.serving.decode.draft_lengths.policy);
   s.number("mean", mean(lengths), none);
   s.number("p10", quantile(lengths, 0.1), none).number("p90", quantile(lengths, 0.9), none);
-  s.number("regret", regret(lengths), none);
+  s.number("regret", regret(lengths),
+           rounds(lengths) > 0 ? "drafts on prompts as they were found end when the whole one is there" : none);
   speculation.set("draft_length", s);
 }
 
@@ -90,6 +91,7 @@ void add_draft_length_rows(Table& table, const scenario::Scenario& scenario, con
   table.rows.push_back({"draft length", figure(mean(lengths)), "",
                         fmt::format("{}: p10 {}, p90 {}", scenario.serving.decode.draft_lengths.policy,
                                     figure(quantile(lengths, 0.1)), figure(quantile(lengths, 0.9)))});
+  if (!(lengths.best_tokens > 0)) return;
   table.rows.push_back({"regret", percent(regret(lengths)), "", "short of what the best lengths would have given"});
 }
 

@@ -49,18 +49,26 @@ std::vector<Column> first_token_columns(const std::vector<Outcome>& all) {
   return columns;
 }
 
+bool decodes_differently(const std::vector<Outcome>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const Outcome& o) { return o.scenario.serving.decode.policy != "full_kv"; });
+}
+
 std::vector<Column> placement_columns(const Comparison& comparison) {
   const std::vector<Outcome>& all = comparison.outcomes;
   std::vector<Column> columns = first_token_columns(all);
+  if (decodes_differently(all)) columns.push_back(tpot_column(all));
   columns.push_back(fidelity_column("quality", all));
   for (const std::string& tier : tier_names(all.front().scenario)) {
     columns.push_back(percent_column(tier, "", values_of(all, [&tier](const Outcome& o) { return hits(o, tier); })));
   }
   columns.push_back(percent_column("computed", "", values_of(all, computed)));
   columns.push_back(link_column(all));
-  columns.push_back(percent_column("GPU", "", values_of(all, [](const Outcome& o) {
-                                     return share(o.result.measured.busy_s, o.result.measured.capacity_s);
-                                   })));
+  if (!decodes_differently(all)) {
+    columns.push_back(percent_column("GPU", "", values_of(all, [](const Outcome& o) {
+                                       return share(o.result.measured.busy_s, o.result.measured.capacity_s);
+                                     })));
+  }
   columns.push_back(cost_column(comparison));
   return columns;
 }
@@ -70,7 +78,8 @@ std::vector<std::string> placement_notes(const std::vector<Outcome>& outcomes) {
       fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", outcomes.front().policy),
       "quality: lossless, or mean task score relative to full KV",
       fmt::format("{}: share of lookups that were found there", fmt::join(tier_names(outcomes.front().scenario), ", ")),
-      "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
+      decodes_differently(outcomes) ? "TPOT: mean over requests; computed: share of prompt tokens; link: the busiest"
+                                    : "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
 }
 
 }  // namespace kvsim::results

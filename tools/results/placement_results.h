@@ -36,6 +36,8 @@ std::span<const std::pair<std::string_view, std::string_view>> placement_definit
                                                  const planner::ExperimentResult& baseline);
 
 /// Mean and 99th percentile of the time to the first token, and the speedup of the mean over the first outcome.
+/// Whether some outcome decodes otherwise than with the full KV, so that decoding is compared, too.
+bool decodes_differently(const std::vector<Outcome>& all);
 std::vector<Column> first_token_columns(const std::vector<Outcome>& all);
 
 }  // namespace kvsim::results

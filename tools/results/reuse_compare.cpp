@@ -59,7 +59,11 @@ std::vector<Column> reuse_columns(const Comparison& comparison) {
   columns.back().kind = Kind::quality;
   columns.push_back(percent_column("good", "good_share", values_of(all, good_share)));
   columns.push_back(figure_column("good-\nput /s", "goodput_requests_per_s", values_of(all, goodput)));
-  columns.push_back(percent_column("loaded", "", values_of(all, loaded)));
+  if (decodes_differently(all)) {
+    columns.push_back(tpot_column(all));
+  } else {
+    columns.push_back(percent_column("loaded", "", values_of(all, loaded)));
+  }
   columns.push_back(percent_column("computed", "", values_of(all, computed)));
   columns.push_back(link_column(all));
   Column all_gpus = figure_column("GPUs", "", values_of(all, gpus));
@@ -84,7 +88,9 @@ std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes) {
                             *floor)
               : std::string("good: all answers, as slo.quality_floor is not set; goodput: requests/s that meet all "
                             "objectives"),
-          "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
+          decodes_differently(outcomes)
+              ? "computed: share of prompt tokens, those for verification left out; TPOT: mean over requests"
+              : "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",
           "link: the busiest, share of time; GPUs: all of them, those that only score too"};
 }
 

@@ -163,7 +163,12 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   }
   emitted_ += static_cast<double>(accepted) + 1;
   if (drafted == 0) return;
-  note_regret(r);
+  // Drafts on prompts as they were found end when the whole one is there, whatever was asked for.
+  if (whole_kv(parts_.config) == WholeKv::host_memory || parts_.decode.keeps_full) {
+    note_regret(r);
+  } else {
+    measured_.draft_lengths.add(drafted);
+  }
   r.draft.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
   policy_->verified(r, drafted, accepted);
 }
