@@ -10,8 +10,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/kernels/step_time.h"
 #include "sim/cache/placements.h"
 #include "sim/engine/chrome_trace.h"
+#include "sim/serving/capacity.h"
+#include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -198,6 +201,42 @@ void expect_same(const Measurements& a, const Measurements& b) {
   EXPECT_EQ(a.output_tokens, b.output_tokens);
   EXPECT_EQ(a.preemptions, b.preemptions);
   EXPECT_EQ(a.hbm_peak_bytes, b.hbm_peak_bytes);
+}
+
+TEST(PlacementRuns, AVerifiedPromptWaitsForWhatItsStoredCopyLacksAndComputesItsTailTwice) {
+  // The second of two requests on the same 6,000 tokens, of which half are stored; 64 more are its own.
+  const scenario::Scenario s =
+      stored_prompts({"workload={closed: {concurrency: 1}, requests: 2, prefixes: {count: 1, tokens: 6000 tokens}, "
+                      "context: 64 tokens, "
+                      "output: 100 tokens}",
+                      "cluster.storage=[{name: pool, read: 500 GB/s, write: 500 GB/s}]",
+                      "placement={policy: lru, compressor: kvzip, keep_ratio: 0.5}",
+                      "decode={policy: draft_verify, draft_length: 10, acceptance: {model: constant, agreement: 1}}"});
+  const serving::ServingConfig& c = s.serving;
+  const serving::KvGeometry g = serving::replica_geometry(c);
+  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
+  const auto link_s = [&](std::int64_t tokens) {  // from host memory, or from the faster pool through it
+    return static_cast<double>(g.full_transfer(tokens)) / c.cluster.host_link.read_bytes_per_s.value +
+           c.cluster.host_link.latency_s.value + c.cluster.host_link.setup_s.value;
+  };
+  const auto step_s = [&](const auto& add) {
+    models::StepWork work;
+    add(work);
+    return timer.time(work).total_s;
+  };
+  double expected = link_s(3000) + step_s([&](models::StepWork& w) { serving::add_chunk(w, g, 3000, 64, true); });
+  std::int64_t drafted = 1;  // the token that the tail's last logits give
+  double drafting = 0;
+  for (; drafting < link_s(3000); ++drafted) {
+    drafting += step_s([&](models::StepWork& w) { serving::add_decode(w, g, 3064 + drafted); });
+  }
+  expected += drafting + step_s([&](models::StepWork& w) { serving::add_verification(w, g, 6000, 64 + drafted); });
+  const Measurements m = measure(s);
+  ASSERT_EQ(m.ttft_s.count(), 2U);
+  EXPECT_NEAR(m.ttft_s.values()[1], expected, 1e-6);
+  EXPECT_EQ(m.rounds, 1U);  // what came stays: nobody waits for the memory
+  EXPECT_EQ(m.drafted_tokens, drafted);
+  EXPECT_EQ(m.placement.whole_bytes, g.full_transfer(3000));
 }
 
 TEST(PlacementRuns, WhatCouldNeverBeVerifiedIsRefused) {
