@@ -168,6 +168,16 @@ TEST(PinnedRequests, LeaveRoomForTheReloadsOfOthers) {
   EXPECT_LT(m.preemptions, 500U);
 }
 
+TEST(Drafter, StaggeredReloadsComeWhenItsRoundsEnd) {
+  // Five tokens a step: a round of 20 is drafted in four iterations, and its reload is placed for then.
+  const Measurements m = with(
+      "draft_verify+drafter:staggered",
+      {"workload.closed.concurrency=3", "workload.requests=12", "workload.output=600 tokens", "decode.draft_length=20",
+       "cluster.host.link.read=400 GB/s",
+       "decode.drafter={type: eagle3-llama-3.1-8b, draft_length: 4, acceptance: {model: constant, agreement: 1}}"});
+  EXPECT_LT(static_cast<double>(m.drafted_tokens) / static_cast<double>(m.rounds), 25);
+}
+
 TEST(SparseSelf, HoldsNoMoreRequestsThanFullKv) {
   const Sets sets = {"workload.closed.concurrency=40", "workload.requests=80"};
   const Measurements whole = with("full_kv", sets), sparse = with("sparse_self:fcfs", sets);
