@@ -112,7 +112,7 @@ TEST(DraftTable, OfPoliciesWithADrafterOrSparseDraftsIsWorthItInSimulation) {
 TEST(DraftTable, IsRefusedWhereDraftsEndByThemselves) {
   const scenario::Scenario s =
       scenario::load_scenario(std::string(KVSIM_SOURCE_DIR) + "/scenarios/composition/reuse_verified.yaml");
-  EXPECT_THROW(draft_table(s), schema::InputError);
+  EXPECT_THROW(static_cast<void>(draft_table(s)), schema::InputError);
   scenario::Scenario brief = s;
   brief.workload.requests = 60;
   brief.serving.run.warmup_s = 0;
@@ -121,7 +121,8 @@ TEST(DraftTable, IsRefusedWhereDraftsEndByThemselves) {
 }
 
 TEST(DraftTable, IsRefusedWhereNothingIsDrafted) {
-  EXPECT_THROW(draft_table(small_scenario({"decode.policy=full_kv", "schedule.policy=fcfs"})), schema::InputError);
+  EXPECT_THROW(static_cast<void>(draft_table(small_scenario({"decode.policy=full_kv", "schedule.policy=fcfs"}))),
+               schema::InputError);
 }
 
 }  // namespace
