@@ -11,10 +11,11 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
   if (!find_decode_policy(decode.policy)->verifies) return {models::AcceptanceSpec{}, 1.0, longest};
   if (whole_kv(config) == WholeKv::tiers && decode.acceptance.kind == models::AcceptanceKind::compressor &&
       !find_decode_policy(decode.policy)->keeps_full) {
-    // Each request's agreement is that of what it loads.
+    // Each request's agreement is that of what it loads. Before anything is loaded adaptive lengths need a mean.
+    constexpr double kAssumedMean = 0.9;
     models::AcceptanceSpec by_request;
     by_request.kind = models::AcceptanceKind::heterogeneous;
-    by_request.agreement = 0.9;
+    by_request.agreement = kAssumedMean;
     return {by_request, 1.0, longest};
   }
   const double ratio = effective_ratio(decode.compressor, decode.keep_ratio);

@@ -29,9 +29,14 @@ Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
   timer_.emplace(config.cluster.gpu, config.cluster.peer_link, without_iteration_overhead(config.cluster.profile),
                  drafter.network, config.cluster.tensor_parallel);
+  window_ = drafter.network.max_context;
   pass_overhead_s_ = drafter.pass_overhead_s.value;
   token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());
   further_.resize(static_cast<std::size_t>(most_ - 1));
+}
+
+std::int64_t Drafting::most(std::int64_t context) const {
+  return std::clamp<std::int64_t>(window_ - context, 0, most_);
 }
 
 std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {

@@ -22,6 +22,8 @@ class Drafting {
 
   /// Most tokens proposed for a request before a step; 0: there is no drafter.
   [[nodiscard]] std::int64_t most() const { return most_; }
+  /// The same for a request of so many tokens: none beyond the drafter's own window.
+  [[nodiscard]] std::int64_t most(std::int64_t context) const;
   /// Mean of the tokens that one step of a request yields, its own and the accepted ones.
   [[nodiscard]] double tokens_per_step() const { return 1 + acceptance_.expected_accepted(most_); }
   /// The law of how many of its tokens are accepted.
@@ -51,6 +53,7 @@ class Drafting {
   std::int64_t most_ = 0;
   models::AcceptanceModel acceptance_;
   std::optional<models::StepTimer> timer_;
+  std::int64_t window_ = 0;
   double pass_overhead_s_ = 0;
   double token_bytes_ = 0;  // KV of one token, one copy
 

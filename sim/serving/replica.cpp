@@ -111,7 +111,6 @@ void Replica::submit(Request& r) {
   r.phase = Phase::queued;
   r.prefill_target = r.prompt;
   r.in_host_tokens = config_.prefill == PrefillKind::stored ? r.prompt : 0;
-  r.unseen = 1;
   draft_lengths_.begin_round(r, decoding_, decode_.offloads());
   outstanding_tokens_ += r.prompt + r.output;
   queue_.push_back(&r);

@@ -222,6 +222,7 @@ class Replica {
   void emit_directly(Request& r);
   void apply_decoding(Request& r, std::int64_t proposed);
   std::int64_t accept_proposals(Request& r, std::int64_t proposed);
+  static void note_unseen(Request& r, std::int64_t proposed, std::int64_t gained);
   [[nodiscard]] RoundEnd round_end(const Request& r) const;
   [[nodiscard]] OutputFidelity fidelity(const Request& r) const;
   void begin_round(Request& r);

@@ -201,6 +201,7 @@ void Replica::become_ready(Request& r) {
   decoding_.insert(std::find_if(decoding_.begin(), decoding_.end(), later), &r);
   env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
   r.had_prompt = true;
+  r.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
 }
 
 void Replica::settle_after_prefill(Request& r) {

@@ -52,6 +52,11 @@ std::int64_t Replica::accept_proposals(Request& r, std::int64_t proposed) {
   return accepted;
 }
 
+/// It gained tokens; the drafter has read all before them if it proposed any.
+void Replica::note_unseen(Request& r, std::int64_t proposed, std::int64_t gained) {
+  r.unseen = proposed > 0 ? gained : r.unseen + gained;
+}
+
 void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   const bool choosing = decode_.fetch == Fetch::speculative && !r.pairs_asked;
   if (decode_.fetch == Fetch::speculative) r.pairs_asked = true;
@@ -67,7 +72,7 @@ void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   } else {
     emit_directly(r);
   }
-  r.unseen = accepted + 1;
+  note_unseen(r, proposed, accepted + 1);
   if (layers_) r.in_host_tokens += accepted + 1;
   if (r.remaining() > 0) return;
   // What was asked for beside its last token is for nobody.

@@ -197,7 +197,8 @@ void Replica::batch_decoding(models::StepWork& work) {
 std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t budget) const {
   if (drafting_.most() == 0 || action != Action::draft) return 0;
   std::int64_t room = r.remaining();
-  const std::int64_t most = decode_.proposes() ? std::min(r.draft.chosen, drafting_.most()) : drafting_.most();
+  const std::int64_t possible = drafting_.most(r.context() + r.drafted);
+  const std::int64_t most = decode_.proposes() ? std::min(r.draft.chosen, possible) : possible;
   if (!decodes_directly(r)) {
     const std::int64_t round = draft_complete(r) ? draft_limit_ : r.draft_target;
     room = std::min(round, r.remaining()) - r.drafted;
@@ -310,8 +311,9 @@ void Replica::apply_draft_results() {
     if (decodes_directly(r)) {
       apply_decoding(r, e.proposed);
     } else if (e.action == Action::draft) {
-      r.unseen = 1 + accept_proposals(r, e.proposed);
-      DraftLengths::drafted(r, r.unseen, env_.simulator.now());
+      const std::int64_t gained = 1 + accept_proposals(r, e.proposed);
+      note_unseen(r, e.proposed, gained);
+      DraftLengths::drafted(r, gained, env_.simulator.now());
     } else {
       apply_verification(r);
       grew = true;

@@ -87,7 +87,6 @@ void Replica::keep_what_came(Request& r) {
 void Replica::draft_first_token(Request& r) {
   begin_round(r);
   r.drafted = 1;
-  r.unseen = 1;
   if (r.first_draft == SimTime{}) {
     r.first_draft = env_.simulator.now();
     env_.measured.reuse.first_draft_s += (r.first_draft - r.arrival).seconds();

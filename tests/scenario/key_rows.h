@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -44,6 +45,12 @@ std::vector<KeyRow> schedule_rows();   ///< schedule, slo, run
 /// Adds the keys of a link's gathers; `link` is the link's path. Only a link to host memory is `used` for rows.
 void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
                  bool used = false);
+
+/// Adds the keys of a small network at this path, Llama 3.2 1B in scenarios that `in` makes, but its vocabulary;
+/// `heavier` are weights that it changes something to have.
+void add_small_network(std::vector<KeyRow>& rows, const std::string& key,
+                       const std::function<std::vector<std::string>(std::vector<std::string>)>& in,
+                       const std::string& heavier);
 
 /// Fetches KV pairs speculatively beside a 2-bit copy.
 inline std::vector<std::string> fetching(std::vector<std::string> more = {}) {

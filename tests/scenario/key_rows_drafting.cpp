@@ -47,47 +47,9 @@ void add_acceptance(std::vector<KeyRow>& rows, const std::string& key, const Set
 
 void add_network(std::vector<KeyRow>& rows) {
   const std::string key = "decode.drafter.type.network";
-  const Sets base = drafted({key + "=llama-3.2-1b"});
-  const Sets head = drafted({"decode.drafter.type=eagle3-llama-3.1-8b"});  // with a vocabulary of its own
-  const std::string mla = "qk_nope_head_dim: 128, qk_rope_head_dim: 64, v_head_dim: 128}}";
-  const Sets latent =
-      drafted({key + "={base: llama-3.2-1b, attention: mla, mla: {q_lora_rank: 512, kv_lora_rank: 512, " + mla});
-  const Sets experts = drafted({key + "={base: llama-3.2-1b, moe: {experts: 8, experts_per_token: 2, shared_experts: "
-                                      "1, expert_intermediate: 2048, dense_layers: 2}}"});
-  const auto add = [&](const char* of_model, const Sets& sets, const char* a, const char* b,
-                       Effect effect = Effect::measured) {
-    rows.push_back({key + "." + of_model, sets, a, b, effect});
-  };
-  add("name", base, "one", "two", Effect::reported);
-  add("description", base, "one", "two", Effect::shown);
-  add("source.source", base, "publication", "derived", Effect::reported);
-  add("source.reference", base, "one", "two", Effect::reported);
-  add("layers", base, "16", "8");
-  add("hidden", base, "2048", "1024");
-  add("heads", base, "32", "16");
-  add("kv_heads", base, "8", "4");
-  add("head_dim", base, "64", "128");
-  add("intermediate", base, "8192", "4096");
-  add("vocabulary", head, "32000", "64000");
-  add("tied_embeddings", base, "true", "false");
-  add("qkv_bias", base, "false", "true");
-  add("qk_norm", base, "false", "true");
-  add("max_context", base, "131072 tokens", "2000 tokens", Effect::none_yet);  // that of its target
-  rows.push_back({key + ".attention", base, key + "={base: llama-3.2-1b, attention: gqa}",
-                  key + "={base: llama-3.2-1b, attention: mla, mla: {kv_lora_rank: 512, " + mla});
-  add("mla.q_lora_rank", latent, "512", "0");
-  add("mla.kv_lora_rank", latent, "512", "256");
-  add("mla.qk_nope_head_dim", latent, "128", "64");
-  add("mla.qk_rope_head_dim", latent, "64", "32");
-  add("mla.v_head_dim", latent, "128", "64");
-  add("moe.experts", experts, "8", "4");
-  add("moe.experts_per_token", experts, "2", "4");
-  add("moe.shared_experts", experts, "1", "2");
-  add("moe.expert_intermediate", experts, "2048", "1024");
-  add("moe.dense_layers", experts, "2", "10");
-  add("weight_bytes_per_parameter", base, "2", "1");
-  add("kv_bytes_per_element", base, "2", "1");
-  add("weights", base, "3 GB", "6 GB");
+  add_small_network(rows, key, drafted, "6 GB");
+  // A small model shares its vocabulary with the large one; a head may have one of its own.
+  rows.push_back({key + ".vocabulary", drafted({"decode.drafter.type=eagle3-llama-3.1-8b"}), "32000", "64000"});
 }
 
 void add_drafter(std::vector<KeyRow>& rows) {

@@ -10,6 +10,7 @@
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/draft_lengths/round_value.h"
 #include "sim/serving/round_rate.h"
+#include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -151,23 +152,6 @@ TEST(DraftTable, IsLookedUpAtTheNextLargerBatchAndContext) {
   EXPECT_EQ(at(5, 1000), 62);   // batch 5: rows of batch 16
   EXPECT_EQ(at(16, 2001), 64);
   EXPECT_EQ(at(40, 2000), 62);  // beyond the largest batch: the largest
-}
-
-double tokens_per_s(const Measurements& m) {
-  return static_cast<double>(m.output_tokens) / m.measured_s;
-}
-
-double regret(const Measurements& m) {
-  return 1 - m.draft_lengths.expected_tokens / m.draft_lengths.best_tokens;
-}
-
-double mean_length(const Measurements& m) {
-  double sum = 0, count = 0;
-  for (std::size_t x = 0; x < m.draft_lengths.rounds.size(); ++x) {
-    sum += static_cast<double>(x) * static_cast<double>(m.draft_lengths.rounds[x]);
-    count += static_cast<double>(m.draft_lengths.rounds[x]);
-  }
-  return sum / count;
 }
 
 Measurements run(std::vector<std::string> sets, const std::vector<std::string>& more) {

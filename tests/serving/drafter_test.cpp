@@ -96,6 +96,46 @@ TEST(Drafter, OneRequestWhoseTokensAreAllAccepted) {
   EXPECT_EQ(m.drafter.accepted_tokens, 8 * kDrafted);
 }
 
+TEST(Drafter, ReadsWhatItMissedBeforeItProposesAgain) {
+  // No proposals for the first 200 tokens, then four at a time: its next pass reads all of them.
+  constexpr std::int64_t kOutput = 240, kWithout = 200, kDrafted = 4;
+  Sets sets = alone(kOutput, 1.0, kDrafted);
+  sets.push_back(
+      fmt::format("decode.draft_lengths={{policy: table, minimum: 0, table: [{{batch: 1, context: {} tokens, "
+                  "draft_length: 0}}, {{batch: 1, context: 20k tokens, draft_length: {}}}]}}",
+                  kPrompt + kWithout - 1, kDrafted));
+  sets.insert(sets.end(), {"decode.drafter.type=llama-3.2-1b", "decode.policy=drafter", "schedule.policy=fcfs"});
+  const scenario::Scenario s = small_scenario(sets);
+  const serving::ServingConfig& c = s.serving;
+  const Measurements m = measure(s);
+  double steps = 0, unseen = 1;
+  for (std::int64_t done = 0; done < kOutput;) {
+    const std::int64_t n = done < kWithout ? 0 : std::min(kDrafted, kOutput - done - 1);
+    const auto context = static_cast<double>(kPrompt + done);
+    steps += step_s(c, context, static_cast<double>(n)) + passes_s(c, context, unseen, n);
+    unseen = n > 0 ? static_cast<double>(n) + 1 : unseen + 1;
+    done += n + 1;
+  }
+  const std::int64_t stored =
+      kPrompt * (c.model.kv_bytes_per_token() + c.decode.drafter->spec.network.kv_bytes_per_token());
+  const auto& link = c.cluster.host_link;
+  const double load =
+      static_cast<double>(stored) / link.read_bytes_per_s.value + link.latency_s.value + link.setup_s.value;
+  EXPECT_NEAR(m.e2e_s.mean(), load + steps, 1e-6);
+  EXPECT_EQ(m.drafter.steps, 8U);
+}
+
+TEST(Drafter, ProposesNothingBeyondItsOwnWindow) {
+  Sets sets = alone(100, 1.0, 4);
+  sets.emplace_back(
+      "decode.drafter.type={base: eagle3-llama-3.1-8b, network: {base: llama-3.2-1b, vocabulary: 32000, "
+      "max_context: 16050 tokens}}");
+  const Measurements m = with("drafter", sets);
+  EXPECT_EQ(m.drafter.proposed_tokens, 40);  // ten steps of five tokens, then the window of 16,050 is full
+  EXPECT_EQ(m.direct_tokens, 50);
+  EXPECT_EQ(m.output_tokens, 100);
+}
+
 TEST(Drafter, ThatIsNeverRightCostsItsPassesAndNothingIsGained) {
   const Measurements with_it = with("drafter", alone(30, 1e-12, 3)), without = with("full_kv", alone(30, 1e-12, 3));
   EXPECT_EQ(with_it.drafter.accepted_tokens, 0);

@@ -11,6 +11,7 @@
 #include "sim/serving/draft_lengths/proposals.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/round_rate.h"
+#include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing {
@@ -67,23 +68,6 @@ TEST(BestProposals, AreNoneWhereVerifyingATokenTakesAsLongAsDecodingIt) {
   std::vector<std::int64_t> lengths(10);
   best_proposals(s, 0, 8, {10, 0.1, 1}, lengths);
   EXPECT_EQ(*std::max_element(lengths.begin(), lengths.end()), 0);
-}
-
-double tokens_per_s(const Measurements& m) {
-  return static_cast<double>(m.output_tokens) / m.measured_s;
-}
-
-double regret(const Measurements& m) {
-  return 1 - m.draft_lengths.expected_tokens / m.draft_lengths.best_tokens;
-}
-
-double mean_length(const Measurements& m) {
-  double sum = 0, count = 0;
-  for (std::size_t x = 0; x < m.draft_lengths.rounds.size(); ++x) {
-    sum += static_cast<double>(x) * static_cast<double>(m.draft_lengths.rounds[x]);
-    count += static_cast<double>(m.draft_lengths.rounds[x]);
-  }
-  return sum / count;
 }
 
 /// So many requests at a time, with an EAGLE head.

@@ -21,7 +21,7 @@ std::uint64_t way_of(ObjectId id, std::size_t replica) {
 void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std::uint64_t owner, Callback done) {
   const std::uint64_t load = loads_.acquire().id;
   loads_[load] = {0, done};
-  std::vector<std::pair<TierIndex, std::uint64_t>> begun;  // a transfer from each tier
+  Begun begun;
   for (const ObjectId id : found) {
     const auto way = on_their_way_.find(way_of(id, replica));
     if (way != on_their_way_.end()) {
@@ -29,34 +29,49 @@ void TieredStore::load(std::size_t replica, std::span<const ObjectId> found, std
       join(way->second, load);
       continue;
     }
-    Copy& copy = copies_[id];
+    const Copy& copy = copies_[id];
     KVSIM_ALWAYS(copy.tier != kNoTier, "an object is loaded that is not stored");
-    auto batch = std::find_if(begun.begin(), begun.end(), [&](const auto& b) { return b.first == copy.tier; });
-    if (batch == begun.end()) {
-      const auto slot = batches_.acquire();
-      slot.value.tier = copy.tier;
-      slot.value.replica = replica;
-      slot.value.bytes = 0;
-      slot.value.since = simulator_.now();
-      slot.value.objects.clear();
-      slot.value.loads.clear();
-      slot.value.lacking = false;
-      batch = begun.insert(begun.end(), {copy.tier, slot.id});
-      join(slot.id, load);
-    }
-    Batch& b = batches_[batch->second];
+    const std::uint64_t batch = batch_of(begun, copy.tier, replica, load, false);
+    Batch& b = batches_[batch];
     b.objects.push_back(id);
     b.bytes += bytes_of(id, copy.option);
-    on_their_way_.emplace(way_of(id, replica), batch->second);
+    on_their_way_.emplace(way_of(id, replica), batch);
     counts_.loads += 1;
-    if (copy.readers++ == 0 && !copy.moving) hold(id);
+    read(id);
   }
   KVSIM_ALWAYS(loads_[load].pending > 0, "a load of nothing");
+  submit(begun, replica, owner, "load");
+}
+
+std::uint64_t TieredStore::batch_of(Begun& begun, TierIndex tier, std::size_t replica, std::uint64_t load,
+                                    bool lacking) {
+  const auto known = std::find_if(begun.begin(), begun.end(), [&](const auto& b) { return b.first == tier; });
+  if (known != begun.end()) return known->second;
+  const auto slot = batches_.acquire();
+  slot.value.tier = tier;
+  slot.value.replica = replica;
+  slot.value.bytes = 0;
+  slot.value.since = simulator_.now();
+  slot.value.objects.clear();
+  slot.value.loads.clear();
+  slot.value.lacking = lacking;
+  begun.emplace_back(tier, slot.id);
+  join(slot.id, load);
+  return slot.id;
+}
+
+/// It stays until end_read().
+void TieredStore::read(ObjectId id) {
+  Copy& copy = copies_[id];
+  if (copy.readers++ == 0 && !copy.moving) hold(id);
+}
+
+void TieredStore::submit(const Begun& begun, std::size_t replica, std::uint64_t owner, const char* kind) {
   for (const auto& [tier, batch] : begun) {
     network_.submit(load_lane(tier, replica), {.bytes = batches_[batch].bytes,
                                                .on_complete = Callback::to<&TieredStore::on_batch>(this, batch),
                                                .owner = owner,
-                                               .kind = "load"});
+                                               .kind = kind});
   }
 }
 

@@ -203,6 +203,11 @@ class TieredStore {
   }
 
   // Loads (loads.cpp).
+  /// The batches that a load begins, one for each tier that it reads.
+  using Begun = std::vector<std::pair<TierIndex, std::uint64_t>>;
+  std::uint64_t batch_of(Begun& begun, TierIndex tier, std::size_t replica, std::uint64_t load, bool lacking);
+  void read(ObjectId id);
+  void submit(const Begun& begun, std::size_t replica, std::uint64_t owner, const char* kind);
   void join(std::uint64_t batch, std::uint64_t load);
   void on_batch(std::uint64_t batch);
   void observe(TierIndex tier, double bytes, double seconds);

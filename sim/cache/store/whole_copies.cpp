@@ -1,6 +1,6 @@
 // Whole copies of what is stored compressed: written to the last tier once, when an object is first stored, and read
 // where a compressed copy is not enough. The last tier is without end, so that nothing there gives way.
-#include <algorithm>
+#include <utility>
 
 #include "sim/cache/store/tiered_store.h"
 #include "sim/engine/invariant.h"
@@ -72,36 +72,23 @@ void TieredStore::load_missing(std::size_t replica, std::span<const Missing> mis
                                Callback done) {
   const std::uint64_t load = loads_.acquire().id;
   loads_[load] = {0, done};
-  std::vector<std::pair<TierIndex, std::uint64_t>> begun;  // a transfer from each tier
+  Begun begun;
   for (const auto& [found, bytes] : missing) {
     const std::uint64_t key = objects_[found].key;
     const Found now = find(replica, key);
     const bool placed = now.id != kNoObject && now.option == 0;
     KVSIM_ALWAYS(placed || has_whole(replica, key), "a verification asks for KV that is whole nowhere");
     const TierIndex tier = placed ? copies_[now.id].tier : last_tier(replica);
-    auto batch = std::find_if(begun.begin(), begun.end(), [&](const auto& b) { return b.first == tier; });
-    if (batch == begun.end()) {
-      const auto slot = batches_.acquire();
-      slot.value = {tier, replica, 0, simulator_.now(), {}, {}, true};
-      batch = begun.insert(begun.end(), {tier, slot.id});
-      join(slot.id, load);
-    }
-    Batch& b = batches_[batch->second];
+    Batch& b = batches_[batch_of(begun, tier, replica, load, true)];
     b.bytes += bytes;
     counts_.whole_loads += 1;
     counts_.whole_bytes += bytes;
     if (!placed) continue;
     b.objects.push_back(now.id);
-    Copy& copy = copies_[now.id];
-    if (copy.readers++ == 0 && !copy.moving) hold(now.id);
+    read(now.id);
   }
   KVSIM_ALWAYS(loads_[load].pending > 0, "a load of nothing");
-  for (const auto& [tier, batch] : begun) {
-    network_.submit(load_lane(tier, replica), {.bytes = batches_[batch].bytes,
-                                               .on_complete = Callback::to<&TieredStore::on_batch>(this, batch),
-                                               .owner = owner,
-                                               .kind = "for verification"});
-  }
+  submit(begun, replica, owner, "for verification");
 }
 
 }  // namespace kvsim::cache
