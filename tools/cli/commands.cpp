@@ -9,6 +9,7 @@
   X(sweep)                \
   X(plan)                 \
   X(capacity)             \
+  X(report)               \
   X(check)                \
   X(list)                 \
   X(show)                 \

@@ -43,10 +43,18 @@ std::string coordinate(double pixels) {
   return text == "-0" ? "0" : text;
 }
 
+namespace {
+
+std::string view_box(double width, double height) {
+  return fmt::format("0 0 {} {}", coordinate(width), coordinate(height));
+}
+
+}  // namespace
+
 Svg::Svg(double width, double height, std::string_view title, std::string_view description) {
   text_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
-               {"viewBox", fmt::format("0 0 {} {}", coordinate(width), coordinate(height))},
+               {"viewBox", view_box(width, height)},
                {"width", coordinate(width)},
                {"height", coordinate(height)},
                {"role", "img"},
@@ -55,6 +63,18 @@ Svg::Svg(double width, double height, std::string_view title, std::string_view d
                {"font-size", "12"}});
   text("title", {{"id", "title"}}, title);
   text("desc", {{"id", "description"}}, description);
+}
+
+Svg Svg::inlined(std::string_view id, double width, double height, std::string_view title,
+                 std::string_view description) {
+  Svg svg;
+  const std::string title_id = fmt::format("{}-title", id), description_id = fmt::format("{}-description", id);
+  svg.open("svg", {{"viewBox", view_box(width, height)},
+                   {"role", "img"},
+                   {"aria-labelledby", fmt::format("{} {}", title_id, description_id)}});
+  svg.text("title", {{"id", title_id}}, title);
+  svg.text("desc", {{"id", description_id}}, description);
+  return svg;
 }
 
 void Svg::begin(std::string_view name, Attributes attributes) {

@@ -22,6 +22,11 @@ class Svg {
   /// A picture of so many pixels, scaled to where it stands. `title` and `description` are read out by screen readers.
   Svg(double width, double height, std::string_view title, std::string_view description);
 
+  /// The same as a part of a page, whose style sheet has the colours. `id` is one of its own there: a letter, then
+  /// letters, digits and hyphens.
+  static Svg inlined(std::string_view id, double width, double height, std::string_view title,
+                     std::string_view description);
+
   /// <name .../>
   void element(std::string_view name, Attributes attributes);
   /// <name ...>text</name>
@@ -34,6 +39,7 @@ class Svg {
   [[nodiscard]] std::string document() const { return text_ + "</svg>\n"; }
 
  private:
+  Svg() = default;
   void begin(std::string_view name, Attributes attributes);
 
   std::string text_;

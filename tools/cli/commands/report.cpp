@@ -1,0 +1,83 @@
+// kvsim report: results, as a page that leaves the engineer's desk.
+#include <fmt/format.h>
+
+#include "models/schema/error.h"
+#include "tools/cli/command.h"
+#include "tools/cli/output_files.h"
+#include "tools/report/input.h"
+#include "tools/report/sections.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> results;
+  std::string out;
+  std::string format = "html";
+};
+
+void write_file(const std::string& path, const std::string& text) {
+  PendingFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void write_report(Console& console, const Options& options) {
+  if (options.format == "csv" && options.out.empty()) {
+    throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
+  }
+  const report::Report report = report::make_report(report::read_inputs(options.results));
+  if (options.format == "csv") {
+    OutputFolder folder(options.out);
+    const auto files = report::to_csv(report);
+    folder.write(files);
+    console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
+    return;
+  }
+  if (options.format == "md") {
+    const std::string text = report::to_markdown(report);
+    if (options.out.empty()) {
+      console.print(text);
+    } else {
+      write_file(options.out, text);
+    }
+    return;
+  }
+  const std::string path = options.out.empty() ? "report.html" : options.out;
+  const std::string page = report::to_html(report);
+  write_file(path, page);
+  console.print(report::to_summary(report));
+  console.print(fmt::format("\nThe report, to open in a browser: {} ({})\n", path,
+                            results::bytes(static_cast<double>(page.size()))));
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RESULTS", options->results,
+                 "JSON results of run, compare, sweep, plan and capacity, or folders\n"
+                 "that these wrote with --out, or folders of such folders")
+      ->required()
+      ->type_name("FILE|DIR");
+  app.add_option("--out", options->out,
+                 "The file; report.html by default, md goes to standard output.\n"
+                 "Of csv the folder")
+      ->type_name("FILE");
+  app.add_option("--format", options->format,
+                 "html: one page that needs nothing else; md: for a pull request;\ncsv: the data of every plot")
+      ->check(CLI::IsMember({"html", "md", "csv"}))
+      ->type_name("NAME");
+  return [options](Console& console) { write_report(console, *options); };
+}
+
+}  // namespace
+
+extern const Command report_command;
+const Command report_command{
+    "report", "Write a report of results: one HTML page, Markdown or CSV",
+    "kvsim compare scenarios/long_context/headline.yaml --out results/compare\n"
+    "  kvsim plan scenarios/long_context/headline.yaml --simulate --explain --out results/plan\n"
+    "  kvsim report results --out report.html",
+    declare};
+
+}  // namespace kvsim::cli

@@ -1,0 +1,77 @@
+#include "tools/plot/scale.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "tools/plot/log_chart.h"
+
+namespace kvsim::plot {
+namespace {
+
+/// The least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
+double round_up(double step) {
+  const double power = std::pow(10.0, std::floor(std::log10(step)));
+  for (const double times : {1.0, 2.0, 2.5, 5.0}) {
+    if (times * power >= step * (1 - 1e-12)) return times * power;
+  }
+  return 10 * power;
+}
+
+}  // namespace
+
+double Scale::share(double value) const {
+  const double at =
+      kind == ScaleKind::linear ? (value - least) / (most - least) : std::log(value / least) / std::log(most / least);
+  return std::isnan(at) ? 0.0 : std::clamp(at, 0.0, 1.0);
+}
+
+std::vector<double> Scale::ticks(std::size_t wanted) const {
+  if (kind == ScaleKind::logarithmic) {
+    std::vector<double> at = log_ticks(least, most);
+    constexpr std::size_t few = 3;  // within a decade round sums tell more
+    if (at.size() >= few || most / least > 10) return at;
+  }
+  const double step = round_up((most - least) / static_cast<double>(std::max<std::size_t>(wanted, 1)));
+  const double first = std::ceil(least / step - 1e-9), last = std::floor(most / step + 1e-9);
+  std::vector<double> at;
+  for (double i = first; i <= last; i += 1) at.push_back(i == 0 ? 0 : i * step);
+  return at;
+}
+
+Scale scale_for(ScaleKind kind, const std::vector<double>& values) {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const double v : values) {
+    if (!std::isfinite(v) || (kind == ScaleKind::logarithmic && v <= 0)) continue;
+    least = std::min(least, v);
+    most = std::max(most, v);
+  }
+  if (!(least <= most)) return kind == ScaleKind::linear ? Scale{kind, 0, 1} : Scale{kind, 1, 10};
+  if (kind == ScaleKind::logarithmic) {
+    constexpr double margin = 1.12;
+    return {kind, least / margin, most * margin};
+  }
+  least = std::min(least, 0.0);
+  most = std::max(most, 0.0);
+  if (least == most) most = 1;
+  constexpr double wanted = 6;
+  const double step = round_up((most - least) / wanted);
+  return {kind, std::floor(least / step + 1e-9) * step, std::ceil(most / step - 1e-9) * step};
+}
+
+std::string tick_text(double value) {
+  constexpr double kThousands = 1e4, kPowers = 1e7;
+  const double size = std::fabs(value);
+  if (size < kThousands || size >= kPowers) return fmt::format("{:.6g}", value);
+  std::string digits = fmt::format("{:.0f}", value);
+  const std::size_t first = digits.front() == '-' ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+}  // namespace kvsim::plot

@@ -1,0 +1,80 @@
+// What else was tried for a plan, and what it would cost to take it.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+void add_candidates(Section& s, const Json& plan) {
+  const Json& simulated = at(plan, {"simulated"});
+  const Json& candidates = at(simulated, {"candidates"});
+  if (!candidates.is_array() || candidates.empty()) return;
+  DataTable t{fmt::format("Candidates that were simulated, best first ({} simulations)",
+                          plain(number_or_nan(simulated, {"simulations"}))),
+              {{"plan"}, {"why tried"}, {"predicted tokens/s", true}, {"simulated tokens/s", true}, {"seeds", true}},
+              {}};
+  for (const Json& c : candidates) {
+    t.rows.push_back(
+        {words(plan_text(at(c, {"plan"}))), words(text(c, {"origin"})),
+         cell(number_or_nan(c, {"predicted_tokens_per_s"}), results::figure),
+         cell(number_or_nan(c, {"simulated_tokens_per_s"}), number_or_nan(c, {"half_width_95"}), results::figure),
+         cell(number_or_nan(c, {"replications"}), plain)});
+    if (t.rows.size() == 1) {
+      for (Cell& one : t.rows.front()) one.strong = true;
+    }
+  }
+  s.blocks.emplace_back(std::move(t));
+  if (const std::string remark = text(simulated, {"remark"}); !remark.empty()) {
+    s.blocks.emplace_back(Prose{"Tokens/s are " + remark + "."});
+  }
+}
+
+void add_neighbours(Section& s, const Json& plan) {
+  const Json& list = at(plan, {"explanation", "runner_up"});
+  if (!list.is_array() || list.empty()) return;
+  DataTable t{
+      "Beside the optimum, by the closed forms", {{"instead"}, {"tokens/s", true}, {"loss", true}, {"plan"}}, {}};
+  for (const Json& a : list) {
+    const bool fits = truth(a, {"fits"});
+    t.rows.push_back({words(text(a, {"what"})),
+                      cell(number_or_nan(a, {"plan", "throughput_tokens_per_s"}), results::figure),
+                      cell(number_or_nan(a, {"loss"}), results::percent),
+                      words(fits ? plan_text(at(a, {"plan"})) : "does not fit")});
+  }
+  s.blocks.emplace_back(std::move(t));
+}
+
+void add_models(Section& s, const Json& plan) {
+  const Json& models = at(plan, {"details", "by_model"});
+  if (!models.is_object() || models.empty()) return;
+  const std::string used = text(plan, {"model"});
+  DataTable t{"Three models of the transfer, and what each would plan",
+              {{"model"}, {"plan"}, {"tokens/s", true}, {"time of the GPU", true}, {"time of the transfer", true}},
+              {}};
+  for (const auto& [name, point] : models.items()) {
+    t.rows.push_back({words(name + (name == used ? " (used)" : "")), words(plan_text(point)),
+                      cell(number_or_nan(point, {"throughput_tokens_per_s"}), results::figure),
+                      cell(number_or_nan(point, {"t_gpu_s"}), results::seconds),
+                      cell(number_or_nan(point, {"t_xfer_s"}), results::seconds)});
+  }
+  s.blocks.emplace_back(std::move(t));
+}
+
+}  // namespace
+
+Section alternatives(const Inputs& inputs) {
+  Section s{"alternatives", "The plan and its alternatives", {}};
+  for (const Json& plan : inputs.plans) {
+    add_candidates(s, plan);
+    add_neighbours(s, plan);
+    add_models(s, plan);
+  }
+  return s;
+}
+
+}  // namespace kvsim::report

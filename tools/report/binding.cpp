@@ -1,0 +1,167 @@
+// Which resource binds, what more of each would bring, how far the plan holds.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/binding.h"
+#include "tools/report/choice.h"
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+constexpr std::array<std::pair<const char*, const char*>, 4> kCauses{
+    {{"hbm_bandwidth", "HBM bandwidth"}, {"compute", "compute"}, {"link", "a link"}, {"idle", "nothing: idle"}}};
+
+std::string change_text(double relative, double half) {
+  if (!std::isfinite(relative)) return "-";
+  std::string said = fmt::format("{:+.1f} %", relative * 100);
+  if (std::isfinite(half)) said += fmt::format(" ± {:.1f} %", half * 100);
+  return said;
+}
+
+Cell change(const Json& side) {
+  const double relative = number_or_nan(side, {"relative"});
+  return std::isfinite(relative) ? Cell{change_text(relative, number_or_nan(side, {"half_width_95"})), relative}
+                                 : Cell{"-"};
+}
+
+Plot elasticities(const Json& explanation, std::size_t index) {
+  Plot p;
+  p.id = numbered("elasticities", index);
+  p.title = "What 10 % more of each would bring, in tokens/s";
+  p.caption = "By simulation, with the plan made anew for it. ±: half of the 95 % interval.";
+  p.data = {p.title,
+            {{"10 % more"},
+             {"tokens/s, planned anew", true},
+             {"tokens/s, same plan", true},
+             {"elasticity", true},
+             {"plan for it"}},
+            {}};
+  plot::Bars bars;
+  bars.title = p.title;
+  bars.description = p.caption;
+  bars.x_title = "change of tokens/s in %";
+  for (const auto& [key, e] : at(explanation, {"elasticities"}).items()) {
+    const std::string name = factor_name(key);
+    p.data.rows.push_back({words(name), change(at(e, {"replanned"})), change(at(e, {"kept"})),
+                           cell(number_or_nan(e, {"elasticity"}), results::figure),
+                           words(truth(e, {"same_plan"}) ? "the same" : plan_text(at(e, {"plan"})))});
+    const double relative = number_or_nan(e, {"replanned", "relative"});
+    if (!std::isfinite(relative)) continue;
+    bars.bars.push_back({name,
+                         {{0, relative * 100, 0, tip_of(p.data, p.data.rows.size() - 1)}},
+                         change_text(relative, number_or_nan(e, {"replanned", "half_width_95"}))});
+  }
+  p.drawing = std::move(bars);
+  return p;
+}
+
+std::string side(const Json& margin) {
+  const auto factor = number(margin, {"factor"});
+  if (!factor) return "however far it was searched";
+  return fmt::format("{:+.1f} %: {}", (*factor - 1) * 100, text(margin, {"change"}));
+}
+
+DataTable margins(const Json& explanation) {
+  DataTable t{
+      "How far the plan stays the best, by the closed forms", {{"if there is"}, {"less, until"}, {"more, until"}}, {}};
+  for (const auto& [key, m] : at(explanation, {"margins"}).items()) {
+    t.rows.push_back({words(factor_name(key)), words(side(at(m, {"down"}))), words(side(at(m, {"up"})))});
+  }
+  return t;
+}
+
+DataTable time_shares(const Json& explanation) {
+  DataTable t{"Where the time goes", {{"share of"}, {"what"}, {"share", true}}, {}};
+  const auto add = [&](const char* of, const char* what, Path path) {
+    const double share = number_or_nan(explanation, path);
+    if (std::isfinite(share)) t.rows.push_back({words(of), words(what), cell(share, results::percent)});
+  };
+  for (const auto& [key, name] : kCauses) add("GPU time bound by", name, {"binding", "time_shares", key});
+  add("time in which", "the next request or reload found no room in GPU memory", {"binding", "short_of_gpu_memory"});
+  add("link time in use", "host to GPU", {"utilisation", "host_to_gpu"});
+  add("link time in use", "GPU to host", {"utilisation", "gpu_to_host"});
+  add("GPU memory in use", "mean", {"utilisation", "hbm_mean"});
+  add("GPU memory in use", "peak", {"utilisation", "hbm_peak"});
+  add("iterations of requests", "drafting", {"stalls", "drafting"});
+  add("iterations of requests", "verifying", {"stalls", "verifying"});
+  add("iterations of requests", "stalled, the reload was late", {"stalls", "late_reload"});
+  add("iterations of requests", "stalled otherwise", {"stalls", "otherwise"});
+  return t;
+}
+
+/// What the GPUs' time was bound by, a bar a policy.
+Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
+  Plot p;
+  p.id = id;
+  p.title = "What the GPUs' time was bound by";
+  p.caption = "Shares of the measured time.";
+  p.data = {p.title, {{"policy"}}, {}};
+  plot::Bars bars;
+  bars.title = p.title;
+  bars.description = p.caption;
+  bars.x_title = "% of the time";
+  for (const auto& [key, name] : kCauses) {
+    p.data.columns.push_back({name, true});
+    p.legend.emplace_back(name);
+  }
+  for (const Simulated& run : runs) {
+    plot::Bar bar{run.policy, {}, {}};
+    std::vector<Cell> row{words(run.policy)};
+    double end = 0;
+    for (std::size_t i = 0; i < kCauses.size(); ++i) {
+      const double share = number_or_nan(run.result, {"gpu", "bound_by", kCauses[i].first});
+      row.push_back(cell(share, results::percent));
+      if (!(share > 0)) continue;
+      bar.parts.push_back({end * 100, (end + share) * 100, i,
+                           fmt::format("{}: {}: {}", run.policy, kCauses[i].second, results::percent(share))});
+      end += share;
+    }
+    p.data.rows.push_back(std::move(row));
+    bars.bars.push_back(std::move(bar));
+  }
+  p.drawing = std::move(bars);
+  return p;
+}
+
+}  // namespace
+
+std::string factor_name(std::string_view key) {
+  if (key == "hbm_capacity") return "GPU memory (HBM capacity)";
+  if (key == "hbm_bandwidth") return "HBM bandwidth";
+  if (key == "link_bandwidth") return "bandwidth of the link to host memory";
+  if (key == "agreement") return "agreement of drafts with the model";
+  if (key == "context") return "context length";
+  std::string name(key);
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+Section binding(const Inputs& inputs) {
+  Section s{"binding", "What binds", {}};
+  for (std::size_t i = 0; i < inputs.plans.size(); ++i) {
+    const Json& e = at(inputs.plans[i], {"explanation"});
+    if (e.empty()) continue;
+    s.blocks.emplace_back(Prose{text(e, {"binding", "sentence"})});
+    s.blocks.emplace_back(elasticities(e, i));
+    s.blocks.emplace_back(margins(e));
+    if (const std::string searched = text(e, {"margins", "searched"}); !searched.empty()) {
+      s.blocks.emplace_back(Prose{"Searched " + searched + "."});
+    }
+    s.blocks.emplace_back(time_shares(e));
+    if (auto remarks = texts(e, {"remarks"}); !remarks.empty()) {
+      s.blocks.emplace_back(Bullets{"Remarks", std::move(remarks)});
+    }
+  }
+  for (std::size_t i = 0; i < inputs.compares.size(); ++i) {
+    s.blocks.emplace_back(by_policy(inputs.compares[i].results, numbered("bound-by", i)));
+  }
+  if (!inputs.runs.empty()) s.blocks.emplace_back(by_policy(inputs.runs, "bound-by-of-runs"));
+  return s;
+}
+
+}  // namespace kvsim::report

@@ -1,0 +1,136 @@
+// Fleets for a required rate, what they cost, and the prices behind it.
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+std::string gigabytes(double value) {
+  constexpr double gb = 1e9;
+  return results::bytes(value * gb);
+}
+
+std::string share(double value) {
+  return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
+}
+
+void add_fleets(Section& s, const Json& capacity) {
+  const double rate = number_or_nan(capacity, {"rate_required"});
+  if (!std::isfinite(rate)) return;
+  DataTable t{fmt::format("Fleets for {} requests/s, cheapest first", results::figure(rate)),
+              {{"machine"},
+               {"policy"},
+               {"GPUs", true},
+               {"replicas", true},
+               {"host memory for KV", true},
+               {"storage", true},
+               {"$ per hour", true},
+               {"of it GPUs", true},
+               {"of it host memory", true},
+               {"$ per 1M output tokens", true},
+               {"headroom", true},
+               {"attainment, at least", true}},
+              {}};
+  for (const Json& c : at(capacity, {"configurations"})) {
+    const Json& f = at(c, {"fleet"});
+    if (f.empty()) continue;
+    Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), results::percent);
+    if (!truth(f, {"simulated"})) attainment = {"estimated, not simulated"};
+    t.rows.push_back({words(fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})))),
+                      words(text(c, {"policy"})), cell(number_or_nan(f, {"gpus"}), plain),
+                      cell(number_or_nan(f, {"replicas"}), plain), cell(number_or_nan(f, {"dram_gb"}), gigabytes),
+                      cell(number_or_nan(f, {"ssd_gb"}), gigabytes), cell(number_or_nan(f, {"usd_per_hour"}), usd),
+                      cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd),
+                      cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
+                      cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
+                      cell(number_or_nan(f, {"headroom"}), share), std::move(attainment)});
+    if (t.rows.size() == 1) {
+      for (Cell& one : t.rows.front()) one.strong = true;
+    }
+  }
+  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+}
+
+void add_machines(Section& s, const Json& capacity) {
+  DataTable t{"One replica at the rate that it sustains",
+              {{"machine"},
+               {"policy"},
+               {"requests/s", true},
+               {"requests/s per GPU", true},
+               {"tokens/s", true},
+               {"TTFT p99", true},
+               {"TPOT p99", true},
+               {"misses first"},
+               {"$ per hour", true},
+               {"$ per 1M output tokens", true},
+               {"output"}},
+              {}};
+  for (const Json& c : at(capacity, {"configurations"})) {
+    std::string misses = text(c, {"limited_by"});
+    if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "cannot run: " + problem;
+    t.rows.push_back({words(fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})))),
+                      words(text(c, {"policy"})), cell(number_or_nan(c, {"rate_per_replica"}), results::figure),
+                      cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
+                      cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
+                      cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),
+                      cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), words(misses.empty() ? "-" : misses),
+                      cell(number_or_nan(c, {"usd_per_hour"}), usd),
+                      cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd),
+                      words(truth(c, {"lossless"}) ? "lossless" : "lossy")});
+  }
+  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+}
+
+/// Cost of every policy of a comparison, cheapest by its own sorting.
+void add_policies(Section& s, const Inputs::Compared& compared) {
+  const Json& cost = at(compared.document, {"usd_per_1m_output_tokens"});
+  DataTable t{fmt::format("{}: cost by policy", scenario_of(compared.document)),
+              {{"policy"},
+               {"$ per 1M output tokens", true},
+               {"output tokens/s per GPU", true},
+               {"J per output token, at most", true}},
+              {}};
+  for (const Simulated& run : compared.results) {
+    t.rows.push_back(
+        {words(run.policy), cell(number_or_nan(cost, {run.policy}), usd),
+         cell(number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"}), results::figure),
+         cell(number_or_nan(run.result, {"details", "energy", "joules_per_output_token_at_most"}), results::figure)});
+  }
+  s.blocks.emplace_back(std::move(t));
+}
+
+void add_prices(Section& s, const Inputs& inputs) {
+  DataTable t{"Prices", {{"what"}, {"price", true}, {"per"}, {"date"}, {"source"}, {"reference"}}, {}};
+  std::set<std::string> seen;
+  const auto add = [&](const Json& document) {
+    for (const Json& p : at(document, {"prices"})) {
+      if (!seen.insert(p.dump()).second) continue;
+      t.rows.push_back({words(text(p, {"what"})), cell(number_or_nan(p, {"usd"}), usd), words(text(p, {"per"})),
+                        words(text(p, {"date"})), words(text(p, {"source"})), words(text(p, {"reference"}))});
+    }
+  };
+  for (const Json& c : inputs.capacities) add(c);
+  for (const Inputs::Compared& c : inputs.compares) add(c.document);
+  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+}
+
+}  // namespace
+
+Section costs(const Inputs& inputs) {
+  Section s{"costs", "Machines and costs", {}};
+  for (const Json& capacity : inputs.capacities) {
+    add_fleets(s, capacity);
+    add_machines(s, capacity);
+  }
+  for (const Inputs::Compared& compared : inputs.compares) add_policies(s, compared);
+  add_prices(s, inputs);
+  return s;
+}
+
+}  // namespace kvsim::report

@@ -1,0 +1,91 @@
+// Distributions of latencies, a line a policy.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+struct Latency {
+  const char* key;
+  const char* name;
+  const char* caption;
+};
+
+constexpr std::array<Latency, 4> kLatencies{
+    {{"ttft", "Time to first token (TTFT)", ""},
+     {"tpot", "Time per output token (TPOT)", ""},
+     {"e2e", "End to end (E2E)", ""},
+     {"itl", "Gap before each token (ITL)",
+      " Tokens of a verified round arrive together: their gaps of 0 are left of the axis."}}};
+
+void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
+  for (const Latency& latency : kLatencies) {
+    Plot p;
+    p.id = numbered(std::string(latency.key) + "-distribution", index);
+    p.title = latency.name;
+    p.caption = fmt::format("Share of requests that took at most so long. To the left is better.{}", latency.caption);
+    p.data = {p.title, {{"share", true}}, {}};
+    plot::XyChart c;
+    c.title = p.title;
+    c.description = p.caption;
+    c.x_title = "seconds, logarithmic";
+    c.y_title = "share";
+    c.x_scale = plot::ScaleKind::logarithmic;
+    c.y_most = 1.0;
+    std::vector<std::vector<double>> columns;
+    std::vector<double> fractions;
+    for (const Simulated& run : runs) {
+      const Json& d = at(run.result, {"details", "latency_distribution_s"});
+      const std::vector<double> quantiles = numbers(d, {latency.key});
+      if (quantiles.empty()) continue;
+      if (fractions.empty()) fractions = numbers(d, {"fractions"});
+      if (quantiles.size() != fractions.size()) continue;
+      plot::XySeries series{run.policy, {}};
+      for (std::size_t i = 0; i < fractions.size(); ++i) {
+        if (quantiles[i] > 0) series.points.push_back({quantiles[i], fractions[i]});
+      }
+      p.legend.push_back(run.policy);
+      p.data.columns.push_back({run.policy, true});
+      columns.push_back(quantiles);
+      c.series.push_back(std::move(series));
+    }
+    if (c.series.empty()) continue;
+    for (std::size_t i = 0; i < fractions.size(); ++i) {
+      std::vector<Cell> row{{fmt::format("{:g} %", fractions[i] * 100), fractions[i]}};
+      for (const std::vector<double>& column : columns) row.push_back(cell(column[i], results::seconds));
+      p.data.rows.push_back(std::move(row));
+    }
+    // Pointed at, a line says where it is at some of its shares.
+    for (std::size_t k = 0; k < c.series.size(); ++k) {
+      plot::XySeries& series = c.series[k];
+      series.tips.resize(series.points.size());
+      for (std::size_t i = 0; i < series.points.size(); ++i) {
+        constexpr double tail = 0.945;
+        const double tenths = series.points[i].y * 10;
+        if (series.points[i].y < tail && std::fabs(tenths - std::round(tenths)) > 1e-6) continue;
+        series.tips[i] = fmt::format("{}: {:g} % within {}", series.label, series.points[i].y * 100,
+                                     results::seconds(series.points[i].x));
+      }
+    }
+    p.drawing = std::move(c);
+    s.blocks.emplace_back(std::move(p));
+  }
+}
+
+}  // namespace
+
+Section distributions(const Inputs& inputs) {
+  Section s{"distributions", "Distributions of latencies", {}};
+  std::size_t index = 0;
+  for (const Inputs::Compared& compared : inputs.compares) add(s, compared.results, index++);
+  if (!inputs.runs.empty()) add(s, inputs.runs, index);
+  return s;
+}
+
+}  // namespace kvsim::report

@@ -1,0 +1,95 @@
+// Documents without sections of their own (plans for pools, for stored KV, for chunks; validation): their tables as
+// they are.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+
+namespace kvsim::report {
+namespace {
+
+constexpr std::size_t kMostRows = 500, kMostColumns = 14, kDeepest = 4;
+
+/// The scalars of an object, those of objects in it as "outer.inner".
+void flatten(const Json& object, const std::string& before, std::size_t depth,
+             std::vector<std::pair<std::string, const Json*>>& out) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = before.empty() ? key : before + "." + key;
+    if (value.is_object() && depth > 0) {
+      flatten(value, name, depth - 1, out);
+    } else if (!value.is_structured()) {
+      out.emplace_back(name, &value);
+    }
+  }
+}
+
+Cell cell_of(const Json& value) {
+  return value.is_number() ? Cell{scalar_text(value), value.get<double>()} : words(scalar_text(value));
+}
+
+/// A row an element, a column a key that any of them has.
+DataTable table_of(const Json& list, std::string caption) {
+  DataTable t{std::move(caption), {}, {}};
+  std::vector<std::vector<std::pair<std::string, const Json*>>> rows;
+  std::vector<std::string> columns;
+  for (const Json& element : list) {
+    if (rows.size() == kMostRows) break;
+    flatten(element, "", 1, rows.emplace_back());
+    for (const auto& [name, value] : rows.back()) {
+      if (columns.size() < kMostColumns && std::find(columns.begin(), columns.end(), name) == columns.end()) {
+        columns.push_back(name);
+      }
+    }
+  }
+  for (const std::string& name : columns) t.columns.push_back({name, false});
+  for (const auto& row : rows) {
+    std::vector<Cell> cells(columns.size(), words("-"));
+    for (const auto& [name, value] : row) {
+      const auto at = std::find(columns.begin(), columns.end(), name);
+      if (at == columns.end()) continue;
+      const auto i = static_cast<std::size_t>(at - columns.begin());
+      cells[i] = cell_of(*value);
+      t.columns[i].numeric = t.columns[i].numeric || value->is_number();
+    }
+    t.rows.push_back(std::move(cells));
+  }
+  if (list.size() > kMostRows) t.caption += fmt::format(" (the first {} of {})", kMostRows, list.size());
+  return t;
+}
+
+void add(Section& s, const Json& object, const std::string& title, std::size_t depth) {
+  DataTable scalars{title, {{"figure"}, {"value", true}}, {}};
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_structured()) scalars.rows.push_back({words(key), cell_of(value)});
+  }
+  if (!scalars.rows.empty()) s.blocks.emplace_back(std::move(scalars));
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = title.empty() ? key : title + ": " + key;
+    if (value.is_array() && !value.empty() && value.front().is_object()) {
+      if (DataTable t = table_of(value, name); !t.columns.empty()) s.blocks.emplace_back(std::move(t));
+    } else if (value.is_array()) {
+      std::vector<std::string> items;
+      for (const Json& element : value) {
+        if (!element.is_structured() && items.size() < kMostRows) items.push_back(scalar_text(element));
+      }
+      if (!items.empty()) s.blocks.emplace_back(Bullets{name, std::move(items)});
+    } else if (value.is_object() && depth > 0) {
+      add(s, value, name, depth - 1);
+    }
+  }
+}
+
+}  // namespace
+
+Section further(const Inputs& inputs) {
+  Section s{"further", "Further results", {}};
+  for (const Json& document : inputs.others) {
+    const std::string name = scenario_of(document);
+    add(s, document, name.empty() ? "Result" : name, kDeepest);
+  }
+  return s;
+}
+
+}  // namespace kvsim::report

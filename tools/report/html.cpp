@@ -1,0 +1,206 @@
+// A report as one HTML page. Everything that comes from a result is escaped; the page's policy allows its own style and
+// script, by their hashes, and nothing else: no request, no other script, whatever a name in a result says.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "report_assets.h"
+#include "tools/plot/frame.h"
+#include "tools/plot/svg.h"
+#include "tools/report/report.h"
+#include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
+
+namespace kvsim::report {
+namespace {
+
+using plot::xml_escaped;
+
+std::string_view asset(std::string_view name) {
+  for (const auto& [path, contents] : embedded::report_assets()) {
+    if (path.ends_with(name)) return contents;
+  }
+  return {};
+}
+
+int digit_of(char hex) {
+  return hex <= '9' ? hex - '0' : hex - 'a' + 10;
+}
+
+/// Hexadecimal digits as base64, as content security policies have hashes.
+std::string base64(std::string_view hex) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : hex) {
+    bits = (bits << 4U) | static_cast<std::uint32_t>(digit_of(c));
+    count += 4;
+    if (count < 6) continue;
+    count -= 6;
+    out += letters[(bits >> static_cast<unsigned>(count)) & 0x3FU];
+  }
+  if (count > 0) out += letters[(bits << static_cast<unsigned>(6 - count)) & 0x3FU];
+  while (out.size() % 4 != 0) out += '=';
+  return out;
+}
+
+std::string head(const Report& report) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src "
+      "'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<meta name=\"generator\" content=\"kvsim {}\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
+      base64(KVSIM_REPORT_CSS_SHA256), base64(KVSIM_REPORT_JS_SHA256), results::kvsim_version(),
+      xml_escaped(report.title), asset("report.css"));
+}
+
+void table_html(std::string& out, const DataTable& t, bool with_caption) {
+  out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>",
+                     xml_escaped(t.caption.empty() ? "Table" : t.caption));
+  if (with_caption && !t.caption.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.caption));
+  out += "<thead><tr>";
+  for (const Column& c : t.columns) {
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", c.numeric ? " class=\"n\"" : "", xml_escaped(c.header));
+  }
+  out += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<Cell>& row : t.rows) {
+    bool strong = true;
+    for (const Cell& c : row) strong = strong && c.strong;
+    out += strong ? "<tr class=\"strong\">" : "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Cell& c = row[i];
+      const char* tag = i == 0 ? "th" : "td";
+      std::string classes = t.columns[i].numeric ? "n" : "";
+      if (c.strong && !strong) classes += classes.empty() ? "strong" : " strong";
+      out += fmt::format("<{}{}{}{}>{}</{}>", tag, i == 0 ? " scope=\"row\"" : "",
+                         classes.empty() ? "" : fmt::format(" class=\"{}\"", classes),
+                         c.value ? fmt::format(" data-v=\"{}\"", *c.value) : "", xml_escaped(c.text), tag);
+    }
+    out += "</tr>\n";
+  }
+  out += "</tbody></table>\n</div>\n";
+}
+
+/// What stands before a series' name: a piece of its line, its point or its colour.
+std::string swatch(const Drawing& drawing, std::size_t series) {
+  std::string marks = "<rect class=\"area\" width=\"26\" height=\"12\"/>";
+  if (const auto* chart = std::get_if<plot::XyChart>(&drawing); chart && chart->shape != plot::Shape::stacked_areas) {
+    const bool line = chart->shape != plot::Shape::points;
+    const bool point = chart->shape == plot::Shape::points || chart->shape == plot::Shape::marked_line;
+    marks = line ? "<path class=\"line\" d=\"M0,6H26\"/>" : "";
+    if (point) marks += fmt::format("<path class=\"point\" d=\"{}\"/>", plot::point_path(13, 6, series));
+  }
+  return fmt::format("<svg class=\"{}\" viewBox=\"0 0 26 12\" aria-hidden=\"true\">{}</svg>",
+                     plot::series_class(series), marks);
+}
+
+std::string ramp(const plot::HeatMap& map) {
+  const plot::HeatCell *least = nullptr, *most = nullptr;
+  for (const auto& row : map.rows) {
+    for (const plot::HeatCell& c : row) {
+      if (!c.value) continue;
+      if (!least || *c.value < *least->value) least = &c;
+      if (!most || *c.value > *most->value) most = &c;
+    }
+  }
+  if (!least) return {};
+  std::string out = fmt::format("<ul class=\"legend ramp\" aria-label=\"Shades\"><li class=\"end\">{}</li>",
+                                xml_escaped(least->text));
+  constexpr int shades = 10;
+  for (int i = 0; i < shades; ++i) out += fmt::format("<li class=\"shade h{}\" aria-hidden=\"true\"></li>", i);
+  return out + fmt::format("<li class=\"end\">{}</li></ul>\n", xml_escaped(most->text));
+}
+
+void plot_html(std::string& out, const Plot& p) {
+  out += fmt::format("<figure class=\"plot\" id=\"{}\">\n<figcaption><strong>{}</strong><span>{}</span></figcaption>\n",
+                     p.id, xml_escaped(p.title), xml_escaped(p.caption));
+  out += fmt::format(
+      "<div class=\"canvas\" tabindex=\"0\" role=\"group\" aria-label=\"{}: the arrow keys go through "
+      "its values\">\n",
+      xml_escaped(p.title));
+  out += std::visit([&p](const auto& drawing) { return to_svg(drawing, p.id + "-svg"); }, p.drawing);
+  out += "</div>\n";
+  if (const auto* map = std::get_if<plot::HeatMap>(&p.drawing)) out += ramp(*map);
+  if (p.legend.size() > 1) {
+    out += "<ul class=\"legend\">";
+    for (std::size_t i = 0; i < p.legend.size(); ++i) {
+      out += fmt::format("<li>{}{}</li>", swatch(p.drawing, i), xml_escaped(p.legend[i]));
+    }
+    out += "</ul>\n";
+  }
+  out += "<p class=\"reading\" aria-live=\"polite\"></p>\n<details><summary>Data of this plot</summary>\n";
+  table_html(out, p.data, false);
+  out += "</details>\n</figure>\n";
+}
+
+struct BlockWriter {
+  std::string& out;
+
+  void operator()(const Prose& p) const { out += fmt::format("<p>{}</p>\n", xml_escaped(p.text)); }
+  void operator()(const Facts& facts) const {
+    out += "<dl class=\"facts\">\n";
+    for (const Fact& f : facts.facts) {
+      const bool open = f.answer.empty();
+      out += fmt::format("<div{}><dt>{}</dt><dd>", open ? " class=\"open\"" : "", xml_escaped(f.question));
+      const std::string answer = open ? "not asked yet" : xml_escaped(f.answer);
+      out += fmt::format("<p class=\"answer\">{}</p>", answer);
+      if (!f.detail.empty()) out += fmt::format("<p class=\"detail\">{}", xml_escaped(f.detail));
+      if (!f.section.empty()) out += fmt::format(" <a href=\"#{}\">More</a>", f.section);
+      if (!f.detail.empty()) out += "</p>";
+      out += "</dd></div>\n";
+    }
+    out += "</dl>\n";
+  }
+  void operator()(const DataTable& t) const { table_html(out, t, true); }
+  void operator()(const Plot& p) const { plot_html(out, p); }
+  void operator()(const Bullets& b) const {
+    out += fmt::format("<h3>{}</h3>\n<ul>\n", xml_escaped(b.title));
+    for (const std::string& item : b.items) out += fmt::format("<li>{}</li>\n", xml_escaped(item));
+    out += "</ul>\n";
+  }
+  void operator()(const Verbatim& v) const {
+    out += fmt::format("<details><summary>{}</summary>\n<pre tabindex=\"0\">{}</pre></details>\n", xml_escaped(v.title),
+                       xml_escaped(v.text));
+  }
+};
+
+void section_html(std::string& out, const Section& s) {
+  out += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-heading\">\n<h2 id=\"{}-heading\">{}</h2>\n", s.id, s.id,
+                     s.id, xml_escaped(s.title));
+  bool in_plots = false;
+  for (const Block& block : s.blocks) {
+    const bool plot = std::holds_alternative<Plot>(block);
+    if (plot != in_plots) out += plot ? "<div class=\"plots\">\n" : "</div>\n";
+    in_plots = plot;
+    std::visit(BlockWriter{out}, block);
+  }
+  if (in_plots) out += "</div>\n";
+  out += "</section>\n";
+}
+
+}  // namespace
+
+std::string to_html(const Report& report) {
+  std::string out = head(report);
+  out += "<a class=\"skip\" href=\"#decision\">To the decision</a>\n<header>\n";
+  out += fmt::format("<h1>{}</h1>\n", xml_escaped(report.title));
+  for (const std::string& line : report.subtitle) out += fmt::format("<p class=\"soft\">{}</p>\n", xml_escaped(line));
+  out += "</header>\n<nav aria-label=\"Contents\"><ul>\n";
+  for (const Section& s : report.sections) {
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
+  }
+  out += "</ul></nav>\n<main>\n";
+  for (const Section& s : report.sections) section_html(out, s);
+  out += fmt::format(
+      "</main>\n<footer><p>Written by kvsim {}. Simulated results, not measurements: what they rest on is listed "
+      "above.</p></footer>\n<script>{}</script>\n</body>\n</html>\n",
+      results::kvsim_version(), asset("report.js"));
+  return out;
+}
+
+}  // namespace kvsim::report

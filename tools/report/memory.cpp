@@ -1,0 +1,124 @@
+// What GPU memory holds: the waterfall of one replica, and the same of every policy.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/choice.h"
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+struct Part {
+  const char* name;
+  std::array<std::string_view, 2> path;  ///< in details.memory; the second may be empty
+};
+
+/// In the order in which they are taken off the memory of the GPUs.
+constexpr std::array<Part, 7> kParts{{{"kept free", {"kept_free_bytes", ""}},
+                                      {"weights", {"weights_bytes", ""}},
+                                      {"activations", {"activations_bytes", ""}},
+                                      {"other", {"other_bytes", ""}},
+                                      {"KV that stays (compressed or full)", {"kv", "resident_mean_bytes"}},
+                                      {"KV that streams in to verify", {"kv", "streaming_mean_bytes"}},
+                                      {"headroom", {"kv", "unused_mean_bytes"}}}};
+
+constexpr double kGb = 1e9;
+
+double part_of(const Json& result, const Part& part) {
+  const Json& memory = at(result, {"details", "memory"});
+  return part.path[1].empty() ? number_or_nan(memory, {part.path[0]})
+                              : number_or_nan(memory, {part.path[0], part.path[1]});
+}
+
+bool is_known(const Json& result) {
+  return number(result, {"details", "memory", "gpu_bytes"}).value_or(0) > 0;
+}
+
+/// Each part on its own row, beginning where the one before ended.
+Plot waterfall(const Simulated& run, const std::string& id) {
+  const double all = number_or_nan(run.result, {"details", "memory", "gpu_bytes"});
+  Plot p;
+  p.id = id;
+  p.title = fmt::format("Memory of one replica's GPUs under {}", run.policy);
+  p.caption = fmt::format(
+      "From all of it, {}, to what is left. KV: mean of what was reserved over the measured time; most at once: {} of "
+      "KV that streams in, {} of all KV.",
+      results::bytes(all),
+      results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "streaming_peak_bytes"})),
+      results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "reserved_peak_bytes"})));
+  p.data = {p.title, {{"part"}, {"bytes", true}, {"share", true}}, {}};
+  plot::Bars bars;
+  bars.title = p.title;
+  bars.description = p.caption;
+  bars.x_title = "GB";
+  double end = all;
+  for (std::size_t i = 0; i < kParts.size(); ++i) {
+    const double size = part_of(run.result, kParts[i]);
+    if (!std::isfinite(size) || (size == 0 && i < 4)) continue;
+    p.data.rows.push_back({words(kParts[i].name), cell(size, results::bytes), cell(size / all, results::percent)});
+    const double begin = std::max(0.0, end - size);
+    bars.bars.push_back(
+        {kParts[i].name, {{begin / kGb, end / kGb, i, tip_of(p.data, p.data.rows.size() - 1)}}, results::bytes(size)});
+    end = begin;
+  }
+  p.drawing = std::move(bars);
+  return p;
+}
+
+Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
+  Plot p;
+  p.id = id;
+  p.title = "Memory of one replica's GPUs, by policy";
+  p.caption = "Means over the measured time. What policies differ in is the KV.";
+  p.data = {p.title, {{"policy"}}, {}};
+  plot::Bars bars;
+  bars.title = p.title;
+  bars.description = p.caption;
+  bars.x_title = "GB";
+  for (const Part& part : kParts) {
+    p.data.columns.push_back({part.name, true});
+    p.legend.emplace_back(part.name);
+  }
+  for (const Simulated& run : runs) {
+    if (!is_known(run.result)) continue;
+    std::vector<Cell> row{words(run.policy)};
+    plot::Bar bar{run.policy, {}, results::bytes(number_or_nan(run.result, {"details", "memory", "gpu_bytes"}))};
+    double end = 0;
+    for (std::size_t i = 0; i < kParts.size(); ++i) {
+      const double size = part_of(run.result, kParts[i]);
+      row.push_back(cell(size, results::bytes));
+      if (!(size > 0)) continue;
+      bar.parts.push_back({end / kGb, (end + size) / kGb, i,
+                           fmt::format("{}: {}: {}", run.policy, kParts[i].name, results::bytes(size))});
+      end += size;
+    }
+    p.data.rows.push_back(std::move(row));
+    bars.bars.push_back(std::move(bar));
+  }
+  p.drawing = std::move(bars);
+  return p;
+}
+
+}  // namespace
+
+Section memory(const Inputs& inputs) {
+  Section s{"memory", "What GPU memory holds", {}};
+  for (std::size_t i = 0; i < inputs.compares.size(); ++i) {
+    const Inputs::Compared& compared = inputs.compares[i];
+    const Simulated& chosen = compared.results[chosen_of(compared)];
+    if (!is_known(chosen.result)) continue;
+    s.blocks.emplace_back(waterfall(chosen, numbered("memory-waterfall", i)));
+    if (compared.results.size() > 1)
+      s.blocks.emplace_back(by_policy(compared.results, numbered("memory-by-policy", i)));
+  }
+  for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+    if (is_known(inputs.runs[i].result)) s.blocks.emplace_back(waterfall(inputs.runs[i], numbered("memory-of-run", i)));
+  }
+  return s;
+}
+
+}  // namespace kvsim::report

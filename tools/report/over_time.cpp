@@ -1,0 +1,143 @@
+// GPUs, links, memory and queue over the time of a run.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/choice.h"
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+struct Line {
+  std::string label;
+  std::vector<double> values;
+};
+
+struct Look {
+  std::string id, title, caption, y_title;
+  plot::Shape shape = plot::Shape::line;
+  std::string (*print)(double) = results::figure;
+  double unit = 1;  ///< of the y axis
+  std::optional<double> y_most{};
+  std::vector<plot::Rule> rules{};
+};
+
+Plot over(const std::vector<double>& times, double warmup_s, std::vector<Line> lines, Look look) {
+  Plot p;
+  p.id = std::move(look.id);
+  p.title = std::move(look.title);
+  p.caption = std::move(look.caption);
+  p.data = {p.title, {{"time", true}}, {}};
+  plot::XyChart c;
+  c.title = p.title;
+  c.description = p.caption;
+  c.x_title = "time in s";
+  c.y_title = std::move(look.y_title);
+  c.shape = look.shape;
+  c.y_most = look.y_most;
+  c.rules = std::move(look.rules);
+  if (warmup_s > 0) c.rules.push_back({warmup_s, true, "end of warm-up"});
+  for (const Line& line : lines) {
+    p.data.columns.push_back({line.label, true});
+    p.legend.push_back(line.label);
+    plot::XySeries series{line.label, {}};
+    for (std::size_t i = 0; i < std::min(times.size(), line.values.size()); ++i) {
+      series.points.push_back({times[i], line.values[i] / look.unit});
+    }
+    c.series.push_back(std::move(series));
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    std::vector<Cell> row{cell(times[i], results::seconds)};
+    for (const Line& line : lines)
+      row.push_back(cell(i < line.values.size() ? line.values[i] : std::nan(""), look.print));
+    p.data.rows.push_back(std::move(row));
+    c.hovers.push_back({times[i], tip_of(p.data, i)});
+  }
+  p.drawing = std::move(c);
+  return p;
+}
+
+void add(Section& s, const Simulated& run, std::size_t index, const std::string& whose) {
+  const Json& t = at(run.result, {"timeline"});
+  const std::vector<double> times = numbers(t, {"time_s"});
+  if (times.size() < 2) return;
+  const double warmup = number(t, {"warmup_s"}).value_or(0);
+  const std::string each =
+      fmt::format("The first replication, in periods of {}.", results::seconds(number_or_nan(t, {"period_s"})));
+  const auto id = [index](const char* name) { return numbered(name, index); };
+
+  std::vector<Line> gpu;
+  constexpr std::array<std::pair<const char*, const char*>, 4> causes{{{"hbm_bandwidth", "bound by HBM bandwidth"},
+                                                                       {"compute", "bound by compute"},
+                                                                       {"link", "waiting for a link"},
+                                                                       {"idle", "idle"}}};
+  for (const auto& [key, label] : causes) {
+    std::vector<double> values = numbers(t, {"gpu", key});
+    if (!values.empty()) gpu.push_back({label, std::move(values)});
+  }
+  if (!gpu.empty()) {
+    s.blocks.emplace_back(
+        over(times, warmup, std::move(gpu),
+             {id("gpu-over-time"), "GPU time: what it was bound by" + whose, "Shares of each period, stacked. " + each,
+              "share of the time", plot::Shape::stacked_areas, results::percent, 1, 1.0}));
+  }
+  std::vector<Line> links;
+  for (const auto& [name, values] : at(t, {"links"}).items()) links.push_back({name, numbers(t, {"links", name})});
+  if (!links.empty()) {
+    s.blocks.emplace_back(over(times, warmup, std::move(links),
+                               {id("links-over-time"), "Links: share of the time in use" + whose,
+                                "1: the link never rests, and what needs it waits. " + each, "utilisation",
+                                plot::Shape::line, results::percent, 1, 1.0}));
+  }
+  constexpr double gb = 1e9;
+  std::vector<Line> kv;
+  if (std::vector<double> resident = numbers(t, {"kv_parts_bytes", "resident"}); !resident.empty()) {
+    kv.push_back({"KV that stays", std::move(resident)});
+    kv.push_back({"KV that streams in to verify", numbers(t, {"kv_parts_bytes", "streaming"})});
+  } else {
+    kv.push_back({"KV reserved", numbers(t, {"kv_bytes"})});
+  }
+  const double capacity = number_or_nan(t, {"kv_capacity_bytes"});
+  Look look{id("memory-over-time"),
+            "GPU memory reserved for KV" + whose,
+            "Over all replicas, at the end of each period. At the capacity, requests wait. " + each,
+            "GB",
+            plot::Shape::stacked_areas,
+            results::bytes,
+            gb};
+  if (std::isfinite(capacity)) look.rules.push_back({capacity / gb, false, "capacity"});
+  s.blocks.emplace_back(over(times, warmup, std::move(kv), std::move(look)));
+  s.blocks.emplace_back(over(
+      times, warmup, {{"running", numbers(t, {"running"})}, {"waiting", numbers(t, {"waiting"})}},
+      {id("requests-over-time"), "Requests running and waiting" + whose,
+       "At the end of each period. A queue that grows from end to end: the load is more than is sustained. " + each,
+       "requests"}));
+}
+
+}  // namespace
+
+Section over_time(const Inputs& inputs) {
+  Section s{"over-time", "Over the time of the run", {}};
+  constexpr std::size_t most_runs = 4;
+  std::size_t shown = 0;
+  for (const Inputs::Compared& compared : inputs.compares) {
+    const Simulated& chosen = compared.results[chosen_of(compared)];
+    if (shown < most_runs) add(s, chosen, shown++, " (" + chosen.policy + ")");
+  }
+  for (const Simulated& run : inputs.runs) {
+    if (shown >= most_runs) break;
+    add(s, run, shown++, inputs.size() > 1 ? " (" + run.policy + ")" : "");
+  }
+  if (inputs.compares.size() + inputs.runs.size() > most_runs) {
+    s.blocks.emplace_back(Prose{
+        fmt::format("The first {} of {} results are drawn.", most_runs, inputs.compares.size() + inputs.runs.size())});
+  }
+  return s;
+}
+
+}  // namespace kvsim::report

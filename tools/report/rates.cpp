@@ -1,0 +1,244 @@
+// Latency and attainment against the rate of arrivals: of capacity searches, and of sweeps over the rate.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "tools/report/objectives.h"
+#include "tools/report/sections.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+struct Curve {
+  std::string label;
+  std::map<double, double> points;  ///< by rate
+};
+
+struct Look {
+  std::string id, title, caption, x_title, y_title;
+  std::string (*print)(double) = results::figure;
+  plot::ScaleKind y_scale = plot::ScaleKind::linear;
+  std::optional<double> y_most{};
+  std::vector<plot::Zone> zones{};
+  std::vector<plot::Rule> rules{};
+};
+
+/// Nothing where no curve has two points.
+std::optional<Plot> against_rate(const std::vector<Curve>& curves, Look look) {
+  Plot p;
+  p.id = std::move(look.id);
+  p.title = std::move(look.title);
+  p.caption = std::move(look.caption);
+  p.data = {p.title, {{"of"}, {look.x_title, true}, {look.y_title, true}}, {}};
+  plot::XyChart c;
+  c.title = p.title;
+  c.description = p.caption;
+  c.x_title = look.x_title;
+  c.y_title = look.y_title;
+  c.y_scale = look.y_scale;
+  c.y_most = look.y_most;
+  c.shape = plot::Shape::marked_line;
+  c.zones = std::move(look.zones);
+  c.rules = std::move(look.rules);
+  bool drawn = false;
+  for (const Curve& curve : curves) {
+    plot::XySeries series{curve.label, {}};
+    for (const auto& [rate, value] : curve.points) {
+      if (!std::isfinite(value)) continue;
+      p.data.rows.push_back({words(curve.label), cell(rate, results::figure), cell(value, look.print)});
+      series.points.push_back({rate, value});
+      series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
+    }
+    drawn = drawn || series.points.size() > 1;
+    if (series.points.empty()) continue;
+    p.legend.push_back(curve.label);
+    c.series.push_back(std::move(series));
+  }
+  if (!drawn) return std::nullopt;
+  p.drawing = std::move(c);
+  return p;
+}
+
+std::string name_of(const Json& configuration) {
+  return fmt::format("{}:{} {}", text(configuration, {"machine"}),
+                     plain(number_or_nan(configuration, {"tensor_parallel"})), text(configuration, {"policy"}));
+}
+
+/// Probes of one configuration; at a rate that was probed twice, the confirmation counts.
+Curve curve_of(const Json& configuration, std::string_view figure, bool also_given_up) {
+  Curve curve{name_of(configuration), {}};
+  std::map<double, bool> confirmed;
+  for (const Json& probe : at(configuration, {"probes"})) {
+    const double rate = number_or_nan(probe, {"rate"});
+    if (!std::isfinite(rate) || (!also_given_up && truth(probe, {"given_up"}))) continue;
+    const bool confirmation = text(probe, {"stage"}) == "confirmation";
+    if (confirmed[rate] && !confirmation) continue;
+    confirmed[rate] = confirmation;
+    curve.points[rate] = number_or_nan(probe, {figure});
+  }
+  return curve;
+}
+
+void add_capacity(Section& s, const Json& capacity, std::size_t index) {
+  const Json& configurations = at(capacity, {"configurations"});
+  std::vector<plot::Rule> knees;
+  const double target = number(capacity, {"attainment_target"}).value_or(0.99);
+  std::string knee = "The knee is the highest rate at which the objectives hold";
+  if (configurations.size() == 1) {
+    const double rate = number_or_nan(configurations[0], {"rate_per_replica"});
+    if (std::isfinite(rate)) knees.push_back({rate, true, fmt::format("knee: {}/s", results::figure(rate))});
+  }
+  const auto draw = [&](Look look, std::string_view figure, bool also_given_up) {
+    std::vector<Curve> curves;
+    for (const Json& c : configurations) curves.push_back(curve_of(c, figure, also_given_up));
+    look.rules = knees;
+    look.x_title = "requests/s on one replica";
+    if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
+  };
+  const auto objective = [&capacity](std::string_view key, std::string_view name) {
+    std::vector<plot::Zone> zones;
+    if (const auto limit = number(capacity, {"slo", key})) {
+      zones.push_back({*limit, true, fmt::format("{} objective missed: above {}", name, results::seconds(*limit))});
+    }
+    return zones;
+  };
+  draw({numbered("attainment-by-rate", index),
+        "Requests within all objectives, against the rate",
+        fmt::format("{}: at least {} of the requests within them, with a confidence of {}. Every rate that was probed.",
+                    knee, results::percent(target), results::percent(number_or_nan(capacity, {"confidence"}))),
+        "",
+        "share within objectives",
+        results::percent,
+        plot::ScaleKind::linear,
+        1.0,
+        {{target, false, fmt::format("fewer than {}", results::percent(target))}}},
+       "attainment", true);
+  const std::string shaded = " Shaded: the objective is missed. Rates at which a probe was given up are left out.";
+  draw({numbered("ttft-by-rate", index),
+        "Time to first token, 99th percentile, against the rate",
+        knee + "." + shaded,
+        "",
+        "TTFT p99 in s",
+        results::seconds,
+        plot::ScaleKind::logarithmic,
+        {},
+        objective("ttft_p99_s", "TTFT")},
+       "ttft_p99_s", false);
+  draw({numbered("tpot-by-rate", index),
+        "Time per output token, 99th percentile, against the rate",
+        knee + "." + shaded,
+        "",
+        "TPOT p99 in s",
+        results::seconds,
+        plot::ScaleKind::logarithmic,
+        {},
+        objective("tpot_p99_s", "TPOT")},
+       "tpot_p99_s", false);
+}
+
+bool is_rate(std::string_view path) {
+  return path.ends_with("arrivals.rate") || path.ends_with("trace.speed_up");
+}
+
+std::string label_of(const Json& set, std::string_view without) {
+  std::string label;
+  for (const auto& [path, value] : set.items()) {
+    if (path == without) continue;
+    label += fmt::format("{}{} = {}", label.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), scalar_text(value));
+  }
+  return label.empty() ? "all" : label;
+}
+
+/// The highest rate up to which everything kept up: all objectives where the scenario has some, else the completion of
+/// what arrives.
+std::optional<double> knee_of(const std::map<double, const Json*>& results, bool with_objectives) {
+  constexpr double attained = 0.99, keeps_up = 0.95;
+  std::optional<double> knee;
+  for (const auto& [rate, result] : results) {
+    const bool holds = with_objectives ? number_or_nan(*result, {"slo", "attainment"}) >= attained
+                                       : number_or_nan(*result, {"throughput", "requests_per_s"}) >= keeps_up * rate;
+    if (!holds) break;
+    knee = rate;
+  }
+  return knee;
+}
+
+void add_sweep(Section& s, const Json& sweep, std::size_t index) {
+  const Json& axes = at(sweep, {"axes"});
+  for (const Json& axis : axes) {
+    const std::string path = text(axis, {"path"});
+    const AxisValues rates = axis_values(axis);
+    if (!is_rate(path) || rates.values.size() < 2 || axes.size() > 2) continue;
+    std::map<std::string, std::map<double, const Json*>> by_label;
+    for (const Json& point : at(sweep, {"points"})) {
+      const Json& set = at(point, {"set"});
+      const AxisValues value = axis_values(Json{{"values", {at(set, {path})}}});
+      if (value.values.size() != 1 || !has(point, {"result"})) continue;
+      by_label[label_of(set, path)][value.values.front()] = &at(point, {"result"});
+    }
+    const Objectives objectives = objectives_of(sweep);
+    const bool with_objectives = objectives.ttft_s || objectives.tpot_s;
+    std::vector<plot::Rule> knees;
+    if (by_label.size() == 1) {
+      if (const auto knee = knee_of(by_label.begin()->second, with_objectives)) {
+        knees.push_back({*knee, true, fmt::format("knee: {}{}", results::figure(*knee), rates.unit)});
+      }
+    }
+    const std::string caption =
+        with_objectives ? "Shaded: the objective is missed. Knee: the highest rate swept up to which 99 % of "
+                          "the requests meet all objectives."
+                        : "Knee: the highest rate swept up to which at least 95 % of what arrives is "
+                          "completed.";
+    struct Metric {
+      const char* id;
+      const char* path;
+      const char* title;
+      const char* y_title;
+      std::optional<double> objective;
+    };
+    const std::array<Metric, 2> metrics{
+        {{"swept-ttft", "latency_s.ttft.p99", "Time to first token, 99th percentile, against the rate", "TTFT p99 in s",
+          objectives.ttft_s},
+         {"swept-tpot", "latency_s.tpot.p99", "Time per output token, 99th percentile, against the rate",
+          "TPOT p99 in s", objectives.tpot_s}}};
+    for (const Metric& metric : metrics) {
+      std::vector<Curve> curves;
+      for (const auto& [label, results_at] : by_label) {
+        Curve curve{label, {}};
+        for (const auto& [rate, result] : results_at) curve.points[rate] = figure_at(*result, metric.path);
+        curves.push_back(std::move(curve));
+      }
+      Look look{numbered(metric.id, index),
+                metric.title,
+                caption,
+                fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
+                metric.y_title,
+                results::seconds,
+                plot::ScaleKind::logarithmic,
+                {},
+                {},
+                knees};
+      if (metric.objective) {
+        look.zones.push_back(
+            {*metric.objective, true, fmt::format("objective missed: above {}", results::seconds(*metric.objective))});
+      }
+      if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
+    }
+  }
+}
+
+}  // namespace
+
+Section rates(const Inputs& inputs) {
+  Section s{"rates", "Latency against the rate of requests", {}};
+  for (std::size_t i = 0; i < inputs.capacities.size(); ++i) add_capacity(s, inputs.capacities[i], i);
+  for (std::size_t i = 0; i < inputs.sweeps.size(); ++i) add_sweep(s, inputs.sweeps[i], i);
+  return s;
+}
+
+}  // namespace kvsim::report

@@ -1,0 +1,82 @@
+#include "tools/report/tables.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+
+Cell cell(double value, std::string (*print)(double)) {
+  if (!std::isfinite(value)) return {"-"};
+  return {print(value), value};
+}
+
+Cell cell(double value, double half_width, std::string (*print)(double)) {
+  Cell one = cell(value, print);
+  if (one.value && std::isfinite(half_width)) one.text += " " + results::plus_minus(half_width, print);
+  return one;
+}
+
+Cell words(std::string text) {
+  return {std::move(text)};
+}
+
+std::string tip_of(const DataTable& table, std::size_t row) {
+  std::string tip;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::string& text = table.rows[row][i].text;
+    if (text.empty()) continue;
+    tip += fmt::format("{}{}: {}", tip.empty() ? "" : "; ", table.columns[i].header, text);
+  }
+  return tip;
+}
+
+std::string numbered(std::string_view id, std::size_t index) {
+  return index == 0 ? std::string(id) : fmt::format("{}-{}", id, index + 1);
+}
+
+std::string usd(double value) {
+  constexpr double cents_below = 1000;
+  return std::isfinite(value) ? "$" + results::with_commas(fmt::format("{:.{}f}", value, value < cents_below ? 2 : 0))
+                              : "-";
+}
+
+std::string plain(double value) {
+  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "-";
+}
+
+std::string scalar_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer()) return value.dump();
+  if (value.is_number()) return plain(value.get<double>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_null() ? "-" : value.dump();
+}
+
+std::string plan_text(const Json& point) {
+  const auto x = number(point, {"x"}), c = number(point, {"c"});
+  if (!x || !c) return {};
+  if (*x == 0 && *c == 1) return "full KV, no drafting";
+  std::string said =
+      *x == 0 ? fmt::format("c = {}, no drafting", plain(*c)) : fmt::format("x = {}, c = {}", plain(*x), plain(*c));
+  if (const auto offloaded = number(point, {"B_c"})) {
+    said += fmt::format(", {} offloaded and {} resident requests", plain(*offloaded),
+                        plain(number(point, {"B_g"}).value_or(0)));
+    if (const auto l = number(point, {"l"})) said += fmt::format(", reloads spread over {}", plain(*l));
+  } else if (text(point, {"B_c"}) == "open") {
+    said += ", as many requests as fit";
+  }
+  return said;
+}
+
+double half_width(const Json& result, std::string_view metric) {
+  return number_or_nan(result, {"confidence", metric, "half_width_95"});
+}
+
+std::string scenario_of(const Json& document) {
+  return text(document, {"scenario"});
+}
+
+}  // namespace kvsim::report
