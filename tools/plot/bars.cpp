@@ -11,9 +11,9 @@
 namespace kvsim::plot {
 namespace {
 
-constexpr double kWidth = 560, kLeft = 172, kRight = 488, kTop = 8, kBelow = 46;
+constexpr double kWidth = 560, kLeft = 196, kRight = 478, kTop = 8, kBelow = 46;
 constexpr double kRow = 30, kThickness = 20;
-constexpr std::size_t kLabelLetters = 25;
+constexpr std::size_t kLabelLetters = 30;
 
 Scale scale_of(const Bars& bars) {
   std::vector<double> values;

@@ -48,6 +48,7 @@ Scale y_scale_of(const XyChart& chart) {
     if (!r.vertical) values.push_back(r.at);
   }
   Scale scale = scale_for(chart.y_scale, values);
+  if (chart.y_least && *chart.y_least < scale.most) scale.least = *chart.y_least;
   if (chart.y_most && *chart.y_most > scale.least) scale.most = *chart.y_most;
   return scale;
 }

@@ -51,7 +51,7 @@ struct XyChart {
   std::string description;  ///< what it shows, for those who cannot see it
   std::string x_title, y_title;
   ScaleKind x_scale = ScaleKind::linear, y_scale = ScaleKind::linear;
-  std::optional<double> y_most{};  ///< the y axis ends here, whatever the points
+  std::optional<double> y_least{}, y_most{};  ///< where the y axis begins and ends, whatever the points
   Shape shape = Shape::line;
   std::vector<XySeries> series;
   std::vector<Zone> zones{};

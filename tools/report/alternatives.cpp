@@ -24,6 +24,7 @@ void add_candidates(Section& s, const Json& plan) {
          cell(number_or_nan(c, {"predicted_tokens_per_s"}), results::figure),
          cell(number_or_nan(c, {"simulated_tokens_per_s"}), number_or_nan(c, {"half_width_95"}), results::figure),
          cell(number_or_nan(c, {"replications"}), plain)});
+    if (truth(c, {"stopped_early"})) t.rows.back().back().text += ", stopped";
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }

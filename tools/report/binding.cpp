@@ -1,4 +1,5 @@
 // Which resource binds, what more of each would bring, how far the plan holds.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -45,7 +46,14 @@ Plot elasticities(const Json& explanation, std::size_t index) {
   bars.title = p.title;
   bars.description = p.caption;
   bars.x_title = "change of tokens/s in %";
-  for (const auto& [key, e] : at(explanation, {"elasticities"}).items()) {
+  std::vector<std::pair<std::string, const Json*>> ranked;
+  for (const auto& [key, e] : at(explanation, {"elasticities"}).items()) ranked.emplace_back(key, &e);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return number(*a.second, {"replanned", "relative"}).value_or(0) >
+           number(*b.second, {"replanned", "relative"}).value_or(0);
+  });
+  for (const auto& [key, found] : ranked) {
+    const Json& e = *found;
     const std::string name = factor_name(key);
     p.data.rows.push_back({words(name), change(at(e, {"replanned"})), change(at(e, {"kept"})),
                            cell(number_or_nan(e, {"elasticity"}), results::figure),
@@ -70,6 +78,7 @@ DataTable margins(const Json& explanation) {
   DataTable t{
       "How far the plan stays the best, by the closed forms", {{"if there is"}, {"less, until"}, {"more, until"}}, {}};
   for (const auto& [key, m] : at(explanation, {"margins"}).items()) {
+    if (!m.is_object()) continue;
     t.rows.push_back({words(factor_name(key)), words(side(at(m, {"down"}))), words(side(at(m, {"up"})))});
   }
   return t;
@@ -133,8 +142,8 @@ Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
 std::string factor_name(std::string_view key) {
   if (key == "hbm_capacity") return "GPU memory (HBM capacity)";
   if (key == "hbm_bandwidth") return "HBM bandwidth";
-  if (key == "link_bandwidth") return "bandwidth of the link to host memory";
-  if (key == "agreement") return "agreement of drafts with the model";
+  if (key == "link_bandwidth") return "link bandwidth (host to GPU)";
+  if (key == "agreement") return "agreement of the drafts";
   if (key == "context") return "context length";
   std::string name(key);
   for (char& c : name) c = c == '_' ? ' ' : c;

@@ -23,7 +23,7 @@ std::string share(double value) {
 void add_fleets(Section& s, const Json& capacity) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   if (!std::isfinite(rate)) return;
-  DataTable t{fmt::format("Fleets for {} requests/s, cheapest first", results::figure(rate)),
+  DataTable t{fmt::format("Fleets for {} requests/s, cheapest first", plain(rate)),
               {{"machine"},
                {"policy"},
                {"GPUs", true},

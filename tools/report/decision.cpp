@@ -72,15 +72,16 @@ Fact plan_of(const Json& plan) {
   if (!simulated.empty()) {
     Fact f{kWhichPlan, plan_text(at(simulated, {"best"})), "", "alternatives"};
     f.detail = fmt::format(
-        "Simulated: {} tokens/s a replica{}. The best of {} candidates; the closed forms said {} ({:+.1f} %).",
+        "Simulated: {} tokens/s a replica{}, the best of {} candidates. The closed forms alone would "
+        "choose {}",
         interval(number_or_nan(simulated, {"throughput_tokens_per_s", "mean"}),
                  number_or_nan(simulated, {"throughput_tokens_per_s", "half_width_95"}), figure),
-        speedup_text(simulated), at(simulated, {"candidates"}).size(), plan_text(optimum),
-        (number_or_nan(simulated, {"predicted_over_simulated"}) - 1) * 100);
-    if (!std::isfinite(number_or_nan(simulated, {"predicted_over_simulated"}))) {
-      f.detail.resize(f.detail.rfind("; the closed forms"));
-      f.detail += ".";
+        speedup_text(simulated), at(simulated, {"candidates"}).size(), plan_text(optimum));
+    if (const auto ratio = number(simulated, {"predicted_over_simulated"})) {
+      f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
+                              *ratio < 1 ? "less" : "more");
     }
+    f.detail += ".";
     return f;
   }
   return {kWhichPlan, plan_text(optimum),
@@ -142,7 +143,7 @@ Fact gpus_of(const Json& capacity) {
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
   return {kHowManyGpus,
           fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
-                      figure(number_or_nan(capacity, {"rate_required"}))),
+                      plain(number_or_nan(capacity, {"rate_required"}))),
           fmt::format("{} replicas of {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
                       plain(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within, usd(dollars),
                       usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
@@ -153,7 +154,7 @@ Fact gpus_of(const Json& capacity) {
 Fact binds(const Json& explanation) {
   const std::string resource = text(explanation, {"binding", "resource"});
   return {kWhatBinds, resource.empty() ? "nothing by itself" : factor_name(resource),
-          text(explanation, {"binding", "sentence"}) + ".", "binding"};
+          text(explanation, {"binding", "sentence"}), "binding"};
 }
 
 /// What most of the time of a run was bound by, where nothing explains more.
@@ -202,26 +203,50 @@ Fact purchase(const Json& explanation) {
           "binding"};
 }
 
+/// Half of the 95 % interval of tokens/s, relative to them; not a number where there is none.
+double relative_half(const Json& result) {
+  const double value = number_or_nan(result, {"throughput", "output_tokens_per_s"});
+  return value > 0 ? half_width(result, "throughput.output_tokens_per_s") / value : std::nan("");
+}
+
+std::string within(double relative) {
+  return fmt::format("tokens/s within ± {:.1f} %", relative * 100);
+}
+
+/// What is known of how sure a report is; `answer` is the first of it.
 struct Sureness {
+  std::string answer;
   std::vector<std::string> sentences;
 
-  void add(std::string sentence) {
-    if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end()) {
-      sentences.push_back(std::move(sentence));
-    }
+  void first(std::string text) {
+    if (answer.empty()) answer = std::move(text);
   }
 };
 
-void add_interval(Sureness& sure, const Json& result, std::string_view of) {
-  const double value = number_or_nan(result, {"throughput", "output_tokens_per_s"});
-  const double half = half_width(result, "throughput.output_tokens_per_s");
-  if (!(value > 0) || !std::isfinite(half)) return;
-  const double replications = number(result, {"details", "replications"}).value_or(1);
-  sure.add(fmt::format("{}: tokens/s within ± {:.1f} % ({})", of, half / value * 100,
-                       replications > 1 ? fmt::format("95 % interval over {} seeds", plain(replications))
-                                        : "95 % interval by batch means of one run"));
+void add_run(Sureness& sure, const Simulated& run) {
+  const double relative = relative_half(run.result);
+  if (!std::isfinite(relative)) return;
+  sure.first(within(relative));
+  const double replications = number(run.result, {"details", "replications"}).value_or(1);
+  sure.sentences.push_back(fmt::format("Under {}: {} ({})", run.policy, within(relative),
+                                       replications > 1
+                                           ? fmt::format("95 % interval over {} seeds", plain(replications))
+                                           : "95 % interval by batch means of one run"));
 }
 
+void add_plan(Sureness& sure, const Json& plan) {
+  const Json& tokens = at(plan, {"simulated", "throughput_tokens_per_s"});
+  const double relative = number_or_nan(tokens, {"half_width_95"}) / number_or_nan(tokens, {"mean"});
+  if (!std::isfinite(relative)) {
+    sure.sentences.emplace_back("Plan: closed forms alone, not checked by simulation");
+    return;
+  }
+  sure.first(within(relative));
+  sure.sentences.push_back(fmt::format("Plan: {} (95 % interval over {} seeds that were not used to choose)",
+                                       within(relative), plain(number_or_nan(tokens, {"replications"}))));
+}
+
+/// What the figures rest on, counted.
 void add_figures(Sureness& sure, const std::vector<const Json*>& results) {
   std::set<std::string> all, assumed, fallbacks, assumptions;
   for (const Json* result : results) {
@@ -233,61 +258,43 @@ void add_figures(Sureness& sure, const std::vector<const Json*>& results) {
     for (const std::string& a : texts(*result, {"details", "assumptions"})) assumptions.insert(a);
   }
   if (!all.empty()) {
-    sure.add(
-        fmt::format("{} of {} figures of machines, models and compressors are assumptions, the others measured, "
-                    "published, derived or a datasheet's",
-                    assumed.size(), all.size()));
+    sure.sentences.push_back(
+        fmt::format("Of {} figures of machines, models and compressors, {} are assumptions; the "
+                    "others are measured, published, derived or a datasheet's",
+                    all.size(), assumed.size()));
   }
-  if (!assumptions.empty()) sure.add(fmt::format("the scenario makes {} assumptions of its own", assumptions.size()));
+  if (!assumptions.empty()) sure.sentences.push_back(fmt::format("Assumptions listed: {}", assumptions.size()));
   if (!fallbacks.empty()) {
-    sure.add(fmt::format("{} figures stand in for others (fall-backs), such as kernels measured on another machine",
-                         fallbacks.size()));
+    sure.sentences.push_back(
+        fmt::format("Fall-backs, such as kernels measured on another machine: {}", fallbacks.size()));
   }
 }
 
 Fact how_sure(const Inputs& inputs) {
   Sureness sure;
   std::vector<const Json*> results;
+  for (const Json& plan : inputs.plans) {
+    add_plan(sure, plan);
+    results.push_back(&plan);
+  }
   for (const Inputs::Compared& c : inputs.compares) {
-    const Simulated& chosen = c.results[chosen_of(c)];
-    add_interval(sure, chosen.result, chosen.policy);
+    add_run(sure, c.results[chosen_of(c)]);
     for (const Simulated& run : c.results) results.push_back(&run.result);
   }
   for (const Simulated& run : inputs.runs) {
-    add_interval(sure, run.result, run.policy);
+    add_run(sure, run);
     results.push_back(&run.result);
   }
-  for (const Json& plan : inputs.plans) {
-    results.push_back(&plan);
-    const double mean = number_or_nan(plan, {"simulated", "throughput_tokens_per_s", "mean"});
-    const double half = number_or_nan(plan, {"simulated", "throughput_tokens_per_s", "half_width_95"});
-    if (mean > 0 && std::isfinite(half)) {
-      sure.add(fmt::format(
-          "plan: tokens/s within ± {:.1f} % (95 % interval over {} seeds that were not used to choose)",
-          half / mean * 100, plain(number_or_nan(plan, {"simulated", "throughput_tokens_per_s", "replications"}))));
-    } else {
-      sure.add("plan: closed forms alone, not checked by simulation");
-    }
-  }
   for (const Json& capacity : inputs.capacities) {
-    sure.add(fmt::format("capacity: the rate passes with {} confidence",
-                         results::percent(number_or_nan(capacity, {"confidence"}))));
+    const std::string confidence = results::percent(number_or_nan(capacity, {"confidence"}));
+    sure.first(fmt::format("the objectives hold with a confidence of {}", confidence));
+    sure.sentences.push_back(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
   }
   add_figures(sure, results);
-  Fact f{kHowSure, "", "", "provenance"};
-  if (sure.sentences.empty()) {
-    f.detail = "these results say nothing about it.";
-    return f;
-  }
-  f.answer = sure.sentences.front();
-  for (std::size_t i = 1; i < sure.sentences.size(); ++i) {
-    f.detail += fmt::format("{}{}", i == 1 ? "" : "; ", sure.sentences[i]);
-  }
-  if (!f.detail.empty()) {
-    f.detail.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(f.detail.front())));
-    f.detail += ". ";
-  }
-  f.detail += "How far kvsim's own models are off is in its documentation (docs/validation.md).";
+  Fact f{kHowSure, sure.answer, "", "provenance"};
+  for (const std::string& sentence : sure.sentences) f.detail += sentence + ". ";
+  if (f.detail.empty()) f.detail = "These results say nothing about it. ";
+  f.detail += "That is chance alone: how far kvsim's models are off is in its documentation (docs/validation.md).";
   return f;
 }
 

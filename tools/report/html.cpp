@@ -12,6 +12,7 @@
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
+#include "tools/results/table.h"
 
 namespace kvsim::report {
 namespace {
@@ -59,6 +60,12 @@ std::string head(const Report& report) {
       xml_escaped(report.title), asset("report.css"));
 }
 
+/// Words stay on a line where they are few, and get some room where they are many.
+std::string width_class(std::string_view text) {
+  constexpr std::size_t few = 34;
+  return results::display_width(text) <= few ? "w" : "l";
+}
+
 void table_html(std::string& out, const DataTable& t, bool with_caption) {
   out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>",
                      xml_escaped(t.caption.empty() ? "Table" : t.caption));
@@ -75,7 +82,7 @@ void table_html(std::string& out, const DataTable& t, bool with_caption) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Cell& c = row[i];
       const char* tag = i == 0 ? "th" : "td";
-      std::string classes = t.columns[i].numeric ? "n" : "";
+      std::string classes = t.columns[i].numeric ? "n" : width_class(c.text);
       if (c.strong && !strong) classes += classes.empty() ? "strong" : " strong";
       out += fmt::format("<{}{}{}{}>{}</{}>", tag, i == 0 ? " scope=\"row\"" : "",
                          classes.empty() ? "" : fmt::format(" class=\"{}\"", classes),

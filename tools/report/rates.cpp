@@ -21,9 +21,9 @@ struct Curve {
 
 struct Look {
   std::string id, title, caption, x_title, y_title;
-  std::string (*print)(double) = results::figure;
-  plot::ScaleKind y_scale = plot::ScaleKind::linear;
-  std::optional<double> y_most{};
+  std::string (*print)(double) = results::seconds;
+  plot::ScaleKind y_scale = plot::ScaleKind::logarithmic;
+  std::optional<double> y_least{}, y_most{};
   std::vector<plot::Zone> zones{};
   std::vector<plot::Rule> rules{};
 };
@@ -41,6 +41,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, Look look) {
   c.x_title = look.x_title;
   c.y_title = look.y_title;
   c.y_scale = look.y_scale;
+  c.y_least = look.y_least;
   c.y_most = look.y_most;
   c.shape = plot::Shape::marked_line;
   c.zones = std::move(look.zones);
@@ -69,19 +70,35 @@ std::string name_of(const Json& configuration) {
                      plain(number_or_nan(configuration, {"tensor_parallel"})), text(configuration, {"policy"}));
 }
 
-/// Probes of one configuration; at a rate that was probed twice, the confirmation counts.
-Curve curve_of(const Json& configuration, std::string_view figure, bool also_given_up) {
-  Curve curve{name_of(configuration), {}};
+enum class Stage { search, confirmation, last };
+
+/// Probes of one configuration of that stage; `last`: of both, and at a rate that was probed twice the confirmation.
+Curve curve_of(const Json& configuration, std::string label, std::string_view figure, Stage stage, bool also_given_up) {
+  Curve curve{std::move(label), {}};
   std::map<double, bool> confirmed;
   for (const Json& probe : at(configuration, {"probes"})) {
     const double rate = number_or_nan(probe, {"rate"});
     if (!std::isfinite(rate) || (!also_given_up && truth(probe, {"given_up"}))) continue;
     const bool confirmation = text(probe, {"stage"}) == "confirmation";
+    if (stage != Stage::last && confirmation != (stage == Stage::confirmation)) continue;
     if (confirmed[rate] && !confirmation) continue;
     confirmed[rate] = confirmation;
     curve.points[rate] = number_or_nan(probe, {figure});
   }
   return curve;
+}
+
+/// A curve a configuration; of a single one, a curve a stage.
+std::vector<Curve> curves_of(const Json& configurations, std::string_view figure, bool also_given_up) {
+  std::vector<Curve> curves;
+  if (configurations.size() == 1) {
+    const Json& c = configurations[0];
+    curves.push_back(curve_of(c, name_of(c) + ", search", figure, Stage::search, also_given_up));
+    curves.push_back(curve_of(c, "confirmation: longer runs, other seeds", figure, Stage::confirmation, also_given_up));
+    return curves;
+  }
+  for (const Json& c : configurations) curves.push_back(curve_of(c, name_of(c), figure, Stage::last, also_given_up));
+  return curves;
 }
 
 void add_capacity(Section& s, const Json& capacity, std::size_t index) {
@@ -94,8 +111,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     if (std::isfinite(rate)) knees.push_back({rate, true, fmt::format("knee: {}/s", results::figure(rate))});
   }
   const auto draw = [&](Look look, std::string_view figure, bool also_given_up) {
-    std::vector<Curve> curves;
-    for (const Json& c : configurations) curves.push_back(curve_of(c, figure, also_given_up));
+    const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
     look.x_title = "requests/s on one replica";
     if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
@@ -107,37 +123,39 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     }
     return zones;
   };
-  draw({numbered("attainment-by-rate", index),
-        "Requests within all objectives, against the rate",
-        fmt::format("{}: at least {} of the requests within them, with a confidence of {}. Every rate that was probed.",
-                    knee, results::percent(target), results::percent(number_or_nan(capacity, {"confidence"}))),
-        "",
-        "share within objectives",
-        results::percent,
-        plot::ScaleKind::linear,
-        1.0,
-        {{target, false, fmt::format("fewer than {}", results::percent(target))}}},
+  double floor = target;
+  for (const Json& c : configurations) {
+    for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"attainment"}).value_or(1));
+  }
+  constexpr double below = 0.25;  // of what lies between the least share and all
+  draw({.id = numbered("attainment-by-rate", index),
+        .title = "Requests within all objectives, against the rate",
+        .caption =
+            fmt::format("{}: at least {} of the requests within them, with a confidence of {}. Every rate that "
+                        "was probed.",
+                        knee, results::percent(target), results::percent(number_or_nan(capacity, {"confidence"}))),
+        .x_title = {},
+        .y_title = "share within objectives",
+        .print = results::percent,
+        .y_scale = plot::ScaleKind::linear,
+        .y_least = std::max(0.0, floor - below * (1 - floor)),
+        .y_most = 1.0,
+        .zones = {{target, false, fmt::format("fewer than {}", results::percent(target))}}},
        "attainment", true);
-  const std::string shaded = " Shaded: the objective is missed. Rates at which a probe was given up are left out.";
-  draw({numbered("ttft-by-rate", index),
-        "Time to first token, 99th percentile, against the rate",
-        knee + "." + shaded,
-        "",
-        "TTFT p99 in s",
-        results::seconds,
-        plot::ScaleKind::logarithmic,
-        {},
-        objective("ttft_p99_s", "TTFT")},
+  const std::string shaded = knee + ". Shaded: the objective is missed. Probes that were given up are left out.";
+  draw({.id = numbered("ttft-by-rate", index),
+        .title = "Time to first token, 99th percentile, against the rate",
+        .caption = shaded,
+        .x_title = {},
+        .y_title = "TTFT p99 in s",
+        .zones = objective("ttft_p99_s", "TTFT")},
        "ttft_p99_s", false);
-  draw({numbered("tpot-by-rate", index),
-        "Time per output token, 99th percentile, against the rate",
-        knee + "." + shaded,
-        "",
-        "TPOT p99 in s",
-        results::seconds,
-        plot::ScaleKind::logarithmic,
-        {},
-        objective("tpot_p99_s", "TPOT")},
+  draw({.id = numbered("tpot-by-rate", index),
+        .title = "Time per output token, 99th percentile, against the rate",
+        .caption = shaded,
+        .x_title = {},
+        .y_title = "TPOT p99 in s",
+        .zones = objective("tpot_p99_s", "TPOT")},
        "tpot_p99_s", false);
 }
 
@@ -213,16 +231,12 @@ void add_sweep(Section& s, const Json& sweep, std::size_t index) {
         for (const auto& [rate, result] : results_at) curve.points[rate] = figure_at(*result, metric.path);
         curves.push_back(std::move(curve));
       }
-      Look look{numbered(metric.id, index),
-                metric.title,
-                caption,
-                fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
-                metric.y_title,
-                results::seconds,
-                plot::ScaleKind::logarithmic,
-                {},
-                {},
-                knees};
+      Look look{.id = numbered(metric.id, index),
+                .title = metric.title,
+                .caption = caption,
+                .x_title = fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
+                .y_title = metric.y_title,
+                .rules = knees};
       if (metric.objective) {
         look.zones.push_back(
             {*metric.objective, true, fmt::format("objective missed: above {}", results::seconds(*metric.objective))});

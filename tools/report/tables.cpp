@@ -8,6 +8,16 @@
 
 namespace kvsim::report {
 
+namespace {
+
+/// An interval is not known to more: "7.1", "0.052", "1,234".
+std::string two_digits(double value) {
+  if (value >= 9.95) return results::with_commas(fmt::format("{:.0f}", value));
+  return value >= 0.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2g}", value);
+}
+
+}  // namespace
+
 Cell cell(double value, std::string (*print)(double)) {
   if (!std::isfinite(value)) return {"-"};
   return {print(value), value};
@@ -15,7 +25,9 @@ Cell cell(double value, std::string (*print)(double)) {
 
 Cell cell(double value, double half_width, std::string (*print)(double)) {
   Cell one = cell(value, print);
-  if (one.value && std::isfinite(half_width)) one.text += " " + results::plus_minus(half_width, print);
+  if (one.value && std::isfinite(half_width)) {
+    one.text += " " + results::plus_minus(half_width, print == results::figure ? two_digits : print);
+  }
   return one;
 }
 

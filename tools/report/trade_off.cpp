@@ -44,7 +44,7 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
     p.data.rows.push_back({words(run.policy), cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
                            lossless ? Cell{"lossless", 1.0}
                                     : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure)});
-    plot::XySeries series{run.policy + (lossless ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
+    plot::XySeries series{run.policy + (lossless || run.policy == "lossy" ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
     p.legend.push_back(series.label);
     c.series.push_back(std::move(series));
@@ -76,7 +76,12 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
             {}};
   plot::XyChart c = chart(p.title, "Points that no other plan beats, by policy.");
   std::map<std::string, std::size_t> series_of;
-  for (const Json& point : points) {
+  std::vector<const Json*> ordered;  // what loses nothing first
+  for (const Json& point : points) ordered.push_back(&point);
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const Json* one) { return number(*one, {"quality"}).value_or(0) >= 1; });
+  for (const Json* found : ordered) {
+    const Json& point = *found;
     const std::string policy = text(point, {"policy"});
     const double x = number_or_nan(point, {"tokens_per_s_per_user"}),
                  y = number_or_nan(point, {"tokens_per_s_per_gpu"});
