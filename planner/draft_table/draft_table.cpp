@@ -12,6 +12,7 @@
 #include "sim/serving/capacity.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::planner {
 namespace {
@@ -120,7 +121,7 @@ void check(const scenario::Scenario& scenario) {
         "--draft-table: decode policy {} drafts nothing: use draft_verify, sparse_self or drafter", c.decode.policy));
   }
   const serving::DecodePolicy& policy = *serving::find_decode_policy(c.decode.policy);
-  if (policy.verifies && !policy.keeps_full && serving::whole_kv(c) != serving::WholeKv::host_memory) {
+  if (serving::drafts_as_loaded(c, policy)) {
     throw schema::InputError(fmt::format(
         "--draft-table: {} drafts on prompts as they are stored or put together here, until the whole one is "
         "there: no table of lengths says how long that takes",

@@ -10,6 +10,7 @@
 #include "sim/cache/simulation.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::cache {
 namespace {
@@ -201,7 +202,7 @@ void check_placement(const ServingConfig& config) {
 
 bool verifies_stored(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  return decode.verifies && !decode.keeps_full && serving::whole_kv(config) == serving::WholeKv::tiers;
+  return serving::drafts_as_loaded(config, decode) && serving::whole_kv(config) == serving::WholeKv::tiers;
 }
 
 StoreConfig store_config(const ServingConfig& config) {

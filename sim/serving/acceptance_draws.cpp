@@ -3,14 +3,16 @@
 #include "sim/engine/random.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
 
 models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t longest) {
   const DecodeConfig& decode = config.decode;
-  if (!find_decode_policy(decode.policy)->verifies) return {models::AcceptanceSpec{}, 1.0, longest};
-  if (whole_kv(config) == WholeKv::tiers && decode.acceptance.kind == models::AcceptanceKind::compressor &&
-      !find_decode_policy(decode.policy)->keeps_full) {
+  const DecodePolicy& policy = *find_decode_policy(decode.policy);
+  if (!policy.verifies) return {models::AcceptanceSpec{}, 1.0, longest};
+  if (drafts_as_loaded(config, policy) && whole_kv(config) == WholeKv::tiers &&
+      decode.acceptance.kind == models::AcceptanceKind::compressor) {
     // Each request's agreement is that of what it loads. Before anything is loaded adaptive lengths need a mean.
     constexpr double kAssumedMean = 0.9;
     models::AcceptanceSpec by_request;

@@ -12,6 +12,7 @@
 #include "sim/serving/router.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/simulation.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
 namespace {
@@ -61,11 +62,6 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
 std::string selection_key(const ServingConfig& config, const DecodePolicy& decode) {
   const bool own = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
   return own ? "decode.sparse.selection" : "decode.compressor";
-}
-
-/// Drafts on prompts as they were loaded or put together.
-bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
-  return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
 }
 
 /// A round without drafts is an ordinary step, which only policies have whose every step gives final tokens.

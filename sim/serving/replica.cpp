@@ -39,8 +39,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
                      environment.measured),
       draft_limit_(draft_limit(environment.config.decode)),
       whole_(whole_kv(environment.config)),
-      drafts_as_loaded_(environment.decode.verifies && !environment.decode.keeps_full &&
-                        whole_ != WholeKv::host_memory),
+      drafts_as_loaded_(drafts_as_loaded(environment.config, environment.decode)),
       log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(replica_weights(environment.config)) {
   make_links(index);

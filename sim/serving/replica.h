@@ -25,6 +25,7 @@
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
 
@@ -255,7 +256,7 @@ class Replica {
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t draft_limit_ = 0;
   WholeKv whole_ = WholeKv::host_memory;
-  bool drafts_as_loaded_ = false;  // the policy verifies, against something else than a copy in host memory
+  bool drafts_as_loaded_ = false;
 
   std::vector<StepEntry> step_;
   std::vector<AssemblyEntry> assembly_step_;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/whole_kv.h"
 #include "tools/results/draft_length_results.h"
 #include "tools/results/numbers.h"
 
@@ -64,9 +65,7 @@ bool has_drafter(const scenario::Scenario& scenario) {
 }
 
 bool drafts_as_found(const ServingConfig& config) {
-  const DecodePolicy& decode = policy_of(config);
-  return decode.verifies && !decode.keeps_full && !config.cluster.pools &&
-         serving::whole_kv(config) != WholeKv::host_memory;
+  return !config.cluster.pools && serving::drafts_as_loaded(config, policy_of(config));
 }
 
 bool drafts_until_computed(const ServingConfig& config) {

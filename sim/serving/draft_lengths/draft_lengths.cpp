@@ -6,6 +6,7 @@
 
 #include "sim/serving/capacity.h"
 #include "sim/serving/draft_lengths/round_value.h"
+#include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
 namespace {
@@ -164,10 +165,10 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   emitted_ += static_cast<double>(accepted) + 1;
   if (drafted == 0) return;
   // Drafts on prompts as they were found end when the whole one is there, whatever was asked for.
-  if (whole_kv(parts_.config) == WholeKv::host_memory || parts_.decode.keeps_full) {
-    note_regret(r);
-  } else {
+  if (drafts_as_loaded(parts_.config, parts_.decode)) {
     measured_.draft_lengths.add(drafted);
+  } else {
+    note_regret(r);
   }
   r.draft.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
   policy_->verified(r, drafted, accepted);
