@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "tools/cli/numbers_from_user.h"
+#include "tools/results/json_text.h"
 
 namespace kvsim::cli {
 namespace {
 
 constexpr int kMostJobs = 1024;
 constexpr int kMostReplications = 10000;
-constexpr int kIndent = 2;
 
 /// "trace.json.gz" and "lossy" make "trace.lossy.json.gz".
 std::string labelled(const std::string& path, const std::string& label) {
@@ -28,10 +28,6 @@ std::string labelled(const std::string& path, const std::string& label) {
   return (whole.parent_path() / (name.substr(0, dot) + "." + tidy + name.substr(dot))).string();
 }
 
-std::string text_of(const results::Json& document) {
-  return document.dump(kIndent) + "\n";
-}
-
 /// What --out gets, {name, contents}. Several runs have a resolved scenario each.
 std::vector<std::pair<std::string, std::string>> files_of(const Presentation& presentation,
                                                           const std::vector<results::Outcome>& outcomes) {
@@ -39,9 +35,10 @@ std::vector<std::pair<std::string, std::string>> files_of(const Presentation& pr
   for (const results::Page& page : presentation.markdown_pages) {
     markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
   }
-  std::vector<std::pair<std::string, std::string>> files{{"result.json", text_of(presentation.document)},
-                                                         {"result.md", markdown},
-                                                         {"timing.json", text_of(results::timing_document(outcomes))}};
+  std::vector<std::pair<std::string, std::string>> files{
+      {"result.json", results::json_text(presentation.document)},
+      {"result.md", markdown},
+      {"timing.json", results::json_text(results::timing_document(outcomes))}};
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     std::string label = outcomes[i].policy;
     if (label.empty() && outcomes.size() > 1) label = std::to_string(i + 1);
@@ -121,7 +118,7 @@ void deliver(Console& console, const RunOptions& options, RunFiles& files, const
              const std::vector<results::Outcome>& outcomes) {
   files.finish(presentation, outcomes);
   if (options.json) {
-    console.print(text_of(presentation.document));
+    console.print(results::json_text(presentation.document));
     return;
   }
   bool first = true;

@@ -15,6 +15,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/signals.h"
 #include "tools/results/calibration_page.h"
+#include "tools/results/json_text.h"
 
 namespace kvsim::cli {
 namespace {
@@ -150,9 +151,8 @@ void fit(Console& console, Options options) {
   if (!options.out.empty()) files.front().write(yaml);
   if (!options.report.empty()) files.back().write(results::to_markdown(page));
   for (PendingFile& file : files) file.commit();
-  constexpr int indent = 2;
   if (options.json) {
-    console.print(results::calibration_json(result).dump(indent) + "\n");
+    console.print(results::json_text(results::calibration_json(result)));
   } else {
     console.print(page);
     if (options.out.empty()) console.print("\n" + yaml);

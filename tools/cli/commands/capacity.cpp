@@ -18,6 +18,7 @@
 #include "tools/cli/run_options.h"
 #include "tools/cli/signals.h"
 #include "tools/results/capacity_document.h"
+#include "tools/results/json_text.h"
 
 namespace kvsim::cli {
 namespace {
@@ -87,8 +88,7 @@ void capacity(Console& console, const Options& options) {
   };
   request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
   results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario)};
-  constexpr int indent = 2;
-  const std::string json = results::capacity_document(outcome).dump(indent) + "\n";
+  const std::string json = results::json_text(results::capacity_document(outcome));
   const results::Page page = results::capacity_page(outcome);
   if (folder) folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}});
   if (options.json) {

@@ -5,6 +5,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
+#include "tools/results/json_text.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::cli {
@@ -59,8 +60,7 @@ void list(Console& console, const Options& options) {
   } else {
     kinds = kinds_of(options.kind);
   }
-  constexpr int indent = 2;
-  console.print(options.json ? as_json(kinds, catalogue).dump(indent) + "\n" : as_text(kinds, catalogue));
+  console.print(options.json ? results::json_text(as_json(kinds, catalogue)) : as_text(kinds, catalogue));
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {

@@ -2,7 +2,7 @@
 #include "models/schema/json_schema.h"
 #include "sim/scenario/scenario.h"
 #include "tools/cli/command.h"
-#include "tools/results/section.h"
+#include "tools/results/json_text.h"
 
 namespace kvsim::cli {
 namespace {
@@ -12,8 +12,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_flag("--markdown", *markdown, "The reference page instead");
   return [markdown](Console& console) {
     const auto& schema = scenario::scenario_schema();
-    constexpr int indent = 2;
-    console.print(*markdown ? schema.markdown() : schema::make_json_schema(schema.info()).dump(indent) + "\n");
+    console.print(*markdown ? schema.markdown() : results::json_text(schema::make_json_schema(schema.info())));
   };
 }
 

@@ -7,6 +7,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/signals.h"
+#include "tools/results/json_text.h"
 #include "tools/validation/figures_document.h"
 #include "tools/validation/figures_page.h"
 #include "tools/validation/group.h"
@@ -35,8 +36,7 @@ std::vector<const validation::Group*> chosen_groups(const std::vector<std::strin
 
 void print(Console& console, const Options& options, const std::vector<validation::Figure>& figures,
            const std::string& measured) {
-  constexpr int indent = 2;
-  if (options.json) return console.print(validation::figures_document(figures, measured).dump(indent) + "\n");
+  if (options.json) return console.print(results::json_text(validation::figures_document(figures, measured)));
   const results::Page page = validation::figures_page(figures, measured);
   if (options.markdown) return console.print(results::to_markdown(page));
   console.print(page);

@@ -7,6 +7,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/numbers_from_user.h"
 #include "tools/cli/trace_curves.h"
+#include "tools/results/json_text.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 
@@ -82,11 +83,10 @@ void info(Console& console, const Options& options) {
   const auto requests = models::read_trace(format, options.trace, reading);
   const TraceStatistics s = models::describe_trace(requests, format.block_tokens);
   const auto curves = trace_curves(requests, format, options.curves);
-  constexpr int indent = 2;
   if (options.json) {
     results::Json document = as_json(s, format);
     if (curves) add_to(document, *curves);
-    console.print(document.dump(indent) + "\n");
+    console.print(results::json_text(document));
   } else {
     results::Page page = as_page(options.trace, s, format);
     if (curves) add_to(page, *curves);

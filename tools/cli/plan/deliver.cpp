@@ -3,6 +3,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/plan/modes.h"
+#include "tools/results/json_text.h"
 
 namespace kvsim::cli {
 
@@ -25,8 +26,7 @@ void refuse_verification_options(const PlanOptions& options, const std::string& 
 
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
                   const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported) {
-  constexpr int indent = 2;
-  const std::string text = document.dump(indent) + "\n";
+  const std::string text = results::json_text(document);
   if (!options.out.empty()) {
     std::string markdown;
     for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
