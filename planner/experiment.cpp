@@ -82,6 +82,7 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
   for_each_index(count, options.jobs, [&](std::size_t i) {
     serving::SimulationOptions one;
     one.trace = i == 0 ? options.trace : nullptr;
+    one.timeline = i == 0 && options.timeline;
     if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
     outcomes[i] = simulate_replication(scenario, i, one);
   });
@@ -226,9 +227,11 @@ void merge(Measurements& a, const Measurements& b) {
   a.running += b.running;
   a.preemptions += b.preemptions;
   const double weight_a = a.capacity_s, weight_b = b.capacity_s;
-  a.hbm_mean_bytes = weight_a + weight_b > 0
-                         ? (a.hbm_mean_bytes * weight_a + b.hbm_mean_bytes * weight_b) / (weight_a + weight_b)
-                         : std::max(a.hbm_mean_bytes, b.hbm_mean_bytes);
+  for (double Measurements::*mean :
+       {&Measurements::hbm_mean_bytes, &Measurements::kv_reserved_mean_bytes, &Measurements::kv_streaming_mean_bytes}) {
+    a.*mean = weight_a + weight_b > 0 ? (a.*mean * weight_a + b.*mean * weight_b) / (weight_a + weight_b)
+                                      : std::max(a.*mean, b.*mean);
+  }
   a.measured_s += b.measured_s;
   a.arrived_measured += b.arrived_measured;
   a.completed_measured += b.completed_measured;
@@ -281,6 +284,8 @@ void merge(Measurements& a, const Measurements& b) {
   a.capacity_s += b.capacity_s;
   a.hbm_peak_bytes = std::max(a.hbm_peak_bytes, b.hbm_peak_bytes);
   a.hbm_reserved_peak_bytes = std::max(a.hbm_reserved_peak_bytes, b.hbm_reserved_peak_bytes);
+  a.kv_reserved_peak_bytes = std::max(a.kv_reserved_peak_bytes, b.kv_reserved_peak_bytes);
+  a.kv_streaming_peak_bytes = std::max(a.kv_streaming_peak_bytes, b.kv_streaming_peak_bytes);
   for (const auto& [name, link] : b.links) {
     serving::LinkMeasurement& sum = a.links[name];
     sum.busy_s += link.busy_s;

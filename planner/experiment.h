@@ -19,9 +19,10 @@ namespace kvsim::planner {
 
 struct ExperimentOptions {
   int jobs = 1;                        ///< runs at once; a single run is always one thread
-  engine::TraceSink* trace = nullptr;  ///< timeline of the first replication
+  engine::TraceSink* trace = nullptr;  ///< trace of the first replication
   /// Called from any thread with the replication and its simulated seconds; false interrupts. May be empty.
   std::function<bool(std::size_t replication, double simulated_s)> progress;
+  bool timeline = false;  ///< keep the first replication's load over time
 };
 
 /// What a scenario came to, over all its replications.
@@ -32,7 +33,7 @@ struct ExperimentResult {
   /// is only one.
   std::map<std::string, engine::ConfidenceInterval> confidence;
   serving::KvCapacity capacity;
-  serving::Timeline timeline;  ///< of the first replication
+  serving::Timeline timeline;  ///< of the first replication; without samples where none was asked for
   std::vector<std::string> fallbacks;
   std::vector<std::string> own_fallbacks;  ///< that came up in its course, where another policy may do without
   std::vector<std::string> refusals;

@@ -29,7 +29,6 @@ Pilot pilot(scenario::Scenario s) {
   run.duration_s = std::min(run.duration_s.value_or(kPilot_s), kPilot_s);
   run.warmup_s = std::min({run.warmup_s, kPilotWarmup_s, *run.duration_s / 2});
   run.token_samples = false;
-  run.sample_every_s.reset();
   const serving::Measurements m = simulate_replication(s, 0).measured;
   const double late = std::numeric_limits<double>::infinity();
   return {m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0.0,

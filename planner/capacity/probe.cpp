@@ -143,7 +143,6 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   run.warmup_s = length.warmup_s;
   run.judge_until_s = length.warmup_s + length.judged_s + just_after_s;
   run.duration_s = *run.judge_until_s + length.most_tail_s;
-  run.sample_every_s.reset();
   run.token_samples = false;
   return changed;
 }

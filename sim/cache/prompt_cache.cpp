@@ -290,6 +290,12 @@ void PromptCache::finish_measuring(serving::Measurements& measured) {
   measure_tiers(measured);
 }
 
+serving::LinkTimes PromptCache::link_times() const {
+  serving::LinkTimes times;
+  for (const auto& [kind, total] : store_.links()) times[kind] = {static_cast<std::int64_t>(total.links), total.busy_s};
+  return times;
+}
+
 void PromptCache::measure_tiers(serving::Measurements& measured) const {
   for (std::size_t level = 0; level < store_.levels(); ++level) {
     const std::string& name = store_.level_name(level);

@@ -60,6 +60,7 @@ class PromptCache final : public serving::PromptStore {
   void profiled(std::uint64_t number) override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
+  [[nodiscard]] serving::LinkTimes link_times() const override;
   void check_conservation() override { store_.check_conservation(); }
 
  private:

@@ -45,6 +45,8 @@ class Simulator {
   /// True if stop() ended the last run() or run_until().
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] std::size_t pending() const { return queue_.size(); }
+  /// The time of the next event; throws InvariantViolation when none is pending.
+  [[nodiscard]] SimTime next_time() { return queue_.top_time(); }
   [[nodiscard]] std::uint64_t events_executed() const { return executed_; }
 
  private:

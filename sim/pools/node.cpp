@@ -52,6 +52,7 @@ void Node::begin_iteration() {
   batch();
   if (step_.empty()) return;
   if (!iterating_) account_idle();
+  note_time();
   iterating_ = true;
   for (const StepEntry& entry : step_) add(entry);
   step_time_ = env_.timer.time(work_);
@@ -134,6 +135,7 @@ void Node::add(const StepEntry& entry) {
 }
 
 void Node::end_iteration() {
+  note_time();
   iterating_ = false;
   const SimTime now = env_.simulator.now();
   const double length = (now - step_begin_).seconds();
@@ -185,8 +187,7 @@ void Node::account(SimTime begin, SimTime end) {
   const double s = (end - begin).seconds();
   sums_.busy_s += s;
   env_.measured.busy_s += s;
-  (step_time_.hbm_bound_s >= step_time_.compute_bound_s ? env_.measured.hbm_bound_s : env_.measured.compute_bound_s) +=
-      s;
+  (memory_bound() ? env_.measured.hbm_bound_s : env_.measured.compute_bound_s) += s;
 }
 
 void Node::account_idle() {
@@ -194,7 +195,20 @@ void Node::account_idle() {
   const SimTime end = env_.simulator.now();
   if (end <= begin) return;
   // Idle with requests here: they wait for transfers or for the other pool.
-  (requests > 0 || !stateless.empty() ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
+  (waits() ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
+}
+
+void Node::note_time() {
+  const SimTime now = env_.simulator.now();
+  engine::Duration& busy = memory_bound() ? spent_.hbm_bandwidth : spent_.compute;
+  engine::Duration& idle = waits() ? spent_.link : spent_.idle;
+  (iterating_ ? busy : idle) += now - spent_until_;
+  spent_until_ = now;
+}
+
+serving::GpuTime Node::gpu_time() {
+  note_time();
+  return spent_;
 }
 
 void Node::note_memory() {

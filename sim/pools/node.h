@@ -17,6 +17,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/timeline.h"
 
 namespace kvsim::pools {
 
@@ -81,6 +82,9 @@ class Node {
   /// Expected length of an iteration.
   [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
 
+  /// Where its GPUs' time went since the start of the run. Idle time counts for what it looks like at each call.
+  [[nodiscard]] serving::GpuTime gpu_time();
+
   void start_measuring();
   void finish_measuring();
   void check_conservation() const { memory_.check_conservation(); }
@@ -108,6 +112,9 @@ class Node {
   void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
   void account(engine::SimTime begin, engine::SimTime end);
   void account_idle();
+  void note_time();
+  [[nodiscard]] bool memory_bound() const { return step_time_.hbm_bound_s >= step_time_.compute_bound_s; }
+  [[nodiscard]] bool waits() const { return requests > 0 || !stateless.empty(); }
   void note_memory();
   void trace_step(engine::SimTime begin, engine::SimTime end);
 
@@ -124,6 +131,8 @@ class Node {
   models::StepTime step_time_;
   engine::SimTime step_begin_, idle_since_, measure_begin_;
   bool iterating_ = false, wake_pending_ = false;
+  serving::GpuTime spent_;  // up to spent_until_
+  engine::SimTime spent_until_;
   double iteration_estimate_s_ = 0;
   serving::PoolMeasurement sums_;
   engine::TimeWeighted used_;

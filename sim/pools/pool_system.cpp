@@ -100,13 +100,17 @@ void PoolSystem::check_conservation() const {
   }
 }
 
-serving::LoadSample PoolSystem::load() const {
+serving::LoadSample PoolSystem::load() {
   serving::LoadSample sample;
   sample.waiting = queued_;
   const serving::Measurements& m = env_.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
   for (const auto* nodes : {&local_, &remote_}) {
-    for (const auto& node : *nodes) sample.kv_bytes += node->memory().reserved();
+    for (const auto& node : *nodes) {
+      sample.kv_bytes += node->memory().reserved();
+      sample.kv_streaming_bytes += node->reload_bytes;
+      sample.gpu += node->gpu_time();
+    }
   }
   return sample;
 }

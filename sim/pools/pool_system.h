@@ -29,7 +29,8 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void start_measuring() override;
   void finish_measuring() override;
   void check_conservation() const override;
-  [[nodiscard]] serving::LoadSample load() const override;
+  [[nodiscard]] serving::LoadSample load() override;
+  [[nodiscard]] serving::LinkTimes link_times() const override { return network_.link_times(); }
   [[nodiscard]] std::int64_t kv_capacity() const override;
   [[nodiscard]] std::vector<std::string> fallbacks() const override { return timer_.fallbacks(); }
 

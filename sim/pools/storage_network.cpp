@@ -217,10 +217,7 @@ void StorageNetwork::finish_measuring(serving::Measurements& measured, double me
       const Lane& lane = lanes_[links.first_lane + i];
       const Snapshot& before = before_[links.first_lane + i];
       const engine::LinkStatistics s = network_.statistics(lane.link);
-      const bool read = i % 2 == 0;
-      serving::LinkMeasurement& l =
-          measured
-              .links[read ? fmt::format("storage_to_{}", name_of(pool)) : fmt::format("{}_to_storage", name_of(pool))];
+      serving::LinkMeasurement& l = measured.links[link_name(lane)];
       l.busy_s += s.busy_s - before.link.busy_s;
       l.capacity_s += measured_s;
       l.bytes += s.bytes_delivered - before.link.bytes_delivered;
@@ -228,6 +225,21 @@ void StorageNetwork::finish_measuring(serving::Measurements& measured, double me
       l.transfers += lane.started - before.started;
     }
   }
+}
+
+std::string StorageNetwork::link_name(const Lane& lane) {
+  return lane.reads ? fmt::format("storage_to_{}", name_of(lane.pool))
+                    : fmt::format("{}_to_storage", name_of(lane.pool));
+}
+
+serving::LinkTimes StorageNetwork::link_times() const {
+  serving::LinkTimes times;
+  for (const Lane& lane : lanes_) {
+    serving::LinkTime& time = times[link_name(lane)];
+    time.links += 1;
+    time.busy_s += network_.statistics(lane.link).busy_s;
+  }
+  return times;
 }
 
 void StorageNetwork::check_conservation() {

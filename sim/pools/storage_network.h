@@ -15,6 +15,7 @@
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/timeline.h"
 
 namespace kvsim::pools {
 
@@ -55,6 +56,7 @@ class StorageNetwork {
 
   void start_measuring();
   void finish_measuring(serving::Measurements& measured, double measured_s) const;
+  [[nodiscard]] serving::LinkTimes link_times() const;
 
   /// Bytes submitted = delivered + cancelled + under way + queued, on every link. Throws engine::InvariantViolation.
   void check_conservation();
@@ -115,6 +117,7 @@ class StorageNetwork {
     double shared_bytes_per_s = 0;
   };
 
+  [[nodiscard]] static std::string link_name(const Lane& lane);
   void add_pool(const serving::PoolConfig& pool, Pool which);
   void add_lane(const serving::PoolConfig& pool, Pool which, std::int64_t node, Direction direction);
   void plan_change(double at_s, Change change);

@@ -335,9 +335,10 @@ ObjectSchema<Scenario> run_schema() {
   s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative().at_most(kLongestRun_s),
              "simulated time that is not measured");
   s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative(), "of every random stream");
-  s.optional("sample_every", KVSIM_MEMBER(serving.run.sample_every_s), time().at_least(1e-6).at_most(kLongestRun_s),
-             "requests running and waiting and KV memory in use are sampled at this period, warm-up included, for the "
-             "result's timeline; without it there is none");
+  s.optional(
+      "sample_every", KVSIM_MEMBER(serving.run.sample_every_s), time().at_least(1e-6).at_most(kLongestRun_s),
+      "requests running and waiting, KV memory in use, and what GPUs and links did are sampled at this period, "
+      "warm-up included, for the result's timeline; without it that chooses one that leaves at most 120 samples");
   s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),
              "independent runs, with seeds seed, seed + 1, ...");
   return s;

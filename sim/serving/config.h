@@ -220,7 +220,7 @@ struct RunConfig {
   std::optional<std::uint64_t> most_misses;
   std::uint64_t seed = 1;
   bool token_samples = true;             ///< keep the gap before every token (Measurements::itl_s, round_gap_s)
-  std::optional<double> sample_every_s;  ///< period of the timeline; none: no timeline
+  std::optional<double> sample_every_s;  ///< period of a timeline; none: it chooses one
   bool layer_events = false;             ///< layers of fetching policies step by step: the same results, slower
 };
 

@@ -202,6 +202,12 @@ struct Measurements {
   std::int64_t hbm_peak_bytes = 0;           ///< of one replica: weights and KV that is there
   std::int64_t hbm_reserved_peak_bytes = 0;  ///< of one replica: weights and reservations
   double hbm_mean_bytes = 0;                 ///< mean over replicas
+  // GPU memory for KV of replicas; of nodes see PoolMeasurement. Means are over replicas and time, peaks of one
+  // replica.
+  double kv_reserved_mean_bytes = 0;
+  double kv_streaming_mean_bytes = 0;  ///< of it, for full KV that streams in or lies there for a verification
+  std::int64_t kv_reserved_peak_bytes = 0;
+  std::int64_t kv_streaming_peak_bytes = 0;
   std::map<std::string, LinkMeasurement> links;
   std::map<std::string, TierMeasurement> tiers;
 

@@ -137,6 +137,8 @@ void Replica::start_measuring() {
   note_memory();
   used_.reset(env_.simulator.now());
   memory_short_.reset(env_.simulator.now());
+  streaming_peak_ = staged_total_;
+  streaming_.reset(env_.simulator.now());
   h2d_before_ = h2d_->statistics();
   d2h_before_ = d2h_->statistics();
   host_tier_ = {};
@@ -156,8 +158,12 @@ void Replica::finish_measuring() {
   m.memory_short_s += memory_short_.integral(now);
   m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, weights_bytes_ + used_peak_);
   m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, weights_bytes_ + hbm_.high_water());
-  m.hbm_mean_bytes +=
-      (static_cast<double>(weights_bytes_) + used_.mean(now)) / static_cast<double>(config_.cluster.replicas);
+  const auto replicas = static_cast<double>(config_.cluster.replicas);
+  m.hbm_mean_bytes += (static_cast<double>(weights_bytes_) + used_.mean(now)) / replicas;
+  m.kv_reserved_mean_bytes += hbm_.mean_reserved() / replicas;
+  m.kv_streaming_mean_bytes += streaming_.mean(now) / replicas;
+  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, hbm_.high_water());
+  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, streaming_peak_);
   const auto add_link = [&](const char* name, const engine::Link& link, const engine::LinkStatistics& before) {
     const engine::LinkStatistics s = link.statistics();
     LinkMeasurement& l = m.links[name];
@@ -189,6 +195,7 @@ void Replica::check_conservation() const {
     }
   }
   KVSIM_ALWAYS(held == held_total_, "KV memory held differs from the sum over requests");
+  KVSIM_ALWAYS(staged == staged_total_, "KV memory of reloads differs from the sum over requests");
   KVSIM_ALWAYS(held + staged + profiling_held_ == hbm_.reserved(),
                "KV memory reserved differs from the sum over requests");
 }

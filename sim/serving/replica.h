@@ -25,6 +25,7 @@
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/timeline.h"
 #include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
@@ -70,6 +71,14 @@ class Replica {
   [[nodiscard]] std::int64_t kv_capacity() const { return hbm_.capacity(); }
   /// Of it, reserved now.
   [[nodiscard]] std::int64_t kv_reserved() const { return hbm_.reserved(); }
+  /// Of that, for full KV that streams in or lies there for a verification.
+  [[nodiscard]] std::int64_t kv_streaming() const { return staged_total_; }
+
+  /// Where its GPUs' time went since the start of the run. Of an iteration under way computing comes first, and waiting
+  /// for the link is its end.
+  [[nodiscard]] GpuTime gpu_time() const;
+  /// Adds its links to host memory.
+  void add_link_times(LinkTimes& times) const;
 
   /// Requests admitted and not finished.
   [[nodiscard]] std::int64_t running() const {
@@ -135,6 +144,7 @@ class Replica {
   void go_idle();
   void wait_for_offloads();
   void account_idle();
+  [[nodiscard]] bool memory_bound() const;
   void note_fetch_wait(engine::SimTime end);
   void account_step(engine::SimTime begin, engine::SimTime end);
   void trace_step(engine::SimTime begin, engine::SimTime end);
@@ -158,6 +168,7 @@ class Replica {
   void on_offloaded();
   void count_offloads();
   void write_back(Request& r, std::int64_t tokens);
+  void set_staged(Request& r, std::int64_t bytes);
   void release_staged(Request& r);
   void become_ready(Request& r);
   void settle_after_prefill(Request& r);
@@ -252,7 +263,8 @@ class Replica {
   std::uint64_t next_admission_ = 1;
   std::int64_t resident_count_ = 0;
   std::int64_t offloaded_count_ = 0;
-  std::int64_t held_total_ = 0;  // of hbm_, other than staged
+  std::int64_t held_total_ = 0;    // of hbm_, other than staged
+  std::int64_t staged_total_ = 0;  // of hbm_, for reloads
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t draft_limit_ = 0;
   WholeKv whole_ = WholeKv::host_memory;
@@ -284,11 +296,14 @@ class Replica {
   bool idle_ = true;
   bool idle_on_link_ = false;
   engine::SimTime idle_since_;
+  GpuTime spent_;  // up to the last iteration or idle time that is over
 
   RequestLog log_;
   std::int64_t weights_bytes_ = 0;
   std::int64_t used_peak_ = 0;
   engine::TimeWeighted used_;
+  std::int64_t streaming_peak_ = 0;
+  engine::TimeWeighted streaming_;
   bool admission_lacks_memory_ = false;
   bool reload_lacks_memory_ = false;
   engine::TimeWeighted memory_short_;  // 1 while either is so

@@ -75,14 +75,23 @@ class ReplicaFleet final : public ServingSystem {
     if (prompts_) prompts_->check_conservation();
   }
 
-  [[nodiscard]] LoadSample load() const override {
+  [[nodiscard]] LoadSample load() override {
     LoadSample sample;
     for (const auto& replica : replicas_) {
       sample.running += replica->running();
       sample.waiting += replica->waiting();
       sample.kv_bytes += replica->kv_reserved();
+      sample.kv_streaming_bytes += replica->kv_streaming();
+      sample.gpu += replica->gpu_time();
     }
     return sample;
+  }
+
+  [[nodiscard]] LinkTimes link_times() const override {
+    if (prompts_) return prompts_->link_times();
+    LinkTimes times;
+    for (const auto& replica : replicas_) replica->add_link_times(times);
+    return times;
   }
 
   [[nodiscard]] std::int64_t kv_capacity() const override {

@@ -2,6 +2,7 @@
 // that does not fit makes the request wait, or pushes out the newest one.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/engine/invariant.h"
 #include "sim/serving/capacity.h"
@@ -270,7 +271,7 @@ bool Replica::start_reload(Request& r, bool replaces_compressed) {
   held_total_ -= freed;
   r.replaced = freed;
   KVSIM_ALWAYS(hbm_.try_reserve(bytes), "memory that was available could not be reserved");
-  r.staged = bytes;
+  set_staged(r, bytes);
   r.reload = Reload::in_flight;
   r.draft.reload_at = env_.simulator.now();
   if (drafts_as_loaded_) {
@@ -298,9 +299,15 @@ void Replica::on_reload(std::uint64_t id) {
   wake();
 }
 
+void Replica::set_staged(Request& r, std::int64_t bytes) {
+  staged_total_ += bytes - std::exchange(r.staged, bytes);
+  streaming_peak_ = std::max(streaming_peak_, staged_total_);
+  streaming_.set(static_cast<double>(staged_total_), env_.simulator.now());
+}
+
 void Replica::release_staged(Request& r) {
   hbm_.release(r.staged);
-  r.staged = 0;
+  set_staged(r, 0);
   // The compressed copy is gathered again from the full KV before that leaves; it is the smaller of the two.
   KVSIM_ALWAYS(hbm_.try_reserve(r.replaced), "a compressed copy did not fit in place of the full one");
   r.held += r.replaced;

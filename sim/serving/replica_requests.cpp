@@ -152,8 +152,12 @@ void Replica::account_step(SimTime begin, SimTime end) {
   const double waiting = std::clamp(step_wait_s_, 0.0, s);
   m.busy_s += s - waiting;
   m.link_bound_s += waiting;
-  const double computing_s = step_time_.compute_bound_s + step_scoring_s_;
-  (step_time_.hbm_bound_s >= computing_s ? m.hbm_bound_s : m.compute_bound_s) += s - waiting;
+  (memory_bound() ? m.hbm_bound_s : m.compute_bound_s) += s - waiting;
+}
+
+/// The step under way.
+bool Replica::memory_bound() const {
+  return step_time_.hbm_bound_s >= step_time_.compute_bound_s + step_scoring_s_;
 }
 
 void Replica::account_idle() {
@@ -161,6 +165,29 @@ void Replica::account_idle() {
   const SimTime end = env_.simulator.now();
   if (end <= begin) return;
   (idle_on_link_ ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
+}
+
+GpuTime Replica::gpu_time() const {
+  GpuTime time = spent_;
+  const SimTime now = env_.simulator.now();
+  if (iterating_) {
+    const engine::Duration past = now - step_begin_;
+    const engine::Duration computing = std::min(past, step_computing_);
+    (memory_bound() ? time.hbm_bandwidth : time.compute) += computing;
+    time.link += past - computing;
+  } else {
+    (idle_on_link_ ? time.link : time.idle) += now - idle_since_;
+  }
+  return time;
+}
+
+void Replica::add_link_times(LinkTimes& times) const {
+  const auto add = [&times](const char* name, const engine::Link& link) {
+    times[name].links += 1;
+    times[name].busy_s += link.statistics().busy_s;
+  };
+  add("host_to_gpu", *h2d_);
+  add("gpu_to_host", *d2h_);
 }
 
 void Replica::trace_step(SimTime begin, SimTime end) {

@@ -20,7 +20,10 @@ void Replica::wake() {
 
 void Replica::begin_iteration() {
   wake_pending_ = false;
-  if (idle_) account_idle();
+  if (idle_) {
+    account_idle();
+    spent_ = gpu_time();
+  }
   if (offloads_lag()) {
     wait_for_offloads();
     return;
@@ -279,6 +282,7 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
 }
 
 void Replica::end_iteration() {
+  spent_ = gpu_time();
   iterating_ = false;
   const SimTime now = env_.simulator.now();
   const double length = (now - step_begin_).seconds();

@@ -79,7 +79,7 @@ void Replica::keep_what_came(Request& r) {
   }
   r.held += r.staged;
   held_total_ += r.staged;
-  r.staged = 0;
+  set_staged(r, 0);
   r.prefix.dropped = r.prefix.missing = 0;
 }
 

@@ -37,7 +37,7 @@ class Run {
       warming_up_ = true;
       simulator_.schedule_at(SimTime{} + warmup, Callback::to<&Run::end_warmup>(this));
     }
-    if (config_.run.sample_every_s) start_sampling(*config_.run.sample_every_s);
+    if (options_.timeline) start_sampling();
     start_arrivals();
     if (config_.run.duration_s) {
       run_until(SimTime{} + engine::from_seconds(*config_.run.duration_s));
@@ -135,20 +135,6 @@ class Run {
     if (!config_.run.duration_s) simulator_.stop();
   }
 
-  void start_sampling(double period_s) {
-    outcome_.timeline.period_s = period_s;
-    outcome_.timeline.kv_capacity_bytes = system_->kv_capacity();
-    simulator_.schedule_in(engine::from_seconds(period_s), Callback::to<&Run::take_sample>(this));
-  }
-
-  void take_sample() {
-    ++samples_taken_;
-    outcome_.timeline.add(system_->load());
-    // Without a duration the run ends with its last event; sampling alone does not keep it going.
-    if (!config_.run.duration_s && simulator_.pending() == 0) return;
-    simulator_.schedule_in(engine::from_seconds(outcome_.timeline.period_s), Callback::to<&Run::take_sample>(this));
-  }
-
   void end_warmup() {
     Measurements fresh;
     const Measurements& old = outcome_.measured;
@@ -162,13 +148,44 @@ class Run {
     system_->start_measuring();
   }
 
-  // Progress is asked for between events, never by one: watching a run does not change it.
+  // Samples are taken and progress is asked for between events, never by one: watching a run does not change it.
+
+  void start_sampling() {
+    constexpr double kFirstPeriod_s = 0.1;
+    constexpr std::size_t kMostAskedFor = std::size_t{1} << 16U;
+    Timeline& t = outcome_.timeline;
+    if (config_.run.sample_every_s) t.most = kMostAskedFor;
+    t.period_s = config_.run.sample_every_s.value_or(kFirstPeriod_s);
+    t.kv_capacity_bytes = system_->kv_capacity();
+    next_sample_ = SimTime{} + engine::from_seconds(t.period_s);
+  }
+
+  void take_sample() {
+    outcome_.timeline.add(system_->load(), system_->link_times());
+    next_sample_ = next_sample_ + engine::from_seconds(outcome_.timeline.period_s);
+  }
+
+  /// To `end`, with the samples on the way: each after all that happens at its time.
+  void advance(SimTime end) {
+    for (; next_sample_ <= end; take_sample()) {
+      simulator_.run_until(next_sample_);
+      if (simulator_.stopped()) return;
+    }
+    simulator_.run_until(end);
+  }
+
+  /// The samples that are due before the next event, if there is one: nothing but the clock moves.
+  void sample_before_next_event() {
+    for (; simulator_.pending() > 0 && next_sample_ < simulator_.next_time(); take_sample()) {
+      simulator_.run_until(next_sample_);
+    }
+  }
 
   void run_until(SimTime end) {
     constexpr std::int64_t kLooks = 10000;
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
-      simulator_.run_until(std::min(end, simulator_.now() + between));
+      advance(std::min(end, simulator_.now() + between));
       outcome_.given_up = !warming_up_ && judgement_.hopeless(simulator_.now());
       if (outcome_.given_up || judgement_.over(simulator_.now())) simulator_.stop();
       watch();
@@ -177,7 +194,9 @@ class Run {
 
   void run_to_completion() {
     constexpr std::uint64_t kEventsBetweenLooks = 1 << 14;
-    while (!simulator_.stopped() && simulator_.step()) {
+    while (!simulator_.stopped()) {
+      if (options_.timeline) sample_before_next_event();
+      if (!simulator_.step()) return;
       if (simulator_.events_executed() % kEventsBetweenLooks == 0) watch();
     }
   }
@@ -199,7 +218,8 @@ class Run {
     judgement_.close(simulator_.now());
     system_->finish_measuring();
     system_->check_conservation();
-    m.events = simulator_.events_executed() - samples_taken_;  // watching a run does not change it
+    m.events = simulator_.events_executed();
+    if (!config_.run.sample_every_s && outcome_.timeline.samples.empty()) outcome_.timeline = {};
     m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
       return r && r->phase != Phase::finished && r->phase != Phase::refused;
     }));
@@ -220,7 +240,7 @@ class Run {
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
-  std::uint64_t samples_taken_ = 0;
+  SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;
 };

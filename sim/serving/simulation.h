@@ -52,6 +52,8 @@ struct SimulationOptions {
   engine::TraceSink* trace = nullptr;
   /// Called every so often with the simulated time; returning false ends the run there (interrupted).
   std::function<bool(engine::SimTime)> progress;
+  /// Whether to keep a timeline, of period RunConfig::sample_every_s or of one that it chooses itself.
+  bool timeline = false;
 };
 
 struct SimulationOutcome {

@@ -49,7 +49,10 @@ class ServingSystem {
   /// Throws engine::InvariantViolation where a conservation law of memory, links or requests broke.
   virtual void check_conservation() const = 0;
 
-  [[nodiscard]] virtual LoadSample load() const = 0;
+  /// The load now. What it notes for the next call is of no meaning to anything else.
+  [[nodiscard]] virtual LoadSample load() = 0;
+  /// Of the links that measurements know, by their names there.
+  [[nodiscard]] virtual LinkTimes link_times() const = 0;
   /// Bytes of GPU memory for KV, over all machines.
   [[nodiscard]] virtual std::int64_t kv_capacity() const = 0;
   /// Figures that had to be replaced, in words.

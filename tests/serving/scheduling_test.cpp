@@ -42,7 +42,7 @@ Served run(std::vector<models::RequestSpec> requests, const std::vector<std::str
   ListFeed feed(std::move(requests));
   validation::RecordingTrace trace;
   Served result;
-  result.outcome = serving::simulate(small_scenario(all).serving, feed, {&trace, {}});
+  result.outcome = serving::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
   for (const validation::RecordedSlice& s : trace.track("GPU")) result.iterations.push_back(s.name);
   return result;
 }
@@ -102,10 +102,7 @@ TEST(AsynchronousIterations, AreNoOtherForARequestAlone) {
             run(requests, {"schedule.asynchronous=true"}).outcome.measured.e2e_s.mean());
 }
 
-TEST(Timeline, IsOfTheWholeRunAndEmptyWhereNotAskedFor) {
-  const Served none = run({request(0, 0, 1000, 5)}, {});
-  EXPECT_EQ(none.outcome.timeline.period_s, 0);
-  EXPECT_TRUE(none.outcome.timeline.samples.empty());
+TEST(Timeline, IsOfTheWholeRunAtThePeriodAskedFor) {
   const Served some = run({request(0, 0, 1000, 5)}, {"run.sample_every=1 ms"});
   const serving::Timeline& t = some.outcome.timeline;
   // A sample a millisecond until the only request is done.
@@ -114,17 +111,45 @@ TEST(Timeline, IsOfTheWholeRunAndEmptyWhereNotAskedFor) {
     EXPECT_EQ(s.running, 1);
     // 1,000 to 1,005 tokens and the next one: 63 blocks of 16 x 131,072 B.
     EXPECT_EQ(s.kv_bytes, 63 * 16 * 131'072);
+    EXPECT_EQ(s.kv_streaming_bytes, 0);
+  }
+  EXPECT_GT(t.samples.size(), 20U);
+}
+
+TEST(Timeline, IsThereAtAnyLengthOnlyWhereAPeriodWasAskedFor) {
+  const Served none = run({request(0, 0, 1000, 1)}, {});  // over within 0.1 s
+  EXPECT_EQ(none.outcome.timeline.period_s, 0);
+  const Served some = run({request(0, 0, 1000, 1)}, {"run.sample_every=1 s"});
+  EXPECT_EQ(some.outcome.timeline.period_s, 1);
+  EXPECT_TRUE(some.outcome.timeline.samples.empty());
+}
+
+TEST(Timeline, CountsTheIterationUnderWayAsFarAsItHasCome) {
+  // One prompt of 8,192 tokens in four iterations of some 40 ms: every millisecond of them is busy.
+  const Served r = run({request(0, 0, 8192, 1)}, {"run.sample_every=1 ms"});
+  ASSERT_GT(r.outcome.timeline.samples.size(), 100U);
+  std::int64_t ms = 0;
+  for (const serving::LoadSample& s : r.outcome.timeline.samples) {
+    ++ms;
+    EXPECT_EQ(s.gpu.hbm_bandwidth.ns + s.gpu.compute.ns, ms * kMs);
+    EXPECT_EQ(s.gpu.link.ns + s.gpu.idle.ns, 0);
   }
 }
 
 TEST(Timeline, HalvesItselfWhenItIsFull) {
   serving::Timeline t;
   t.period_s = 1;
-  for (std::size_t i = 1; i <= serving::Timeline::kMost; ++i) t.add({static_cast<std::int64_t>(i), 0, 0});
+  for (std::size_t i = 1; i <= t.most; ++i) {
+    serving::LoadSample sample;
+    sample.running = static_cast<std::int64_t>(i);
+    t.add(sample, {{"a link", {1, static_cast<double>(i)}}});
+  }
   EXPECT_EQ(t.period_s, 2);
-  ASSERT_EQ(t.samples.size(), serving::Timeline::kMost / 2);
+  ASSERT_EQ(t.samples.size(), 60U);
+  ASSERT_EQ(t.links["a link"].busy_s.size(), 60U);
   for (std::size_t i = 0; i < t.samples.size(); ++i) {
     ASSERT_EQ(t.samples[i].running, static_cast<std::int64_t>(2 * (i + 1)));  // still of the time (i + 1) period
+    ASSERT_EQ(t.links["a link"].busy_s[i], static_cast<double>(2 * (i + 1)));
   }
 }
 

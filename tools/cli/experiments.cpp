@@ -65,6 +65,7 @@ class Experiments {
     planner::ExperimentOptions options;
     options.jobs = jobs;
     options.trace = planned.trace;
+    options.timeline = planned.timeline;
     options.progress = [this, i](std::size_t replication, double simulated_s) {
       progress_.report(i, replication, simulated_s);
       return !stop_ && !interrupted();

@@ -13,7 +13,8 @@ namespace kvsim::cli {
 struct Planned {
   scenario::Scenario scenario;
   std::string policy;                  ///< of a comparison; else empty
-  engine::TraceSink* trace = nullptr;  ///< timeline of its first replication
+  engine::TraceSink* trace = nullptr;  ///< of its first replication
+  bool timeline = false;               ///< keep its first replication's load over time
 };
 
 /// Throws schema::InputError for scenarios that turn out not to make sense, Interrupted after SIGINT, and what

@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDefinitions{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests is of the measured time, which begins after the warm-up; "
@@ -39,6 +39,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kDefinit
     {"links",
      "utilisation: share of time in which at least one transfer was on the link; mean_wait_s: from a "
      "transfer's request to its start"},
+    {"timeline",
+     "of the first replication, warm-up included; requests and bytes at each time, over all replicas or nodes (a "
+     "preempted request waits); shares of gpu and links of the period that ends there, means over replicas, nodes or "
+     "links, an iteration under way as far as it has come; time after the last whole period is left out"},
     {"short_of_gpu_memory",
      "share of the replicas' time in which the next waiting request would not have fitted into GPU memory, whatever "
      "else kept it waiting, or a reload found no room; looked at as each iteration begins"},

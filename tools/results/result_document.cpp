@@ -8,6 +8,7 @@
 #include "tools/results/pools_results.h"
 #include "tools/results/result_details.h"
 #include "tools/results/reuse_results.h"
+#include "tools/results/timeline_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -148,20 +149,6 @@ Section confidence(Section s, const ExperimentResult& result) {
   return s;
 }
 
-/// The first replication's load over time.
-Json timeline(const serving::Timeline& t, const Scenario& scenario) {
-  Json times = Json::array(), running = Json::array(), waiting = Json::array(), kv = Json::array();
-  for (std::size_t i = 0; i < t.samples.size(); ++i) {
-    times.push_back(static_cast<double>(i + 1) * t.period_s);
-    running.push_back(t.samples[i].running);
-    waiting.push_back(t.samples[i].waiting);
-    kv.push_back(t.samples[i].kv_bytes);
-  }
-  return {{"period_s", t.period_s},     {"seed", scenario.serving.run.seed}, {"kv_capacity_bytes", t.kv_capacity_bytes},
-          {"time_s", std::move(times)}, {"running", std::move(running)},     {"waiting", std::move(waiting)},
-          {"kv_bytes", std::move(kv)}};
-}
-
 Json header() {
   return {{"schema_version", kSchemaVersion}, {"kvsim_version", kvsim_version()}};
 }
@@ -230,7 +217,7 @@ Json result_document(const Outcome& outcome, bool timing) {
   Json reasons = Json::object();
   Section doc = fixed_keys(outcome, timing, reasons);
   const planner::ExperimentResult& result = outcome.result;
-  if (result.timeline.period_s > 0) doc.set("timeline", timeline(result.timeline, outcome.scenario));
+  if (result.timeline.period_s > 0) doc.set("timeline", timeline_json(result.timeline, outcome.scenario));
   Json details = details_section(doc.child("details"), outcome, timing).take();
   details["reasons"] = reasons;  // last: by now it holds them all
   doc.set("details", std::move(details));

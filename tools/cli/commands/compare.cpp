@@ -90,7 +90,7 @@ void compare(Console& console, const Options& options) {
   std::vector<Planned> planned;
   for (UnderPolicy& under : compared.policies) {
     labels.push_back(under.policy);
-    planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr});
+    planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr, true});
   }
   RunFiles files(options, labels);
   for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);

@@ -36,6 +36,7 @@ void replay(const std::string& folder, Replay& r) {
                                             fmt::format("run.sample_every={} s", kSampling_s)});
   planner::ExperimentOptions options;
   options.trace = &r.trace;
+  options.timeline = true;
   r.simulated = planner::run_experiment(r.scenario, options);
 }
 
