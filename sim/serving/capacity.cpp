@@ -72,6 +72,19 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
   return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
 }
 
+MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry) {
+  const ClusterConfig& c = config.cluster;
+  const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
+  MemorySplit m;
+  m.gpu = c.tensor_parallel * c.gpu.memory_bytes.value;
+  m.kept_free = m.gpu - c.tensor_parallel * std::llround(std::floor(per_gpu));
+  m.weights = config.model.weight_bytes();
+  m.activations = c.tensor_parallel * c.activation_bytes;
+  m.kv = kv_capacity_bytes(config, geometry);
+  m.other = m.gpu - m.kept_free - m.weights - m.activations - m.kv;
+  return m;
+}
+
 std::int64_t draft_limit(const DecodeConfig& decode) {
   const std::int64_t longest = longest_draft(decode);
   return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;

@@ -23,6 +23,17 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
 /// that scores on them.
 std::int64_t replica_weights(const ServingConfig& config);
 
+/// What becomes of the GPU memory of a tensor-parallel group, bytes; the parts add up to `gpu`.
+struct MemorySplit {
+  std::int64_t gpu = 0;          ///< of all its GPUs
+  std::int64_t kept_free = 0;    ///< beyond cluster.gpu.memory_fraction
+  std::int64_t weights = 0;      ///< the model's
+  std::int64_t activations = 0;  ///< kept for them
+  std::int64_t other = 0;        ///< other weights, the framework's workspace, stored prompts, less than a block
+  std::int64_t kv = 0;           ///< KV capacity
+};
+MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry);
+
 /// Bytes of GPU memory left for KV in the whole tensor-parallel group, in whole blocks:
 /// n (memory fraction - activations - the framework's workspace) - weights - what placement keeps for prompts. Negative
 /// where the model does not fit.

@@ -96,7 +96,7 @@ TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
   ASSERT_EQ(r.status, 0) << r.err;
   const Json doc = Json::parse(r.out);
   for (const char* key : {"schema_version", "kvsim_version", "scenario", "slo", "attainment_target", "confidence",
-                          "rate_required", "configurations", "cheapest", "prices", "details"}) {
+                          "rate_required", "configurations", "cheapest", "prices", "resolved_scenario", "details"}) {
     EXPECT_TRUE(doc.contains(key)) << key;
   }
   EXPECT_FALSE(doc.contains("hit_rate_curve")) << "not a trace";
@@ -112,6 +112,9 @@ TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
   for (const Json& p : c["probes"]) {
     EXPECT_EQ(p["passes"], p["lower"] >= 0.9);
     EXPECT_LE(p["lower"], p["attainment"]);
+    for (const char* figure : {"tokens_per_s", "ttft_p99_s", "tpot_p99_s"}) EXPECT_GT(p[figure], 0) << figure;
+    if (p["rate"] != c["rate_per_replica"] || p["stage"] == "search") continue;
+    for (const char* figure : {"tokens_per_s", "ttft_p99_s", "tpot_p99_s"}) EXPECT_EQ(p[figure], c[figure]) << figure;
   }
   EXPECT_EQ(doc["slo"]["ttft_p99_s"], 0.5);
   EXPECT_EQ(doc["prices"][0]["what"], "h100-sxm");

@@ -32,16 +32,23 @@ Json objectives(const serving::SloConfig& slo) {
   return o;
 }
 
-Json probe_json(const Probe& p) {
+constexpr std::string_view kNothingFinished = "no request finished";
+constexpr std::string_view kNoTpot = "no request of two or more tokens finished";
+
+/// Latencies, and tokens of one replica.
+void add_figures(Section& s, const Probe& p, double replicas) {
+  s.number("tokens_per_s", p.tokens_per_s / replicas, "no time was measured");
+  s.number("ttft_p99_s", p.ttft_p99_s, kNothingFinished);
+  s.number("tpot_p99_s", p.tpot_p99_s, kNoTpot);
+}
+
+Section probe_section(Section s, const Probe& p, double replicas) {
   const bool search = p.stage == planner::capacity::Stage::search;
-  return {{"stage", search ? "search" : "confirmation"},
-          {"rate", p.rate},
-          {"attainment", p.attainment.share},
-          {"lower", p.attainment.lower},
-          {"passes", p.passes},
-          {"requests", p.attainment.requests},
-          {"misses", p.attainment.misses},
-          {"given_up", p.given_up}};
+  s.set("stage", search ? "search" : "confirmation").set("rate", p.rate);
+  s.set("attainment", p.attainment.share).set("lower", p.attainment.lower).set("passes", p.passes);
+  s.count("requests", p.attainment.requests).count("misses", p.attainment.misses).set("given_up", p.given_up);
+  add_figures(s, p, replicas);
+  return s;
 }
 
 Section fleet_section(Section s, const Fleet& f, bool placement) {
@@ -83,9 +90,7 @@ void add_sustained(Section& s, const Configuration& c) {
   s.number("rate_per_replica", c.rate_per_replica(), reason);
   s.number("rate_per_gpu", c.rate_per_replica() / static_cast<double>(c.gpus_per_replica()), reason);
   s.number("attainment", best->attainment.share, reason).number("attainment_lower", best->attainment.lower, reason);
-  s.number("tokens_per_s", best->tokens_per_s / replicas, reason);
-  s.number("ttft_p99_s", best->ttft_p99_s, "no request finished");
-  s.number("tpot_p99_s", best->tpot_p99_s, "no request of two or more tokens finished");
+  add_figures(s, *best, replicas);
 }
 
 Section configuration_section(Section s, const Configuration& c) {
@@ -100,7 +105,11 @@ Section configuration_section(Section s, const Configuration& c) {
     s.missing("limited_by", c.problem.empty() ? "no probed rate fails" : c.problem);
   }
   Json probes = Json::array();
-  for (const Probe& p : c.probes) probes.push_back(probe_json(p));
+  const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
+  for (std::size_t i = 0; i < c.probes.size(); ++i) {
+    const Section probe = s.child("probes." + std::to_string(i));
+    probes.push_back(probe_section(probe, c.probes[i], replicas).take());
+  }
   s.set("probes", std::move(probes));
   s.set("monotone", c.search.monotone);
   s.set("lossless", lossless(c.scenario));
@@ -167,6 +176,7 @@ Json capacity_document(const CapacityOutcome& outcome) {
     doc.set("prefix_cache", cache_options_json(cache_options_of(*outcome.hit_rates, plan.request.prices)));
   }
   doc.set("prices", prices_json(outcome));
+  doc.set("resolved_scenario", outcome.resolved);
   Json details = Json::object();
   for (const auto& [word, sentence] : capacity_definitions(outcome)) details[word] = sentence;
   details["assumptions"] = first.scenario.assumptions;

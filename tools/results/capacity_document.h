@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/hit_rate_page.h"
@@ -14,6 +15,7 @@ namespace kvsim::results {
 struct CapacityOutcome {
   planner::capacity::CapacityPlan plan;
   std::optional<HitRateView> hit_rates;  ///< where the workload is a trace with block hashes
+  std::string resolved;                  ///< the scenario as it was given, with every default written out, YAML
 };
 
 Json capacity_document(const CapacityOutcome& outcome);

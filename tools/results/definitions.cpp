@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kDefinitions{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests is of the measured time, which begins after the warm-up; "
@@ -18,6 +18,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDefinit
      "gaps within a round are 0"},
     {"round_gap", "s between consecutive deliveries of one or more tokens to a request"},
     {"e2e", "s from a request's arrival to its last output token"},
+    {"latency_distribution_s", "quantiles at the fractions beside them, as percentiles are taken"},
     {"total_tokens", "output tokens, and prompt tokens whose KV became available (prefilled or loaded)"},
     {"slo",
      "attainment: share of finished requests that met every latency objective, 1 where none is set; goodput: such "
@@ -33,6 +34,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDefinit
     {"full_kv_output_probability",
      "exp(-KL) of a request: the chance that it emits the full-KV output, mean over requests"},
     {"hbm_bytes", "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved)"},
+    {"memory",
+     "bytes of one replica, all its GPUs together: kept free, weights, activations, other (a drafter's weights, a "
+     "framework's workspace, stored prompts, less than a block) and KV capacity add up to gpu_bytes; of the capacity, "
+     "means over time and replicas: streaming is reserved for full KV on its way or there for a verification, resident "
+     "is what else is reserved"},
     {"bound_by",
      "shares of the replicas' time; an iteration counts whole for what decided most of its kernels' time, "
      "memory bandwidth or arithmetic; link: nothing could run until a transfer arrived; idle: nothing to do"},

@@ -121,6 +121,7 @@ Json plan_document(const PlanOutcome& o, bool timing) {
   doc.set("scenario", o.scenario.name).set("model", planner::name_of(plan.request.model));
   add_plan(doc, plan.optimum, plan.full_kv, plan.evaluated, o.wall_s, timing);
   if (o.simulated) doc.set("simulated", simulated_plan(*o.simulated));
+  doc.set("resolved_scenario", scenario::resolved_yaml(o.scenario));
   Json details = {{"per", "replica"},
                   {"tpot_s", plan.optimum.tpot_s()},
                   {"weights_bytes", plan.weights_bytes},

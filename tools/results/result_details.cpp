@@ -7,7 +7,9 @@
 #include "tools/results/draft_length_results.h"
 #include "tools/results/drafting_results.h"
 #include "tools/results/fetch_results.h"
+#include "tools/results/latency_distribution.h"
 #include "tools/results/machines.h"
+#include "tools/results/memory_results.h"
 #include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
 #include "tools/results/provenance.h"
@@ -117,6 +119,7 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
   if (cluster.pools) s.set("pools", pools_configuration(*cluster.pools));
   s.set("kv_capacity", capacity(result.capacity, group_word(cluster)));
+  if (!cluster.pools) s.set("memory", memory_section(s.child("memory"), outcome));
   s.count("hbm_reserved_peak_bytes", m.hbm_reserved_peak_bytes).count("preemptions", m.preemptions);
   s.count("completed_measured", m.completed_measured).count("within_slo", m.within_slo);
   s.count("output_tokens", m.output_tokens).count("prompt_tokens", m.prompt_tokens);
@@ -131,6 +134,7 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.set("energy", energy(s.child("energy"), outcome));
   s.set("round_gap_s",
         sample_section(s.child("round_gap_s"), m.round_gap_s, "no request got tokens twice in the measured time"));
+  s.set("latency_distribution_s", latency_distribution(s.child("latency_distribution_s"), m));
   add_speed(s, result, timing);
   s.set("assumptions", outcome.scenario.assumptions);
   std::vector<std::string> fallbacks = result.fallbacks;
@@ -138,6 +142,7 @@ Section details_section(Section s, const Outcome& outcome, bool timing) {
   s.set("fallbacks", fallbacks);
   s.set("refusals", result.refusals);
   s.set("sources", sources(outcome.scenario));
+  s.set("resolved_scenario", scenario::resolved_yaml(outcome.scenario));
   Json definitions = Json::object();
   for (const auto& [metric, definition] : metric_definitions()) definitions[std::string(metric)] = definition;
   if (cluster.pools) {

@@ -3,6 +3,7 @@
 #include "tools/results/draft_length_results.h"
 #include "tools/results/drafting_results.h"
 #include "tools/results/fetch_results.h"
+#include "tools/results/latency_distribution.h"
 #include "tools/results/lossless.h"
 #include "tools/results/placement_results.h"
 #include "tools/results/pools_results.h"
@@ -19,7 +20,6 @@ using scenario::Scenario;
 using serving::Measurements;
 
 constexpr std::string_view kNoTime = "no time was measured";
-constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNothingDrafted = "nothing was drafted";
 
 Section requests(Section s, const Measurements& m) {
@@ -38,10 +38,9 @@ Section throughput(Section s, const Scenario& scenario, const Measurements& m) {
 }
 
 Section latency(Section s, const Measurements& m) {
-  s.set("ttft", sample_section(s.child("ttft"), m.ttft_s, "no request got its first token in the measured time"));
-  s.set("tpot", sample_section(s.child("tpot"), m.tpot_s,
-                               "no request of two or more output tokens finished in the measured time"));
-  s.set("itl", sample_section(s.child("itl"), m.itl_s, "there was no gap between tokens in the measured time"));
+  s.set("ttft", sample_section(s.child("ttft"), m.ttft_s, kNoFirstToken));
+  s.set("tpot", sample_section(s.child("tpot"), m.tpot_s, kNoTpot));
+  s.set("itl", sample_section(s.child("itl"), m.itl_s, kNoGap));
   s.set("e2e", sample_section(s.child("e2e"), m.e2e_s, kNothingFinished));
   return s;
 }

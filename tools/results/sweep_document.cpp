@@ -81,6 +81,7 @@ std::string sweep_json(const Sweep& sweep) {
   if (!plan.shard.whole()) head["shard"] = planner::sweep::to_string(plan.shard);
   head["design"] = planner::sweep::design_name(plan.design.kind());
   head["axes"] = std::move(axes);
+  head["resolved_scenario"] = plan.resolved;
   head["assumptions"] = assumptions_of(sweep);
   head["fallbacks"] = fallbacks_of(sweep);
   std::string out = "{\n";

@@ -9,7 +9,7 @@
 namespace kvsim::results {
 
 /// {"schema_version", "kvsim_version", "scenario", "seed", "replications", "shard" (of a part), "design", "axes":
-/// [{"path", "values"}], "assumptions", "fallbacks" (sentences, see sweep_caveats.h), "points": [{"index", "set",
+/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see sweep_caveats.h), "points": [{"index", "set",
 /// "status", "reason" or "result"}], "best"}; a line a point.
 std::string sweep_json(const Sweep& sweep);
 

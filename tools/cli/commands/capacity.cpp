@@ -87,7 +87,8 @@ void capacity(Console& console, const Options& options) {
     if (interrupted()) throw Interrupted();
   };
   request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
-  results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario)};
+  results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario),
+                                   scenario::resolved_yaml(scenario)};
   const std::string json = results::json_text(results::capacity_document(outcome));
   const results::Page page = results::capacity_page(outcome);
   if (folder) folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}});
