@@ -57,7 +57,8 @@ const std::vector<Case> kCases = {
      {"decode={policy: full_offload, compressor: specache-2bit}", "schedule.policy=fcfs"}},
     {"stored", small_scenario, kStored},
     {"stored_verified", small_scenario,
-     together(kStored, {"decode={policy: draft_verify}", "schedule={policy: fcfs}"})},
+     together(kStored, {"decode={policy: draft_verify}", "schedule={policy: fcfs}", "placement={policy: utility}",
+                        "cluster.storage=[{name: ssd, read: 3 GB/s}]"})},
     {"chunks", small_scenario, kChunks},
     {"pools", pools_scenario, {}}};
 
@@ -135,7 +136,7 @@ TEST_P(TimelineOf, HasLinkSharesThatMakeUpThoseOfTheResult) {
     EXPECT_NEAR(mean(links[name], 20), link["utilisation"].get<double>(), 1e-9) << name;
     most = std::max(most, link["utilisation"].get<double>());
   }
-  EXPECT_GT(most, 0);
+  if (GetParam().name != "prefilled") EXPECT_GT(most, 0);
 }
 
 TEST_P(TimelineOf, ChoosesAPeriodThatLeavesAtMost120Samples) {
