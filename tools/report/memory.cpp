@@ -22,7 +22,7 @@ constexpr std::array<Part, 7> kParts{{{"kept free", {"kept_free_bytes", ""}},
                                       {"weights", {"weights_bytes", ""}},
                                       {"activations", {"activations_bytes", ""}},
                                       {"other", {"other_bytes", ""}},
-                                      {"KV that stays (compressed or full)", {"kv", "resident_mean_bytes"}},
+                                      {"KV that stays", {"kv", "resident_mean_bytes"}},
                                       {"KV that streams in to verify", {"kv", "streaming_mean_bytes"}},
                                       {"headroom", {"kv", "unused_mean_bytes"}}}};
 
@@ -45,8 +45,8 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   p.id = id;
   p.title = fmt::format("Memory of one replica's GPUs under {}", run.policy);
   p.caption = fmt::format(
-      "From all of it, {}, to what is left. KV: mean of what was reserved over the measured time; most at once: {} of "
-      "KV that streams in, {} of all KV.",
+      "From all of it, {}, to what is left. KV that stays: what requests decode or draft on, full or compressed. Means "
+      "over the measured time; most at once: {} of KV that streams in, {} of all KV.",
       results::bytes(all),
       results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "streaming_peak_bytes"})),
       results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "reserved_peak_bytes"})));
@@ -56,11 +56,17 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   bars.description = p.caption;
   bars.x_title = "GB";
   double end = all;
+  bars.bars.push_back({"all of it", {{0, all / kGb, 7, "all of it: " + results::bytes(all)}}, results::bytes(all)});
+  constexpr double seen = 0.002;  // of all: thinner bars are not seen, the table has them
   for (std::size_t i = 0; i < kParts.size(); ++i) {
     const double size = part_of(run.result, kParts[i]);
     if (!std::isfinite(size) || (size == 0 && i < 4)) continue;
     p.data.rows.push_back({words(kParts[i].name), cell(size, results::bytes), cell(size / all, results::percent)});
     const double begin = std::max(0.0, end - size);
+    if (size < seen * all && i == 3) {
+      end = begin;
+      continue;
+    }
     bars.bars.push_back(
         {kParts[i].name, {{begin / kGb, end / kGb, i, tip_of(p.data, p.data.rows.size() - 1)}}, results::bytes(size)});
     end = begin;
