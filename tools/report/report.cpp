@@ -67,12 +67,11 @@ std::string made_of(const Inputs& inputs) {
 Report make_report(const Inputs& inputs) {
   const About a = about(inputs);
   Report report;
-  report.title = a.scenarios.size() == 1 ? a.scenarios.front() : fmt::format("{} scenarios", a.scenarios.size());
-  if (a.scenarios.empty()) report.title = "kvsim results";
+  report.title = a.scenarios.empty() ? "kvsim results" : a.scenarios.front();
   if (a.scenarios.size() > 1) {
     std::string names;
-    for (const std::string& name : a.scenarios) names += (names.empty() ? "" : "; ") + name;
-    report.subtitle.push_back(names);
+    for (std::size_t i = 1; i < a.scenarios.size(); ++i) names += (names.empty() ? "" : "; ") + a.scenarios[i];
+    report.subtitle.push_back("And: " + names);
   }
   report.subtitle.push_back(fmt::format("Simulated by kvsim {}{}; made of {}.", joined(a.versions),
                                         a.seeds.empty() ? "" : ", seed " + joined(a.seeds), made_of(inputs)));
