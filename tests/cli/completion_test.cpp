@@ -1,3 +1,7 @@
+// kvsim completion: what shells offer, asked of the shells themselves where they are installed.
+#include <iostream>
+#include <sstream>
+
 #include "tests/cli/workspace.h"
 
 namespace kvsim::test {
@@ -5,22 +9,152 @@ namespace {
 
 class CompletionTest : public Workspace {
  protected:
-  /// What bash offers for the last of these words.
-  std::string offered(const std::string& words, int last) {
-    const std::string script = "kvsim() { \"$KVSIM\" \"$@\"; }; . <(\"$KVSIM\" completion bash); COMP_WORDS=(kvsim " +
-                               words + "); COMP_CWORD=" + std::to_string(last) + "; _kvsim; echo \"${COMPREPLY[*]}\"";
-    return Child({"/bin/bash", "-c", script}).wait().out;
+  /// What bash offers for the last word of a line, and how it was told to go on (compopt).
+  std::string offered(const std::string& line) {
+    const std::string script = ". <(\"$KVSIM\" completion bash); compopt() { echo \"$*\"; }; COMP_LINE=\"" + line +
+                               "\"; COMP_POINT=${#COMP_LINE}; _kvsim; echo \"${COMPREPLY[*]}\"";
+    return Child({"/bin/bash", "-c", script}, {"", folder()}).wait().out;
   }
+
+  std::string script(const std::string& of) {
+    const CommandResult r = run({"completion", of});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r.out;
+  }
+
+  static bool installed(const std::string& program) { return shell("command -v " + program).status == 0; }
 };
 
-TEST_F(CompletionTest, CompletesCommandsOptionsKindsAndNames) {
-  EXPECT_EQ(offered("comp", 1), "compare completion\n");
-  EXPECT_EQ(offered("run --rep", 2), "--replications\n");
-  EXPECT_EQ(offered("compare x.yaml --pol", 3), "--policies\n");
-  EXPECT_EQ(offered("list comp", 2), "compressors\n");
-  EXPECT_EQ(offered("workload in", 2), "info\n");
-  EXPECT_EQ(offered("validate --group draft", 3), "draft-verify\n");
-  EXPECT_EQ(offered("show llama-3.1-7", 2), "llama-3.1-70b\n");
+bool has_word(const std::string& text, const std::string& word) {
+  std::istringstream words(text);
+  for (std::string w; words >> w;) {
+    if (w == word) return true;
+  }
+  return false;
+}
+
+TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
+  EXPECT_EQ(offered("kvsim comp"), "compare completion\n");
+  EXPECT_EQ(offered("kvsim run --rep"), "--replications\n");
+  EXPECT_EQ(offered("kvsim compare x.yaml --pol"), "--policies\n");
+  EXPECT_EQ(offered("kvsim list comp"), "compressors\n");
+  EXPECT_EQ(offered("kvsim workload in"), "info\n");
+  EXPECT_EQ(offered("kvsim workload info --curve --pre"), "--prefill\n");
+  EXPECT_EQ(offered("kvsim validate --group draft"), "draft-verify\n");
+  EXPECT_EQ(offered("kvsim show llama-3.1-7"), "llama-3.1-70b\n");
+  EXPECT_EQ(offered("kvsim plan --export lm"), "lmcache\n");
+  EXPECT_EQ(offered("kvsim completion z"), "zsh\n");
+  EXPECT_EQ(offered("kvsim schema "), "--help --markdown\n");
+}
+
+TEST_F(CompletionTest, BashCompletesValuesOfListsAndAfterEqualsSignsAndColons) {
+  EXPECT_EQ(offered("kvsim compare x.yaml --policies full_kv,loss"),
+            "-o nospace\nfull_kv,lossy full_kv,lossy+drafter\n");
+  EXPECT_EQ(offered("kvsim compare x.yaml --policies=los"), "-o nospace\nlossy lossy+drafter\n");
+  // readline has replaced up to the colon: what follows it remains to be typed.
+  EXPECT_EQ(offered("kvsim compare x.yaml --policies draft_verify:lock"), "-o nospace\nlock_step\n");
+  EXPECT_EQ(offered("kvsim capacity x.yaml --machines h100-sxm,h20"), "-o nospace\nh100-sxm,h200\n");
+  EXPECT_EQ(offered("kvsim workload info t --policies belad"), "-o nospace\nbelady\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --seed "), "\n");  // any number
+}
+
+TEST_F(CompletionTest, BashCompletesTheKeysOfAScenario) {
+  EXPECT_EQ(offered("kvsim run x.yaml --set decode.keep"), "-o nospace\ndecode.keep_ratio=\n");
+  EXPECT_EQ(offered("kvsim sweep x.yaml --vary cluster.gpu.tensor"), "-o nospace\ncluster.gpu.tensor_parallel=\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --set decode.keep_ratio=0."), "\n");
+  // What is offered is a key: setting it to nonsense is refused for its value.
+  const std::string keys = offered("kvsim run x.yaml --set ");
+  write("s.yaml", tiny_scenario());
+  std::size_t number = 0;
+  std::istringstream words(keys.substr(keys.find('\n') + 1));
+  for (std::string key; words >> key; ++number) {
+    if (number % 10 != 0) continue;  // a run each
+    const CommandResult r = run({"check", "s.yaml", "--set", key + "[[1]]"});
+    EXPECT_EQ(r.err.find("unknown key"), std::string::npos) << key << r.err;
+  }
+  EXPECT_GT(number, 80U);
+}
+
+TEST_F(CompletionTest, BashLeavesFilesAndFoldersToReadline) {
+  EXPECT_EQ(offered("kvsim run sce"), "-o default\n\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --trace-out t"), "-o default\n\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --out=r"), "-o dirnames\n\n");
+}
+
+TEST_F(CompletionTest, EveryScriptIsAcceptedByItsShell) {
+  for (const char* of : {"bash", "zsh", "fish"}) {
+    write(std::string("k.") + of, script(of));
+    if (!installed(of)) {
+      std::cerr << of << " is not installed: syntax not checked\n";
+      continue;
+    }
+    const CommandResult r = shell(std::string(of) + " -n k." + of, {"", folder()});
+    EXPECT_EQ(r.status, 0) << of;
+    EXPECT_EQ(r.err, "") << of;
+  }
+  EXPECT_EQ(run({"completion", "tcsh"}).err,
+            "kvsim: no completion for shell \"tcsh\"; expected one of bash, zsh, fish\n");
+}
+
+TEST_F(CompletionTest, EveryScriptHasTheCommandsAndOptionsAndTheirDescriptions) {
+  for (const char* of : {"zsh", "fish"}) {
+    const std::string text = script(of);
+    for (const char* words : {"Simulate scenarios", "replications", "Describe a recorded trace", "decode.keep_ratio",
+                              "draft_verify:lock_step", "Folder for result.json", "llama-3.1-70b", "ttft_p99"}) {
+      const std::string escaped = std::string(words) == "draft_verify:lock_step" && std::string(of) == "zsh"
+                                      ? "draft_verify\\:lock_step"
+                                      : words;
+      EXPECT_NE(text.find(escaped), std::string::npos) << of << " " << words;
+    }
+  }
+}
+
+TEST_F(CompletionTest, FishOffersTheSame) {
+  if (!installed("fish")) GTEST_SKIP() << "fish is not installed";
+  write("k.fish", script("fish"));
+  const auto offers = [this](const std::string& line) {
+    return shell("HOME=$PWD fish --no-config -c 'source k.fish; complete -C \"" + line + "\"'", {"", folder()}).out;
+  };
+  EXPECT_EQ(offers("kvsim comp"),
+            "compare\tSimulate a scenario under several policies\n"
+            "completion\tPrint a script that completes kvsim's arguments in a shell\n");
+  EXPECT_EQ(offers("kvsim run --rep"), "--replications\tRuns with seeds seed, seed + 1, ... (run.replications)\n");
+  EXPECT_TRUE(offers("kvsim list comp").starts_with("compressors\t"));
+  EXPECT_TRUE(offers("kvsim workload in").starts_with("info\t"));
+  EXPECT_TRUE(has_word(offers("kvsim run x.yaml --set decode.keep"), "decode.keep_ratio="));
+  EXPECT_TRUE(has_word(offers("kvsim compare x.yaml --policies full_kv,loss"), "full_kv,lossy"));
+  EXPECT_TRUE(has_word(offers("kvsim plan --model cons"), "conserving"));
+  EXPECT_TRUE(has_word(offers("kvsim run k.f"), "k.fish"));
+  EXPECT_TRUE(has_word(offers("kvsim show llama-3.1-7"), "llama-3.1-70b"));
+}
+
+TEST_F(CompletionTest, ZshOffersTheSame) {
+  if (!installed("zsh")) GTEST_SKIP() << "zsh is not installed";
+  write("_kvsim", script("zsh"));
+  // A terminal of its own (zpty) in which Tab is pressed and what then stands in the line is read back.
+  write("ask.zsh", R"(zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; fpath=($PWD \$fpath); autoload -U compinit; compinit -u -D; LISTMAX=0"
+zpty -w shell 'bindkey "^I" complete-word; setopt no_auto_list no_list_beep'
+zpty -w shell 'show() { print -r -- "<<$BUFFER>>"; BUFFER= }; zle -N show; bindkey "^O" show; print ready'
+zpty -r shell out '*ready*ready*'
+zpty -w -n shell "$1"$'\t\x0f'
+zpty -r shell out '*<<*>>*'
+out=${out##*<<}; print -r -- "${out%%>>*}"
+)");
+  const auto completed = [this](const std::string& line) {
+    return shell("HOME=$PWD TERM=xterm timeout 20 zsh -f ask.zsh '" + line + "'", {"", folder()}).out;
+  };
+  EXPECT_EQ(completed("kvsim compa"), "kvsim compare \n");
+  EXPECT_EQ(completed("kvsim run --repl"), "kvsim run --replications=\n");
+  EXPECT_EQ(completed("kvsim workload in"), "kvsim workload info \n");
+  EXPECT_EQ(completed("kvsim list comp"), "kvsim list compressors \n");
+  EXPECT_EQ(completed("kvsim show llama-3.1-7"), "kvsim show llama-3.1-70b \n");
+  EXPECT_EQ(completed("kvsim plan --model cons"), "kvsim plan --model conserving \n");
+  EXPECT_EQ(completed("kvsim run x.yaml --set decode.keep_r"), "kvsim run x.yaml --set decode.keep_ratio=\n");
+  EXPECT_EQ(completed("kvsim compare x --policies full_kv,draft_verify:lock"),
+            "kvsim compare x --policies full_kv,draft_verify:lock_step,\n");
+  EXPECT_EQ(completed("kvsim run ask"), "kvsim run ask.zsh \n");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tools/cli/all_policies.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "models/paths/path.h"
@@ -58,11 +60,14 @@ std::vector<std::string> decoded(const std::vector<std::string>& names, const st
   return list;
 }
 
-std::vector<std::string> stored_policies(const scenario::Scenario& scenario) {
-  if (scenario.workload.chunks) return reuse_policies();
+std::vector<std::string> placement_policies() {
   std::vector<std::string> names;
   for (const cache::PlacementEntry& entry : cache::placements()) names.emplace_back(entry.name);
   return names;
+}
+
+std::vector<std::string> stored_policies(const scenario::Scenario& scenario) {
+  return scenario.workload.chunks ? reuse_policies() : placement_policies();
 }
 
 /// What is wrong, without the option and the words that it begins with.
@@ -81,6 +86,16 @@ std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
   if (!decodes_otherwise(scenario)) return stored;
   std::vector<std::string> names = decoded(stored, "full_kv");
   for (std::string& own : decoded(stored, scenario.serving.decode.policy)) names.push_back(std::move(own));
+  return names;
+}
+
+std::vector<std::string> policies_of_every_kind() {
+  std::vector<std::string> names;
+  for (const auto& kind : {decode_policies(), pool_policies(), placement_policies(), reuse_policies()}) {
+    for (const std::string& name : kind) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
   return names;
 }
 

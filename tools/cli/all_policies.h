@@ -14,6 +14,9 @@ namespace kvsim::cli {
 /// schedule that needs it. Some may not be able to run.
 [[nodiscard]] std::vector<std::string> all_policies(const scenario::Scenario& scenario);
 
+/// The names of every scenario's kind, each once.
+[[nodiscard]] std::vector<std::string> policies_of_every_kind();
+
 /// The same names, each with full-KV decoding, and the scenario's own; unchanged where the scenario decodes stored
 /// prompts with the full KV itself, or stores none.
 [[nodiscard]] std::vector<std::string> with_own_decoding(const scenario::Scenario& scenario,

@@ -35,10 +35,8 @@ void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
   const auto* found =
       std::find_if(kObjectives.begin(), kObjectives.end(), [&](const Objective& o) { return name == o.name; });
   if (found == kObjectives.end()) {
-    std::vector<std::string> names;
-    for (const Objective& o : kObjectives) names.emplace_back(o.name);
-    throw InputError(
-        fmt::format("--slo {}: unknown objective \"{}\"{}", assignment, name, schema::suggest(name, names)));
+    throw InputError(fmt::format("--slo {}: unknown objective \"{}\"{}", assignment, name,
+                                 schema::suggest(name, objective_names())));
   }
   try {
     const double limit = schema::parse_time(assignment.substr(equals + 1));
@@ -47,6 +45,12 @@ void apply_objective(serving::SloConfig& slo, const std::string& assignment) {
   } catch (const schema::UnitError& e) {
     throw InputError(fmt::format("--slo {}: {}", assignment, e.what()));
   }
+}
+
+std::vector<std::string> objective_names() {
+  std::vector<std::string> names;
+  for (const Objective& o : kObjectives) names.emplace_back(o.name);
+  return names;
 }
 
 double rate_from_user(const std::string& option, const std::string& text) {

@@ -13,6 +13,9 @@ namespace kvsim::cli {
 /// for times that are none.
 void apply_objective(serving::SloConfig& slo, const std::string& assignment);
 
+/// The names that it knows.
+std::vector<std::string> objective_names();
+
 /// A rate such as "100/s". Throws schema::InputError.
 double rate_from_user(const std::string& option, const std::string& text);
 

@@ -17,7 +17,8 @@
   X(workload)             \
   X(validate)             \
   X(calibrate)            \
-  X(completion)
+  X(completion)           \
+  X(man)
 
 namespace kvsim::cli {
 

@@ -1,5 +1,4 @@
-// kvsim's entry point. Exit status: 0 done; 1 run-time error; 2 bad usage or bad input; 4 nothing meets the
-// constraints; 130 interrupted.
+// kvsim's entry point. exit_status.h says what its exit status means.
 #include <exception>
 #include <functional>
 #include <new>
@@ -11,14 +10,13 @@
 #include "sim/engine/invariant.h"
 #include "sim/serving/simulation.h"
 #include "tools/cli/command.h"
+#include "tools/cli/exit_status.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/usage.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::cli {
 namespace {
-
-enum ExitStatus { kDone = 0, kFailed = 1, kBadInput = 2, kInfeasible = 4, kInterrupted = 130 };
 
 void execute(int argc, char** argv, Console& console) {
   CLI::App app("kvsim simulates LLM serving where the KV cache is the bottleneck.", "kvsim");

@@ -160,7 +160,9 @@ void fit(Console& console, Options options) {
 }
 
 void declare_fit(CLI::App& sub, Options& o) {
-  sub.add_option("PATH", o.paths, "CSV files of measured kernel times, or folders of them")->required();
+  sub.add_option("PATH", o.paths, "CSV files of measured kernel times, or folders of them")
+      ->required()
+      ->type_name("FILE");
   sub.add_option("--gpu", o.gpu, "The GPU to fit, one of `kvsim list gpus`")->required()->type_name("NAME");
   sub.add_option("--framework", o.fit.framework,
                  "Whose rows to fit; rows that name none count always. Default: vllm, else the only one")

@@ -1,0 +1,32 @@
+// The commands and options of an app, as whatever is generated from them walks it: the man page, shell completion.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace kvsim::cli {
+
+/// In the order of their declaration.
+std::vector<const CLI::App*> subcommands_of(const CLI::App& app);
+std::vector<const CLI::Option*> named_options_of(const CLI::App& app);
+std::vector<const CLI::Option*> positionals_of(const CLI::App& app);
+
+/// The words that lead to a command, without kvsim itself: "workload info".
+std::string path_of(const CLI::App& app);
+
+/// "-h" and "--help", as they are typed.
+std::vector<std::string> names_of(const CLI::Option& option);
+bool takes_value(const CLI::Option& option);
+/// May be given more than once, or be several words.
+bool repeatable(const CLI::Option& option);
+/// What stands for the value, "FILE"; empty where the option has no word for it.
+std::string type_of(const CLI::Option& option);
+/// The only words it takes (CLI::IsMember); empty: others too.
+std::vector<std::string> choices_of(const CLI::Option& option);
+
+/// A description without the line breaks that --help needs.
+std::string on_one_line(std::string text);
+
+}  // namespace kvsim::cli

@@ -1,0 +1,17 @@
+// kvsim man: the man page, made from the commands themselves.
+#include "tools/cli/command.h"
+#include "tools/cli/man/man_page.h"
+
+namespace kvsim::cli {
+namespace {
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  return [&app](Console& console) { console.print(man_page(*app.get_parent())); };
+}
+
+}  // namespace
+
+extern const Command man_command;
+const Command man_command{"man", "Print the man page kvsim(1) in roff", "kvsim man | man -l -", declare};
+
+}  // namespace kvsim::cli
