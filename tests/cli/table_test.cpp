@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace kvsim::results {
 namespace {
 
@@ -45,6 +47,65 @@ TEST(TableTest, ColourMarksTitlesOnly) {
   EXPECT_TRUE(to_text(small_page(), {true, 100}).starts_with("\x1b[1mtitle\x1b[0m\n"));
 }
 
+Page marked_page() {
+  Page page;
+  page.title = "t";
+  page.tables = {{"",
+                  {"name", "in\nall", "word"},
+                  {Align::left, Align::right, Align::left},
+                  {{"group:"}, {"a", "12", "x"}, {"b", "345", "y"}},
+                  {"", " * ", "  +"}}};
+  return page;
+}
+
+TEST(TableTest, ShadesFillTheirColumnAndTonesTheirTextAlone) {
+  Page page;
+  page.title = "t";
+  page.tables = {{"", {"a", "b"}, {Align::right, Align::left}, {{"1", "x"}, {"22", "yy"}}}};
+  page.tables[0].looks = {{{Tone::plain, 0.0}, {Tone::faint}}, {{Tone::best, 1.0}, {}}};
+  EXPECT_EQ(to_text(page), "t\n\n   a  b\n   1  x\n  22  yy\n");
+  EXPECT_EQ(to_text(page, {true, 100}),
+            "\x1b[1mt\x1b[0m\n\n\x1b[2m   a  b\n\x1b[0m"
+            "  \x1b[48;5;17;38;5;231m 1\x1b[0m  \x1b[2mx\x1b[0m\n"
+            "  \x1b[1;48;5;227;38;5;16m22\x1b[0m  yy\n");
+}
+
+TEST(TableTest, MarksAreColouredAndMarkdownHasNoColour) {
+  EXPECT_NE(to_text(marked_page(), {true, 100}).find("  a      \x1b[1;32m12*\x1b[0m  x"), std::string::npos);
+  EXPECT_NE(to_text(marked_page(), {true, 100}).find("\x1b[32my+\x1b[0m"), std::string::npos);
+  Page page = marked_page();
+  page.tables[0].looks = {{}, {{Tone::bad, 0.5}}};
+  EXPECT_EQ(to_markdown(page), to_markdown(marked_page()));
+}
+
+/// Relative luminance of a colour of the 6 x 6 x 6 cube (WCAG 2.1).
+double luminance(int colour) {
+  const auto part = [colour](int divisor) {
+    const int level = (colour - 16) / divisor % 6;
+    const double c = (level == 0 ? 0 : 55 + 40 * level) / 255.0;
+    return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * part(36) + 0.7152 * part(6) + 0.0722 * part(1);
+}
+
+TEST(LookTest, ShadesGetLighterStepByStepAndTextIsReadableOnEach) {
+  double before = -1;
+  for (const ShadeColour& shade : kShades) {
+    const double here = luminance(shade.background);
+    EXPECT_GT(here, before) << int{shade.background};
+    before = here;
+    const double contrast = shade.black_text ? (here + 0.05) / 0.05 : 1.05 / (here + 0.05);
+    EXPECT_GE(contrast, 4.5) << int{shade.background};  // WCAG 2.1, level AA
+  }
+}
+
+TEST(LookTest, AShadeSaysWhereAValueLiesBetweenWorstAndBest) {
+  EXPECT_EQ(shade_of(3, 1, 5), 0.5);
+  EXPECT_EQ(shade_of(3, 5, 1), 0.5);  // where less is better
+  EXPECT_EQ(shade_of(5, 5, 1), 0);
+  EXPECT_EQ(shade_of(2, 2, 2), 1);
+}
+
 TEST(TableTest, MarkdownEscapesWhatWouldBeMarkup) {
   EXPECT_EQ(to_markdown(small_page()),
             "# title\n"
@@ -59,17 +120,6 @@ TEST(TableTest, MarkdownEscapesWhatWouldBeMarkup) {
             "## notes\n"
             "\n"
             "- one two three\n");
-}
-
-Page marked_page() {
-  Page page;
-  page.title = "t";
-  page.tables = {{"",
-                  {"name", "in\nall", "word"},
-                  {Align::left, Align::right, Align::left},
-                  {{"group:"}, {"a", "12", "x"}, {"b", "345", "y"}},
-                  {"", " * ", "  +"}}};
-  return page;
 }
 
 TEST(TableTest, MarksStandBehindFiguresThatStillLineUp) {

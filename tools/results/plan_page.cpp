@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,17 @@ Table breakdown_table(const ScenarioPlan& plan) {
   return t;
 }
 
+/// The least and the most tokens/s of any point.
+std::pair<double, double> range_of(const std::vector<std::optional<OperatingPoint>>& points) {
+  std::pair<double, double> range{std::numeric_limits<double>::infinity(), 0};
+  for (const auto& point : points) {
+    if (!point) continue;
+    range.first = std::min(range.first, point->throughput_tokens_per_s);
+    range.second = std::max(range.second, point->throughput_tokens_per_s);
+  }
+  return range;
+}
+
 /// Tokens/s over keep ratio and draft length, at most a dozen columns; the optimum's own are among them.
 Table heat_table(const ScenarioPlan& plan) {
   constexpr std::int64_t kColumns = 12;
@@ -107,8 +119,10 @@ Table heat_table(const ScenarioPlan& plan) {
   t.header.emplace_back("c \\ x");
   for (const std::int64_t x : columns) t.header.push_back(whole(x));
   t.align.assign(t.header.size(), Align::right);
+  const auto [least, most] = range_of(plan.best_of_each);
   for (std::size_t i = 0; i < r.keep_ratios.size(); ++i) {
     std::vector<std::string> row{ratio(r.keep_ratios[i])};
+    std::vector<Look> looks{{}};
     for (const std::int64_t x : columns) {
       const std::size_t at = i * static_cast<std::size_t>(lengths) + static_cast<std::size_t>(x - r.least_draft_length);
       const auto& point = plan.best_of_each[at];
@@ -116,8 +130,11 @@ Table heat_table(const ScenarioPlan& plan) {
       row.push_back(point ? fmt::format("{}{}", best ? "*" : "",
                                         with_commas(fmt::format("{:.0f}", point->throughput_tokens_per_s)))
                           : "-");
+      looks.push_back({!point ? Tone::faint : best ? Tone::best : Tone::plain});
+      if (point) looks.back().shade = shade_of(point->throughput_tokens_per_s, least, most);
     }
     t.rows.push_back(std::move(row));
+    t.looks.push_back(std::move(looks));
   }
   return t;
 }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +10,8 @@
 
 #include "tools/results/numbers.h"
 #include "tools/results/sweep_caveats.h"
+#include "tools/results/sweep_heat_map.h"
+#include "tools/results/sweep_words.h"
 
 namespace kvsim::results {
 namespace {
@@ -21,40 +21,10 @@ using planner::sweep::Design;
 using planner::sweep::DesignKind;
 using planner::sweep::PointResult;
 
-constexpr std::size_t kMostRows = 40;      // a table that is still read
-constexpr std::size_t kBestRows = 20;      // what is shown of a longer one
-constexpr std::size_t kMostColumns = 12;   // of a heat map: more do not fit a terminal
-constexpr std::size_t kMostHeatRows = 60;  // of a heat map
-constexpr std::size_t kWidestValue = 16;   // of a heat map, in columns
+constexpr std::size_t kMostRows = 40;  // a table that is still read
+constexpr std::size_t kBestRows = 20;  // what is shown of a longer one
 constexpr std::size_t kMostReasons = 5;
 constexpr std::size_t kMostCaveats = 40;
-
-std::string last_step(const std::string& path) {
-  return path.substr(path.rfind('.') + 1);
-}
-
-/// The last step of each path where that tells them apart, else the whole path.
-std::vector<std::string> labels(const std::vector<Axis>& axes) {
-  std::map<std::string, int> times;
-  for (const Axis& axis : axes) ++times[last_step(axis.path)];
-  std::vector<std::string> result;
-  for (const Axis& axis : axes) {
-    const std::string step = last_step(axis.path);
-    result.push_back(times[step] == 1 ? step : axis.path);
-  }
-  return result;
-}
-
-/// Figures by their kind: seconds and bytes with units, shares in percent.
-std::string printed(std::string_view metric, double value) {
-  if (metric.starts_with("latency_s.") || metric.ends_with("_s.mean") || metric.ends_with("wait_s") ||
-      metric.ends_with("mean_s") || metric.ends_with("p99_s")) {
-    return seconds(value);
-  }
-  if (metric.ends_with("bytes") || metric.ends_with("bytes_peak")) return bytes(value);
-  if (metric.starts_with("gpu.bound_by.") || metric == "slo.attainment") return percent(value);
-  return figure(value);
-}
 
 /// Whether the table shows this figure anyway.
 bool has_column(std::string_view metric) {
@@ -97,14 +67,14 @@ std::vector<std::string> table_row(const Sweep& sweep, const FigureTable& figure
   }
   cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
-  if (!has_column(sweep.metric)) cells.push_back(printed(sweep.metric, figures.at(row, sweep.metric)));
+  if (!has_column(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
 Table points_table(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
   Table t;
   t.header = {"", "point"};
-  for (std::string& label : labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
+  for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
   for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
     t.header.emplace_back(name);
   }
@@ -121,36 +91,10 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const std::ve
     for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
   }
   for (const std::size_t row : rows) {
-    t.rows.push_back(table_row(sweep, figures, row, !order.empty() && row == order.front()));
-  }
-  return t;
-}
-
-/// The metric over the two axes of a grid, the axis with fewer values across. No rows where it has too many values, or
-/// the sweep no such grid.
-Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
-  const Design& design = sweep.plan.design;
-  Table t;
-  if (design.kind() != DesignKind::grid || design.axes().size() != 2) return t;
-  const std::vector<Axis>& axes = design.axes();
-  if (axes[0].values.size() < 2 || axes[1].values.size() < 2) return t;
-  const std::size_t across = axes[1].values.size() <= axes[0].values.size() ? 1 : 0, down = 1 - across;
-  if (axes[across].values.size() > kMostColumns || axes[down].values.size() > kMostHeatRows) return t;
-  for (const std::string& value : axes[across].values) {
-    if (display_width(value) > kWidestValue) return t;
-  }
-  const std::vector<std::string> names = labels(axes);
-  t.title = fmt::format("{}: {} down, {} across", sweep.metric, names[down], names[across]);
-  t.header = {""};
-  t.header.insert(t.header.end(), axes[across].values.begin(), axes[across].values.end());
-  t.align.assign(t.header.size(), Align::right);
-  for (const std::string& value : axes[down].values) {
-    t.rows.emplace_back(t.header.size(), "").front() = value;
-  }
-  for (std::size_t row = 0; row < sweep.points.size(); ++row) {
-    const std::vector<std::uint32_t> at = design.at(sweep.points[row].point);
     const bool best = !order.empty() && row == order.front();
-    t.rows[at[down]][at[across] + 1] = printed(sweep.metric, figures.at(row, sweep.metric)) + (best ? "*" : " ");
+    t.rows.push_back(table_row(sweep, figures, row, best));
+    t.looks.emplace_back(t.header.size(), Look{best ? Tone::best : Tone::plain});
+    if (!sweep.points[row].simulated()) t.looks.back()[t.rows.back().size() - 1].tone = Tone::faint;
   }
   return t;
 }
@@ -215,7 +159,7 @@ Page sweep_page(const Sweep& sweep) {
     page.subtitle.push_back(fmt::format("best, by the {} {}: point {} ({}) with {}",
                                         less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric,
                                         sweep.points[best].point, sweep.plan.design.describe(sweep.points[best].point),
-                                        printed(sweep.metric, figures.at(best, sweep.metric))));
+                                        printed_figure(sweep.metric, figures.at(best, sweep.metric))));
   }
   page.tables = {points_table(sweep, figures, order)};
   Table map = heat_map(sweep, figures, order);

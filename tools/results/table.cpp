@@ -1,6 +1,7 @@
 #include "tools/results/table.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include <fmt/format.h>
@@ -70,13 +71,23 @@ std::string_view gap_for(const std::vector<std::size_t>& widths, std::size_t wid
   return total <= width ? "  " : " ";
 }
 
-std::string aligned_row(const std::vector<std::string>& cells, const std::vector<Align>& align,
-                        const std::vector<std::size_t>& widths, std::string_view gap) {
+Look look_of(const Table& table, std::size_t row, std::size_t column) {
+  if (row < table.looks.size() && column < table.looks[row].size()) return table.looks[row][column];
+  const char mark = mark_of(table, row, column);
+  return {mark == '*' ? Tone::best : mark == ' ' ? Tone::plain : Tone::good};
+}
+
+/// `looks` has the look of a column. A shade fills the column and the gap before it, so that a heat map is one area.
+std::string aligned_row(
+    const std::vector<std::string>& cells, const std::vector<Align>& align, const std::vector<std::size_t>& widths,
+    std::string_view gap, const std::function<Look(std::size_t)>& looks = [](std::size_t) { return Look{}; }) {
   std::string line(kIndent);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string padding(widths[i] - std::min(widths[i], display_width(cells[i])), ' ');
-    if (i > 0) line += gap;
-    line += align[i] == Align::right ? padding + cells[i] : cells[i] + padding;
+    const std::string before = std::string(i > 0 ? gap : "") + (align[i] == Align::right ? padding : "");
+    const std::string after = align[i] == Align::right ? "" : padding;
+    const Look look = looks(i);
+    line += look.shade ? painted(before + cells[i] + after, look) : before + painted(cells[i], look) + after;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -154,7 +165,10 @@ std::string to_text(const Page& page, const TextStyle& style) {
     for (const auto& line : header) {
       if (!table.header.empty()) out += dim(aligned_row(line, table.align, widths, gap));
     }
-    for (const auto& row : rows) out += aligned_row(row, table.align, widths, gap);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      out += aligned_row(rows[row], table.align, widths, gap,
+                         [&](std::size_t column) { return style.colour ? look_of(table, row, column) : Look{}; });
+    }
   }
   for (const List& list : page.lists) {
     if (list.items.empty()) continue;

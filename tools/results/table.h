@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/results/look.h"
+
 namespace kvsim::results {
 
 enum class Align { left, right };
@@ -16,6 +18,8 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
   /// One character behind a cell, by row and column; a blank, or nothing there: none. Columns that have one line up.
   std::vector<std::string> marks = {};
+  /// On a terminal with colour, by row and column; nothing there: plain, and marked cells stand out anyway.
+  std::vector<std::vector<Look>> looks = {};
 };
 
 /// Label, number, remark.

@@ -12,6 +12,8 @@
 namespace kvsim::validation {
 namespace {
 
+constexpr std::size_t kVerdictColumn = 7;
+
 using results::Align;
 using results::Table;
 
@@ -71,6 +73,20 @@ std::string title_of(std::string_view group) {
     if (g.name == group) return fmt::format("{}: {}", g.name, g.description);
   }
   return std::string(group);
+}
+
+results::Tone tone_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+      return results::Tone::good;
+    case Verdict::outside:
+      return results::Tone::bad;
+    case Verdict::skipped:
+      return results::Tone::faint;
+    case Verdict::prediction:
+      break;
+  }
+  return results::Tone::plain;
 }
 
 bool has_row(const Figure& f) {
@@ -138,7 +154,9 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
                  Align::right, Align::right, Align::left,  Align::left};
       page.tables.push_back(std::move(t));
     }
-    page.tables.back().rows.push_back(row_of(f, notes));
+    results::Table& table = page.tables.back();
+    table.rows.push_back(row_of(f, notes));
+    table.looks.emplace_back(table.header.size())[kVerdictColumn].tone = tone_of(f.verdict());
   }
   page.lists = {{"Skipped without being simulated", without_rows(figures)}, {"Notes", notes.numbered()}};
   return page;
