@@ -2,17 +2,20 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
 #include "sim/engine/invariant.h"
 #include "sim/engine/json_escape.h"
+#include "sim/engine/trace_name.h"
 #include "sim/engine/trace_output.h"
 
 namespace kvsim::engine {
 namespace {
 
 constexpr std::size_t flush_at = std::size_t{1} << 16;
+constexpr int first_transfer = 1 << 20;  // behind every track that computes
 
 void append(std::string& text, std::uint64_t value) {
   text += std::to_string(value);
@@ -40,10 +43,17 @@ void append_microseconds(std::string& text, std::int64_t ns) {
 }  // namespace
 
 struct ChromeTrace::State {
+  struct Process {
+    int number = 0;
+    std::string name;
+    bool named = false;  // in the file
+  };
   struct Row {
-    int process = 0;
-    int thread = 0;    // of a track
-    std::string name;  // of a counter, escaped
+    Process* process = nullptr;
+    int thread = 0;  // of a track
+    std::string name;
+    bool named = false;
+    double last = std::numeric_limits<double>::quiet_NaN();  // of a counter
   };
 
   explicit State(std::unique_ptr<TraceOutput> to) : output(std::move(to)) {
@@ -63,24 +73,43 @@ struct ChromeTrace::State {
     text.clear();
   }
 
-  void name_of(std::string_view what, int process, int thread, std::string_view name) {
+  std::string& begin_metadata(std::string_view what, int process, int thread) {
     std::string& event = begin_event();
     event.append("{\"ph\":\"M\",\"name\":\"").append(what).append("\",\"pid\":").append(std::to_string(process));
-    event.append(",\"tid\":").append(std::to_string(thread)).append(",\"args\":{\"name\":\"");
-    append_json_escaped(event, name);
-    event += "\"}}";
+    return event.append(",\"tid\":").append(std::to_string(thread)).append(",\"args\":{");
   }
 
-  int process_of(std::string_view group) {
-    const auto [entry, inserted] = processes.try_emplace(std::string(group), static_cast<int>(processes.size()) + 1);
-    if (inserted) name_of("process_name", entry->second, 0, group);
-    return entry->second;
+  /// `what` is "process" or "thread".
+  void name_and_place(const std::string& what, int process, int thread, std::string_view name, int place) {
+    std::string& named = begin_metadata(what + "_name", process, thread);
+    named += "\"name\":\"";
+    append_json_escaped(named, name);
+    named += "\"}}";
+    begin_metadata(what + "_sort_index", process, thread).append("\"sort_index\":").append(std::to_string(place)) +=
+        "}}";
+  }
+
+  /// Before the first event of a row: rows that stay empty would only be in the way.
+  void name(Row& row) {
+    if (row.named) return;
+    row.named = true;
+    Process& process = *row.process;
+    if (!process.named) name_and_place("process", process.number, 0, process.name, process.number);
+    process.named = true;
+    const int place = row.thread + (row.name == kGpuRow ? 0 : first_transfer);
+    if (row.thread != 0) name_and_place("thread", process.number, row.thread, row.name, place);
+  }
+
+  Process* process_of(std::string_view group) {
+    const auto [entry, inserted] = processes.try_emplace(std::string(group));
+    if (inserted) entry->second = {static_cast<int>(processes.size()), std::string(group)};
+    return &entry->second;
   }
 
   std::unique_ptr<TraceOutput> output;  // null once closed
   std::string text;                     // not yet written
   bool first = true;
-  std::map<std::string, int> processes;
+  std::map<std::string, Process> processes;
   std::vector<Row> tracks;
   std::vector<Row> counters;
 };
@@ -101,28 +130,31 @@ ChromeTrace::~ChromeTrace() {
 }
 
 int ChromeTrace::add_track(std::string_view group, std::string_view name) {
-  const int process = state_->process_of(group);
   const int thread = static_cast<int>(state_->tracks.size()) + 1;
-  state_->name_of("thread_name", process, thread, name);
-  state_->tracks.push_back({process, thread, {}});
+  state_->tracks.push_back({state_->process_of(group), thread, std::string(name)});
   return thread - 1;
 }
 
 int ChromeTrace::add_counter(std::string_view group, std::string_view name) {
-  State::Row row{state_->process_of(group), 0, {}};
-  append_json_escaped(row.name, name);
-  state_->counters.push_back(std::move(row));
+  state_->counters.push_back({state_->process_of(group), 0, std::string(name)});
   return static_cast<int>(state_->counters.size()) - 1;
 }
 
 void ChromeTrace::slice(int track, std::string_view name, SimTime begin, SimTime end, std::uint64_t owner,
                         double value) {
   KVSIM_ALWAYS(end >= begin, "a slice must not end before it begins");
-  const State::Row& row = state_->tracks.at(static_cast<std::size_t>(track));
+  State::Row& row = state_->tracks.at(static_cast<std::size_t>(track));
+  state_->name(row);
   std::string& event = state_->begin_event();
   event += "{\"ph\":\"X\",\"name\":\"";
   append_json_escaped(event, name);
-  event.append("\",\"pid\":").append(std::to_string(row.process));
+  if (owner != no_owner) {
+    event += " of request ";
+    append(event, owner);
+  }
+  event += "\",\"cat\":\"";
+  append_json_escaped(event, name);
+  event.append("\",\"pid\":").append(std::to_string(row.process->number));
   event.append(",\"tid\":").append(std::to_string(row.thread)).append(",\"ts\":");
   append_microseconds(event, begin.ns);
   event += ",\"dur\":";
@@ -133,16 +165,21 @@ void ChromeTrace::slice(int track, std::string_view name, SimTime begin, SimTime
     append(event, owner);
     event += ',';
   }
-  event += "\"value\":";
+  event += row.name == kGpuRow ? "\"requests\":" : "\"bytes\":";
   append(event, value);
   event += "}}";
 }
 
 void ChromeTrace::counter(int counter, SimTime at, double value) {
-  const State::Row& row = state_->counters.at(static_cast<std::size_t>(counter));
+  State::Row& row = state_->counters.at(static_cast<std::size_t>(counter));
+  KVSIM_ALWAYS(state_->output != nullptr, "the trace is closed");
+  if (value == row.last) return;
+  row.last = value;
+  state_->name(row);
   std::string& event = state_->begin_event();
-  event.append("{\"ph\":\"C\",\"name\":\"").append(row.name);
-  event.append("\",\"pid\":").append(std::to_string(row.process)).append(",\"ts\":");
+  event += "{\"ph\":\"C\",\"name\":\"";
+  append_json_escaped(event, row.name);
+  event.append("\",\"pid\":").append(std::to_string(row.process->number)).append(",\"ts\":");
   append_microseconds(event, at.ns);
   event += ",\"args\":{\"value\":";
   append(event, value);

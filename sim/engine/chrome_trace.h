@@ -26,8 +26,11 @@ enum class TraceCompression {
   gzip
 };
 
-/// A group becomes a process, a track a thread, a slice a complete event ("X") whose `args` hold the request and the
-/// value, a counter a counter event ("C"). Times are microseconds with three decimals: nanoseconds, exactly.
+/// A group becomes a process, a track a thread, both in the order of their declaration, but GPUs before links; one on
+/// which nothing happens is left out. A slice becomes a complete event ("X"): its name is what happened, to which
+/// request; its category is what happened alone; its `args` hold the request, and the value as requests (on the track
+/// kGpuRow, trace_name.h) or bytes. A counter becomes counter events ("C"), one whenever it changes. Times are
+/// microseconds with three decimals: nanoseconds, exactly.
 class ChromeTrace final : public TraceSink {
  public:
   /// Creates or overwrites `path`; throws TraceWriteError if that fails.

@@ -12,6 +12,7 @@
 #include "sim/engine/ordered_queue.h"
 #include "sim/engine/slot_table.h"
 #include "sim/engine/trace_lanes.h"
+#include "sim/engine/trace_name.h"
 #include "sim/engine/transfer_time.h"
 
 namespace kvsim::engine {
@@ -102,8 +103,14 @@ class FairShareLink final : public Link {
 };
 
 FairShareLink::FairShareLink(Simulator& simulator, LinkConfig config, TraceSink* trace)
-    : simulator_(simulator), config_(std::move(config)), trace_(trace), lanes_(trace, "links", config_.name) {
-  if (trace_ != nullptr) counter_ = trace_->add_counter("links", config_.name + ": transfers under way");
+    : simulator_(simulator),
+      config_(std::move(config)),
+      trace_(trace),
+      lanes_(trace, std::string(trace_name(config_.name, "links").group),
+             std::string(trace_name(config_.name, "links").row)) {
+  if (trace_ == nullptr) return;
+  const TraceName row = trace_name(config_.name, "links");
+  counter_ = trace_->add_counter(row.group, std::string(row.row) + ": transfers under way");
 }
 
 TransferId FairShareLink::submit(const Transfer& transfer) {

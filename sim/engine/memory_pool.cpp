@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/engine/invariant.h"
+#include "sim/engine/trace_name.h"
 
 namespace kvsim::engine {
 
@@ -14,7 +15,9 @@ MemoryPool::MemoryPool(const Simulator& simulator, std::string name, std::int64_
       level_(0, simulator.now()),
       trace_(trace) {
   KVSIM_ALWAYS(capacity_ >= 0, "a memory pool's capacity must not be negative: " + name_);
-  if (trace_ != nullptr) trace_counter_ = trace_->add_counter("memory", name_);
+  if (trace_ == nullptr) return;
+  const TraceName in_timeline = trace_name(name_, "memory");
+  trace_counter_ = trace_->add_counter(in_timeline.group, std::string(in_timeline.row) + " (bytes)");
 }
 
 bool MemoryPool::try_reserve(std::int64_t bytes) {

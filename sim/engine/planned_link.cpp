@@ -6,6 +6,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/engine/link_disciplines.h"
+#include "sim/engine/trace_name.h"
 #include "sim/engine/transfer_time.h"
 
 namespace kvsim::engine {
@@ -13,7 +14,9 @@ namespace kvsim::engine {
 PlannedLink::PlannedLink(Simulator& simulator, LinkConfig config, TraceSink* trace)
     : simulator_(simulator), config_(std::move(config)), trace_(trace) {
   check_link(config_);
-  if (trace_ != nullptr) track_ = trace_->add_track("links", config_.name);
+  if (trace_ == nullptr) return;
+  const TraceName row = trace_name(config_.name, "links");
+  track_ = trace_->add_track(row.group, row.row);
 }
 
 std::int64_t PlannedLink::Series::service(std::int64_t j) const {

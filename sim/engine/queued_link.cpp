@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/engine/link_disciplines.h"
+#include "sim/engine/trace_name.h"
 #include "sim/engine/transfer_time.h"
 
 namespace kvsim::engine {
@@ -19,7 +20,9 @@ double work_of(const Transfer& transfer) {
 
 QueuedLink::QueuedLink(Simulator& simulator, LinkConfig config, TraceSink* trace)
     : simulator_(simulator), config_(std::move(config)), trace_(trace) {
-  if (trace_ != nullptr) track_ = trace_->add_track("links", config_.name);
+  if (trace_ == nullptr) return;
+  const TraceName row = trace_name(config_.name, "links");
+  track_ = trace_->add_track(row.group, row.row);
 }
 
 TransferId QueuedLink::submit(const Transfer& transfer) {

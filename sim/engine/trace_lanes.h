@@ -1,4 +1,4 @@
-// Internal: draws what overlaps (transfers that share a link) on parallel tracks, because slices of one track must not.
+// Draws what overlaps (transfers that share a link) on parallel tracks, because slices of one track must not.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ class TraceLanes {
   static constexpr int max_lanes = 64;
   static constexpr int no_lane = -1;
 
+  TraceLanes() = default;
   /// `trace` may be null: then every lane is no_lane.
   TraceLanes(TraceSink* trace, std::string group, std::string name);
 
@@ -25,7 +26,7 @@ class TraceLanes {
   void release(int lane, std::string_view what, SimTime begin, SimTime end, std::uint64_t owner, double value);
 
  private:
-  TraceSink* trace_;
+  TraceSink* trace_ = nullptr;
   std::string group_;
   std::string name_;
   std::vector<int> tracks_;

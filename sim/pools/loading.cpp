@@ -159,7 +159,7 @@ void PoolSystem::on_uploaded(std::uint64_t id) {
   r.in_transit -= 1;
   if (r.stateless()) {  // its memory was for the prefill
     drop(r, *r.local, Claim::local);
-    r.local->requests -= 1;
+    r.local->count_requests(-1);
   }
   const std::int64_t tail = r.request->prompt - r.stored;
   load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tail), "first load");

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/engine/invariant.h"
+#include "sim/engine/trace_name.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
@@ -17,12 +18,15 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       listener_(listener),
       pool_(pool),
       index_(index),
-      memory_(environment.simulator, node_name(pool, index) + " KV memory", kv_capacity_bytes, environment.trace) {
+      memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace) {
   models::StepWork one_token;
   one_token.decode.query_tokens = 1;
   one_token.logit_tokens = 1;
   iteration_estimate_s_ = env_.timer.time(one_token).total_s;
-  if (env_.trace) track_ = env_.trace->add_track(node_name(pool, index), "GPU");
+  if (env_.trace) {
+    track_ = env_.trace->add_track(node_name(pool, index), engine::kGpuRow);
+    running_counter_ = env_.trace->add_counter(node_name(pool, index), "running requests");
+  }
 }
 
 void Node::start(PoolRequest& request, Work steady) {
@@ -214,6 +218,11 @@ serving::GpuTime Node::gpu_time() {
 void Node::note_memory() {
   used_peak_ = std::max(used_peak_, memory_.reserved());
   used_.set(static_cast<double>(memory_.reserved()), env_.simulator.now());
+}
+
+void Node::count_requests(std::int64_t change) {
+  requests += change;
+  if (env_.trace) env_.trace->counter(running_counter_, env_.simulator.now(), static_cast<double>(requests));
 }
 
 void Node::start_measuring() {

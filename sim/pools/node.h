@@ -89,6 +89,9 @@ class Node {
   void finish_measuring();
   void check_conservation() const { memory_.check_conservation(); }
 
+  /// Adds to `requests`.
+  void count_requests(std::int64_t change);
+
   // What its owner keeps about it.
   std::int64_t requests = 0;              ///< placed here for good and not finished
   std::vector<Load> loads;                ///< under way, or waiting for what others load
@@ -138,6 +141,7 @@ class Node {
   engine::TimeWeighted used_;
   std::int64_t used_peak_ = 0;
   int track_ = -1;
+  int running_counter_ = -1;
 };
 
 }  // namespace kvsim::pools

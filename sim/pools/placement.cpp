@@ -290,7 +290,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
     KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
                                               memory_.remote_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
-    r.remote->requests += 1;
+    r.remote->count_requests(1);
     r.remote_parts = t.drafts && tail ? 2 : 1;
     const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
     count_loads(r.remote_claim, tokens);
@@ -300,7 +300,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
     KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, KvForm::full, memory_.block_bytes(KvForm::full),
                                              memory_.local_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
-    r.local->requests += 1;
+    r.local->count_requests(1);
     const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
     if (!t.on_remote) count_loads(r.local_claim, tokens);  // each prompt once
     load(r, *r.local, Claim::local, memory_.full_transfer(tokens), "first load");

@@ -218,7 +218,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
     dispatcher_->leaves(r);
   }
   if (r.local_claim.empty()) return;
-  r.local->requests -= 1;
+  r.local->count_requests(-1);
   drop(r, *r.local, Claim::local);
 }
 
@@ -229,7 +229,7 @@ void PoolSystem::leave(PoolRequest& r) {
   r.rest = {};
   leave_local(r);
   if (r.remote != nullptr) {
-    r.remote->requests -= 1;
+    r.remote->count_requests(-1);
     drop(r, *r.remote, Claim::remote);
   }
   if (store_) store_->unpin(r.chain);

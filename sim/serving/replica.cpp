@@ -5,14 +5,19 @@
 #include <fmt/format.h>
 
 #include "sim/engine/invariant.h"
+#include "sim/engine/trace_name.h"
 #include "sim/serving/capacity.h"
 
 namespace kvsim::serving {
 namespace {
 
+std::string name_of_replica(int index) {
+  return fmt::format("replica {}", index);
+}
+
 engine::LinkConfig link_config(const ServingConfig& config, int replica, const char* direction, double per_gpu) {
   engine::LinkConfig link;
-  link.name = fmt::format("replica {} {}", replica, direction);
+  link.name = fmt::format("{}/{}", name_of_replica(replica), direction);
   link.bytes_per_s = per_gpu * static_cast<double>(config.cluster.tensor_parallel);
   link.latency = engine::from_seconds(config.cluster.host_link.latency_s.value);
   link.setup = engine::from_seconds(config.cluster.host_link.setup_s.value);
@@ -27,9 +32,9 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       config_(environment.config),
       decode_(environment.decode),
       geometry_(environment.geometry),
-      hbm_(environment.simulator, fmt::format("replica {} KV memory", index),
+      hbm_(environment.simulator, name_of_replica(index) + "/KV memory",
            kv_capacity_bytes(environment.config, environment.geometry), environment.trace),
-      host_(environment.simulator, fmt::format("replica {} host memory", index),
+      host_(environment.simulator, name_of_replica(index) + "/host memory",
             environment.config.cluster.host_memory_bytes, environment.trace),
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
       drafting_(environment.config, environment.decode),
@@ -48,16 +53,18 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
   one_token.logit_tokens = 1;
   iteration_estimate_s_ = env_.timer.time(one_token).total_s;
   if (env_.trace) {
-    const std::string group = fmt::format("replica {}", index);
-    gpu_track_ = env_.trace->add_track(group, "GPU");
+    const std::string group = name_of_replica(index);
+    gpu_track_ = env_.trace->add_track(group, engine::kGpuRow);
     queue_counter_ = env_.trace->add_counter(group, "queued requests");
+    running_counter_ = env_.trace->add_counter(group, "running requests");
   }
 }
 
 void Replica::make_links(int index) {
   const models::LinkSpec& link = config_.cluster.host_link;
-  const engine::LinkConfig to_gpu = link_config(config_, index, "host_to_gpu", link.read_bytes_per_s.value);
-  const engine::LinkConfig to_host = link_config(config_, index, "gpu_to_host", link.write_bytes_per_s.value);
+  const engine::LinkConfig to_gpu = link_config(config_, index, "host link, to the GPU", link.read_bytes_per_s.value);
+  const engine::LinkConfig to_host =
+      link_config(config_, index, "host link, from the GPU", link.write_bytes_per_s.value);
   engine::Simulator& simulator = env_.simulator;
   if (decode_.fetch == Fetch::none || config_.run.layer_events) {
     h2d_ = engine::make_link(simulator, to_gpu, env_.trace);

@@ -311,6 +311,7 @@ class Replica {
   TierMeasurement host_tier_;
   int gpu_track_ = -1;
   int queue_counter_ = -1;
+  int running_counter_ = -1;
 };
 
 }  // namespace kvsim::serving

@@ -141,7 +141,9 @@ void Replica::note_memory() {
   const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), coming);
   used_peak_ = std::max(used_peak_, used);
   used_.set(static_cast<double>(used), env_.simulator.now());
-  if (env_.trace) env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queue_.size()));
+  if (!env_.trace) return;
+  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queue_.size()));
+  env_.trace->counter(running_counter_, env_.simulator.now(), static_cast<double>(running()));
 }
 
 void Replica::account_step(SimTime begin, SimTime end) {

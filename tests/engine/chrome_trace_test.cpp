@@ -80,14 +80,15 @@ void trace_a_run(TraceSink& trace) {
 
 TEST(ChromeTrace, aSliceIsACompleteEventInMicroseconds) {
   const json event = last_event([](ChromeTrace& trace) {
-    const int track = trace.add_track("gpu", "compute");
-    trace.slice(track, "decode", {1'234'567}, {1'234'568}, 17, 2.5);
+    const int track = trace.add_track("replica 0", "link");
+    trace.slice(track, "reload", {1'234'567}, {1'234'568}, 17, 2.5);
   });
   EXPECT_EQ(event.at("ph"), "X");
-  EXPECT_EQ(event.at("name"), "decode");
+  EXPECT_EQ(event.at("name"), "reload of request 17");
+  EXPECT_EQ(event.at("cat"), "reload");
   EXPECT_EQ(event.at("ts"), 1234.567);
   EXPECT_EQ(event.at("dur"), 0.001);
-  EXPECT_EQ(event.at("args"), json({{"request", 17}, {"value", 2.5}}));
+  EXPECT_EQ(event.at("args"), json({{"request", 17}, {"bytes", 2.5}}));
 }
 
 TEST(ChromeTrace, nanosecondsAreExactAfterACentury) {
@@ -100,9 +101,10 @@ TEST(ChromeTrace, nanosecondsAreExactAfterACentury) {
 
 TEST(ChromeTrace, anEventWithoutOwnerNamesNoRequestAndNotANumberIsNull) {
   const json event = last_event([](ChromeTrace& trace) {
-    trace.slice(trace.add_track("g", "t"), "x", {0}, {1}, TraceSink::no_owner, std::nan(""));
+    trace.slice(trace.add_track("g", "GPU"), "draft", {0}, {1}, TraceSink::no_owner, std::nan(""));
   });
-  EXPECT_EQ(event.at("args"), json({{"value", nullptr}}));
+  EXPECT_EQ(event.at("name"), "draft");
+  EXPECT_EQ(event.at("args"), json({{"requests", nullptr}}));
 }
 
 TEST(ChromeTrace, aCounterIsAStepCurve) {
@@ -117,21 +119,65 @@ TEST(ChromeTrace, aCounterIsAStepCurve) {
 TEST(ChromeTrace, groupsAreProcessesAndTracksThreads) {
   std::ostringstream out;
   ChromeTrace trace(out);
-  trace.add_track("gpu", "compute");
-  trace.add_track("links", "pcie");
-  trace.add_track("gpu", "copy");
+  trace.slice(trace.add_track("gpu", "compute"), "draft", {0}, {1}, 0, 1);
+  trace.slice(trace.add_track("links", "pcie"), "reload", {0}, {1}, 0, 1);
+  trace.slice(trace.add_track("gpu", "copy"), "copy", {0}, {1}, 0, 1);
   trace.close();
   std::map<int, std::string> processes;
   std::map<std::string, std::string> group_of;
   const json parsed = json::parse(out.str());
   for (const json& event : parsed.at("traceEvents")) {
-    ASSERT_EQ(event.at("ph"), "M");
+    if (!event.at("args").contains("name")) continue;
     const std::string name = event.at("args").at("name");
     if (event.at("name") == "process_name") processes[event.at("pid")] = name;
     if (event.at("name") == "thread_name") group_of[name] = processes.at(event.at("pid"));
   }
   EXPECT_EQ(processes.size(), 2U);
   EXPECT_EQ(group_of, (std::map<std::string, std::string>{{"compute", "gpu"}, {"pcie", "links"}, {"copy", "gpu"}}));
+}
+
+TEST(ChromeTrace, whatComputesStandsAboveWhatTransfersAndGroupsAsTheyWereDeclared) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  const int link = trace.add_track("replica 0", "link");
+  const int other = trace.add_track("replica 1", "GPU");
+  const int gpu = trace.add_track("replica 0", "GPU");
+  for (const int track : {other, gpu}) trace.slice(track, "decode", {0}, {1}, TraceSink::no_owner, 1);
+  trace.slice(link, "reload", {0}, {1}, 0, 1);
+  trace.close();
+  std::map<std::pair<int, int>, int> place;  // of processes (thread 0) and threads
+  const json parsed = json::parse(out.str());
+  for (const json& event : parsed.at("traceEvents")) {
+    if (event.at("args").contains("sort_index")) {
+      place[{event.at("pid"), event.at("tid")}] = event.at("args").at("sort_index");
+    }
+  }
+  ASSERT_EQ(place.size(), 5U);
+  EXPECT_LT((place[{1, 0}]), (place[{2, 0}]));               // replica 0 before replica 1
+  EXPECT_LT((place[{1, gpu + 1}]), (place[{1, link + 1}]));  // its GPU before its link
+}
+
+TEST(ChromeTrace, aTrackOnWhichNothingHappensIsLeftOut) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  trace.add_track("g", "t");
+  trace.add_counter("h", "c");
+  trace.close();
+  EXPECT_TRUE(json::parse(out.str()).at("traceEvents").empty());
+}
+
+TEST(ChromeTrace, aCounterIsWrittenWhenItChanges) {
+  std::ostringstream out;
+  ChromeTrace trace(out);
+  const int counter = trace.add_counter("g", "queue");
+  for (const double value : {0.0, 0.0, 2.0, 2.0, 0.0}) trace.counter(counter, {5}, value);
+  trace.close();
+  std::vector<double> values;
+  const json parsed = json::parse(out.str());
+  for (const json& event : parsed.at("traceEvents")) {
+    if (event.at("ph") == "C") values.push_back(event.at("args").at("value"));
+  }
+  EXPECT_EQ(values, (std::vector<double>{0, 2, 0}));
 }
 
 TEST(ChromeTrace, namesAreEscapedAndBytesThatAreNotTextReplaced) {
@@ -144,7 +190,8 @@ TEST(ChromeTrace, namesAreEscapedAndBytesThatAreNotTextReplaced) {
   for (const auto& written : cases) {
     const json event =
         last_event([&](ChromeTrace& trace) { trace.slice(trace.add_track("g", "t"), written.first, {0}, {1}, 0, 0); });
-    EXPECT_EQ(event.at("name"), written.second);
+    EXPECT_EQ(event.at("cat"), written.second);
+    EXPECT_EQ(event.at("name"), written.second + " of request 0");
   }
 }
 
@@ -221,9 +268,12 @@ TEST(ChromeTrace, aNameInGzIsCompressedAndReadsBack) {
 
 TEST(ChromeTrace, aPlainFileHoldsThePlainText) {
   const TemporaryFile file(".json");
-  { ChromeTrace(file.path()).add_track("g", "t"); }
+  {
+    ChromeTrace trace(file.path());
+    trace.slice(trace.add_track("g", "t"), "x", {0}, {1}, 0, 0);
+  }
   std::ifstream in(file.path());
-  EXPECT_EQ(json::parse(in).at("traceEvents").size(), 2U);
+  EXPECT_EQ(json::parse(in).at("traceEvents").size(), 5U);  // names and places of group and track, the slice
 }
 
 TEST(ChromeTrace, aFullDiskIsReportedAtClose) {

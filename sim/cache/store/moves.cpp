@@ -170,10 +170,11 @@ void TieredStore::start(Transition transition) {
     simulator_.schedule_in({}, read);
     return;
   }
+  const bool stores = t.source == kNoObject;
   network_.submit(*lane, {.bytes = t.source_bytes,
                           .on_complete = read,
-                          .owner = t.owner,
-                          .kind = t.source == kNoObject ? "store" : "demotion"});
+                          .owner = stores ? t.owner : engine::TraceSink::no_owner,  // demotions are nobody's
+                          .kind = stores ? "store" : "demotion"});
 }
 
 void TieredStore::on_read(std::uint64_t id) {
@@ -195,10 +196,11 @@ void TieredStore::on_compressed(std::uint64_t id) {
     on_written(id);
     return;
   }
+  const bool stores = t.source == kNoObject;
   network_.submit(*tiers_[t.to].write, {.bytes = t.bytes,
                                         .on_complete = Callback::to<&TieredStore::on_written>(this, id),
-                                        .owner = t.owner,
-                                        .kind = t.source == kNoObject ? "store" : "demotion"});
+                                        .owner = stores ? t.owner : engine::TraceSink::no_owner,
+                                        .kind = stores ? "store" : "demotion"});
 }
 
 void TieredStore::on_written(std::uint64_t id) {

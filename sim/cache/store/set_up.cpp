@@ -53,8 +53,8 @@ std::vector<NetworkLinkId> TieredStore::make_host_links() {
   for (std::size_t r = 0; r < config_.replicas; ++r) {
     to_gpu.push_back(network_.add_link("host_to_gpu", config_.host_to_gpu_bytes_per_s));
     const NetworkLinkId to_host = network_.add_link("gpu_to_host", config_.gpu_to_host_bytes_per_s);
-    gpu_to_host_.push_back(
-        network_.add_lane({replica_name(r), "gpu_to_host", {to_host}, latency, setup, config_.serial_host_link}));
+    gpu_to_host_.push_back(network_.add_lane(
+        {replica_name(r), "host link, from the GPU", {to_host}, latency, setup, config_.serial_host_link}));
     all.insert(all.end(), {to_gpu.back(), to_host});
   }
   if (!config_.host_changes.empty()) {
@@ -89,12 +89,13 @@ void TieredStore::add_tier(std::size_t level, std::size_t domain, const std::vec
 
 /// Returns the link that reads cross.
 NetworkLinkId TieredStore::add_device_links(Tier& tier, const StoreTier& t) {
-  const std::string owner = tier.domain == shared_domain_ ? "shared" : replica_name(tier.domain);
+  const std::string owner = tier.domain == shared_domain_ ? "shared tiers" : replica_name(tier.domain);
   const auto latency = engine::from_seconds(t.latency_s);
   const NetworkLinkId read = network_.add_link(fmt::format("{}_read", t.name), t.read_bytes_per_s);
   const NetworkLinkId write = network_.add_link(fmt::format("{}_write", t.name), t.write_bytes_per_s);
-  tier.read_down = network_.add_lane({owner, fmt::format("{} down", t.name), {read}, latency, {}, true});
-  tier.write = network_.add_lane({owner, fmt::format("{} write", t.name), {write}, latency, {}, true});
+  tier.read_down =
+      network_.add_lane({owner, fmt::format("{}, read for the next tier", t.name), {read}, latency, {}, true});
+  tier.write = network_.add_lane({owner, fmt::format("{}, written", t.name), {write}, latency, {}, true});
   if (!t.changes.empty()) {
     network_.plan_changes({read, write}, t.changes, Callback::to<&TieredStore::believe_nominal>(this));
   }

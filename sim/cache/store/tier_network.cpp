@@ -22,7 +22,11 @@ NetworkLinkId TierNetwork::add_link(const std::string& kind, double bytes_per_s)
 
 LaneId TierNetwork::add_lane(LaneConfig config) {
   Lane lane;
-  if (trace_) lane.track = trace_->add_track(config.group, config.name);
+  if (trace_ && config.serial) {
+    lane.track = trace_->add_track(config.group, config.name);
+  } else {
+    lane.rows = engine::TraceLanes(trace_, config.group, config.name);
+  }
   lane.config = std::move(config);
   lanes_.push_back(std::move(lane));
   return {static_cast<std::uint32_t>(lanes_.size() - 1)};
@@ -69,7 +73,7 @@ void TierNetwork::start(std::uint32_t index) {
     lane.moving_bytes += next.transfer.bytes;
     lane.wait_s += (simulator_.now() - next.submitted).seconds();
     const auto slot = moving_.acquire();
-    slot.value = {index, next.transfer, simulator_.now()};
+    slot.value = {index, next.transfer, simulator_.now(), lane.rows.acquire()};
     simulator_.schedule_in(lane.config.setup, Callback::to<&TierNetwork::move>(this, slot.id));
   }
 }
@@ -88,9 +92,11 @@ void TierNetwork::on_last_byte(std::uint64_t id) {
   lane.under_way -= 1;
   lane.moving_bytes -= done.transfer.bytes;
   lane.arrived_bytes += done.transfer.bytes;
-  if (trace_ && lane.config.serial) {  // tracks hold no overlapping slices
-    trace_->slice(lane.track, done.transfer.kind, done.began, simulator_.now(), done.transfer.owner,
-                  static_cast<double>(done.transfer.bytes));
+  const auto bytes = static_cast<double>(done.transfer.bytes);
+  if (trace_ && lane.config.serial) {
+    trace_->slice(lane.track, done.transfer.kind, done.began, simulator_.now(), done.transfer.owner, bytes);
+  } else {
+    lane.rows.release(done.row, done.transfer.kind, done.began, simulator_.now(), done.transfer.owner, bytes);
   }
   if (done.transfer.on_complete) simulator_.schedule_in(lane.config.latency, done.transfer.on_complete);
   start(done.lane);

@@ -12,6 +12,7 @@
 #include "sim/engine/network.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
+#include "sim/engine/trace_lanes.h"
 
 namespace kvsim::cache {
 
@@ -77,7 +78,8 @@ class TierNetwork {
     LaneConfig config;
     std::deque<Waiting> waiting;
     std::int64_t under_way = 0;
-    int track = -1;
+    int track = -1;           // of a serial lane
+    engine::TraceLanes rows;  // of one whose transfers overlap
     std::int64_t submitted_bytes = 0, arrived_bytes = 0, moving_bytes = 0;
     double wait_s = 0;
     std::uint64_t started = 0;
@@ -86,6 +88,7 @@ class TierNetwork {
     std::uint32_t lane = 0;
     engine::Transfer transfer;
     engine::SimTime began;
+    int row = engine::TraceLanes::no_lane;
   };
   struct Link {
     std::string kind;

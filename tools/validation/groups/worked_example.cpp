@@ -82,7 +82,7 @@ std::vector<Figure> worked_example_figures() {
   simulate(base, "lock_step", lock_step);
   simulate(base, "sequential_verify", sequential);
   const auto& gpu = staggered.trace.track("GPU");
-  const RoundOfReloads round = first_round(sequential.trace.track("host_to_gpu"));
+  const RoundOfReloads round = first_round(sequential.trace.track("host link, to the GPU"));
   const auto peak = [](const Run& run) { return static_cast<double>(run.measured.hbm_peak_bytes) * kGiga; };
 
   std::vector<Figure> figures;
@@ -101,7 +101,8 @@ std::vector<Figure> worked_example_figures() {
   };
   add("draft_step", "draft-only iteration", "ms", 35, mean_length_s(gpu, "draft") * kMilli);
   add("verify_step", "iteration with a verification", "ms", 37, mean_length_s(gpu, "draft+verify") * kMilli);
-  add("reload", "one reload", "ms", 80, mean_length_s(staggered.trace.track("host_to_gpu"), "reload") * kMilli);
+  add("reload", "one reload", "ms", 80,
+      mean_length_s(staggered.trace.track("host link, to the GPU"), "reload") * kMilli);
   add("interval", "staggered: steps/verification", "", 3,
       ratio(staggered.measured.iteration_s.count(), staggered.measured.rounds));
   for (auto [name, what, unit, value] :
