@@ -14,7 +14,12 @@ class GoldenTest : public Workspace {
   GoldenTest() { write("s.yaml", tiny_scenario()); }
 
   static void expect_golden(const std::string& name, const std::string& text) {
-    const std::string path = std::string(KVSIM_SOURCE_DIR "/tests/cli/golden/") + name;
+    expect_file("tests/cli/golden/" + name, text);
+  }
+
+  /// `name`: of a file of the repository.
+  static void expect_file(const std::string& name, const std::string& text) {
+    const std::string path = std::string(KVSIM_SOURCE_DIR "/") + name;
     const char* update = std::getenv("KVSIM_UPDATE_GOLDENS");
     if (update != nullptr && std::string(update) == "1") {
       std::ofstream(path, std::ios::binary) << text;
@@ -109,6 +114,12 @@ TEST_F(GoldenTest, TablesFitAHundredColumns) {
     const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
     EXPECT_LE(columns, 100) << line;
   }
+}
+
+TEST_F(GoldenTest, TheScenarioReferenceIsWhatTheTablesSay) {
+  const CommandResult r = run({"schema", "--markdown"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  expect_file("docs/scenario_reference.md", r.out);
 }
 
 TEST_F(GoldenTest, NothingIsColouredInAPipe) {

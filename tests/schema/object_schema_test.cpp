@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "models/schema/reference_page.h"
 #include "models/schema/yaml_writer.h"
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
@@ -111,14 +112,64 @@ TEST(ObjectSchema, ATableThatContradictsItselfIsAProgrammingError) {
 
 TEST(ObjectSchema, TheReferencePageNamesUnitsRangesDefaultsAndWords) {
   const std::string page = cluster_schema().markdown();
-  EXPECT_NE(page.find("| `memory` | a size in bytes (`80 GiB`), > 0 B | required | memory of one GPU |"),
-            std::string::npos)
+  const auto has = [&page](const char* text) { return page.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("| `memory` | a size in bytes, such as `80 GiB` | > 0 B | required | memory of one GPU |")) << page;
+  EXPECT_TRUE(has("| `memory_fraction` | a number | > 0 and <= 1 | `0.9` | share that is used |")) << page;
+  EXPECT_TRUE(has("| `storage` | list, each item: a map ([storage](#storage)) | at most 2 items | `[]` | devices |"))
       << page;
-  EXPECT_NE(page.find("| `memory_fraction` | a number (`0.2`), > 0 and <= 1 | `0.9` | share that is used |"),
-            std::string::npos);
-  EXPECT_NE(page.find("`staggered`: verifications spread out"), std::string::npos);
-  EXPECT_NE(page.find("Exactly one of `rate`, `closed`."), std::string::npos);
-  EXPECT_NE(page.find("### storage"), std::string::npos);
+  EXPECT_TRUE(has("- `staggered`: verifications spread out"));
+  EXPECT_TRUE(has("Exactly one of `rate`, `closed`."));
+  EXPECT_TRUE(has("A single value in place of the map means `mean`."));
+  EXPECT_TRUE(has("## storage\n"));
+}
+
+struct Pair {
+  example::Length first, second;
+  example::Window third;
+};
+
+// `second` has the keys of `first`; `third` is another map, and has its name in the table of a catalogue too.
+TEST(ReferencePage, AMapAtTwoPlacesIsDescribedOnceAndTwoMapsOfOneNameBoth) {
+  const auto length = [](const char* description) {
+    ObjectSchema<example::Length> s("length", description);
+    s.required("mean", &example::Length::mean_tokens, tokens().positive(), "mean");
+    return s;
+  };
+  ObjectSchema<example::Window> window("length", "A window.");
+  window.optional("length", &example::Window::length, integer().positive(), "iterations");
+  ObjectSchema<Pair> pair("pair", "Two lengths.");
+  pair.object("first", &Pair::first, length("One."), Presence::required, "one");
+  pair.object("second", &Pair::second, length("Another."), Presence::required, "another");
+  pair.object("third", &Pair::third, window, Presence::optional, "a window");
+  ReferencePage page;
+  page.add(pair.info(), "top");
+  std::vector<std::string> titles;
+  for (const auto& section : page.sections()) titles.push_back(section.title);
+  EXPECT_EQ(titles, (std::vector<std::string>{"top", "first", "third"}));
+  EXPECT_NE(page.sections()[0].text.find("| `second` | a map ([first](#first)) |"), std::string::npos);
+  page.add(window.info(), "windows");
+  EXPECT_EQ(page.sections().size(), 3U);
+}
+
+TEST(ReferencePage, SectionsAreNamedByTheirPathAndReferencesLeadToTheirCatalogue) {
+  ReferencePage page(ReferencePage::Catalogues{{"gpu", "gpus"}});
+  FieldInfo field;
+  field.name = "type";
+  field.form = Form::reference;
+  field.catalogue = "gpu";
+  auto inner = std::make_shared<ObjectInfo>();
+  inner->fields.push_back(field);
+  FieldInfo outer;
+  outer.name = "gpu";
+  outer.form = Form::object;
+  outer.object = inner;
+  ObjectInfo cluster;
+  cluster.fields.push_back(outer);
+  page.add(cluster, "cluster", "cluster.");
+  ASSERT_EQ(page.sections().size(), 2U);
+  EXPECT_EQ(page.sections()[1].title, "cluster.gpu");
+  EXPECT_NE(page.sections()[0].text.find("[cluster.gpu](#clustergpu)"), std::string::npos);
+  EXPECT_NE(page.sections()[1].text.find("name of a gpu, or a map ([gpus](#gpus))"), std::string::npos);
 }
 
 /// A cluster of random values that the schema accepts.

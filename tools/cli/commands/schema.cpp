@@ -2,6 +2,7 @@
 #include "models/schema/json_schema.h"
 #include "sim/scenario/scenario.h"
 #include "tools/cli/command.h"
+#include "tools/cli/schema_page.h"
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {
@@ -12,7 +13,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_flag("--markdown", *markdown, "The reference page instead");
   return [markdown](Console& console) {
     const auto& schema = scenario::scenario_schema();
-    console.print(*markdown ? schema.markdown() : results::json_text(schema::make_json_schema(schema.info())));
+    console.print(*markdown ? schema_page() : results::json_text(schema::make_json_schema(schema.info())));
   };
 }
 
