@@ -7,7 +7,7 @@ cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(g++ cmake ninja-build libcli11-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libsimdjson-dev libeigen3-dev
   libboost-dev libboost-iostreams-dev coinor-libclp-dev)
-test_packages=(libgtest-dev librapidcheck-dev libbenchmark-dev)
+test_packages=(libgtest-dev librapidcheck-dev libbenchmark-dev python3)
 ci_packages=(clang-14 libclang-rt-14-dev clang-format-14 chromium chromium-driver python3-selenium)
 
 say() { printf '== %s\n' "$*" >&2; }
