@@ -13,9 +13,11 @@ import sys
 
 from pages import anchors, blocks, prose, read
 
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`]+)`")
 NAMES = re.compile(r"`([\w./-]+\.(?:cpp|h))`: ((?:`[\w:]+`(?:, | and )?)+)")
+COUNTS = [(re.compile(r"(\d+) GPUs, \d+ links"), "gpus"), (re.compile(r"\d+ GPUs, (\d+) links"), "links"),
+          (re.compile(r"(\d+) LLMs"), "models"), (re.compile(r"\| compressors \| (\d+)"), "compressors")]
 COMMAND = re.compile(r"\bkvsim +([a-z]+)\b([^`|>;&]*)")
 ENDINGS = (".cpp", ".h", ".cu")
 
@@ -106,6 +108,16 @@ class Checker:
                 if not re.search(re.escape(option) + r"(?![\w-])", self.help(command)):
                     self.complain(page, line, f"kvsim {command} has no option {option}")
 
+    def check_counts(self, page):
+        """How many things of a kind come with kvsim."""
+        text = read(page)
+        for pattern, kind in COUNTS:
+            match = pattern.search(text)
+            listed = subprocess.run([self.kvsim, "list", kind], capture_output=True, text=True, check=True)
+            count = len(listed.stdout.splitlines())
+            if not match or int(match.group(1)) != count:
+                self.complain(page, 1, f"says nothing or something else of {kind}, of which there are {count}")
+
     def check_excerpt(self, block):
         """Of a scenario of the repository: every line is one of its lines."""
         path = os.path.join(self.source, block.file)
@@ -144,6 +156,7 @@ def main():
     for name in checker.files:
         if name.endswith(".md") and (name.startswith("docs/") or "/" not in name):
             checker.check(os.path.join(source, name))
+    checker.check_counts(os.path.join(source, "README.md"))
     return 1 if checker.failures else 0
 
 
