@@ -55,6 +55,10 @@ class Output(unittest.TestCase):
         self.assertEqual(console.updated(["head", "...", "b 2", "..."], printed), ["new head", "...", "b 9", "..."])
         self.assertEqual(console.updated(["head"], printed), printed)
 
+    def test_a_command_that_reads_an_absent_trace_is_left_out(self):
+        self.assertTrue(console.needs_a_trace("kvsim run s.yaml --set workload.trace.path=t.jsonl", "/nowhere"))
+        self.assertFalse(console.needs_a_trace("kvsim run s.yaml", "/nowhere"))
+
     def test_a_command_goes_on_after_a_backslash(self):
         block = pages.Block("p", 1, "console", "$ kvsim a \\\n    --b\nout\n$ kvsim c\n", "")
         self.assertEqual(console.commands(block), [["kvsim a --b", ["out"]], ["kvsim c", []]])
