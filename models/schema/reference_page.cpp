@@ -10,16 +10,6 @@
 namespace kvsim::schema {
 namespace {
 
-/// A table cell: bars would end it.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
 std::string quoted_list(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);
@@ -60,17 +50,23 @@ std::string scalar_text(const ScalarSpec& spec) {
   return out;
 }
 
+std::string items(std::size_t count) {
+  return fmt::format("{} item{}", count, count == 1 ? "" : "s");
+}
+
+/// "at least 1 item", "2 to 4 items"; empty where a list may have any number.
+std::string size_text(const ListSize& size) {
+  const bool bounded = size.at_most != ListSize{}.at_most;
+  if (!bounded) return size.at_least == 0 ? "" : "at least " + items(size.at_least);
+  if (size.at_least == size.at_most) return items(size.at_most);
+  if (size.at_least == 0) return "at most " + items(size.at_most);
+  return fmt::format("{} to {}", size.at_least, items(size.at_most));
+}
+
 std::string range_text(const FieldInfo& field) {
-  std::string out = has_scalar(field) ? field.scalar.range() : "";
-  if (!field.list) return out;
-  const bool bounded = field.size.at_most != ListSize{}.at_most;
-  if (field.size.at_least == 0 && !bounded) return out;
-  std::string items = bounded && field.size.at_least == field.size.at_most ? fmt::format("{}", field.size.at_least)
-                      : bounded && field.size.at_least == 0 ? fmt::format("at most {}", field.size.at_most)
-                      : bounded ? fmt::format("{} to {}", field.size.at_least, field.size.at_most)
-                                : fmt::format("at least {}", field.size.at_least);
-  return fmt::format("{}{} item{}", out.empty() ? "" : out + "; ", items,
-                     items.ends_with(" 1") || items == "1" ? "" : "s");
+  const std::string of_values = has_scalar(field) ? field.scalar.range() : "";
+  const std::string of_list = field.list ? size_text(field.size) : "";
+  return of_values + (of_values.empty() || of_list.empty() ? "" : "; ") + of_list;
 }
 
 std::string default_cell(const FieldInfo& field) {
@@ -111,6 +107,15 @@ std::string describe_value(const FieldInfo& field) {
       break;
   }
   return field.list ? "list, each item: " + one : one;
+}
+
+std::string table_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
 }
 
 std::string anchor_of(std::string_view heading) {
@@ -154,8 +159,8 @@ std::string ReferencePage::table(const ObjectInfo& info, const std::string& titl
   if (!info.shorthand.empty()) out += fmt::format("A single value in place of the map means `{}`.\n\n", info.shorthand);
   out += "| key | value | range | default | meaning |\n|---|---|---|---|---|\n";
   for (const FieldInfo& field : info.fields) {
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.name, cell(value_cell(field)), cell(range_text(field)),
-                       cell(default_cell(field)), cell(field.description));
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.name, table_cell(value_cell(field)),
+                       table_cell(range_text(field)), table_cell(default_cell(field)), table_cell(field.description));
   }
   for (const FieldInfo& field : info.fields) {
     if (words_below(field)) out += words(field, title);

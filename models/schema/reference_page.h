@@ -10,6 +10,9 @@
 
 namespace kvsim::schema {
 
+/// Text as a cell of a table, which bars and ends of lines would end.
+std::string table_cell(std::string_view text);
+
 /// The anchor that code hosts give to a heading: "`cluster.gpu`" is reached by #clustergpu.
 std::string anchor_of(std::string_view heading);
 

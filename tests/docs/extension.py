@@ -69,7 +69,8 @@ def compile_file(name, source, build, scratch):
     entries = json.loads(read(os.path.join(build, "compile_commands.json")))
     folder = os.path.dirname(os.path.join(source, name))
     parent = os.path.dirname(folder)
-    ranked = sorted(entries, key=lambda e: (e["file"] != os.path.join(source, name), os.path.dirname(e["file"]) != folder,
+    path = os.path.join(source, name)
+    ranked = sorted(entries, key=lambda e: (e["file"] != path, os.path.dirname(e["file"]) != folder,
                                             os.path.dirname(e["file"]) != parent))
     words = shlex.split(ranked[0]["command"])
     obj = os.path.join(scratch, name.replace("/", "_") + ".o")
@@ -82,9 +83,11 @@ def compile_file(name, source, build, scratch):
 
 def link(objects, build, ninja, output):
     """As kvsim is linked, with the objects in front."""
-    commands = subprocess.run([ninja, "-C", build, "-t", "commands", "kvsim"], check=True, capture_output=True, text=True)
+    commands = subprocess.run([ninja, "-C", build, "-t", "commands", "kvsim"], check=True, capture_output=True,
+                              text=True)
     last = [line for line in commands.stdout.splitlines() if " -o bin/kvsim " in line][-1]
-    line = last.replace(" -o bin/kvsim ", " " + " ".join(map(shlex.quote, objects)) + " -o " + shlex.quote(output) + " ")
+    in_front = " ".join(map(shlex.quote, objects))
+    line = last.replace(" -o bin/kvsim ", f" {in_front} -o {shlex.quote(output)} ")
     subprocess.run(["/bin/sh", "-c", line], cwd=build, check=True)
 
 

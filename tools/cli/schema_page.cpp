@@ -67,10 +67,7 @@ std::string quantities() {
 std::string names_of(const ThingKind& kind, const models::Catalogue& catalogue) {
   std::string out = fmt::format("| {} | |\n|---|---|\n", kind.singular);
   for (const NamedThing& thing : things_of(kind, catalogue)) {
-    std::string description = thing.description;
-    for (std::size_t at = 0; (at = description.find('|', at)) != std::string::npos; at += 2)
-      description.insert(at, "\\");
-    out += fmt::format("| `{}` | {} |\n", thing.name, description);
+    out += fmt::format("| `{}` | {} |\n", thing.name, schema::table_cell(thing.description));
   }
   return out;
 }
