@@ -11,6 +11,8 @@
 namespace kvsim::plot {
 namespace {
 
+constexpr double kFarthest = 1e300;  // beyond it, powers of ten run out of numbers
+
 /// The least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
 double round_up(double step) {
   const double power = std::pow(10.0, std::floor(std::log10(step)));
@@ -44,7 +46,7 @@ std::vector<double> Scale::ticks(std::size_t wanted) const {
 Scale scale_for(ScaleKind kind, const std::vector<double>& values) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   for (const double v : values) {
-    if (!std::isfinite(v) || (kind == ScaleKind::logarithmic && v <= 0)) continue;
+    if (!(std::fabs(v) <= kFarthest) || (kind == ScaleKind::logarithmic && v < 1 / kFarthest)) continue;
     least = std::min(least, v);
     most = std::max(most, v);
   }

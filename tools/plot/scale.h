@@ -20,7 +20,7 @@ struct Scale {
   [[nodiscard]] std::vector<double> ticks(std::size_t wanted = 6) const;
 };
 
-/// A scale that holds all `values` (those that are not finite, or that it cannot show, are not looked at), with round
+/// A scale that holds all `values` (those that are not finite, beyond 1e300, or that it cannot show are not looked at), with round
 /// ends. A linear one begins at 0 where no value is below.
 [[nodiscard]] Scale scale_for(ScaleKind kind, const std::vector<double>& values);
 

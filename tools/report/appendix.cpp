@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/policy_words.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
 
@@ -45,6 +46,9 @@ Section appendix(const Inputs& inputs) {
   Definitions definitions;
   Scenarios scenarios;
   const auto add_run = [&](const Simulated& run) {
+    if (const std::string said = policy_words(run.result); !said.empty()) {
+      definitions.add(Json{{"policy " + run.policy, said}});
+    }
     definitions.add(at(run.result, {"details", "definitions"}));
     scenarios.add(fmt::format("Scenario as simulated: {}", run.policy),
                   text(run.result, {"details", "resolved_scenario"}));

@@ -7,7 +7,7 @@
 
 #include "tools/report/binding.h"
 #include "tools/report/choice.h"
-#include "tools/report/objectives.h"
+#include "tools/report/policy_words.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -20,6 +20,8 @@ using results::figure;
 constexpr const char* kWhichPolicy = "Which policy?";
 constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
 constexpr const char* kHowManyGpus = "How many GPUs?";
+constexpr const char* kSymbols =
+    " x: tokens drafted before they are verified; c: share of the KV that drafts are made on.";
 constexpr const char* kWhatBinds = "What binds?";
 constexpr const char* kWhatToBuy = "What to buy next?";
 constexpr const char* kHowSure = "How sure is this?";
@@ -33,6 +35,12 @@ std::string output_of(const Json& result) {
   if (is_lossless(result)) return "its output is that of full-KV decoding";
   const auto score = number(result, {"quality", "mean_score"});
   return score ? fmt::format("task score {} of the full KV", figure(*score)) : "its output is lossy";
+}
+
+/// What the policy does, for those who do not know its name.
+std::string said_of(const Json& result) {
+  const std::string said = policy_words(result);
+  return said.empty() ? said : said + ". ";
 }
 
 Fact policy_of(const Inputs::Compared& compared) {
@@ -56,6 +64,7 @@ Fact policy_of(const Inputs::Compared& compared) {
     f.detail += fmt::format(" Best of all is {}: {}.", compared.results[*best].policy, figures(*best));
   }
   if (compared.results.size() > 1) f.detail += fmt::format(" {} policies compared.", compared.results.size());
+  f.detail = said_of(run.result) + f.detail;
   return f;
 }
 
@@ -81,14 +90,14 @@ Fact plan_of(const Json& plan) {
       f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
                               *ratio < 1 ? "less" : "more");
     }
-    f.detail += ".";
+    f.detail += std::string(".") + kSymbols;
     return f;
   }
   return {kWhichPlan, plan_text(optimum),
           fmt::format("By the closed forms ({}), not simulated: {} tokens/s a replica, {} of full-KV decoding. "
-                      "kvsim plan --simulate checks it.",
+                      "kvsim plan --simulate checks it.{}",
                       text(plan, {"model"}), figure(number_or_nan(optimum, {"throughput_tokens_per_s"})),
-                      results::factor(number_or_nan(plan, {"speedup"}))),
+                      results::factor(number_or_nan(plan, {"speedup"})), kSymbols),
           "maps"};
 }
 

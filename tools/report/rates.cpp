@@ -106,9 +106,13 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   std::vector<plot::Rule> knees;
   const double target = number(capacity, {"attainment_target"}).value_or(0.99);
   std::string knee = "The knee is the highest rate at which the objectives hold";
-  if (configurations.size() == 1) {
-    const double rate = number_or_nan(configurations[0], {"rate_per_replica"});
-    if (std::isfinite(rate)) knees.push_back({rate, true, fmt::format("knee: {}/s", results::figure(rate))});
+  constexpr std::size_t most_knees = 3;
+  for (const Json& c : configurations) {
+    const double rate = number_or_nan(c, {"rate_per_replica"});
+    if (!std::isfinite(rate) || configurations.size() > most_knees) continue;
+    knees.push_back({rate, true,
+                     fmt::format("knee{}: {}/s", configurations.size() > 1 ? " of " + text(c, {"policy"}) : "",
+                                 results::figure(rate))});
   }
   const auto draw = [&](Look look, std::string_view figure, bool also_given_up) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
