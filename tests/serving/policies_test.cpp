@@ -125,7 +125,7 @@ TEST(Policies, OffloadedLimitsTheRequestsThatShareTheGpu) {
   options.trace = &trace;
   planner::run_experiment(small_scenario({"decode.offloaded=3"}), options);
   double most = 0;
-  for (const validation::RecordedSlice& s : trace.track("GPU")) most = std::max(most, s.value);
+  for (const validation::RecordedSlice& s : trace.track("/GPU")) most = std::max(most, s.value);
   EXPECT_EQ(most, 3);
 }
 

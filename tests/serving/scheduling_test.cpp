@@ -43,7 +43,7 @@ Served run(std::vector<models::RequestSpec> requests, const std::vector<std::str
   validation::RecordingTrace trace;
   Served result;
   result.outcome = serving::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
-  for (const validation::RecordedSlice& s : trace.track("GPU")) result.iterations.push_back(s.name);
+  for (const validation::RecordedSlice& s : trace.track("/GPU")) result.iterations.push_back(s.name);
   return result;
 }
 

@@ -71,7 +71,7 @@ Iteration full_decode(const Replay& r) {
     requests += load.running;
     tokens += load.output_tokens_per_s;
     const double end_s = load.at_s - r.recorded.first_request_s;
-    for (const RecordedSlice& s : r.trace.track("GPU")) {
+    for (const RecordedSlice& s : r.trace.track("/GPU")) {
       if (s.name != "decode" || s.value < places || s.begin_s < end_s - 1 || s.end_s > end_s) continue;
       sum_s += s.length_s();
       ++count;

@@ -81,7 +81,7 @@ std::vector<Figure> worked_example_figures() {
   simulate(base, "staggered", staggered);
   simulate(base, "lock_step", lock_step);
   simulate(base, "sequential_verify", sequential);
-  const auto& gpu = staggered.trace.track("GPU");
+  const auto& gpu = staggered.trace.track("/GPU");
   const RoundOfReloads round = first_round(sequential.trace.track("host link, to the GPU"));
   const auto peak = [](const Run& run) { return static_cast<double>(run.measured.hbm_peak_bytes) * kGiga; };
 
@@ -114,7 +114,7 @@ std::vector<Figure> worked_example_figures() {
   }
   add("staggered_peak", "staggered: peak memory", "GB", 64, peak(staggered));
   add("lock_step_pause", "lock-step: pause to reload", "ms", 800,
-      longest_pause_s(lock_step.trace.track("GPU")) * kMilli);
+      longest_pause_s(lock_step.trace.track("/GPU")) * kMilli);
   add("lock_step_peak", "lock-step: peak memory", "GB", 90, peak(lock_step));
   add("sequential", "sequential: ten reloads", "ms", 800, round.length_s * kMilli);
   Figure& count = add("sequential_round", "sequential: reloads a round", "", 10, round.reloads);
