@@ -40,7 +40,7 @@ std::string output_of(const Json& result) {
 /// What the policy does, for those who do not know its name.
 std::string said_of(const Json& result) {
   const std::string said = policy_words(result);
-  return said.empty() ? said : said + ". ";
+  return said.empty() ? said : said + " ";
 }
 
 Fact policy_of(const Inputs::Compared& compared) {
@@ -320,7 +320,7 @@ Section decision(const Inputs& inputs) {
   }
   // Of several scenarios, every answer says whose it is.
   const auto of = [&names](Fact f, const Json& document) {
-    if (names.size() > 1) f.detail += fmt::format(" Scenario: {}.", scenario_of(document));
+    if (names.size() > 1) f.scenario = scenario_of(document);
     return f;
   };
   for (const Inputs::Compared& c : inputs.compares) add(of(policy_of(c), c.document));

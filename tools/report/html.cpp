@@ -159,6 +159,7 @@ struct BlockWriter {
       if (!f.detail.empty()) out += fmt::format("<p class=\"detail\">{}", xml_escaped(f.detail));
       if (!f.section.empty()) out += fmt::format(" <a href=\"#{}\">More</a>", f.section);
       if (!f.detail.empty()) out += "</p>";
+      if (!f.scenario.empty()) out += fmt::format("<p class=\"soft of\">{}</p>", xml_escaped(f.scenario));
       out += "</dd></div>\n";
     }
     out += "</dl>\n";

@@ -47,7 +47,7 @@ struct BlockWriter {
     for (const Fact& f : facts.facts) {
       out += fmt::format("- **{}** {}{}{}\n", escaped(f.question),
                          f.answer.empty() ? "not asked yet." : escaped(f.answer) + ".", f.detail.empty() ? "" : " ",
-                         escaped(f.detail));
+                         escaped(f.detail + (f.scenario.empty() ? "" : " (" + f.scenario + ")")));
     }
     out += "\n";
   }

@@ -11,7 +11,7 @@ namespace kvsim::report {
 std::string policy_words(const Json& result) {
   std::string said;
   const auto add = [&said](std::string_view name, std::string_view description) {
-    said += fmt::format("{}{}: {}", said.empty() ? "" : "; ", name, description);
+    said += fmt::format("{}{}: {}.", said.empty() ? "" : " ", name, description);
   };
   const std::string decode = text(result, {"details", "policies", "decode"});
   const std::string schedule = text(result, {"details", "policies", "schedule"});

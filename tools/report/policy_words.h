@@ -7,8 +7,8 @@
 
 namespace kvsim::report {
 
-/// "draft_verify: drafts on the compressed KV, ...; staggered: verifications spread ..." of a run's policies; empty where
-/// this kvsim knows none of them.
+/// "draft_verify: drafts on the compressed KV, .... staggered: verifications spread ...." of a run's policies; empty
+/// where this kvsim knows none of them.
 [[nodiscard]] std::string policy_words(const Json& result);
 
 }  // namespace kvsim::report

@@ -51,7 +51,8 @@ struct Fact {
   std::string question;
   std::string answer;
   std::string detail;
-  std::string section;  ///< id of the section that shows it; may be empty
+  std::string section;        ///< id of the section that shows it; may be empty
+  std::string scenario = {};  ///< whose answer this is, where results are of several scenarios
 };
 
 struct Facts {
