@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tools/report/input.h"
 
@@ -14,6 +15,8 @@ struct Criterion {
   bool less = false;  ///< less is better
   double (*of)(const Json& result) = nullptr;
   std::string (*print)(double) = nullptr;
+  std::string_view interval{};  ///< whose interval in `confidence` is its own; empty: none
+  bool knows_quality = false;   ///< it counts good answers alone
 };
 
 /// Mean TTFT where prompts are stored, goodput where answers have scores, else output tokens/s.
@@ -22,10 +25,19 @@ struct Criterion {
 /// Whether what a user reads is that of full-KV decoding.
 [[nodiscard]] bool is_lossless(const Json& result);
 
-/// Position of the best by the criterion: of all, or of those whose output is lossless. None: nobody has the figure.
-[[nodiscard]] std::optional<std::size_t> best_of(const Inputs::Compared& compared, bool lossless_only);
+/// Output with at least this task score, relative to the full KV's, is called nearly lossless.
+inline constexpr double kNearlyLossless = 0.99;
 
-/// The best lossless policy that is not the baseline, if it beats the baseline; else the best of all.
+/// Positions of the best by the criterion. None: nobody has the figure.
+struct Bests {
+  std::optional<std::size_t> lossless;         ///< of those whose output is that of full-KV decoding
+  std::optional<std::size_t> nearly_lossless;  ///< of those and the nearly lossless
+  std::optional<std::size_t> all;
+};
+[[nodiscard]] Bests bests_of(const Inputs::Compared& compared);
+
+/// The best lossless policy; where that is the baseline, the best nearly lossless one. By goodput, which knows quality,
+/// the best of all.
 [[nodiscard]] std::size_t chosen_of(const Inputs::Compared& compared);
 
 /// Speed-up of a policy by the criterion over the first.

@@ -9,6 +9,7 @@
 #include "tools/report/choice.h"
 #include "tools/report/policy_words.h"
 #include "tools/report/sections.h"
+#include "tools/report/sureness.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -24,7 +25,6 @@ constexpr const char* kSymbols =
     " x: tokens drafted before they are verified; c: share of the KV that drafts are made on.";
 constexpr const char* kWhatBinds = "What binds?";
 constexpr const char* kWhatToBuy = "What to buy next?";
-constexpr const char* kHowSure = "How sure is this?";
 
 std::string interval(double value, double half, std::string (*print)(double)) {
   return cell(value, half, print).text;
@@ -45,26 +45,35 @@ std::string said_of(const Json& result) {
 
 Fact policy_of(const Inputs::Compared& compared) {
   const Criterion by = criterion_of(compared);
+  const Bests best = bests_of(compared);
   const std::size_t chosen = chosen_of(compared);
   const Simulated& run = compared.results[chosen];
-  const std::string baseline = text(compared.document, {"baseline"});
-  const bool throughput = by.name == "output tokens/s";
   const auto figures = [&](std::size_t i) {
     const Json& result = compared.results[i].result;
-    const double half = half_width(result, throughput ? "throughput.output_tokens_per_s" : "latency_s.ttft.mean");
     std::string said =
-        fmt::format("{} {}", by.name, interval(by.of(result), throughput || by.less ? half : std::nan(""), by.print));
-    if (i != 0) said += fmt::format(", {} of {}", results::factor(gain_of(compared, i)), baseline);
-    return said + "; " + output_of(result);
+        fmt::format("{} {}", by.name, interval(by.of(result), half_width(result, by.interval), by.print));
+    if (i != 0) {
+      said += fmt::format(", {} of {}", results::factor(gain_of(compared, i)), text(compared.document, {"baseline"}));
+    }
+    return said + "; " + output_of(result) + ".";
   };
+  std::string why = "Best of all";
+  if (!by.knows_quality && best.nearly_lossless) {
+    why = is_lossless(run.result) ? "Best with lossless output"
+                                  : fmt::format("Best at a task score of {} or more", plain(kNearlyLossless));
+  }
   Fact f{kWhichPolicy, run.policy, "", "headline"};
-  f.detail =
-      fmt::format("{}: {}.", is_lossless(run.result) ? "Best with lossless output" : "Best of all", figures(chosen));
-  if (const auto best = best_of(compared, false); best && *best != chosen) {
-    f.detail += fmt::format(" Best of all is {}: {}.", compared.results[*best].policy, figures(*best));
+  f.detail = fmt::format("{}{}: {}", said_of(run.result), why, figures(chosen));
+  if (!by.knows_quality) {
+    const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
+      if (!other || *other == chosen) return false;
+      f.detail += fmt::format(" {}: {}: {}", what, compared.results[*other].policy, figures(*other));
+      return true;
+    };
+    also(best.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
+    if (best.all != best.nearly_lossless) also(best.all, "Whatever the quality");
   }
   if (compared.results.size() > 1) f.detail += fmt::format(" {} policies compared.", compared.results.size());
-  f.detail = said_of(run.result) + f.detail;
   return f;
 }
 
@@ -176,7 +185,7 @@ Fact bound_by(const Simulated& run) {
       most = key;
     }
   }
-  Fact f{kWhatBinds, factor_name(most),
+  Fact f{kWhatBinds, most == "idle" ? "nothing most of the time: the GPUs are idle" : factor_name(most),
          fmt::format("{} of the GPUs' time under {}.", results::percent(std::max(0.0, share)), run.policy), "binding"};
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {
@@ -184,7 +193,6 @@ Fact bound_by(const Simulated& run) {
         fmt::format(" Beside that, GPU memory was short in {} of the time: requests or reloads waited for room.",
                     results::percent(shortage));
   }
-  f.detail += " What more of each would bring: kvsim plan --explain.";
   return f;
 }
 
@@ -212,99 +220,25 @@ Fact purchase(const Json& explanation) {
           "binding"};
 }
 
-/// Half of the 95 % interval of tokens/s, relative to them; not a number where there is none.
-double relative_half(const Json& result) {
-  const double value = number_or_nan(result, {"throughput", "output_tokens_per_s"});
-  return value > 0 ? half_width(result, "throughput.output_tokens_per_s") / value : std::nan("");
-}
-
-std::string within(double relative) {
-  return fmt::format("tokens/s within ± {:.1f} %", relative * 100);
-}
-
-/// What is known of how sure a report is; `answer` is the first of it.
-struct Sureness {
-  std::string answer;
-  std::vector<std::string> sentences;
-
-  void first(std::string text) {
-    if (answer.empty()) answer = std::move(text);
-  }
-};
-
-void add_run(Sureness& sure, const Simulated& run) {
-  const double relative = relative_half(run.result);
-  if (!std::isfinite(relative)) return;
-  sure.first(within(relative));
-  const double replications = number(run.result, {"details", "replications"}).value_or(1);
-  sure.sentences.push_back(fmt::format("Under {}: {} ({})", run.policy, within(relative),
-                                       replications > 1
-                                           ? fmt::format("95 % interval over {} seeds", plain(replications))
-                                           : "95 % interval by batch means of one run"));
-}
-
-void add_plan(Sureness& sure, const Json& plan) {
-  const Json& tokens = at(plan, {"simulated", "throughput_tokens_per_s"});
-  const double relative = number_or_nan(tokens, {"half_width_95"}) / number_or_nan(tokens, {"mean"});
-  if (!std::isfinite(relative)) {
-    sure.sentences.emplace_back("Plan: closed forms alone, not checked by simulation");
-    return;
-  }
-  sure.first(within(relative));
-  sure.sentences.push_back(fmt::format("Plan: {} (95 % interval over {} seeds that were not used to choose)",
-                                       within(relative), plain(number_or_nan(tokens, {"replications"}))));
-}
-
-/// What the figures rest on, counted.
-void add_figures(Sureness& sure, const std::vector<const Json*>& results) {
-  std::set<std::string> all, assumed, fallbacks, assumptions;
-  for (const Json* result : results) {
-    for (const Json& s : at(*result, {"details", "sources"})) {
-      all.insert(text(s, {"figure"}));
-      if (text(s, {"source"}) == "assumption") assumed.insert(text(s, {"figure"}));
-    }
-    for (const std::string& f : texts(*result, {"details", "fallbacks"})) fallbacks.insert(f);
-    for (const std::string& a : texts(*result, {"details", "assumptions"})) assumptions.insert(a);
-  }
-  if (!all.empty()) {
-    sure.sentences.push_back(
-        fmt::format("Of {} figures of machines, models and compressors, {} are assumptions; the "
-                    "others are measured, published, derived or a datasheet's",
-                    all.size(), assumed.size()));
-  }
-  if (!assumptions.empty()) sure.sentences.push_back(fmt::format("Assumptions listed: {}", assumptions.size()));
-  if (!fallbacks.empty()) {
-    sure.sentences.push_back(
-        fmt::format("Fall-backs, such as kernels measured on another machine: {}", fallbacks.size()));
-  }
-}
-
-Fact how_sure(const Inputs& inputs) {
-  Sureness sure;
-  std::vector<const Json*> results;
-  for (const Json& plan : inputs.plans) {
-    add_plan(sure, plan);
-    results.push_back(&plan);
-  }
+template <class Holds>
+bool any_run(const Inputs& inputs, Holds holds) {
   for (const Inputs::Compared& c : inputs.compares) {
-    add_run(sure, c.results[chosen_of(c)]);
-    for (const Simulated& run : c.results) results.push_back(&run.result);
+    for (const Simulated& run : c.results) {
+      if (holds(run.result)) return true;
+    }
   }
-  for (const Simulated& run : inputs.runs) {
-    add_run(sure, run);
-    results.push_back(&run.result);
-  }
-  for (const Json& capacity : inputs.capacities) {
-    const std::string confidence = results::percent(number_or_nan(capacity, {"confidence"}));
-    sure.first(fmt::format("the objectives hold with a confidence of {}", confidence));
-    sure.sentences.push_back(fmt::format("Fleet: the objectives hold with a confidence of {}", confidence));
-  }
-  add_figures(sure, results);
-  Fact f{kHowSure, sure.answer, "", "provenance"};
-  for (const std::string& sentence : sure.sentences) f.detail += sentence + ". ";
-  if (f.detail.empty()) f.detail = "These results say nothing about it. ";
-  f.detail += "That is chance alone: how far kvsim's models are off is in its documentation (docs/validation.md).";
-  return f;
+  return std::any_of(inputs.runs.begin(), inputs.runs.end(), [&](const Simulated& run) { return holds(run.result); });
+}
+
+bool has_pools(const Inputs& inputs) {
+  return any_run(inputs, [](const Json& r) { return has(r, {"details", "pools"}); });
+}
+
+/// Whether the scenarios are such as the planner explains: not pools, stored prompts, chunks or fetched KV.
+bool verifies_alone(const Inputs& inputs) {
+  return !any_run(inputs, [](const Json& r) {
+    return has(r, {"details", "pools"}) || has(r, {"placement"}) || has(r, {"answers"}) || has(r, {"fetch"});
+  });
 }
 
 }  // namespace
@@ -346,12 +280,14 @@ Section decision(const Inputs& inputs) {
         ++answered;
       }
     }
-    if (answered == 0) add({kWhichPlan, "", "kvsim plan SCENARIO --simulate finds them.", ""});
+    if (answered == 0 && verifies_alone(inputs)) {
+      add({kWhichPlan, "", "kvsim plan SCENARIO --simulate finds them.", ""});
+    }
   }
   for (const Json& c : inputs.capacities) {
     if (!at(c, {"configurations"}).empty()) add(of(gpus_of(c), c));
   }
-  if (inputs.capacities.empty()) {
+  if (inputs.capacities.empty() && !has_pools(inputs)) {
     add({kHowManyGpus, "", "kvsim capacity SCENARIO --rate R finds the cheapest fleet for a rate.", ""});
   }
   bool explained = false;
@@ -365,7 +301,9 @@ Section decision(const Inputs& inputs) {
   if (!explained) {
     for (const Inputs::Compared& c : inputs.compares) add(of(bound_by(c.results[chosen_of(c)]), c.document));
     if (inputs.compares.empty() && !inputs.runs.empty()) add(bound_by(inputs.runs.front()));
-    add({kWhatToBuy, "", "kvsim plan SCENARIO --explain says what more of each resource would bring.", ""});
+    if (verifies_alone(inputs)) {
+      add({kWhatToBuy, "", "kvsim plan SCENARIO --explain says what more of each resource would bring.", ""});
+    }
   }
   add(how_sure(inputs));
   return {"decision", "The decision", {std::move(facts)}};

@@ -19,7 +19,7 @@ std::string policy_words(const Json& result) {
   const serving::DecodePolicy* decoding = serving::find_decode_policy(decode);
   if (const auto* stored = cache::find_placement(placement)) add(placement, stored->description);
   if (decoding) add(decode, decoding->description);
-  if (decoding && decoding->verifies && placement.empty()) {
+  if (decoding && decoding->verifies && placement.empty() && !has(result, {"details", "pools"})) {
     if (const auto* scheduling = serving::find_schedule_policy(schedule)) add(schedule, scheduling->description);
   }
   return said;
