@@ -83,9 +83,13 @@ class Drawing {
                           {"y", coordinate(from)},
                           {"width", coordinate(Frame::kRight - Frame::kLeft)},
                           {"height", coordinate(std::max(0.0, to - from))}});
-    constexpr double inset = 6;
-    write(svg_, Frame::kLeft + inset, z.above ? level - inset : level + 2 * inset, "start", "zone-label",
-          shortened(z.label, 60));
+    constexpr double inset = 6, line = 14;
+    const std::string label = shortened(z.label, 60);
+    if (z.above) {
+      write(svg_, Frame::kLeft + inset, level - inset, "start", "zone-label", label);
+    } else {
+      write(svg_, Frame::kRight - inset, level + line, "end", "zone-label", label);
+    }
   }
 
   void rule(const Rule& r) {
@@ -100,10 +104,11 @@ class Drawing {
       write(svg_, Frame::kRight - inset, at - inset, "end", "rule-label", label);
       return;
     }
-    // Beside the rule, on the side with more room; of several, one below the other.
+    // Beside the rule, above the x axis, on the side with more room; of several, one above the other.
     const bool left = at > (Frame::kLeft + Frame::kRight) / 2;
     rule_line_ += line;
-    write(svg_, left ? at - inset : at + inset, Frame::kTop + rule_line_, left ? "end" : "start", "rule-label", label);
+    write(svg_, left ? at - inset : at + inset, Frame::kBottom + inset - rule_line_, left ? "end" : "start",
+          "rule-label", label);
   }
 
   void series(std::size_t i) {
