@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -20,20 +20,30 @@ using schema::InputError;
 
 /// Names that our commands give to results.
 constexpr std::array<std::string_view, 3> kResultNames{"result.json", "plan.json", "sweep.json"};
-constexpr std::uintmax_t kLargest = std::uintmax_t{1} << 30U;
+constexpr std::size_t kLargest = std::size_t{1} << 30U;
+constexpr int kDeepest = 64;
 
-Json parsed(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (!error && size > kLargest) {
-    throw InputError(fmt::format("{}: {} bytes are more than a report can be made of", path, size));
-  }
+/// Pipes too, so the size is known only once everything has been read.
+std::string contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: {}", path, std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
+  std::string text;
+  std::vector<char> chunk(std::size_t{1} << 20U);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kLargest) throw InputError(fmt::format("{}: more than 1 GiB, a report is made of less", path));
+  }
+  if (file.bad()) throw InputError(fmt::format("{}: cannot be read", path));
+  return text;
+}
+
+Json parsed(const std::string& path) {
+  const Json::parser_callback_t shallow = [&path](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDeepest) throw InputError(fmt::format("{}: nested deeper than any result of kvsim", path));
+    return true;
+  };
   try {
-    return Json::parse(text.str());
+    return Json::parse(contents_of(path), shallow);
   } catch (const Json::parse_error& e) {
     throw InputError(fmt::format("{}: no JSON: it ends or goes wrong at byte {}", path, e.byte));
   }
