@@ -23,7 +23,9 @@ class Drawing {
   Drawing(const HeatMap& map, const std::string& id)
       : map_(map),
         cell_w_((kRight - kLeft) / static_cast<double>(std::max<std::size_t>(1, map.x_labels.size()))),
-        cell_h_(map.y_labels.size() > 12 ? 16.0 : 26.0),
+        cell_h_(map.y_labels.size() > 12  ? 16.0
+                : map.y_labels.size() > 3 ? 26.0
+                                          : 44.0),
         bottom_(kTop + cell_h_ * static_cast<double>(map.y_labels.size())),
         svg_(Svg::inlined(id, kWidth, bottom_ + kBelow, map.title, map.description)) {
     for (const auto& row : map.rows) {
@@ -39,7 +41,8 @@ class Drawing {
     for (std::size_t r = 0; r < map_.rows.size(); ++r) {
       for (std::size_t c = 0; c < map_.rows[r].size(); ++c) cell(r, c);
     }
-    if (map_.best) frame();
+    if (map_.chosen) frame(*map_.chosen, "best chosen");
+    if (map_.best) frame(*map_.best, "best");
     labels();
     return svg_.document();
   }
@@ -71,19 +74,31 @@ class Drawing {
           shortened(cell.text, kLabelLetters));
   }
 
-  /// For prints and for those who do not tell the colours apart.
+  /// For prints and for those who do not tell the colours apart: slanted lines across the cell.
   void hatch(std::size_t r, std::size_t c) {
-    svg_.element("path", {{"class", "hatch"},
-                          {"d", fmt::format("M{},{}L{},{}", coordinate(x(c)), coordinate(y(r) + cell_h_),
-                                            coordinate(x(c) + cell_w_), coordinate(y(r)))}});
+    std::string d;
+    constexpr double apart = 9;
+    for (double from = apart / 2; from < cell_w_; from += apart) {
+      const double to = std::min(from + cell_h_ / 2, cell_w_);  // slanted by half of the height
+      d += fmt::format("M{},{}L{},{}", coordinate(x(c) + from), coordinate(y(r) + cell_h_), coordinate(x(c) + to),
+                       coordinate(y(r) + cell_h_ - 2 * (to - from)));
+    }
+    if (d.empty()) return;
+    svg_.element("path", {{"class", "hatch"}, {"d", d}});
   }
 
-  void frame() {
-    svg_.element("rect", {{"class", "best"},
-                          {"x", coordinate(x(map_.best->second))},
-                          {"y", coordinate(y(map_.best->first))},
+  void frame(const std::pair<std::size_t, std::size_t>& cell, const char* css_class) {
+    svg_.element("rect", {{"class", css_class},
+                          {"x", coordinate(x(cell.second))},
+                          {"y", coordinate(y(cell.first))},
                           {"width", coordinate(cell_w_)},
                           {"height", coordinate(cell_h_)}});
+  }
+
+  /// As many letters as the height has room for.
+  [[nodiscard]] std::size_t y_letters() const {
+    constexpr double letter = 6.6, least = 12;
+    return static_cast<std::size_t>(std::max(least, (bottom_ - kTop) / letter));
   }
 
   void labels() {
@@ -97,7 +112,7 @@ class Drawing {
       write(svg_, x(c) + cell_w_ / 2, bottom_ + below, "middle", "tick", shortened(map_.x_labels[c], kLabelLetters));
     }
     write(svg_, (kLeft + kRight) / 2, bottom_ + title_below, "middle", "title", shortened(map_.x_title, 70));
-    write_upwards(svg_, title_beside, (kTop + bottom_) / 2, shortened(map_.y_title, 30));
+    write_upwards(svg_, title_beside, (kTop + bottom_) / 2, shortened(map_.y_title, y_letters()));
   }
 
   const HeatMap& map_;

@@ -18,8 +18,9 @@ struct HeatMap {
   std::string description;  ///< what it shows, for those who cannot see it
   std::string x_title, y_title;
   std::vector<std::string> x_labels, y_labels;
-  std::vector<std::vector<HeatCell>> rows;                    ///< by y label, then x label
-  std::optional<std::pair<std::size_t, std::size_t>> best{};  ///< row and column of the framed cell
+  std::vector<std::vector<HeatCell>> rows;                      ///< by y label, then x label
+  std::optional<std::pair<std::size_t, std::size_t>> best{};    ///< row and column of the framed cell
+  std::optional<std::pair<std::size_t, std::size_t>> chosen{};  ///< of another one, framed by dashes
 };
 
 /// Shades of the cells are classes h0 (lowest) to h9 of the page's style sheet. `id` as of Svg::inlined.

@@ -20,8 +20,8 @@ struct Scale {
   [[nodiscard]] std::vector<double> ticks(std::size_t wanted = 6) const;
 };
 
-/// A scale that holds all `values` (those that are not finite, beyond 1e300, or that it cannot show are not looked at), with round
-/// ends. A linear one begins at 0 where no value is below.
+/// A scale that holds all `values` (those that are not finite, beyond 1e300, or that it cannot show are not looked at),
+/// with round ends. A linear one begins at 0 where no value is below.
 [[nodiscard]] Scale scale_for(ScaleKind kind, const std::vector<double>& values);
 
 /// A tick as it is written: "0.25", "1,500", "2e+06".

@@ -71,7 +71,9 @@ Plot elasticities(const Json& explanation, std::size_t index) {
 std::string side(const Json& margin) {
   const auto factor = number(margin, {"factor"});
   if (!factor) return "however far it was searched";
-  return fmt::format("{:+.1f} %: {}", (*factor - 1) * 100, text(margin, {"change"}));
+  const double change = (*factor - 1) * 100;
+  constexpr double small = 0.05;  // would be printed as 0.0
+  return fmt::format("{:+.{}f} %: {}", change, std::fabs(change) < small ? 3 : 1, text(margin, {"change"}));
 }
 
 DataTable margins(const Json& explanation) {
@@ -150,12 +152,23 @@ std::string factor_name(std::string_view key) {
   return name;
 }
 
+std::string time_and_memory(const Json& explanation) {
+  if (text(explanation, {"binding", "resource"}) != "hbm_capacity") return {};
+  const double share = number_or_nan(explanation, {"binding", "time_shares", "hbm_bandwidth"});
+  constexpr double most = 0.5;
+  if (!(share > most)) return {};
+  return fmt::format(
+      " The GPUs spend {} of their time reading memory, whatever is decoded: how many requests share each "
+      "reading is what memory decides.",
+      results::percent(share));
+}
+
 Section binding(const Inputs& inputs) {
   Section s{"binding", "What binds", {}};
   for (std::size_t i = 0; i < inputs.plans.size(); ++i) {
     const Json& e = at(inputs.plans[i], {"explanation"});
     if (e.empty()) continue;
-    s.blocks.emplace_back(Prose{text(e, {"binding", "sentence"})});
+    s.blocks.emplace_back(Prose{text(e, {"binding", "sentence"}) + time_and_memory(e)});
     s.blocks.emplace_back(elasticities(e, i));
     s.blocks.emplace_back(margins(e));
     if (const std::string searched = text(e, {"margins", "searched"}); !searched.empty()) {

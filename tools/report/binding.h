@@ -4,7 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "tools/report/view.h"
+
 namespace kvsim::report {
+
+/// Where memory binds although the GPUs' time goes to something else: why that is no contradiction. Begins with a
+/// blank.
+[[nodiscard]] std::string time_and_memory(const Json& explanation);
 
 /// "hbm_capacity" as people say it.
 [[nodiscard]] std::string factor_name(std::string_view key);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/fleet_words.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -40,7 +41,7 @@ void add_fleets(Section& s, const Json& capacity) {
   for (const Json& c : at(capacity, {"configurations"})) {
     const Json& f = at(c, {"fleet"});
     if (f.empty()) continue;
-    Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), results::percent);
+    Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), at_least);
     if (!truth(f, {"simulated"})) attainment = {"estimated, not simulated"};
     t.rows.push_back({words(fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})))),
                       words(text(c, {"policy"})), cell(number_or_nan(f, {"gpus"}), plain),
@@ -54,7 +55,14 @@ void add_fleets(Section& s, const Json& capacity) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
   }
-  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+  if (t.rows.empty()) return;
+  s.blocks.emplace_back(std::move(t));
+  for (const Json& c : at(capacity, {"configurations"})) {
+    const std::string why = pooling(capacity, c);
+    if (why.empty()) continue;
+    s.blocks.emplace_back(Prose{fmt::format("{} under {}, {} replicas.{}", text(c, {"machine"}), text(c, {"policy"}),
+                                            plain(number_or_nan(c, {"fleet", "replicas"})), why)});
+  }
 }
 
 void add_machines(Section& s, const Json& capacity) {

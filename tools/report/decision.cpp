@@ -7,6 +7,8 @@
 
 #include "tools/report/binding.h"
 #include "tools/report/choice.h"
+#include "tools/report/fleet_words.h"
+#include "tools/report/objectives.h"
 #include "tools/report/policy_words.h"
 #include "tools/report/sections.h"
 #include "tools/report/sureness.h"
@@ -73,6 +75,9 @@ Fact policy_of(const Inputs::Compared& compared) {
     also(best.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
     if (best.all != best.nearly_lossless) also(best.all, "Whatever the quality");
   }
+  const Json& policies = at(run.result, {"details", "policies"});
+  const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});
+  if (x && c) f.detail += fmt::format(" Drafts were made with x = {}, c = {}.", plain(*x), plain(*c));
   if (compared.results.size() > 1) f.detail += fmt::format(" {} policies compared.", compared.results.size());
   return f;
 }
@@ -82,6 +87,26 @@ std::string speedup_text(const Json& simulated) {
   if (!std::isfinite(mean)) return {};
   return fmt::format(", {} {} of full-KV decoding", results::factor(mean),
                      results::plus_minus(number_or_nan(simulated, {"speedup", "half_width_95"}), results::factor));
+}
+
+/// Draft lengths that were simulated with the best plan's other choices, and came within 1 % of it.
+std::string as_good(const Json& simulated) {
+  constexpr double close = 0.01;
+  const Json& best = at(simulated, {"best"});
+  const Json& candidates = at(simulated, {"candidates"});
+  if (!candidates.is_array() || candidates.empty()) return {};
+  const double most = number_or_nan(candidates[0], {"simulated_tokens_per_s"});
+  std::set<double> lengths;
+  for (const Json& candidate : candidates) {
+    Json plan = at(candidate, {"plan"});
+    const auto x = number(plan, {"x"});
+    if (!x || !(number_or_nan(candidate, {"simulated_tokens_per_s"}) >= most * (1 - close))) continue;
+    plan["x"] = at(best, {"x"});
+    if (plan == best) lengths.insert(*x);
+  }
+  if (lengths.size() < 2) return {};
+  return fmt::format(" Draft lengths from {} to {} came within 1 % of it: take any.", plain(*lengths.begin()),
+                     plain(*lengths.rbegin()));
 }
 
 Fact plan_of(const Json& plan) {
@@ -99,7 +124,7 @@ Fact plan_of(const Json& plan) {
       f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
                               *ratio < 1 ? "less" : "more");
     }
-    f.detail += std::string(".") + kSymbols;
+    f.detail += "." + as_good(simulated) + kSymbols;
     return f;
   }
   return {kWhichPlan, plan_text(optimum),
@@ -159,20 +184,25 @@ Fact gpus_of(const Json& capacity) {
             fmt::format("Under {}, {}. For a fleet: kvsim capacity --rate.", policy, within), "costs"};
   }
   const double dollars = number_or_nan(fleet, {"usd_per_hour"});
-  return {kHowManyGpus,
-          fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
-                      plain(number_or_nan(capacity, {"rate_required"}))),
-          fmt::format("{} replicas of {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
-                      plain(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within, usd(dollars),
-                      usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
-                      truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
-          "costs"};
+  Fact f{kHowManyGpus,
+         fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
+                     plain(number_or_nan(capacity, {"rate_required"}))),
+         fmt::format("{} replicas of {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
+                     plain(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within, usd(dollars),
+                     usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
+                     truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
+         "costs"};
+  if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {
+    f.detail += fmt::format(" Drafts as in the scenario: {}.", drafts);
+  }
+  f.detail += pooling(capacity, first);
+  return f;
 }
 
 Fact binds(const Json& explanation) {
   const std::string resource = text(explanation, {"binding", "resource"});
   return {kWhatBinds, resource.empty() ? "nothing by itself" : factor_name(resource),
-          text(explanation, {"binding", "sentence"}), "binding"};
+          text(explanation, {"binding", "sentence"}) + time_and_memory(explanation), "binding"};
 }
 
 /// What most of the time of a run was bound by, where nothing explains more.
@@ -185,8 +215,21 @@ Fact bound_by(const Simulated& run) {
       most = key;
     }
   }
-  Fact f{kWhatBinds, most == "idle" ? "nothing most of the time: the GPUs are idle" : factor_name(most),
-         fmt::format("{} of the GPUs' time under {}.", results::percent(std::max(0.0, share)), run.policy), "binding"};
+  constexpr double half = 0.5;
+  Fact f{kWhatBinds, share >= half ? factor_name(most) : "no single resource", "", "binding"};
+  if (most == "idle") f.answer = "nothing: the load leaves the GPUs idle much of the time";
+  f.detail = fmt::format("Under {} the GPUs' time went to", run.policy);
+  const char* separator = " ";
+  for (const auto& [key, name] : {std::pair{"hbm_bandwidth", "HBM bandwidth"},
+                                  {"compute", "compute"},
+                                  {"link", "waiting for a link"},
+                                  {"idle", "idling"}}) {
+    const double part = number_or_nan(run.result, {"gpu", "bound_by", key});
+    if (!(part >= 0.0005)) continue;
+    f.detail += fmt::format("{}{} ({})", separator, name, results::percent(part));
+    separator = ", ";
+  }
+  f.detail += ".";
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {
     f.detail +=

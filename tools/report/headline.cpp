@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/choice.h"
+#include "tools/report/objectives.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -94,12 +95,14 @@ void strengthen(DataTable& t, std::size_t row) {
 }
 
 Prose measured(const Json& result) {
+  const std::string objectives = objectives_words(result);
   const std::string method = text(result, {"details", "confidence_method"});
-  return {fmt::format(
-      "{} of simulated time measured. Behind a figure, half of its 95 % interval{}{}. "
-      "gap: between deliveries of tokens to a request. output: lossless, or the task score relative to "
-      "the full KV.",
-      results::seconds(number_or_nan(result, {"details", "measured_s"})), method.empty() ? "" : ": ", method)};
+  return {
+      fmt::format("{} of simulated time measured. Behind a figure, half of its 95 % interval{}{}. "
+                  "gap: between deliveries of tokens to a request. output: lossless, or the task score relative to "
+                  "the full KV.{}",
+                  results::seconds(number_or_nan(result, {"details", "measured_s"})), method.empty() ? "" : ": ",
+                  method, objectives.empty() ? "" : " within SLO: requests within " + objectives + ".")};
 }
 
 void add_comparison(Section& s, const Inputs::Compared& compared) {

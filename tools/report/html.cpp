@@ -60,6 +60,23 @@ std::string head(const Report& report) {
       xml_escaped(report.title), asset("report.css"));
 }
 
+/// Whether no word is so long that a column would have to break it.
+bool keeps_words(std::string_view text) {
+  constexpr std::size_t longest = 18;
+  std::size_t letters = 0;
+  for (const char c : text) {
+    letters = c == ' ' ? 0 : letters + 1;
+    if (letters > longest) return false;
+  }
+  return true;
+}
+
+std::string head_class(const Column& column) {
+  std::string classes = column.numeric ? "n" : "";
+  if (keeps_words(column.header)) classes += classes.empty() ? "k" : " k";
+  return classes.empty() ? "" : fmt::format(" class=\"{}\"", classes);
+}
+
 /// Words stay on a line where they are few, and get some room where they are many.
 std::string width_class(std::string_view text) {
   constexpr std::size_t few = 34;
@@ -72,7 +89,7 @@ void table_html(std::string& out, const DataTable& t, bool with_caption) {
   if (with_caption && !t.caption.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.caption));
   out += "<thead><tr>";
   for (const Column& c : t.columns) {
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", c.numeric ? " class=\"n\"" : "", xml_escaped(c.header));
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", head_class(c), xml_escaped(c.header));
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const std::vector<Cell>& row : t.rows) {

@@ -72,8 +72,13 @@ std::vector<std::string> results_in(const std::string& folder) {
 }
 
 std::string policy_of(const Json& result) {
-  std::string asked = text(result, {"details", "policies", "asked"});
-  return asked.empty() ? text(result, {"details", "policies", "decode"}) : asked;
+  const Json& policies = at(result, {"details", "policies"});
+  if (std::string asked = text(policies, {"asked"}); !asked.empty()) return asked;
+  // What makes the difference first: how prompts are put together, what is stored, how tokens are decoded.
+  std::string name = has(result, {"answers"}) ? text(policies, {"prefill"}) : text(policies, {"placement"});
+  const std::string decode = text(policies, {"decode"});
+  if (name.empty()) return decode;
+  return decode == "full_kv" ? name : name + ", " + decode;
 }
 
 }  // namespace

@@ -42,13 +42,19 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   const Json& values = at(h, {"throughput_tokens_per_s"});
   if (xs.empty() || !values.is_array() || values.size() != cs.size()) return;
   const double best_x = number_or_nan(plan, {"optimum", "x"}), best_c = number_or_nan(plan, {"optimum", "c"});
+  const Json& won = at(plan, {"simulated", "best"});
+  const double won_x = number_or_nan(won, {"x"}), won_c = number_or_nan(won, {"c"});
   Plot p;
   p.id = numbered("plan-map", index);
   p.title = "Tokens/s over draft length and keep ratio, by the closed forms";
   p.caption = fmt::format(
-      "One replica, the best batch of every cell, model {}. Framed: the optimum, {}. Hatched: cannot be, no batch "
+      "One replica, the best batch of every cell, model {}. Framed: the optimum by these forms, {}. Hatched: cannot "
+      "be, no batch "
       "fits.",
       text(plan, {"model"}), plan_text(at(plan, {"optimum"})));
+  if (!won.empty() && (won_x != best_x || won_c != best_c)) {
+    p.caption += fmt::format(" Dashed: what won by simulation, {}.", plan_text(won));
+  }
   plot::HeatMap map;
   map.x_title = "draft length x in tokens";
   map.y_title = "keep ratio c";
@@ -66,6 +72,7 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
         row[c] = {std::nullopt, "-", where + ": no batch fits"};
       }
       if (xs[c] == best_x && cs[r] == best_c) map.best = {r, c};
+      if (xs[c] == won_x && cs[r] == won_c) map.chosen = {r, c};
     }
     map.rows.push_back(std::move(row));
   }

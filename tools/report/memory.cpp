@@ -1,6 +1,7 @@
 // What GPU memory holds: the waterfall of one replica, and the same of every policy.
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -109,10 +110,30 @@ Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
   return p;
 }
 
+/// Pools: KV reserved beside what there is, by pool.
+std::optional<DataTable> of_pools(const Simulated& run) {
+  DataTable t{fmt::format("KV memory of a node under {}, the fullest and on average", run.policy),
+              {{"pool"}, {"nodes", true}, {"room for KV", true}, {"reserved, mean", true}, {"reserved, most", true}},
+              {}};
+  for (const auto& [name, pool] : at(run.result, {"pools"}).items()) {
+    t.rows.push_back({words(name), cell(number_or_nan(pool, {"nodes"}), plain),
+                      cell(number_or_nan(pool, {"kv_capacity_bytes"}), results::bytes),
+                      cell(number_or_nan(pool, {"kv_reserved_mean_bytes"}), results::bytes),
+                      cell(number_or_nan(pool, {"kv_reserved_peak_bytes"}), results::bytes)});
+  }
+  if (t.rows.empty()) return std::nullopt;
+  return t;
+}
+
 }  // namespace
 
 Section memory(const Inputs& inputs) {
   Section s{"memory", "What GPU memory holds", {}};
+  const auto add_pools = [&s](const Simulated& run) {
+    if (auto t = of_pools(run)) s.blocks.emplace_back(std::move(*t));
+  };
+  for (const Inputs::Compared& compared : inputs.compares) add_pools(compared.results[chosen_of(compared)]);
+  for (const Simulated& run : inputs.runs) add_pools(run);
   for (std::size_t i = 0; i < inputs.compares.size(); ++i) {
     const Inputs::Compared& compared = inputs.compares[i];
     const Simulated& chosen = compared.results[chosen_of(compared)];

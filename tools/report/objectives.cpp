@@ -3,10 +3,13 @@
 #include <charconv>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
+#include "tools/results/numbers.h"
 
 namespace kvsim::report {
 namespace {
@@ -23,15 +26,38 @@ std::optional<double> time_of(const Json& scenario, std::string_view key) {
 
 }  // namespace
 
-Objectives objectives_of(const Json& document) {
-  const std::string resolved = text(document, {"resolved_scenario"});
-  if (resolved.empty()) return {};
+Json resolved_scenario(const Json& document) {
+  std::string yaml = text(document, {"resolved_scenario"});
+  if (yaml.empty()) yaml = text(document, {"details", "resolved_scenario"});
+  if (yaml.empty()) return Json::object();
   try {
-    const Json scenario = schema::to_json(schema::read_yaml(resolved, "resolved_scenario"));
-    return {time_of(scenario, "ttft_p99"), time_of(scenario, "tpot_p99")};
+    return schema::to_json(schema::read_yaml(yaml, "resolved_scenario"));
   } catch (const schema::InputError&) {
-    return {};  // changed by hand: then there are no objectives to show
+    return Json::object();
   }
+}
+
+Objectives objectives_of(const Json& document) {
+  const Json scenario = resolved_scenario(document);
+  return {time_of(scenario, "ttft_p99"), time_of(scenario, "tpot_p99")};
+}
+
+std::string objectives_words(const Json& document) {
+  const Json scenario = resolved_scenario(document);
+  std::string said;
+  for (const auto& [key, name] :
+       {std::pair{"ttft_p99", "TTFT p99"}, {"tpot_p99", "TPOT p99"}, {"itl_p99", "ITL p99"}, {"e2e_p99", "E2E p99"}}) {
+    if (const auto limit = time_of(scenario, key)) {
+      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", name, results::seconds(*limit));
+    }
+  }
+  return said;
+}
+
+std::string draft_settings(const Json& document) {
+  const Json scenario = resolved_scenario(document);
+  const auto x = number(scenario, {"decode", "draft_length"}), c = number(scenario, {"decode", "keep_ratio"});
+  return x && c ? fmt::format("x = {:g}, c = {:g}", *x, *c) : std::string();
 }
 
 AxisValues axis_values(const Json& axis) {

@@ -3,10 +3,27 @@
 #include <fmt/format.h>
 
 #include "sim/cache/placements.h"
+#include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::report {
+
+namespace {
+
+/// As the scenario reference has it; empty for plain prefilling, which goes without saying.
+std::string prefill_words(std::string_view policy) {
+  if (policy == "recompute") return {};
+  const schema::FieldInfo* prefill = scenario::scenario_schema().info().find("prefill");
+  const schema::FieldInfo* choice = prefill && prefill->object ? prefill->object->find("policy") : nullptr;
+  if (!choice) return {};
+  for (const schema::Word& word : choice->scalar.words()) {
+    if (word.name == policy) return word.description;
+  }
+  return {};
+}
+
+}  // namespace
 
 std::string policy_words(const Json& result) {
   std::string said;
@@ -15,8 +32,11 @@ std::string policy_words(const Json& result) {
   };
   const std::string decode = text(result, {"details", "policies", "decode"});
   const std::string schedule = text(result, {"details", "policies", "schedule"});
+  const std::string prefill = text(result, {"details", "policies", "prefill"});
   const std::string placement = text(result, {"details", "policies", "placement"});
   const serving::DecodePolicy* decoding = serving::find_decode_policy(decode);
+  if (const std::string said_of_prefill = prefill_words(prefill); !said_of_prefill.empty())
+    add(prefill, said_of_prefill);
   if (const auto* stored = cache::find_placement(placement)) add(placement, stored->description);
   if (decoding) add(decode, decoding->description);
   if (decoding && decoding->verifies && placement.empty() && !has(result, {"details", "pools"})) {

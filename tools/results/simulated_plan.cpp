@@ -52,6 +52,7 @@ Json simulated_plan(const SimulatedPlan& found) {
                           {"plan", planned(c)},
                           {"predicted_tokens_per_s", maybe(c.predicted, [](double v) { return v; })},
                           {"simulated_tokens_per_s", c.mean()},
+                          {"half_width_95", std::isfinite(half_width(c)) ? Json(half_width(c)) : Json(nullptr)},
                           {"replications", c.tokens_per_s.size()},
                           {"stopped_early", c.stopped}});
   }
