@@ -1,10 +1,10 @@
 // Fleets for a required rate, what they cost, and the prices behind it.
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "tools/report/fleet_words.h"
+#include "tools/report/provenance_lists.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -115,16 +115,10 @@ void add_policies(Section& s, const Inputs::Compared& compared) {
 
 void add_prices(Section& s, const Inputs& inputs) {
   DataTable t{"Prices", {{"what"}, {"price", true}, {"per"}, {"date"}, {"source"}, {"reference"}}, {}};
-  std::set<std::string> seen;
-  const auto add = [&](const Json& document) {
-    for (const Json& p : at(document, {"prices"})) {
-      if (!seen.insert(p.dump()).second) continue;
-      t.rows.push_back({words(text(p, {"what"})), cell(number_or_nan(p, {"usd"}), usd), words(text(p, {"per"})),
-                        words(text(p, {"date"})), words(text(p, {"source"})), words(text(p, {"reference"}))});
-    }
-  };
-  for (const Json& c : inputs.capacities) add(c);
-  for (const Inputs::Compared& c : inputs.compares) add(c.document);
+  for (const Json& p : prices_of(inputs)) {
+    t.rows.push_back({words(text(p, {"what"})), cell(number_or_nan(p, {"usd"}), usd), words(text(p, {"per"})),
+                      words(text(p, {"date"})), words(text(p, {"source"})), words(text(p, {"reference"}))});
+  }
   if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
 }
 

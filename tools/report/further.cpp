@@ -25,8 +25,11 @@ void flatten(const Json& object, const std::string& before, std::size_t depth,
   }
 }
 
-Cell cell_of(const Json& value) {
-  return value.is_number() ? Cell{scalar_text(value), value.get<double>()} : words(scalar_text(value));
+/// A number with the unit that its name tells, where it has one.
+Cell cell_of(const std::string& name, const Json& value) {
+  if (value.is_number_integer() && !name.ends_with("bytes")) return {scalar_text(value), value.get<double>()};
+  if (!value.is_number()) return words(scalar_text(value));
+  return {printed(name, value.get<double>()), value.get<double>()};
 }
 
 /// A row an element, a column a key that any of them has.
@@ -50,7 +53,7 @@ DataTable table_of(const Json& list, std::string caption) {
       const auto at = std::find(columns.begin(), columns.end(), name);
       if (at == columns.end()) continue;
       const auto i = static_cast<std::size_t>(at - columns.begin());
-      cells[i] = cell_of(*value);
+      cells[i] = cell_of(name, *value);
       t.columns[i].numeric = t.columns[i].numeric || value->is_number();
     }
     t.rows.push_back(std::move(cells));
@@ -62,7 +65,7 @@ DataTable table_of(const Json& list, std::string caption) {
 void add(Section& s, const Json& object, const std::string& title, std::size_t depth) {
   DataTable scalars{title, {{"figure"}, {"value", true}}, {}};
   for (const auto& [key, value] : object.items()) {
-    if (!value.is_structured()) scalars.rows.push_back({words(key), cell_of(value)});
+    if (!value.is_structured()) scalars.rows.push_back({words(key), cell_of(key, value)});
   }
   if (!scalars.rows.empty()) s.blocks.emplace_back(std::move(scalars));
   for (const auto& [key, value] : object.items()) {

@@ -29,6 +29,10 @@ double busiest_link(const Json& result) {
   return most;
 }
 
+std::string count(double value) {
+  return results::with_commas(fmt::format("{:.0f}", value));
+}
+
 std::string share(double value) {
   return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
 }
@@ -72,6 +76,8 @@ std::vector<Figure> figures() {
       plain_figure("accepted / round", {"speculation", "mean_accepted_length"}, results::figure),
       plain_figure("HBM peak", {"gpu", "hbm_peak_bytes"}, results::bytes),
       {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), share); }},
+      plain_figure("requests completed", {"requests", "completed"}, count),
+      plain_figure("refused", {"requests", "refused"}, count),
       {"output", true, output_of},
   };
 }

@@ -212,14 +212,14 @@ void section_html(std::string& out, const Section& s) {
 
 std::string to_html(const Report& report) {
   std::string out = head(report);
-  out += "<a class=\"skip\" href=\"#decision\">To the decision</a>\n<header>\n";
+  out += "<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n";
   out += fmt::format("<h1>{}</h1>\n", xml_escaped(report.title));
   for (const std::string& line : report.subtitle) out += fmt::format("<p class=\"soft\">{}</p>\n", xml_escaped(line));
   out += "</header>\n<nav aria-label=\"Contents\"><ul>\n";
   for (const Section& s : report.sections) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
   }
-  out += "</ul></nav>\n<main>\n";
+  out += "</ul></nav>\n<main id=\"content\">\n";
   for (const Section& s : report.sections) section_html(out, s);
   out += fmt::format(
       "</main>\n<footer><p>Written by kvsim {}. Simulated results, not measurements: what they rest on is listed "

@@ -79,12 +79,6 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   s.blocks.emplace_back(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
-std::string printed(std::string_view metric, double value) {
-  if (metric.starts_with("latency_s.")) return results::seconds(value);
-  if (metric.ends_with("bytes") || metric.ends_with("bytes_peak")) return results::bytes(value);
-  return results::figure(value);
-}
-
 struct SweepView {
   const Json& sweep;
   std::string metric;
@@ -121,7 +115,7 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
   const std::string down_path = text(down, {"path"}), across_path = text(across, {"path"});
   Plot p;
   p.id = numbered("sweep-map", index);
-  p.title = fmt::format("Sweep: {}", view.metric);
+  p.title = fmt::format("Sweep: {}", metric_name(view.metric));
   p.caption = fmt::format("Every cell simulated. Framed: the best, {}. Hatched: cannot be simulated, or was not.",
                           view.best_text());
   plot::HeatMap map;
@@ -153,14 +147,14 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   if (axis_numbers.values.size() < 2) return;
   Plot p;
   p.id = numbered("sweep-line", index);
-  p.title = fmt::format("Sweep: {}", view.metric);
+  p.title = fmt::format("Sweep: {}", metric_name(view.metric));
   p.caption = fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
-  p.data = {p.title, {{path}, {view.metric, true}}, {}};
+  p.data = {p.title, {{path}, {metric_name(view.metric), true}}, {}};
   plot::XyChart c;
   c.title = p.title;
   c.description = p.caption;
   c.x_title = fmt::format("{}{}", path, axis_numbers.unit.empty() ? "" : " in " + axis_numbers.unit);
-  c.y_title = view.metric;
+  c.y_title = metric_name(view.metric);
   c.shape = plot::Shape::marked_line;
   plot::XySeries series{view.metric, {}};
   for (const Json& point : at(view.sweep, {"points"})) {
@@ -207,7 +201,7 @@ void add_points(Section& s, const SweepView& view) {
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
     t.columns.push_back({header, true});
   }
-  if (view.metric != "throughput.output_tokens_per_s") t.columns.push_back({view.metric, true});
+  if (view.metric != "throughput.output_tokens_per_s") t.columns.push_back({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
     const Json& result = at(*ranked[i].second, {"result"});
     std::vector<Cell> row;

@@ -22,7 +22,7 @@ struct Part {
 constexpr std::array<Part, 7> kParts{{{"kept free", {"kept_free_bytes", ""}},
                                       {"weights", {"weights_bytes", ""}},
                                       {"activations", {"activations_bytes", ""}},
-                                      {"other", {"other_bytes", ""}},
+                                      {"workspace and other weights", {"other_bytes", ""}},
                                       {"KV that stays", {"kv", "resident_mean_bytes"}},
                                       {"KV that streams in to verify", {"kv", "streaming_mean_bytes"}},
                                       {"headroom", {"kv", "unused_mean_bytes"}}}};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -72,7 +73,8 @@ std::string name_of(const Json& configuration) {
 
 enum class Stage { search, confirmation, last };
 
-/// Probes of one configuration of that stage; `last`: of both, and at a rate that was probed twice the confirmation.
+/// Probes of one configuration of that stage; `last`: of both; where
+/// rates were confirmed, these alone.
 Curve curve_of(const Json& configuration, std::string label, std::string_view figure, Stage stage, bool also_given_up) {
   Curve curve{std::move(label), {}};
   std::map<double, bool> confirmed;
@@ -85,6 +87,17 @@ Curve curve_of(const Json& configuration, std::string label, std::string_view fi
     confirmed[rate] = confirmation;
     curve.points[rate] = number_or_nan(probe, {figure});
   }
+  if (stage != Stage::last) return curve;
+  // Shorter runs between the confirmed rates would only add their chance to the curve.
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const auto& [rate, confirmation] : confirmed) {
+    if (!confirmation) continue;
+    least = std::min(least, rate);
+    most = std::max(most, rate);
+  }
+  std::erase_if(curve.points, [&](const auto& point) {
+    return point.first > least && point.first < most && !confirmed.at(point.first);
+  });
   return curve;
 }
 
@@ -129,23 +142,23 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   };
   double floor = target;
   for (const Json& c : configurations) {
-    for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"attainment"}).value_or(1));
+    for (const Json& probe : at(c, {"probes"})) floor = std::min(floor, number(probe, {"lower"}).value_or(1));
   }
   constexpr double below = 0.25;  // of what lies between the least share and all
   draw({.id = numbered("attainment-by-rate", index),
-        .title = "Requests within all objectives, against the rate",
+        .title = "Share of requests within all objectives, at least",
         .caption =
-            fmt::format("{}: at least {} of the requests within them, with a confidence of {}. Every rate that "
-                        "was probed.",
-                        knee, results::percent(target), results::percent(number_or_nan(capacity, {"confidence"}))),
+            fmt::format("The lower end of its interval (one-sided, {}), which is what a rate is judged by: shaded, it "
+                        "fails. {}. Every rate that was probed.",
+                        results::percent(number_or_nan(capacity, {"confidence"})), knee),
         .x_title = {},
-        .y_title = "share within objectives",
+        .y_title = "share within objectives, at least",
         .print = results::percent,
         .y_scale = plot::ScaleKind::linear,
         .y_least = std::max(0.0, floor - below * (1 - floor)),
         .y_most = 1.0,
-        .zones = {{target, false, fmt::format("fewer than {}", results::percent(target))}}},
-       "attainment", true);
+        .zones = {{target, false, fmt::format("fails: less than {}", results::percent(target))}}},
+       "lower", true);
   const std::string shaded = knee + ". Shaded: the objective is missed. Probes that were given up are left out.";
   draw({.id = numbered("ttft-by-rate", index),
         .title = "Time to first token, 99th percentile, against the rate",
@@ -208,14 +221,17 @@ void add_sweep(Section& s, const Json& sweep, std::size_t index) {
     std::vector<plot::Rule> knees;
     if (by_label.size() == 1) {
       if (const auto knee = knee_of(by_label.begin()->second, with_objectives)) {
-        knees.push_back({*knee, true, fmt::format("knee: {}{}", results::figure(*knee), rates.unit)});
+        const bool last = *knee == by_label.begin()->second.rbegin()->first;
+        knees.push_back(
+            {*knee, true,
+             fmt::format("{}{}{}", last ? "no knee up to " : "knee: ", results::figure(*knee), rates.unit)});
       }
     }
+    const std::string shaded = with_objectives ? "Shaded: the objective is missed. " : "";
+    const std::string knee =
+        with_objectives ? "99 % of the requests meet all objectives." : "at least 95 % of what arrives is completed.";
     const std::string caption =
-        with_objectives ? "Shaded: the objective is missed. Knee: the highest rate swept up to which 99 % of "
-                          "the requests meet all objectives."
-                        : "Knee: the highest rate swept up to which at least 95 % of what arrives is "
-                          "completed.";
+        shaded + (by_label.size() == 1 ? "Knee: the highest rate swept up to which " + knee : std::string());
     struct Metric {
       const char* id;
       const char* path;

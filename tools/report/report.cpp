@@ -73,7 +73,7 @@ Report make_report(const Inputs& inputs) {
     for (std::size_t i = 1; i < a.scenarios.size(); ++i) names += (names.empty() ? "" : "; ") + a.scenarios[i];
     report.subtitle.push_back("And: " + names);
   }
-  report.subtitle.push_back(fmt::format("Simulated by kvsim {}{}; made of {}.", joined(a.versions),
+  report.subtitle.push_back(fmt::format("Results of kvsim {}{}: {}.", joined(a.versions),
                                         a.seeds.empty() ? "" : ", seed " + joined(a.seeds), made_of(inputs)));
   for (Section (*const make)(const Inputs&) :
        {decision, headline, trade_off, rates, maps, memory, over_time, distributions, binding, alternatives, costs,

@@ -1,5 +1,7 @@
 #include "tools/report/tables.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -31,6 +33,10 @@ Cell cell(double value, double half_width, std::string (*print)(double)) {
   return one;
 }
 
+std::string interval_text(double value, double half_width, std::string (*print)(double)) {
+  return cell(value, half_width, print).text;
+}
+
 Cell words(std::string text) {
   return {std::move(text)};
 }
@@ -47,6 +53,38 @@ std::string tip_of(const DataTable& table, std::size_t row) {
 
 std::string numbered(std::string_view id, std::size_t index) {
   return index == 0 ? std::string(id) : fmt::format("{}-{}", id, index + 1);
+}
+
+std::string metric_name(std::string_view path) {
+  if (path == "throughput.output_tokens_per_s") return "output tokens/s";
+  if (path == "throughput.output_tokens_per_s_per_gpu") return "output tokens/s per GPU";
+  if (path == "throughput.requests_per_s") return "requests/s";
+  if (path == "slo.attainment") return "share within SLO";
+  if (path == "slo.goodput_requests_per_s") return "goodput in requests/s";
+  constexpr std::string_view latency = "latency_s.";
+  if (path.starts_with(latency)) {
+    std::string name(path.substr(latency.size()));
+    const std::size_t dot = std::min(name.find('.'), name.size());
+    for (std::size_t i = 0; i < dot; ++i)
+      name[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[i])));
+    if (dot < name.size()) name[dot] = ' ';
+    return name;
+  }
+  return std::string(path);
+}
+
+std::string printed(std::string_view path, double value) {
+  const auto ends = [path](std::string_view end) { return path.ends_with(end); };
+  const bool rate = path.find("per_s") != std::string_view::npos;
+  const bool time = path.starts_with("latency_s.") || ends("_s") || path.find("_s.") != std::string_view::npos;
+  if (rate)
+    return path.find("bytes_per_s") != std::string_view::npos ? results::bytes(value) + "/s" : results::figure(value);
+  if (ends("bytes") || ends("bytes_peak")) return results::bytes(value);
+  if (ends("utilisation") || ends("share") || ends("attainment") || ends("hit_rate") || ends("fraction") ||
+      path.starts_with("gpu.bound_by.")) {
+    return results::percent(value);
+  }
+  return time ? results::seconds(value) : results::figure(value);
 }
 
 std::string usd(double value) {

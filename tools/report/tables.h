@@ -14,12 +14,20 @@ namespace kvsim::report {
 /// The same with an interval behind it: "233.5 ± 7.1".
 [[nodiscard]] Cell cell(double value, double half_width, std::string (*print)(double));
 [[nodiscard]] Cell words(std::string text);
+/// A number with its interval, as text.
+[[nodiscard]] std::string interval_text(double value, double half_width, std::string (*print)(double));
 
 /// A row in words, for pointing at: "rate: 0.5; TTFT p99: 1.2 s".
 [[nodiscard]] std::string tip_of(const DataTable& table, std::size_t row);
 
 /// "id" for the first, "id-2", "id-3", ... for those after it.
 [[nodiscard]] std::string numbered(std::string_view id, std::size_t index);
+
+/// A figure of results by its dotted path, as people call it: "output tokens/s", "TTFT p99"; the path where it has no
+/// other name.
+[[nodiscard]] std::string metric_name(std::string_view path);
+/// A figure with the unit that its path tells: seconds, bytes, shares in percent.
+[[nodiscard]] std::string printed(std::string_view path, double value);
 
 /// Dollars: "$6.76", "$1,200".
 [[nodiscard]] std::string usd(double value);

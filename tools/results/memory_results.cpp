@@ -1,5 +1,7 @@
 #include "tools/results/memory_results.h"
 
+#include <algorithm>
+
 #include "sim/serving/capacity.h"
 
 namespace kvsim::results {
@@ -14,7 +16,7 @@ Section kv_section(Section s, const serving::Measurements& m, std::int64_t capac
   };
   mean("resident_mean_bytes", reserved - m.kv_streaming_mean_bytes);
   mean("streaming_mean_bytes", m.kv_streaming_mean_bytes);
-  mean("unused_mean_bytes", static_cast<double>(capacity) - reserved);
+  mean("unused_mean_bytes", std::max(0.0, static_cast<double>(capacity) - reserved));  // but for rounding
   s.count("reserved_peak_bytes", m.kv_reserved_peak_bytes).count("streaming_peak_bytes", m.kv_streaming_peak_bytes);
   return s;
 }

@@ -1,0 +1,38 @@
+// The answers that a report begins with, each from one kind of result.
+#pragma once
+
+#include <optional>
+
+#include "tools/report/input.h"
+#include "tools/report/report.h"
+
+namespace kvsim::report {
+
+inline constexpr const char* kWhichPolicy = "Which policy?";
+inline constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
+inline constexpr const char* kHowManyGpus = "How many GPUs?";
+inline constexpr const char* kWhatBinds = "What binds?";
+inline constexpr const char* kWhatToBuy = "What to buy next?";
+
+/// Which policy, by a comparison (choice.h), or by a sweep over policies.
+[[nodiscard]] Fact policy_of(const Inputs::Compared& compared);
+[[nodiscard]] std::optional<Fact> swept_policy(const Inputs& inputs);
+
+/// Which x and c, by a plan, or by a sweep over them.
+[[nodiscard]] Fact plan_of(const Json& plan);
+[[nodiscard]] std::optional<Fact> swept_plan(const Json& sweep);
+
+/// How many GPUs for the rate, or which rate one replica sustains. Precondition: it has a configuration.
+[[nodiscard]] Fact gpus_of(const Json& capacity);
+
+/// What binds, by the explanation of a plan, or by what the GPUs' time went to.
+[[nodiscard]] Fact binds(const Json& explanation);
+[[nodiscard]] Fact bound_by(const Simulated& run);
+
+/// What can be bought: not the agreement of drafts, not shorter contexts.
+[[nodiscard]] Fact purchase(const Json& explanation);
+
+/// "its output is that of full-KV decoding", or its score.
+[[nodiscard]] std::string output_words(const Json& result);
+
+}  // namespace kvsim::report

@@ -1,0 +1,78 @@
+// What binds, and what to buy next.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/report/answers.h"
+#include "tools/report/binding.h"
+#include "tools/report/tables.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+
+Fact binds(const Json& explanation) {
+  const std::string resource = text(explanation, {"binding", "resource"});
+  return {kWhatBinds, resource.empty() ? "nothing by itself" : factor_name(resource),
+          text(explanation, {"binding", "sentence"}) + time_and_memory(explanation), "binding"};
+}
+
+/// What most of the time of a run was bound by, where nothing explains more.
+Fact bound_by(const Simulated& run) {
+  std::string most = "unknown";
+  double share = -1;
+  for (const auto& [key, value] : at(run.result, {"gpu", "bound_by"}).items()) {
+    if (value.is_number() && value.get<double>() > share) {
+      share = value.get<double>();
+      most = key;
+    }
+  }
+  constexpr double half = 0.5;
+  Fact f{kWhatBinds, share >= half ? factor_name(most) : "no single resource", "", "binding"};
+  if (most == "idle") f.answer = "nothing: the load leaves the GPUs idle much of the time";
+  f.detail = fmt::format("Under {} the GPUs' time went to", run.policy);
+  const char* separator = " ";
+  for (const auto& [key, name] : {std::pair{"hbm_bandwidth", "HBM bandwidth"},
+                                  {"compute", "compute"},
+                                  {"link", "waiting for a link"},
+                                  {"idle", "idling"}}) {
+    const double part = number_or_nan(run.result, {"gpu", "bound_by", key});
+    if (!(part >= 0.0005)) continue;
+    f.detail += fmt::format("{}{} ({})", separator, name, results::percent(part));
+    separator = ", ";
+  }
+  f.detail += ".";
+  const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
+  if (shortage > 0.05) {
+    f.detail +=
+        fmt::format(" Beside that, GPU memory was short in {} of the time: requests or reloads waited for room.",
+                    results::percent(shortage));
+  }
+  return f;
+}
+
+/// What can be bought: not the agreement of drafts, not shorter contexts.
+Fact purchase(const Json& explanation) {
+  struct Gain {
+    std::string name;
+    double relative, half;
+  };
+  std::vector<Gain> gains;
+  for (const auto& [key, e] : at(explanation, {"elasticities"}).items()) {
+    if (key == "agreement" || key == "context") continue;
+    const double relative = number_or_nan(e, {"replanned", "relative"});
+    const double half = number(e, {"replanned", "half_width_95"}).value_or(0);
+    if (std::isfinite(relative)) gains.push_back({factor_name(key), relative, half});
+  }
+  std::stable_sort(gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.relative > b.relative; });
+  std::string said;
+  for (const Gain& g : gains) {
+    said += fmt::format("{}{} {:+.1f} % ± {:.1f} %", said.empty() ? "" : ", ", g.name, g.relative * 100, g.half * 100);
+  }
+  const bool any = !gains.empty() && gains.front().relative > gains.front().half && gains.front().relative > 0;
+  return {kWhatToBuy, any ? gains.front().name : "nothing: no gain exceeds its interval",
+          fmt::format("Tokens/s for 10 % more of each, planned anew: {}.", said.empty() ? "not known" : said),
+          "binding"};
+}
+
+}  // namespace kvsim::report
