@@ -11,8 +11,6 @@
 namespace kvsim::plot {
 namespace {
 
-constexpr double kFarthest = 1e300;  // beyond it, powers of ten run out of numbers
-
 /// The least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
 double round_up(double step) {
   const double power = std::pow(10.0, std::floor(std::log10(step)));
@@ -20,6 +18,14 @@ double round_up(double step) {
     if (times * power >= step * (1 - 1e-12)) return times * power;
   }
   return 10 * power;
+}
+
+/// Beyond these a step, a margin or a power of ten is no number any more.
+bool can_be_shown(ScaleKind kind, double value) {
+  constexpr double nearest = 1e-300, farthest = 1e300;
+  if (kind == ScaleKind::linear && value == 0) return true;
+  const double size = kind == ScaleKind::linear ? std::fabs(value) : value;
+  return size >= nearest && size <= farthest;
 }
 
 }  // namespace
@@ -46,7 +52,7 @@ std::vector<double> Scale::ticks(std::size_t wanted) const {
 Scale scale_for(ScaleKind kind, const std::vector<double>& values) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   for (const double v : values) {
-    if (!(std::fabs(v) <= kFarthest) || (kind == ScaleKind::logarithmic && v < 1 / kFarthest)) continue;
+    if (!can_be_shown(kind, v)) continue;
     least = std::min(least, v);
     most = std::max(most, v);
   }
