@@ -1,0 +1,18 @@
+// Looking into the text of a picture.
+#pragma once
+
+#include <string_view>
+
+namespace kvsim::plot {
+
+inline bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+inline std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+}  // namespace kvsim::plot
