@@ -69,8 +69,9 @@ Fact purchase(const Json& explanation) {
   for (const Gain& g : gains) {
     said += fmt::format("{}{} {:+.1f} % ± {:.1f} %", said.empty() ? "" : ", ", g.name, g.relative * 100, g.half * 100);
   }
-  const bool any = !gains.empty() && gains.front().relative > gains.front().half && gains.front().relative > 0;
-  return {kWhatToBuy, any ? gains.front().name : "nothing: no gain exceeds its interval",
+  const auto sure =
+      std::find_if(gains.begin(), gains.end(), [](const Gain& g) { return g.relative > 0 && g.relative > g.half; });
+  return {kWhatToBuy, sure == gains.end() ? "nothing: no gain exceeds its interval" : sure->name,
           fmt::format("Tokens/s for 10 % more of each, planned anew: {}.", said.empty() ? "not known" : said),
           "binding"};
 }
