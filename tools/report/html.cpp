@@ -1,5 +1,6 @@
 // A report as one HTML page. Everything that comes from a result is escaped; the page's policy allows its own style and
 // script, by their hashes, and nothing else: no request, no other script, whatever a name in a result says.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -162,8 +163,14 @@ void plot_html(std::string& out, const Plot& p) {
   out += "</details>\n</figure>\n";
 }
 
+/// Not every answer's section is there: a document may say no more than the answer.
+bool has_section(const Report& report, std::string_view id) {
+  return std::any_of(report.sections.begin(), report.sections.end(), [id](const Section& s) { return s.id == id; });
+}
+
 struct BlockWriter {
   std::string& out;
+  const Report& report;
 
   void operator()(const Prose& p) const { out += fmt::format("<p>{}</p>\n", xml_escaped(p.text)); }
   void operator()(const Facts& facts) const {
@@ -174,7 +181,7 @@ struct BlockWriter {
       const std::string answer = open ? "not asked yet" : xml_escaped(f.answer);
       out += fmt::format("<p class=\"answer\">{}</p>", answer);
       if (!f.detail.empty()) out += fmt::format("<p class=\"detail\">{}", xml_escaped(f.detail));
-      if (!f.section.empty()) out += fmt::format(" <a href=\"#{}\">More</a>", f.section);
+      if (has_section(report, f.section)) out += fmt::format(" <a href=\"#{}\">More</a>", f.section);
       if (!f.detail.empty()) out += "</p>";
       if (!f.scenario.empty()) out += fmt::format("<p class=\"soft of\">{}</p>", xml_escaped(f.scenario));
       out += "</dd></div>\n";
@@ -194,7 +201,7 @@ struct BlockWriter {
   }
 };
 
-void section_html(std::string& out, const Section& s) {
+void section_html(std::string& out, const Report& report, const Section& s) {
   out += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-heading\">\n<h2 id=\"{}-heading\">{}</h2>\n", s.id, s.id,
                      s.id, xml_escaped(s.title));
   bool in_plots = false;
@@ -202,7 +209,7 @@ void section_html(std::string& out, const Section& s) {
     const bool plot = std::holds_alternative<Plot>(block);
     if (plot != in_plots) out += plot ? "<div class=\"plots\">\n" : "</div>\n";
     in_plots = plot;
-    std::visit(BlockWriter{out}, block);
+    std::visit(BlockWriter{out, report}, block);
   }
   if (in_plots) out += "</div>\n";
   out += "</section>\n";
@@ -219,8 +226,10 @@ std::string to_html(const Report& report) {
   for (const Section& s : report.sections) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
   }
-  out += "</ul></nav>\n<main id=\"content\">\n";
-  for (const Section& s : report.sections) section_html(out, s);
+  out += "</ul></nav>
+<main id=\"content\">
+";
+  for (const Section& s : report.sections) section_html(out, report, s);
   out += fmt::format(
       "</main>\n<footer><p>Written by kvsim {}. Simulated results, not measurements: what they rest on is listed "
       "above.</p></footer>\n<script>{}</script>\n</body>\n</html>\n",
