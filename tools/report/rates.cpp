@@ -203,7 +203,8 @@ std::optional<double> knee_of(const std::map<double, const Json*>& results, bool
   return knee;
 }
 
-void add_sweep(Section& s, const Json& sweep, std::size_t index) {
+/// `drawn`: of how many axes there are plots already, for their ids.
+void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
   const Json& axes = at(sweep, {"axes"});
   for (const Json& axis : axes) {
     const std::string path = text(axis, {"path"});
@@ -251,7 +252,7 @@ void add_sweep(Section& s, const Json& sweep, std::size_t index) {
         for (const auto& [rate, result] : results_at) curve.points[rate] = figure_at(*result, metric.path);
         curves.push_back(std::move(curve));
       }
-      Look look{.id = numbered(metric.id, index),
+      Look look{.id = numbered(metric.id, drawn),
                 .title = metric.title,
                 .caption = caption,
                 .x_title = fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
@@ -263,6 +264,7 @@ void add_sweep(Section& s, const Json& sweep, std::size_t index) {
       }
       if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
     }
+    ++drawn;
   }
 }
 
@@ -271,7 +273,8 @@ void add_sweep(Section& s, const Json& sweep, std::size_t index) {
 Section rates(const Inputs& inputs) {
   Section s{"rates", "Latency against the rate of requests", {}};
   for (std::size_t i = 0; i < inputs.capacities.size(); ++i) add_capacity(s, inputs.capacities[i], i);
-  for (std::size_t i = 0; i < inputs.sweeps.size(); ++i) add_sweep(s, inputs.sweeps[i], i);
+  std::size_t drawn = 0;
+  for (const Json& sweep : inputs.sweeps) add_sweep(s, sweep, drawn);
   return s;
 }
 
