@@ -99,7 +99,7 @@ struct SweepView {
 };
 
 std::size_t position(const Json& values, const Json& value) {
-  return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) - values.begin());
+  return static_cast<std::size_t>(std::distance(values.begin(), std::find(values.begin(), values.end(), value)));
 }
 
 void add_grid(Section& s, const SweepView& view, std::size_t index) {
