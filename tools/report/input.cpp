@@ -21,31 +21,41 @@ using schema::InputError;
 /// Names that our commands give to results.
 constexpr std::array<std::string_view, 3> kResultNames{"result.json", "plan.json", "sweep.json"};
 constexpr std::size_t kLargest = std::size_t{1} << 30U;
-constexpr int kDeepest = 64;
 
-/// Pipes too, so the size is known only once everything has been read.
-std::string contents_of(const std::string& path) {
+/// All of a file or of a pipe ("<(kvsim run ... --json)").
+std::string read_all(const std::string& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::character || type == fs::file_type::block) {
+    throw InputError(fmt::format("{}: a device, not a file", path));  // it may have no end
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: {}", path, std::strerror(errno)));
   std::string text;
-  std::vector<char> chunk(std::size_t{1} << 20U);
-  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+  std::vector<char> chunk(std::size_t{1} << 16U);
+  while (file) {
+    file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kLargest) throw InputError(fmt::format("{}: more than 1 GiB, a report is made of less", path));
+    if (text.size() > kLargest) {
+      throw InputError(fmt::format("{}: more than {} bytes, which are too many for a report", path, kLargest));
+    }
   }
-  if (file.bad()) throw InputError(fmt::format("{}: cannot be read", path));
   return text;
 }
 
 Json parsed(const std::string& path) {
-  const Json::parser_callback_t shallow = [&path](int depth, Json::parse_event_t, Json&) {
-    if (depth > kDeepest) throw InputError(fmt::format("{}: nested deeper than any result of kvsim", path));
+  // What is written out again is written by recursion.
+  const auto not_too_deep = [&path](int depth, Json::parse_event_t, const Json&) {
+    constexpr int deepest = 100;
+    if (depth > deepest) throw InputError(fmt::format("{}: no result of kvsim: nested {} deep", path, depth));
     return true;
   };
   try {
-    return Json::parse(contents_of(path), shallow);
+    return Json::parse(read_all(path), not_too_deep);
   } catch (const Json::parse_error& e) {
     throw InputError(fmt::format("{}: no JSON: it ends or goes wrong at byte {}", path, e.byte));
+  } catch (const Json::out_of_range&) {
+    throw InputError(fmt::format("{}: a number in it is too large to be held", path));
   }
 }
 
