@@ -27,6 +27,11 @@ constexpr std::array<Latency, 4> kLatencies{
       "of a verified round arrive together: gaps "
       "of 0 are left of the axis, and where most are 0 the axis begins at 0.9."}}};
 
+/// "99.9 %".
+std::string share(double fraction) {
+  return fmt::format("{:g} %", fraction * 100);
+}
+
 void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
   for (const Latency& latency : kLatencies) {
     Plot p;
@@ -51,7 +56,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
       if (quantiles.size() != fractions.size()) continue;
       plot::XySeries series{run.policy, {}};
       for (std::size_t i = 0; i < fractions.size(); ++i) {
-        if (quantiles[i] > 0) series.points.push_back({quantiles[i], fractions[i]});
+        if (quantiles[i] > 0 && std::isfinite(fractions[i])) series.points.push_back({quantiles[i], fractions[i]});
       }
       // Where most are 0, what is to be seen is the rest.
       constexpr double most = 0.5, rest = 0.9;
@@ -63,7 +68,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     }
     if (c.series.empty()) continue;
     for (std::size_t i = 0; i < fractions.size(); ++i) {
-      std::vector<Cell> row{{fmt::format("{:g} %", fractions[i] * 100), fractions[i]}};
+      std::vector<Cell> row{cell(fractions[i], share)};
       for (const std::vector<double>& column : columns) row.push_back(cell(column[i], results::seconds));
       p.data.rows.push_back(std::move(row));
     }
@@ -75,7 +80,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
         constexpr double tail = 0.945;
         const double tenths = series.points[i].y * 10;
         if (series.points[i].y < tail && std::fabs(tenths - std::round(tenths)) > 1e-6) continue;
-        series.tips[i] = fmt::format("{}: {:g} % within {}", series.label, series.points[i].y * 100,
+        series.tips[i] = fmt::format("{}: {} within {}", series.label, share(series.points[i].y),
                                      results::seconds(series.points[i].x));
       }
     }
