@@ -1,0 +1,211 @@
+// The answers at the top of a report, each from the least that it can be told from.
+#include <gtest/gtest.h>
+
+#include "tests/report/documents.h"
+
+namespace kvsim::report {
+namespace {
+
+constexpr const char* kWhichPolicy = "Which policy?";
+constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
+constexpr const char* kHowManyGpus = "How many GPUs?";
+constexpr const char* kWhatBinds = "What binds?";
+constexpr const char* kWhatToBuy = "What to buy next?";
+constexpr const char* kHowSure = "How sure is this?";
+
+Fact only(const std::vector<Json>& documents, const char* question) {
+  const std::vector<Fact> facts = facts_of(documents, question);
+  EXPECT_EQ(facts.size(), 1) << question;
+  return facts.empty() ? Fact{} : facts.front();
+}
+
+bool says(const Fact& f, const std::string& part) {
+  return f.detail.find(part) != std::string::npos;
+}
+
+TEST(Decision, TheBestLosslessPolicyIsChosenAndTheBestOfAllNamedBeside) {
+  const Fact f = only({compare_document({run_document("full_kv", 100), lossy_run("lossy", 500, 0.9),
+                                         run_document("lock_step", 150), run_document("staggered", 240)})},
+                      kWhichPolicy);
+  EXPECT_EQ(f.answer, "staggered");
+  EXPECT_TRUE(says(f, "Best with lossless output: output tokens/s 240.0 ± 10, 2.40x of full_kv")) << f.detail;
+  EXPECT_TRUE(says(f, "Best of all is lossy: output tokens/s 500.0 ± 10, 5.00x of full_kv; task score 0.9000"))
+      << f.detail;
+  EXPECT_TRUE(says(f, "4 policies compared.")) << f.detail;
+}
+
+TEST(Decision, WhereNothingLosslessBeatsTheBaselineTheBestOfAllIsChosen) {
+  const Fact f = only(
+      {compare_document({run_document("full_kv", 100), lossy_run("lossy", 120, 0.9), run_document("staggered", 90)})},
+      kWhichPolicy);
+  EXPECT_EQ(f.answer, "lossy");
+  EXPECT_TRUE(says(f, "Best of all: output tokens/s 120.0")) << f.detail;
+  EXPECT_FALSE(says(f, "Best of all is")) << f.detail;
+}
+
+TEST(Decision, TheBaselineAloneIsTheAnswer) {
+  const Fact f = only({compare_document({run_document("full_kv", 100)})}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "full_kv");
+  EXPECT_FALSE(says(f, "x of full_kv") || says(f, "compared")) << f.detail;
+}
+
+TEST(Decision, WherePromptsAreStoredTheShortestMeanTtftWins) {
+  Json slow = run_document("lru", 300), fast = run_document("sieve", 100);
+  fast["latency_s"]["ttft"]["mean"] = 0.25;
+  Json d = compare_document({slow, fast});
+  d["ttft_speedup"] = {{"lru", 1.0}, {"sieve", 2.0}};
+  const Fact f = only({d}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "sieve");
+  EXPECT_TRUE(says(f, "mean TTFT 250 ms, 2.00x of lru")) << f.detail;
+}
+
+TEST(Decision, WhereAnswersHaveScoresGoodputWins) {
+  Json base = run_document("full_recompute", 300), better = run_document("selective", 100);
+  for (Json* run : {&base, &better}) (*run)["answers"] = {{"mean_score", 1}};
+  better["slo"]["goodput_requests_per_s"] = 3.0;
+  const Fact f = only({compare_document({base, better})}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "selective");
+  EXPECT_TRUE(says(f, "goodput in requests/s 3.000, 2.00x of full_recompute")) << f.detail;
+}
+
+TEST(Decision, ASingleRunSaysThatNothingWasComparedWithIt) {
+  const Fact f = only({run_document("staggered", 240)}, kWhichPolicy);
+  EXPECT_EQ(f.answer, "staggered, the only one simulated");
+  EXPECT_TRUE(says(f, "240.0 ± 10 tokens/s") && says(f, "kvsim compare")) << f.detail;
+}
+
+TEST(Decision, AnUnansweredQuestionNamesTheCommandThatAnswersIt) {
+  const std::vector<Json> nothing{{{"schema_version", 1}}};
+  for (const auto& [question, command] :
+       {std::pair{kWhichPolicy, "kvsim compare"}, std::pair{kWhichPlan, "kvsim plan SCENARIO --simulate"},
+        std::pair{kHowManyGpus, "kvsim capacity SCENARIO --rate"},
+        std::pair{kWhatToBuy, "kvsim plan SCENARIO --explain"}}) {
+    const Fact f = only(nothing, question);
+    EXPECT_EQ(f.answer, "") << question;
+    EXPECT_TRUE(says(f, command)) << f.detail;
+  }
+}
+
+TEST(Decision, ASimulatedPlanGoesBeforeTheClosedForms) {
+  const Fact f = only({simulated_plan()}, kWhichPlan);
+  EXPECT_EQ(f.answer, "x = 27, c = 0.2, as many requests as fit");
+  EXPECT_TRUE(says(f, "Simulated: 200.0 ± 4.0 tokens/s a replica, 2.00x ± 0.05x of full-KV decoding")) << f.detail;
+  EXPECT_TRUE(says(f, "The closed forms alone would choose x = 32, c = 0.2, 11 offloaded")) << f.detail;
+  EXPECT_TRUE(says(f, "they predict 4.0 % less")) << f.detail;
+}
+
+TEST(Decision, APlanByClosedFormsSaysThatItIsNotSimulated) {
+  const Fact f = only({plan_document()}, kWhichPlan);
+  EXPECT_TRUE(f.answer.starts_with("x = 32, c = 0.2")) << f.answer;
+  EXPECT_TRUE(says(f, "not simulated: 250.0 tokens/s") && says(f, "--simulate")) << f.detail;
+}
+
+TEST(Decision, ASweepOverDraftLengthsAnswersForAPlan) {
+  const Fact f = only({sweep_document()}, kWhichPlan);
+  EXPECT_EQ(f.answer, "draft_length = 3, keep_ratio = 0.2");
+  EXPECT_TRUE(says(f, "The best of 6 points swept")) << f.detail;
+  EXPECT_EQ(only({sweep_document(), plan_document()}, kWhichPlan).answer.substr(0, 6), "x = 32");
+}
+
+TEST(Decision, ASweepOverSomethingElseDoesNot) {
+  Json d = sweep_document();
+  d["best"]["set"] = {{"workload.arrivals.rate", "2/s"}};
+  EXPECT_EQ(only({d}, kWhichPlan).answer, "");
+}
+
+TEST(Decision, AFleetIsCountedInGpusWithWhatItCosts) {
+  const Fact f = only({fleet_document()}, kHowManyGpus);
+  EXPECT_EQ(f.answer, "4 x h100-sxm for 100 requests/s");
+  EXPECT_TRUE(says(f, "2 replicas of 2 under full_kv, within TTFT p99 500 ms, TPOT p99 50.0 ms for 99.0 %"))
+      << f.detail;
+  EXPECT_TRUE(says(f, "$10.00 an hour, $0.35 per 1M output tokens; the fleet was simulated")) << f.detail;
+}
+
+TEST(Decision, AFleetThatWasNotSimulatedSaysSo) {
+  Json d = fleet_document();
+  d["configurations"][0]["fleet"]["simulated"] = false;
+  EXPECT_TRUE(says(only({d}, kHowManyGpus), "estimated from one replica"));
+}
+
+TEST(Decision, WithoutARateOneReplicaIsSized) {
+  const Fact f = only({capacity_document()}, kHowManyGpus);
+  EXPECT_EQ(f.answer, "one replica of 2 x h100-sxm sustains 80.00 requests/s");
+  EXPECT_TRUE(says(f, "kvsim capacity --rate")) << f.detail;
+}
+
+TEST(Decision, WhereNoRateMeetsTheObjectivesThereIsNoFleet) {
+  Json d = capacity_document();
+  d["configurations"][0]["rate_per_replica"] = nullptr;
+  const Fact f = only({d}, kHowManyGpus);
+  EXPECT_EQ(f.answer, "no rate meets the objectives");
+  EXPECT_TRUE(says(f, "on none of the machines looked at")) << f.detail;
+}
+
+TEST(Decision, WhatToBuyLeavesOutWhatCannotBeBought) {
+  Json d = plan_document();
+  d["explanation"] = explanation(
+      {{"agreement", 0.5, 0.01}, {"context", 0.4, 0.01}, {"link_bandwidth", 0.02, 0.01}, {"hbm_capacity", 0.08, 0.01}});
+  const Fact f = only({d}, kWhatToBuy);
+  EXPECT_EQ(f.answer, "GPU memory (HBM capacity)");
+  EXPECT_TRUE(says(f, "GPU memory (HBM capacity) +8.0 % ± 1.0 %, link bandwidth (host to GPU) +2.0 % ± 1.0 %."))
+      << f.detail;
+  EXPECT_FALSE(says(f, "agreement") || says(f, "context")) << f.detail;
+  EXPECT_EQ(only({d}, kWhatBinds).answer, "GPU memory (HBM capacity)");
+}
+
+TEST(Decision, AGainWithinItsIntervalIsNoReasonToBuy) {
+  Json d = plan_document();
+  d["explanation"] = explanation({{"hbm_capacity", 0.01, 0.02}, {"compute", -0.05, 0.01}});
+  EXPECT_EQ(only({d}, kWhatToBuy).answer, "nothing: no gain exceeds its interval");
+}
+
+TEST(Decision, AGainBehindItsOwnIntervalDoesNotHideOneThatExceedsIts) {
+  Json d = plan_document();
+  d["explanation"] = explanation({{"link_bandwidth", 0.03, 0.04}, {"hbm_capacity", 0.02, 0.005}});
+  EXPECT_EQ(only({d}, kWhatToBuy).answer, "GPU memory (HBM capacity)");
+}
+
+TEST(Decision, WithoutAnExplanationTheRunsSayWhatBoundThem) {
+  const Fact f = only({compare_document({run_document()})}, kWhatBinds);
+  EXPECT_EQ(f.answer, "HBM bandwidth");
+  EXPECT_TRUE(says(f, "60.0 % of the GPUs' time under full_kv.") && says(f, "kvsim plan --explain")) << f.detail;
+}
+
+TEST(Decision, MemoryThatWasShortIsSaidBesideWhatBinds) {
+  Json run = run_document();
+  run["details"]["short_of_gpu_memory"] = 0.4;
+  EXPECT_TRUE(says(only({run}, kWhatBinds), "GPU memory was short in 40.0 % of the time"));
+}
+
+TEST(Decision, HowSureSaysTheIntervalAndWhatTheFiguresRestOn) {
+  Json run = run_document("full_kv", 200);
+  run["details"]["replications"] = 5;
+  run["details"]["sources"] =
+      Json::array({{{"figure", "a"}, {"source", "assumption"}}, {{"figure", "b"}, {"source", "datasheet"}}});
+  run["details"]["assumptions"] = {"one", "two", "two"};
+  const Fact f = only({run}, kHowSure);
+  EXPECT_EQ(f.answer, "tokens/s within ± 5.0 %");
+  EXPECT_TRUE(says(f, "95 % interval over 5 seeds") && says(f, "Of 2 figures") && says(f, "1 are assumptions"))
+      << f.detail;
+  EXPECT_TRUE(says(f, "Assumptions listed: 2.")) << f.detail;
+}
+
+TEST(Decision, ResultsWithoutIntervalsSayNothingOfIt) {
+  const Fact f = only({{{"schema_version", 1}}}, kHowSure);
+  EXPECT_EQ(f.answer, "");
+  EXPECT_TRUE(says(f, "These results say nothing about it.") && says(f, "chance alone")) << f.detail;
+}
+
+TEST(Decision, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {
+  Json other = compare_document({run_document("full_kv", 100)});
+  other["scenario"] = "another";
+  const Json one = compare_document({run_document("full_kv", 100)});
+  const std::vector<Fact> facts = facts_of({one, other}, kWhichPolicy);
+  ASSERT_EQ(facts.size(), 2);
+  EXPECT_TRUE(says(facts[0], " Scenario: by hand.")) << facts[0].detail;
+  EXPECT_TRUE(says(facts[1], " Scenario: another.")) << facts[1].detail;
+  EXPECT_FALSE(says(only({one}, kWhichPolicy), "Scenario:"));
+}
+
+}  // namespace
+}  // namespace kvsim::report
