@@ -1,16 +1,10 @@
 // What sections show of documents: that parts add up, that figures are those of the document.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/report/documents.h"
 
 namespace kvsim::report {
 namespace {
-
-Json drafting() {
-  return one_of_each()[0];
-}
 
 template <class Kind>
 std::vector<Kind> all(const Section& s) {
@@ -160,147 +154,6 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);  // 98 % is less than 99 %
   EXPECT_EQ(chart.zones.at(0).from, 0.5);
-}
-
-TEST(Memory, PartsOfTheWaterfallAddUpToAllOfTheMemory) {
-  const Plot p = plot_of(memory(inputs_of({drafting()})), "memory-of-run");
-  const auto& bars = std::get<plot::Bars>(p.drawing).bars;
-  ASSERT_EQ(bars.size(), 7);
-  double end = 100, sum = 0;
-  for (const plot::Bar& bar : bars) {
-    ASSERT_EQ(bar.parts.size(), 1);
-    EXPECT_NEAR(bar.parts[0].to, end, 1e-9) << bar.label;  // begins where the one before ended
-    end = bar.parts[0].from;
-    sum += bar.parts[0].to - bar.parts[0].from;
-  }
-  EXPECT_NEAR(end, 0, 1e-9);
-  EXPECT_NEAR(sum, 100, 1e-9);
-  double bytes = 0, shares = 0;
-  for (const auto& row : p.data.rows) {
-    bytes += row[1].value.value();
-    shares += row[2].value.value();
-  }
-  EXPECT_DOUBLE_EQ(bytes, 100e9);
-  EXPECT_DOUBLE_EQ(shares, 1);
-}
-
-TEST(Memory, OfPoliciesThePartsAreStacked) {
-  const Json other = [] {
-    Json run = drafting();
-    run["details"]["policies"]["asked"] = "another";
-    run["details"]["memory"]["activations_bytes"] = 0;
-    run["details"]["memory"]["kv"]["unused_mean_bytes"] = 19e9;
-    return run;
-  }();
-  const Plot p =
-      plot_of(memory(inputs_of({compare_document({drafting(), other, run_document()})})), "memory-by-policy");
-  const auto& bars = std::get<plot::Bars>(p.drawing).bars;
-  ASSERT_EQ(bars.size(), 2);  // the third says nothing about its memory
-  EXPECT_EQ(bars[0].parts.size(), 7);
-  EXPECT_EQ(bars[1].parts.size(), 6);  // nothing has no part
-  for (const plot::Bar& bar : bars) {
-    double end = 0;
-    for (const plot::BarPart& part : bar.parts) {
-      EXPECT_NEAR(part.from, end, 1e-9);
-      end = part.to;
-    }
-    EXPECT_NEAR(end, 100, 1e-9);
-  }
-  EXPECT_EQ(bars[1].parts.back().series, 6);  // colours are those of the parts, whichever are there
-}
-
-TEST(OverTime, SharesOfTheGpusTimeAreStackedToOne) {
-  const Plot p = plot_of(over_time(inputs_of({drafting()})), "gpu-over-time");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
-  EXPECT_EQ(chart.shape, plot::Shape::stacked_areas);
-  EXPECT_EQ(chart.y_most, 1.0);
-  ASSERT_EQ(chart.series.size(), 4);
-  for (std::size_t i = 0; i < 2; ++i) {
-    double sum = 0;
-    for (const plot::XySeries& s : chart.series) sum += s.points.at(i).y;
-    EXPECT_NEAR(sum, 1, 1e-9);
-  }
-  EXPECT_EQ(p.legend.size(), 4);
-  ASSERT_EQ(chart.rules.size(), 1);
-  EXPECT_EQ(chart.rules[0].at, 1);  // the end of the warm-up
-  EXPECT_EQ(chart.hovers.size(), 2);
-}
-
-TEST(OverTime, KvThatStaysAndKvThatStreamsStandOnEachOtherBelowTheCapacity) {
-  const auto chart = std::get<plot::XyChart>(plot_of(over_time(inputs_of({drafting()})), "memory-over-time").drawing);
-  EXPECT_EQ(chart.shape, plot::Shape::stacked_areas);
-  ASSERT_EQ(chart.series.size(), 2);
-  EXPECT_DOUBLE_EQ(chart.series[0].points[1].y, 30);  // GB
-  EXPECT_DOUBLE_EQ(chart.series[1].points[1].y, 20);
-  const bool capacity = std::any_of(chart.rules.begin(), chart.rules.end(),
-                                    [](const plot::Rule& r) { return !r.vertical && r.at == 60; });
-  EXPECT_TRUE(capacity);
-}
-
-TEST(OverTime, WithoutPartsTheReservedKvIsOneArea) {
-  Json run = drafting();
-  run["timeline"].erase("kv_parts_bytes");
-  const auto chart = std::get<plot::XyChart>(plot_of(over_time(inputs_of({run})), "memory-over-time").drawing);
-  ASSERT_EQ(chart.series.size(), 1);
-  EXPECT_DOUBLE_EQ(chart.series[0].points[1].y, 50);
-}
-
-TEST(OverTime, LinksAndTheQueueAreDrawn) {
-  const Section s = over_time(inputs_of({drafting()}));
-  const auto links = std::get<plot::XyChart>(plot_of(s, "links-over-time").drawing);
-  ASSERT_EQ(links.series.size(), 1);
-  EXPECT_EQ(links.series[0].label, "host_to_gpu");
-  EXPECT_EQ(links.series[0].points[1].y, 0.75);
-  const auto queue = std::get<plot::XyChart>(plot_of(s, "requests-over-time").drawing);
-  EXPECT_EQ(queue.series.at(1).points[1].y, 7);
-}
-
-TEST(OverTime, OfAComparisonTheChosenPolicyIsShown) {
-  const Section s = over_time(inputs_of({compare_document({run_document(), drafting()})}));
-  EXPECT_NE(plot_of(s, "gpu-over-time").title.find("(draft_verify)"), std::string::npos);
-}
-
-TEST(OverTime, ATimelineOfUnequalListsIsDrawnAsFarAsItGoes) {
-  Json run = drafting();
-  run["timeline"]["running"] = {3};
-  const Plot p = plot_of(over_time(inputs_of({run})), "requests-over-time");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 1);
-  EXPECT_EQ(p.data.rows[1][1].text, "-");
-}
-
-TEST(Distributions, ALineAPolicyFromTheQuantilesOfItsResult) {
-  const Plot p = plot_of(distributions(inputs_of({drafting()})), "ttft-distribution");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
-  EXPECT_EQ(chart.x_scale, plot::ScaleKind::logarithmic);
-  ASSERT_EQ(chart.series.size(), 1);
-  ASSERT_EQ(chart.series[0].points.size(), 3);
-  EXPECT_EQ(chart.series[0].points[1].x, 1.0);
-  EXPECT_EQ(chart.series[0].points[1].y, 0.99);
-  EXPECT_EQ(p.data.rows[1][0].text, "99 %");
-  EXPECT_EQ(chart.series[0].tips[1], "draft_verify: 99 % within 1.00 s");
-}
-
-TEST(Distributions, GapsOfZeroAreInTheTableAndNotOnALogarithmicAxis) {
-  Json run = drafting();
-  run["details"]["latency_distribution_s"]["itl"] = {0, 0.1, 0.2};
-  const Plot p = plot_of(distributions(inputs_of({run})), "itl-distribution");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 2);
-  EXPECT_EQ(p.data.rows.at(0)[1].value, 0.0);
-}
-
-TEST(Distributions, QuantilesThatDoNotFitTheirSharesAreLeftOut) {
-  Json run = drafting();
-  run["details"]["latency_distribution_s"]["ttft"] = {1, 2};
-  EXPECT_TRUE(distributions(inputs_of({run})).blocks.empty());
-}
-
-TEST(Distributions, AShareThatIsNoNumberIsNeitherDrawnNorWritten) {
-  Json run = drafting();
-  run["details"]["latency_distribution_s"]["fractions"] = {0.5, nullptr, 1.0};
-  const Plot p = plot_of(distributions(inputs_of({run})), "ttft-distribution");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 2);
-  EXPECT_EQ(p.data.rows.at(1)[0].text, "-");
-  EXPECT_EQ(p.data.rows[1][0].value, std::nullopt);
 }
 
 TEST(Binding, GainsAreBarsMostFirst) {
