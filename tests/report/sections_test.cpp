@@ -198,6 +198,18 @@ TEST(Further, ADocumentWithoutSectionsOfItsOwnIsShownAsTables) {
   EXPECT_EQ(tables.back().rows.at(0)[1].value, 1);
 }
 
+TEST(Further, ElementsWithDifferentKeysHaveTheColumnsOfAll) {
+  const Json d = {{"schema_version", 1}, {"list", {{{"a", 1}}, {{"b", {{"c", "x"}}}}, {{"a", 2}, {"d", true}}}}};
+  const DataTable t = all<DataTable>(further(inputs_of({d}))).back();
+  ASSERT_EQ(t.columns.size(), 3);
+  EXPECT_EQ(t.columns[1].header, "b.c");
+  ASSERT_EQ(t.rows.size(), 3);
+  for (const auto& row : t.rows) ASSERT_EQ(row.size(), 3);
+  EXPECT_EQ(t.rows[0][1].text, "-");
+  EXPECT_EQ(t.rows[1][1].text, "x");
+  EXPECT_EQ(t.rows[2][2].text, "yes");
+}
+
 TEST(Provenance, AnAssumptionOfManyRunsIsListedOnce) {
   Json run = run_document();
   run["details"]["assumptions"] = {"contexts are alike"};
