@@ -55,6 +55,12 @@ TEST(Bars, BelowZeroTheyReachToTheLeft) {
   EXPECT_TRUE(has(svg, "class=\"value\" x=\"345\""));  // behind the zero line, where nothing is drawn
 }
 
+TEST(Bars, TheirTextStandsBehindTheLongestPartWhicheverComesLast) {
+  Bars b = bars();
+  b.bars = {{"stacked", {{2, 8, 1, "b"}, {0, 2, 0, "a"}}, "8 GB"}};
+  EXPECT_TRUE(has(drawn(b), "class=\"value\" x=\"486\""));
+}
+
 TEST(Bars, ALongLabelIsShortened) {
   Bars b = bars();
   b.bars = {{std::string(31, 'a'), {{0, 1, 0, ""}}, ""}};

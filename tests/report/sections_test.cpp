@@ -46,10 +46,13 @@ TEST(Headline, AFigureThatNobodyHasHasNoColumn) {
 
 TEST(TradeOff, APolicyLiesAtTheSpeedOfItsUsersAndOfItsGpus) {
   const Section s = trade_off(inputs_of({compare_document({run_document("a", 100), run_document("b", 240)})}));
-  const auto chart = std::get<plot::XyChart>(plot_of(s, "policies").drawing);
+  const Plot p = plot_of(s, "policies");
+  const auto& chart = std::get<plot::XyChart>(p.drawing);
   ASSERT_EQ(chart.series.size(), 2);
   EXPECT_DOUBLE_EQ(chart.series[1].points[0].x, 50);  // 1 / 20 ms
   EXPECT_DOUBLE_EQ(chart.series[1].points[0].y, 120);
+  EXPECT_DOUBLE_EQ(p.data.rows.at(1)[1].value.value(), 50);
+  EXPECT_DOUBLE_EQ(p.data.rows[1][2].value.value(), 120);
 }
 
 TEST(TradeOff, OnePolicyIsNoTradeOff) {
@@ -64,6 +67,12 @@ TEST(Maps, APlansMapIsItsMatrixWithItsOptimumFramed) {
   EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 1}));
   EXPECT_EQ(p.data.rows[0][2].text, "-");
   EXPECT_EQ(p.data.rows[1][0].text, "0.2");
+
+  Json other = plan_document();
+  other["optimum"]["x"] = 16;
+  other["optimum"]["c"] = 0.1;
+  const Plot q = plot_of(maps(inputs_of({other})), "plan-map");
+  EXPECT_EQ(std::get<plot::HeatMap>(q.drawing).best, (std::pair<std::size_t, std::size_t>{0, 0}));
 }
 
 TEST(Maps, ASweptGridHasACellAPoint) {
