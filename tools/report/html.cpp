@@ -226,9 +226,7 @@ std::string to_html(const Report& report) {
   for (const Section& s : report.sections) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
   }
-  out += "</ul></nav>
-<main id=\"content\">
-";
+  out += "</ul></nav>\n<main id=\"content\">\n";
   for (const Section& s : report.sections) section_html(out, report, s);
   out += fmt::format(
       "</main>\n<footer><p>Written by kvsim {}. Simulated results, not measurements: what they rest on is listed "
