@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tools/text/visible.h"
+
 namespace kvsim::cli {
 
 int write_all(int descriptor, std::string_view text) {
@@ -32,8 +34,8 @@ void Console::print(const results::Page& page) const {
   print(results::to_text(page, style()));
 }
 
-void Console::complain(std::string_view text) {
-  static_cast<void>(write_all(STDERR_FILENO, fmt::format("kvsim: {}\n", text)));
+void Console::complain(std::string_view said) {
+  static_cast<void>(write_all(STDERR_FILENO, fmt::format("kvsim: {}\n", text::visible(said))));
 }
 
 results::TextStyle Console::style() {

@@ -54,7 +54,8 @@ class Drawing {
   [[nodiscard]] int shade(double value) const {
     if (most_ <= least_) return kShades - 1;
     const double share = (value - least_) / (most_ - least_);
-    return std::clamp(static_cast<int>(share * kShades), 0, kShades - 1);
+    const int shade = std::clamp(static_cast<int>(share * kShades), 0, kShades - 1);
+    return map_.less_is_better ? kShades - 1 - shade : shade;
   }
 
   void cell(std::size_t r, std::size_t c) {

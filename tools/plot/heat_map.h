@@ -19,6 +19,7 @@ struct HeatMap {
   std::string x_title, y_title;
   std::vector<std::string> x_labels, y_labels;
   std::vector<std::vector<HeatCell>> rows;                      ///< by y label, then x label
+  bool less_is_better = false;                                  ///< bright is best
   std::optional<std::pair<std::size_t, std::size_t>> best{};    ///< row and column of the framed cell
   std::optional<std::pair<std::size_t, std::size_t>> chosen{};  ///< of another one, framed by dashes
 };

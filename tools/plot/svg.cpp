@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "tools/text/visible.h"
+
 namespace kvsim::plot {
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    constexpr unsigned char kSpace = 0x20;
+  for (const char c : text::visible(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -26,11 +26,7 @@ std::string xml_escaped(std::string_view text) {
         escaped += "&#39;";
         break;
       default:
-        if (byte < kSpace && c != '\n' && c != '\t') {
-          escaped += "\xEF\xBF\xBD";
-        } else {
-          escaped += c;
-        }
+        escaped += c;
     }
   }
   return escaped;

@@ -8,7 +8,7 @@
 
 namespace kvsim::plot {
 
-/// Text as XML has it, inside elements and attributes alike. Characters that XML does not know become U+FFFD.
+/// Text as XML has it, inside elements and attributes alike, with U+FFFD for what is not to be shown (text::visible).
 /// Precondition: UTF-8.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 

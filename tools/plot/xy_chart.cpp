@@ -100,6 +100,7 @@ class Drawing {
     svg_.element("path", {{"class", "rule"}, {"d", d}});
     constexpr double inset = 5, line = 14;
     const std::string label = shortened(r.label, 48);
+    if (label.empty()) return;
     if (!r.vertical) {
       write(svg_, Frame::kRight - inset, at - inset, "end", "rule-label", label);
       return;

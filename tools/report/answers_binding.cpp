@@ -14,7 +14,8 @@ namespace kvsim::report {
 Fact binds(const Json& explanation) {
   const std::string resource = text(explanation, {"binding", "resource"});
   return {kWhatBinds, resource.empty() ? "nothing by itself" : factor_name(resource),
-          text(explanation, {"binding", "sentence"}) + time_and_memory(explanation), "binding"};
+          text(explanation, {"binding", "sentence"}) + time_and_memory(explanation) + explained_plan(explanation),
+          "binding"};
 }
 
 /// What most of the time of a run was bound by, where nothing explains more.
@@ -72,7 +73,8 @@ Fact purchase(const Json& explanation) {
   const auto sure =
       std::find_if(gains.begin(), gains.end(), [](const Gain& g) { return g.relative > 0 && g.relative > g.half; });
   return {kWhatToBuy, sure == gains.end() ? "nothing: no gain exceeds its interval" : sure->name,
-          fmt::format("Tokens/s for 10 % more of each, planned anew: {}.", said.empty() ? "not known" : said),
+          fmt::format("Tokens/s for 10 % more of each, planned anew: {}.{}", said.empty() ? "not known" : said,
+                      explained_plan(explanation)),
           "binding"};
 }
 

@@ -1,5 +1,6 @@
 // How many GPUs.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,16 +14,13 @@
 namespace kvsim::report {
 namespace {
 
+/// "TTFT <= 30.0 s": each request is asked for it, whatever the key's name says of percentiles.
 std::string objectives_text(const Json& capacity) {
   std::string said;
   for (const auto& [key, value] : at(capacity, {"slo"}).items()) {
-    std::string name = key.substr(0, key.rfind("_s"));
-    for (char& c : name) c = c == '_' ? ' ' : c;
-    const std::size_t word = name.find(' ');
-    for (std::size_t i = 0; i < std::min(word, name.size()); ++i) {
-      name[i] = static_cast<char>(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
-    }
-    said += fmt::format("{}{} {}", said.empty() ? "" : ", ", name,
+    std::string name = key.substr(0, key.find('_'));
+    for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    said += fmt::format("{}{} <= {}", said.empty() ? "" : ", ", name,
                         value.is_number() ? results::seconds(value.get<double>()) : "-");
   }
   return said;
@@ -35,9 +33,9 @@ Fact gpus_of(const Json& capacity) {
   const Json& fleet = at(first, {"fleet"});
   const std::string machine = text(first, {"machine"}), policy = text(first, {"policy"});
   const double per_replica = number_or_nan(first, {"tensor_parallel"});
-  const std::string within = fmt::format("within {} for {} of the requests (confidence {})", objectives_text(capacity),
-                                         results::percent(number_or_nan(capacity, {"attainment_target"})),
-                                         results::percent(number_or_nan(capacity, {"confidence"})));
+  const std::string within = fmt::format(
+      "{} of the requests within {} (confidence {})", results::percent(number_or_nan(capacity, {"attainment_target"})),
+      objectives_text(capacity), results::percent(number_or_nan(capacity, {"confidence"})));
   if (fleet.empty()) {
     const double rate = number_or_nan(first, {"rate_per_replica"});
     if (!std::isfinite(rate)) {

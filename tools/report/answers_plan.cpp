@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/answers.h"
+#include "tools/report/choice.h"
 #include "tools/report/objectives.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -43,9 +44,11 @@ std::string as_good(const Json& simulated) {
                      plain(*lengths.rbegin()));
 }
 
-std::string setting_text(const Json& set) {
+/// The settings whose paths end so, or the others.
+std::string setting_text(const Json& set, std::string_view end, bool others) {
   std::string said;
   for (const auto& [path, value] : set.items()) {
+    if (path.ends_with(end) == others) continue;
     said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), scalar_text(value));
   }
   return said;
@@ -60,26 +63,58 @@ bool sweeps_over(const Json& sweep, std::initializer_list<std::string_view> ends
   return false;
 }
 
-/// The best point of a sweep, as the answer to a question.
+/// Plans do not look at objectives.
+std::string without_objectives(const Json& plan) {
+  const std::string objectives = objectives_words(plan);
+  if (objectives.empty()) return {};
+  return fmt::format(" Chosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
+}
+
+struct SweptPoint {
+  const Json* point = nullptr;
+  double value = 0;
+  double attainment = 1;
+};
+
+/// The best point of a sweep, as the answer to a question: of those that meet the objectives, where any does.
 Fact swept(const Json& sweep, const char* question) {
-  std::size_t simulated = 0;
-  for (const Json& point : at(sweep, {"points"})) simulated += has(point, {"result"}) ? 1 : 0;
+  const bool of_policy = question == std::string_view(kWhichPolicy);
+  const std::size_t tried = at(sweep, {"points"}).size();
   const std::string metric = text(sweep, {"best", "metric"});
-  if (simulated == 0 || metric.empty()) {
-    return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
-  }
-  const double best = number_or_nan(sweep, {"best", "value"});
-  std::size_t close = 0;
+  const bool less = text(sweep, {"best", "order"}) == "lowest";
+  const std::string objectives = objectives_words(sweep);
+  std::vector<SweptPoint> points;
   for (const Json& point : at(sweep, {"points"})) {
-    const Json& result = at(point, {"result"});
-    if (std::fabs(figure_at(result, metric) - best) <= half_width(result, metric)) ++close;
+    const double value = figure_at(at(point, {"result"}), metric);
+    if (!std::isfinite(value)) continue;
+    const double met = objectives.empty() ? 1 : number(at(point, {"result"}), {"slo", "attainment"}).value_or(0);
+    points.push_back({&point, value, met});
   }
-  Fact f{question, setting_text(at(sweep, {"best", "set"})),
-         fmt::format("The best of {} points simulated: {} {}.", simulated, metric_name(metric), printed(metric, best)),
+  if (points.empty())
+    return {question, "no point of the sweep can be simulated", "The reasons are listed with it.", "maps"};
+  const auto better = [less](const SweptPoint& a, const SweptPoint& b) {
+    return less ? a.value < b.value : a.value > b.value;
+  };
+  std::stable_sort(points.begin(), points.end(), better);
+  const auto meets = [](const SweptPoint& p) { return p.attainment >= kMetByEnough; };
+  const auto found = std::find_if(points.begin(), points.end(), meets);
+  const SweptPoint& best = found == points.end() ? points.front() : *found;
+  Fact f{question, setting_text(at(*best.point, {"set"}), ".policy", !of_policy),
+         fmt::format("The best of {} points simulated{}: {} {}.", points.size(),
+                     found == points.begin() || found == points.end() ? "" : " that meets the objectives",
+                     metric_name(metric), printed(metric, best.value)),
          "maps"};
+  if (tried > points.size()) f.detail += fmt::format(" {} others cannot be simulated.", tried - points.size());
+  if (!objectives.empty()) {
+    f.detail +=
+        fmt::format(" {} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
+  }
+  const double half = half_width(at(*best.point, {"result"}), metric);
+  const auto close = std::count_if(points.begin(), points.end(),
+                                   [&](const SweptPoint& p) { return std::fabs(p.value - best.value) <= half; });
   if (close > 1) {
-    f.detail += fmt::format(" It lies within the 95 % interval of {} other{}: chance may have chosen among them.",
-                            close - 1, close == 2 ? "" : "s");
+    f.detail += fmt::format(" Its 95 % interval holds {} other point{}: chance may have chosen among them.", close - 1,
+                            close == 2 ? "" : "s");
   }
   return f;
 }
@@ -101,7 +136,7 @@ Fact plan_of(const Json& plan) {
       f.detail += fmt::format("; for the plan above they predict {:.1f} % {}", std::fabs(*ratio - 1) * 100,
                               *ratio < 1 ? "less" : "more");
     }
-    f.detail += "." + as_good(simulated) + kSymbols;
+    f.detail += "." + as_good(simulated) + without_objectives(plan) + kSymbols;
     return f;
   }
   return {kWhichPlan, plan_text(optimum),

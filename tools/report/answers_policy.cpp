@@ -5,6 +5,7 @@
 
 #include "tools/report/answers.h"
 #include "tools/report/choice.h"
+#include "tools/report/objectives.h"
 #include "tools/report/policy_words.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -15,10 +16,10 @@ namespace {
 /// What the policy does, for those who do not know its name.
 std::string said_of(const Json& result) {
   const std::string said = policy_words(result);
-  return said.empty() ? said : said + " ";
+  return said.empty() ? said : " " + said;
 }
 
-/// Who else prints the same results::figure, and whether the baseline is within chance.
+/// Who else prints the same figure, and whether the baseline is within chance.
 std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
   const Criterion by = criterion_of(compared);
   const Json& best = compared.results[chosen].result;
@@ -39,9 +40,25 @@ std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
   return said;
 }
 
+/// How many requests met the objectives, where there are some, and whom they rule out.
+std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t chosen, const Bests& best) {
+  const auto share = [&](std::size_t i) {
+    return results::percent(number_or_nan(compared.results[i].result, {"slo", "attainment"}));
+  };
+  const std::string objectives = objectives_words(compared.results[chosen].result);
+  if (objectives.empty()) return {};
+  std::string said = fmt::format(" {} of its requests met the objectives ({}).", share(chosen), objectives);
+  if (!meets_objectives(compared.results[chosen].result)) {
+    said += fmt::format(" No policy meets them for {} of the requests.", results::percent(kMetByEnough));
+  } else if (best.outside && *best.outside != chosen) {
+    said += fmt::format(" More, but outside of the objectives: {} ({} of its requests met them).",
+                        compared.results[*best.outside].policy, share(*best.outside));
+  }
+  return said;
+}
+
 }  // namespace
 
-/// "lossless", or the score.
 std::string output_words(const Json& result) {
   if (is_lossless(result)) return "its output is that of full-KV decoding";
   const auto score = number(result, {"quality", "mean_score"});
@@ -68,7 +85,7 @@ Fact policy_of(const Inputs::Compared& compared) {
                                   : fmt::format("Best at a task score of {} or more", plain(kNearlyLossless));
   }
   Fact f{kWhichPolicy, run.policy, "", "headline"};
-  f.detail = fmt::format("{}{}: {}", said_of(run.result), why, figures(chosen));
+  f.detail = fmt::format("{}: {}", why, figures(chosen));
   if (!by.knows_quality) {
     const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
       if (!other || *other == chosen) return false;
@@ -79,10 +96,15 @@ Fact policy_of(const Inputs::Compared& compared) {
     if (best.all != best.nearly_lossless) also(best.all, "Whatever the quality");
   }
   f.detail += ties_of(compared, chosen);
+  f.detail += objectives_of_policies(compared, chosen, best);
+  if (number(run.result, {"details", "completed_measured"}).value_or(1) == 0) {
+    f.detail += " No request finished in the measured time: too short a run to decide by.";
+  }
   const Json& policies = at(run.result, {"details", "policies"});
   const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});
   if (x && c) f.detail += fmt::format(" Drafts were made with x = {}, c = {}.", plain(*x), plain(*c));
   if (compared.results.size() > 1) f.detail += fmt::format(" {} policies compared.", compared.results.size());
+  f.detail += said_of(run.result);
   return f;
 }
 

@@ -39,10 +39,39 @@ class Scenarios {
   std::vector<Verbatim> list_;
 };
 
+/// Words that plans and policies are described with.
+DataTable planning_words() {
+  return {
+      "Words",
+      {{"word"}, {"what it is"}},
+      {{words("x, draft length"), words("tokens that a request drafts before they are verified in one pass")},
+       {words("c, keep ratio"), words("share of the KV that is kept on the GPU to draft on")},
+       {words("B_c, offloaded"),
+        words("requests at once whose full KV is in host memory; they draft on compressed KV")},
+       {words("B_g, resident"), words("requests at once whose full KV stays on the GPU")},
+       {words("l, reloads spread over"), words("iterations over which the full KV of one verification streams in")},
+       {words("open batch"), words("as many requests as fit, in place of a fixed B_c and B_g")},
+       {words("published, conserving, rings"),
+        words("three models of the time that reloads take; rings, which counts both link and memory in windows of an "
+              "iteration, is nearest to the simulator")},
+       {words("agreement"), words("probability that a drafted token is what the model itself would have written")},
+       {words("ADMIT, staggered"),
+        words("verifications are given places in coming iterations so that their reloads fit the link and the memory")},
+       {words("stopped"),
+        words("a candidate that was clearly behind after its first seeds, and not simulated further")},
+       {words("headroom"),
+        words("GPU memory that is not reserved; of a fleet, what it sustains beyond the rate asked for")},
+       {words("fall-back"), words("a figure used outside of what it was measured on")},
+       {words("tensor parallel"), words("GPUs that share one replica's weights and KV")}}};
+}
+
 }  // namespace
 
 Section appendix(const Inputs& inputs) {
   Section s{"appendix", "Definitions and scenarios", {}};
+  if (!inputs.plans.empty() || !inputs.compares.empty() || !inputs.capacities.empty()) {
+    s.blocks.emplace_back(planning_words());
+  }
   Definitions definitions;
   Scenarios scenarios;
   const auto add_run = [&](const Simulated& run) {

@@ -12,6 +12,9 @@ namespace kvsim::report {
 /// blank.
 [[nodiscard]] std::string time_and_memory(const Json& explanation);
 
+/// Which plan an explanation is of, and its tokens/s: it is that of the closed forms. Begins with a blank.
+[[nodiscard]] std::string explained_plan(const Json& explanation);
+
 /// "hbm_capacity" as people say it.
 [[nodiscard]] std::string factor_name(std::string_view key);
 

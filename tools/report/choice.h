@@ -28,11 +28,17 @@ struct Criterion {
 /// Output with at least this task score, relative to the full KV's, is called nearly lossless.
 inline constexpr double kNearlyLossless = 0.99;
 
-/// Positions of the best by the criterion. None: nobody has the figure.
+/// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
+inline constexpr double kMetByEnough = 0.99;
+[[nodiscard]] bool meets_objectives(const Json& result);
+
+/// Positions of the best by the criterion, of those that meet the objectives; where nobody does, of all. None: nobody
+/// has the figure.
 struct Bests {
   std::optional<std::size_t> lossless;         ///< of those whose output is that of full-KV decoding
   std::optional<std::size_t> nearly_lossless;  ///< of those and the nearly lossless
   std::optional<std::size_t> all;
+  std::optional<std::size_t> outside;  ///< the best lossless one if objectives did not count, where it misses them
 };
 [[nodiscard]] Bests bests_of(const Inputs::Compared& compared);
 

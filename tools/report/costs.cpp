@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/binding.h"
 #include "tools/report/fleet_words.h"
 #include "tools/report/provenance_lists.h"
 #include "tools/report/sections.h"
@@ -65,6 +66,18 @@ void add_fleets(Section& s, const Json& capacity) {
   }
 }
 
+/// What most of the time went to: "HBM bandwidth 99 %".
+std::string most_of(const Json& shares) {
+  std::string name = "-";
+  double most = 0;
+  for (const auto& [key, part] : shares.items()) {
+    if (!part.is_number() || part.get<double>() <= most) continue;
+    most = part.get<double>();
+    name = fmt::format("{} {}", factor_name(key), share(most));
+  }
+  return name;
+}
+
 void add_machines(Section& s, const Json& capacity) {
   DataTable t{"One replica at the rate that it sustains",
               {{"machine"},
@@ -75,6 +88,7 @@ void add_machines(Section& s, const Json& capacity) {
                {"TTFT p99", true},
                {"TPOT p99", true},
                {"misses first"},
+               {"bound by"},
                {"$ per hour", true},
                {"$ per 1M output tokens", true},
                {"output"}},
@@ -88,7 +102,7 @@ void add_machines(Section& s, const Json& capacity) {
                       cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
                       cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),
                       cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), words(misses.empty() ? "-" : misses),
-                      cell(number_or_nan(c, {"usd_per_hour"}), usd),
+                      words(most_of(at(c, {"bound_by"}))), cell(number_or_nan(c, {"usd_per_hour"}), usd),
                       cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd),
                       words(truth(c, {"lossless"}) ? "lossless" : "lossy")});
   }

@@ -17,6 +17,7 @@ struct Latency {
   const char* caption;
 };
 
+constexpr std::size_t kMostFractions = 2000;  // results have 103
 constexpr const char* kOfRequests = "Share of requests that took at most so long. To the left is better.";
 constexpr std::array<Latency, 4> kLatencies{
     {{"ttft", "Time to first token (TTFT)", kOfRequests},
@@ -51,7 +52,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     for (const Simulated& run : runs) {
       const Json& d = at(run.result, {"details", "latency_distribution_s"});
       const std::vector<double> quantiles = numbers(d, {latency.key});
-      if (quantiles.empty()) continue;
+      if (quantiles.empty() || quantiles.size() > kMostFractions) continue;
       if (fractions.empty()) fractions = numbers(d, {"fractions"});
       if (quantiles.size() != fractions.size()) continue;
       plot::XySeries series{run.policy, {}};

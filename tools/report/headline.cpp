@@ -58,6 +58,7 @@ std::vector<Figure> figures() {
          return cell(number_or_nan(run.result, {"throughput", "output_tokens_per_s"}),
                      half_width(run.result, "throughput.output_tokens_per_s"), results::figure);
        }},
+      {"output", true, output_of},
       plain_figure("requests/s", {"throughput", "requests_per_s"}, results::figure),
       {"TTFT mean", true,
        [](const Simulated& run) {
@@ -72,13 +73,14 @@ std::vector<Figure> figures() {
        }},
       plain_figure("TPOT p99", {"latency_s", "tpot", "p99"}, results::seconds),
       plain_figure("gap p99", {"details", "round_gap_s", "p99"}, results::seconds),
+      plain_figure("goodput, requests/s", {"slo", "goodput_requests_per_s"}, results::figure),
       plain_figure("within SLO", {"slo", "attainment"}, results::percent),
       plain_figure("accepted / round", {"speculation", "mean_accepted_length"}, results::figure),
       plain_figure("HBM peak", {"gpu", "hbm_peak_bytes"}, results::bytes),
       {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), share); }},
       plain_figure("requests completed", {"requests", "completed"}, count),
       plain_figure("refused", {"requests", "refused"}, count),
-      {"output", true, output_of},
+
   };
 }
 
@@ -121,9 +123,9 @@ void add_comparison(Section& s, const Inputs::Compared& compared) {
                                          return cell(number_or_nan(speedups, {run.policy}), results::factor);
                                        }});
   const Json& cost = at(compared.document, {"usd_per_1m_output_tokens"});
-  columns.insert(columns.end() - 1, {"$ per 1M output tokens", true, [&](const Simulated& run) {
-                                       return cell(number_or_nan(cost, {run.policy}), usd);
-                                     }});
+  columns.insert(columns.begin() + 3, {"$ per 1M output tokens", true, [&](const Simulated& run) {
+                                         return cell(number_or_nan(cost, {run.policy}), usd);
+                                       }});
   s.blocks.emplace_back(measured(compared.results.front().result));
   DataTable t =
       table_of(compared.results,

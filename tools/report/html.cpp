@@ -84,10 +84,10 @@ std::string width_class(std::string_view text) {
   return results::display_width(text) <= few ? "w" : "l";
 }
 
-void table_html(std::string& out, const DataTable& t, bool with_caption) {
+void table_html(std::string& out, const DataTable& t) {
   out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>",
                      xml_escaped(t.caption.empty() ? "Table" : t.caption));
-  if (with_caption && !t.caption.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.caption));
+  if (!t.caption.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.caption));
   out += "<thead><tr>";
   for (const Column& c : t.columns) {
     out += fmt::format("<th scope=\"col\"{}>{}</th>", head_class(c), xml_escaped(c.header));
@@ -137,7 +137,10 @@ std::string ramp(const plot::HeatMap& map) {
   std::string out = fmt::format("<ul class=\"legend ramp\" aria-label=\"Shades\"><li class=\"end\">{}</li>",
                                 xml_escaped(least->text));
   constexpr int shades = 10;
-  for (int i = 0; i < shades; ++i) out += fmt::format("<li class=\"shade h{}\" aria-hidden=\"true\"></li>", i);
+  for (int i = 0; i < shades; ++i) {
+    const int shade = map.less_is_better ? shades - 1 - i : i;
+    out += fmt::format("<li class=\"shade h{}\" aria-hidden=\"true\"></li>", shade);
+  }
   return out + fmt::format("<li class=\"end\">{}</li></ul>\n", xml_escaped(most->text));
 }
 
@@ -159,7 +162,7 @@ void plot_html(std::string& out, const Plot& p) {
     out += "</ul>\n";
   }
   out += "<p class=\"reading\" aria-live=\"polite\"></p>\n<details><summary>Data of this plot</summary>\n";
-  table_html(out, p.data, false);
+  table_html(out, p.data);
   out += "</details>\n</figure>\n";
 }
 
@@ -188,7 +191,7 @@ struct BlockWriter {
     }
     out += "</dl>\n";
   }
-  void operator()(const DataTable& t) const { table_html(out, t, true); }
+  void operator()(const DataTable& t) const { table_html(out, t); }
   void operator()(const Plot& p) const { plot_html(out, p); }
   void operator()(const Bullets& b) const {
     out += fmt::format("<h3>{}</h3>\n<ul>\n", xml_escaped(b.title));

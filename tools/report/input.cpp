@@ -117,6 +117,8 @@ Kind kind_of(const Json& document, const std::string& name) {
 }
 
 void Inputs::add(Json document, const std::string& name) {
+  const Kind kind = kind_of(document, name);
+  if (!seen.insert(document.dump()).second) return;
   const auto simulated = [](Json results) {
     std::vector<Simulated> list;
     for (Json& result : results) {
@@ -125,7 +127,7 @@ void Inputs::add(Json document, const std::string& name) {
     }
     return list;
   };
-  switch (kind_of(document, name)) {
+  switch (kind) {
     case Kind::run: {
       std::string policy = policy_of(document);
       runs.push_back({std::move(document), std::move(policy)});

@@ -1,6 +1,7 @@
 // The result documents that a report is made of.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Inputs {
   };
   std::vector<Compared> compares;
   std::vector<Json> sweeps, plans, capacities, others;
+  std::set<std::string> seen;  ///< what was added, as text: the same result given twice counts once
 
   [[nodiscard]] std::size_t size() const {
     return runs.size() + compares.size() + sweeps.size() + plans.size() + capacities.size() + others.size();

@@ -1,6 +1,7 @@
 // Throughput over draft length and keep ratio, by the closed forms; and what sweeps found over their axes.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -79,13 +80,22 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   s.blocks.emplace_back(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
+/// How much work there is, which is no choice.
+bool is_load(std::string_view path) {
+  return path.ends_with("arrivals.rate") || path.ends_with("closed.concurrency") || path.ends_with("trace.speed_up");
+}
+
 struct SweepView {
   const Json& sweep;
   std::string metric;
   std::string set;  ///< of the best point
+  bool less;        ///< is better
 
   explicit SweepView(const Json& document)
-      : sweep(document), metric(text(document, {"best", "metric"})), set(at(document, {"best", "set"}).dump()) {
+      : sweep(document),
+        metric(text(document, {"best", "metric"})),
+        set(at(document, {"best", "set"}).dump()),
+        less(text(document, {"best", "order"}) == "lowest") {
     if (metric.empty()) metric = "throughput.output_tokens_per_s";
   }
   [[nodiscard]] std::string best_text() const {
@@ -108,8 +118,9 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
   const Json &rows = at(down, {"values"}), &columns = at(across, {"values"});
   constexpr std::size_t most_cells = 3000;
   if (rows.size() * columns.size() > most_cells) {
-    s.blocks.emplace_back(Prose{fmt::format(
-        "A grid of {} x {} cells is too fine to be drawn: its best points are below.", rows.size(), columns.size())});
+    s.blocks.emplace_back(Prose{
+        fmt::format("A grid of {} x {} cells is too fine to be drawn: its best points are below, sweep.csv has all.",
+                    rows.size(), columns.size())});
     return;
   }
   const std::string down_path = text(down, {"path"}), across_path = text(across, {"path"});
@@ -121,6 +132,7 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
   plot::HeatMap map;
   map.x_title = across_path;
   map.y_title = down_path;
+  map.less_is_better = view.less;
   for (const Json& v : columns) map.x_labels.push_back(scalar_text(v));
   for (const Json& v : rows) map.y_labels.push_back(scalar_text(v));
   map.rows.assign(rows.size(), std::vector<plot::HeatCell>(columns.size()));
@@ -148,13 +160,14 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   Plot p;
   p.id = numbered("sweep-line", index);
   p.title = fmt::format("Sweep: {}", metric_name(view.metric));
-  p.caption = fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
+  p.caption =
+      is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
   p.data = {p.title, {{path}, {metric_name(view.metric), true}}, {}};
   plot::XyChart c;
   c.title = p.title;
   c.description = p.caption;
   c.x_title = fmt::format("{}{}", path, axis_numbers.unit.empty() ? "" : " in " + axis_numbers.unit);
-  c.y_title = metric_name(view.metric);
+  c.y_title = metric_name(view.metric) + (view.metric.starts_with("latency_s.") ? " in s" : "");
   c.shape = plot::Shape::marked_line;
   plot::XySeries series{view.metric, {}};
   for (const Json& point : at(view.sweep, {"points"})) {
@@ -175,11 +188,68 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   s.blocks.emplace_back(std::move(p));
 }
 
+/// The metric against one axis, over all values of the others.
+void add_scatter(Section& s, const SweepView& view, std::size_t index) {
+  constexpr std::size_t most_axes = 4, most_points = 2000;
+  const Json& axes = at(view.sweep, {"axes"});
+  if (at(view.sweep, {"points"}).size() > most_points) return;
+  for (std::size_t a = 0; a < std::min(most_axes, axes.size()); ++a) {
+    const std::string path = text(axes[a], {"path"});
+    const std::string unit = axis_values(axes[a]).unit;
+    Plot p;
+    p.id = numbered(fmt::format("sweep-axis-{}", a + 1), index);
+    p.title = fmt::format("Sweep: {} against {}", metric_name(view.metric), path);
+    p.caption = fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text());
+    p.data = {p.title, {{path, true}, {metric_name(view.metric), true}, {"at"}}, {}};
+    plot::XyChart c;
+    c.title = p.title;
+    c.description = p.caption;
+    c.x_title = unit.empty() ? path : path + " in " + unit;
+    c.y_title = metric_name(view.metric);
+    c.shape = plot::Shape::points;
+    plot::XySeries series{c.y_title, {}};
+    for (const Json& point : at(view.sweep, {"points"})) {
+      const Json& value = at(point, {"set", path});
+      const AxisValues x = axis_values(Json{{"values", {value}}});
+      const double y = figure_at(at(point, {"result"}), view.metric);
+      if (x.values.size() != 1 || !std::isfinite(y)) continue;
+      p.data.rows.push_back(
+          {{scalar_text(value), x.values.front()}, {printed(view.metric, y), y}, words(at(point, {"set"}).dump())});
+      series.points.push_back({x.values.front(), y});
+      series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
+    }
+    if (series.points.size() < 2) continue;
+    c.series.push_back(std::move(series));
+    p.drawing = std::move(c);
+    s.blocks.emplace_back(std::move(p));
+  }
+}
+
+/// Why points cannot be simulated, the most frequent reasons first.
+void add_reasons(Section& s, const SweepView& view) {
+  std::map<std::string, std::size_t> times;
+  for (const Json& point : at(view.sweep, {"points"})) {
+    if (const std::string reason = text(point, {"reason"}); !reason.empty()) ++times[reason];
+  }
+  std::vector<std::pair<std::size_t, std::string>> reasons;
+  for (const auto& [reason, count] : times) reasons.emplace_back(count, reason);
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr std::size_t most = 10;
+  Bullets list{"Points that cannot be simulated", {}};
+  for (std::size_t i = 0; i < std::min(most, reasons.size()); ++i) {
+    list.items.push_back(fmt::format("{}: {}", reasons[i].first, reasons[i].second));
+  }
+  if (!list.items.empty()) s.blocks.emplace_back(std::move(list));
+}
+
 /// The points, best first, at most so many.
 void add_points(Section& s, const SweepView& view) {
   constexpr std::size_t most = 60;
   const Json& points = at(view.sweep, {"points"});
-  const bool less = text(view.sweep, {"best", "order"}) == "lowest";
+  const Json& all_axes = at(view.sweep, {"axes"});
+  const bool over_load =
+      std::any_of(all_axes.begin(), all_axes.end(), [](const Json& axis) { return is_load(text(axis, {"path"})); });
+  const bool less = view.less;
   std::vector<std::pair<double, const Json*>> ranked;
   std::size_t infeasible = 0;
   for (const Json& point : points) {
@@ -201,7 +271,9 @@ void add_points(Section& s, const SweepView& view) {
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
     t.columns.push_back({header, true});
   }
-  if (view.metric != "throughput.output_tokens_per_s") t.columns.push_back({metric_name(view.metric), true});
+  const bool shown = std::any_of(t.columns.begin(), t.columns.end(),
+                                 [&view](const Column& c) { return c.header == metric_name(view.metric); });
+  if (!shown) t.columns.push_back({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
     const Json& result = at(*ranked[i].second, {"result"});
     std::vector<Cell> row;
@@ -216,7 +288,7 @@ void add_points(Section& s, const SweepView& view) {
     }
     row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
     if (row.size() < t.columns.size()) row.push_back({printed(view.metric, ranked[i].first), ranked[i].first});
-    if (i == 0) {
+    if (i == 0 && !over_load) {
       for (Cell& c : row) c.strong = true;
     }
     t.rows.push_back(std::move(row));
@@ -234,7 +306,9 @@ Section maps(const Inputs& inputs) {
     const Json& axes = at(inputs.sweeps[i], {"axes"});
     if (axes.size() == 2 && text(inputs.sweeps[i], {"design"}) == "grid") add_grid(s, view, i);
     if (axes.size() == 1) add_line(s, view, i);
+    if (axes.size() > 2 || (axes.size() == 2 && text(inputs.sweeps[i], {"design"}) != "grid")) add_scatter(s, view, i);
     add_points(s, view);
+    add_reasons(s, view);
   }
   return s;
 }

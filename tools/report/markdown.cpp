@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include "tools/report/report.h"
-#include "tools/results/table.h"
+#include "tools/text/visible.h"
 
 namespace kvsim::report {
 namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : text::visible(text)) {
     if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) out += '\\';
     out += c == '\n' || c == '\r' ? ' ' : c;
   }
@@ -124,7 +124,7 @@ std::vector<std::pair<std::string, std::string>> to_csv(const Report& report) {
   return files;
 }
 
-std::string to_summary(const Report& report) {
+results::Page summary(const Report& report) {
   results::Page page;
   page.title = report.title;
   for (const Section& s : report.sections) {
@@ -132,11 +132,11 @@ std::string to_summary(const Report& report) {
       const auto* facts = std::get_if<Facts>(&block);
       if (!facts) continue;
       for (const Fact& f : facts->facts) {
-        page.lists.push_back({f.question, {f.answer.empty() ? f.detail : f.answer + ". " + f.detail}});
+        page.lists.push_back({f.question, {(f.answer.empty() ? "not asked yet" : f.answer) + ". " + f.detail}});
       }
     }
   }
-  return results::to_text(page);
+  return page;
 }
 
 }  // namespace kvsim::report

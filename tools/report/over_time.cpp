@@ -27,7 +27,27 @@ struct Look {
   std::vector<plot::Rule> rules{};
 };
 
-Plot over(const std::vector<double>& times, double warmup_s, std::vector<Line> lines, Look look) {
+/// At most so many values: means of equal numbers of them.
+std::vector<double> thinned(const std::vector<double>& values, std::size_t each) {
+  if (each <= 1) return values;
+  std::vector<double> out;
+  for (std::size_t begin = 0; begin < values.size(); begin += each) {
+    const std::size_t end = std::min(begin + each, values.size());
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += values[i];
+    out.push_back(sum / static_cast<double>(end - begin));
+  }
+  return out;
+}
+
+Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Line> lines, Look look) {
+  constexpr std::size_t most = 300;
+  const std::size_t each = (all_times.size() + most - 1) / most;
+  std::vector<double> times;
+  for (std::size_t i = 0; i < all_times.size(); i += each)
+    times.push_back(all_times[std::min(i + each, all_times.size()) - 1]);
+  for (Line& line : lines) line.values = thinned(line.values, each);
+  if (each > 1) look.caption += fmt::format(" Means of {} samples each.", each);
   Plot p;
   p.id = std::move(look.id);
   p.title = std::move(look.title);

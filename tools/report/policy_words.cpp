@@ -11,9 +11,9 @@ namespace kvsim::report {
 
 namespace {
 
-/// As the scenario reference has it; empty for plain prefilling, which goes without saying.
+/// As the scenario reference has it; empty for what does not put prompts together from chunks.
 std::string prefill_words(std::string_view policy) {
-  if (policy == "recompute") return {};
+  if (policy == "recompute" || policy == "stored" || policy == "prefix_cache") return {};
   const schema::FieldInfo* prefill = scenario::scenario_schema().info().find("prefill");
   const schema::FieldInfo* choice = prefill && prefill->object ? prefill->object->find("policy") : nullptr;
   if (!choice) return {};

@@ -120,22 +120,27 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
   const double target = number(capacity, {"attainment_target"}).value_or(0.99);
   std::string knee = "The knee is the highest rate at which the objectives hold";
   constexpr std::size_t most_knees = 3;
+  std::string dotted;
   for (const Json& c : configurations) {
     const double rate = number_or_nan(c, {"rate_per_replica"});
     if (!std::isfinite(rate) || configurations.size() > most_knees) continue;
-    knees.push_back({rate, true,
-                     fmt::format("knee{}: {}/s", configurations.size() > 1 ? " of " + text(c, {"policy"}) : "",
-                                 results::figure(rate))});
+    const std::string at_rate = results::figure(rate) + "/s";
+    knees.push_back({rate, true, configurations.size() == 1 ? "knee: " + at_rate : std::string()});
+    if (configurations.size() == 1) continue;
+    dotted += fmt::format("{}{} at {}", dotted.empty() ? ". Dotted: " : ", ", name_of(c), at_rate);
   }
+  knee += dotted;
   const auto draw = [&](Look look, std::string_view figure, bool also_given_up) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
     look.x_title = "requests/s on one replica";
     if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
   };
-  const auto objective = [&capacity](std::string_view key, std::string_view name) {
+  const auto objective = [&capacity, target](std::string_view key, std::string_view name) {
     std::vector<plot::Zone> zones;
-    if (const auto limit = number(capacity, {"slo", key})) {
+    // The 99th percentile is what is asked for only where 99 % of the requests are.
+    constexpr double p99 = 0.99;
+    if (const auto limit = number(capacity, {"slo", key}); limit && std::fabs(target - p99) < 1e-9) {
       zones.push_back({*limit, true, fmt::format("{} objective missed: above {}", name, results::seconds(*limit))});
     }
     return zones;
@@ -159,7 +164,8 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
         .y_most = 1.0,
         .zones = {{target, false, fmt::format("fails: less than {}", results::percent(target))}}},
        "lower", true);
-  const std::string shaded = knee + ". Shaded: the objective is missed. Probes that were given up are left out.";
+  const std::string shaded =
+      knee + ". Shaded: missed by more than 1 % of the requests. Probes that were given up are left out.";
   draw({.id = numbered("ttft-by-rate", index),
         .title = "Time to first token, 99th percentile, against the rate",
         .caption = shaded,

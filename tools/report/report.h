@@ -11,6 +11,7 @@
 #include "tools/plot/bars.h"
 #include "tools/plot/heat_map.h"
 #include "tools/plot/xy_chart.h"
+#include "tools/results/table.h"
 
 namespace kvsim::report {
 
@@ -96,7 +97,7 @@ struct Report {
 [[nodiscard]] std::string to_markdown(const Report& report);
 
 /// What the report answers, for a terminal.
-[[nodiscard]] std::string to_summary(const Report& report);
+[[nodiscard]] results::Page summary(const Report& report);
 
 /// {file name, contents}: the data of every plot.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> to_csv(const Report& report);

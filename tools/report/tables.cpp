@@ -27,7 +27,7 @@ Cell cell(double value, std::string (*print)(double)) {
 
 Cell cell(double value, double half_width, std::string (*print)(double)) {
   Cell one = cell(value, print);
-  if (one.value && std::isfinite(half_width)) {
+  if (one.value && half_width > 0) {
     one.text += " " + results::plus_minus(half_width, print == results::figure ? two_digits : print);
   }
   return one;

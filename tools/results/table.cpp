@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/text/visible.h"
+
 namespace kvsim::results {
 namespace {
 
@@ -117,9 +119,31 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view f
   return out + "\n";
 }
 
+/// Nothing in it drives the terminal: names are their author's.
+Page visible_page(const Page& page) {
+  Page out = page;
+  const auto clean = [](std::string& words) { words = text::visible(words); };
+  const auto clean_line = [&clean](std::string& words) {
+    clean(words);
+    std::replace(words.begin(), words.end(), '\n', ' ');
+  };
+  clean_line(out.title);
+  for (std::string& line : out.subtitle) clean_line(line);
+  for (Table& table : out.tables) {
+    clean_line(table.title);
+    for (std::string& word : table.header) clean(word);
+    for (auto& row : table.rows) std::for_each(row.begin(), row.end(), clean_line);
+  }
+  for (List& list : out.lists) {
+    clean_line(list.title);
+    for (std::string& item : list.items) clean(item);
+  }
+  return out;
+}
+
 std::string escaped(std::string_view cell) {
   std::string out;
-  for (const char c : cell) {
+  for (const char c : text::visible(cell)) {
     if (c == '|' || c == '\\' || c == '*' || c == '_' || c == '`' || c == '<') out += '\\';
     out += c == '\n' ? ' ' : c;
   }
@@ -148,7 +172,8 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-std::string to_text(const Page& page, const TextStyle& style) {
+std::string to_text(const Page& written, const TextStyle& style) {
+  const Page page = visible_page(written);
   const auto bold = [&style](const std::string& text) { return style.colour ? "\x1b[1m" + text + "\x1b[0m" : text; };
   const auto dim = [&style](const std::string& text) { return style.colour ? "\x1b[2m" + text + "\x1b[0m" : text; };
   std::string out = bold(page.title) + "\n";

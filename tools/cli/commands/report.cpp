@@ -47,7 +47,7 @@ void write_report(Console& console, const Options& options) {
   const std::string path = options.out.empty() ? "report.html" : options.out;
   const std::string page = report::to_html(report);
   write_file(path, page);
-  console.print(report::to_summary(report));
+  console.print(report::summary(report));
   console.print(fmt::format("\nThe report, to open in a browser: {} ({})\n", path,
                             results::bytes(static_cast<double>(page.size()))));
 }

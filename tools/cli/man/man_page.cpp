@@ -159,7 +159,8 @@ std::string examples() {
        "kvsim sweep scenarios/long_context/headline.yaml --vary decode.draft_length=10:40:10 --vary "
        "decode.keep_ratio=0.1,0.2,0.4 --out results"},
       {"A timeline of two minutes for Perfetto:",
-       "kvsim run scenarios/long_context/headline.yaml --set run.duration=\"2 min\" --trace-out timeline.json.gz"},
+       "kvsim run scenarios/long_context/headline.yaml --set run.duration=\"2 min\" --set run.warmup=\"10 s\" "
+       "--trace-out timeline.json.gz"},
       {"How many machines does it take, and what do they cost?",
        "kvsim capacity scenarios/capacity/chat.yaml --machines h100-sxm,a100 --rate 100/s"},
   }};
