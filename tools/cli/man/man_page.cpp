@@ -150,7 +150,7 @@ struct Example {
 };
 
 std::string examples() {
-  constexpr std::array<Example, 5> kExamples{{
+  constexpr std::array<Example, 6> kExamples{{
       {"What does drafting on compressed KV bring on two H100 NVL?",
        "kvsim compare scenarios/long_context/headline.yaml"},
       {"Which draft length and keep ratio are best there, and does the simulator agree?",
@@ -163,6 +163,8 @@ std::string examples() {
        "--trace-out timeline.json.gz"},
       {"How many machines does it take, and what do they cost?",
        "kvsim capacity scenarios/capacity/chat.yaml --machines h100-sxm,a100 --rate 100/s"},
+      {"All of it as one page that opens in any browser:",
+       "kvsim report results --out report.html"},
   }};
   std::string out = section("EXAMPLES");
   for (const Example& e : kExamples) out += paragraph(e.what) + roff::example(e.line, kExampleWidth);
