@@ -46,7 +46,7 @@ Fact bound_by(const Simulated& run) {
   const double shortage = number_or_nan(run.result, {"details", "short_of_gpu_memory"});
   if (shortage > 0.05) {
     f.detail +=
-        fmt::format(" Beside that, GPU memory was short in {} of the time: requests or reloads waited for room.",
+        fmt::format("\nBeside that, GPU memory was short in {} of the time: requests or reloads waited for room.",
                     results::percent(shortage));
   }
   return f;

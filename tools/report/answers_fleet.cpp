@@ -56,7 +56,7 @@ Fact gpus_of(const Json& capacity) {
                      truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
          "costs"};
   if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {
-    f.detail += fmt::format(" Drafts as in the scenario: {}.", drafts);
+    f.detail += fmt::format("\nDrafts as in the scenario: {}.", drafts);
   }
   f.detail += pooling(capacity, first);
   return f;

@@ -15,7 +15,7 @@ namespace kvsim::report {
 namespace {
 
 constexpr const char* kSymbols =
-    " x: tokens drafted before they are verified; c: share of the KV that drafts are made on.";
+    "\nx: tokens drafted before they are verified; c: share of the KV that drafts are made on.";
 
 std::string speedup_text(const Json& simulated) {
   const double mean = number_or_nan(simulated, {"speedup", "mean"});
@@ -40,7 +40,7 @@ std::string as_good(const Json& simulated) {
     if (plan == best) lengths.insert(*x);
   }
   if (lengths.size() < 2) return {};
-  return fmt::format(" Draft lengths from {} to {} came within 1 % of it: take any.", plain(*lengths.begin()),
+  return fmt::format("\nDraft lengths from {} to {} came within 1 % of it: take any.", plain(*lengths.begin()),
                      plain(*lengths.rbegin()));
 }
 
@@ -67,7 +67,7 @@ bool sweeps_over(const Json& sweep, std::initializer_list<std::string_view> ends
 std::string without_objectives(const Json& plan) {
   const std::string objectives = objectives_words(plan);
   if (objectives.empty()) return {};
-  return fmt::format(" Chosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
+  return fmt::format("\nChosen by tokens/s alone: the objectives ({}) are no part of a plan.", objectives);
 }
 
 struct SweptPoint {
@@ -104,16 +104,16 @@ Fact swept(const Json& sweep, const char* question) {
                      found == points.begin() || found == points.end() ? "" : " that meets the objectives",
                      metric_name(metric), printed(metric, best.value)),
          "maps"};
-  if (tried > points.size()) f.detail += fmt::format(" {} others cannot be simulated.", tried - points.size());
+  if (tried > points.size()) f.detail += fmt::format("\n{} others cannot be simulated.", tried - points.size());
   if (!objectives.empty()) {
     f.detail +=
-        fmt::format(" {} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
+        fmt::format("\n{} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
   }
   const double half = half_width(at(*best.point, {"result"}), metric);
   const auto close = std::count_if(points.begin(), points.end(),
                                    [&](const SweptPoint& p) { return std::fabs(p.value - best.value) <= half; });
   if (close > 1) {
-    f.detail += fmt::format(" Its 95 % interval holds {} other point{}: chance may have chosen among them.", close - 1,
+    f.detail += fmt::format("\nIts 95 % interval holds {} other point{}: chance may have chosen among them.", close - 1,
                             close == 2 ? "" : "s");
   }
   return f;
@@ -127,7 +127,7 @@ Fact plan_of(const Json& plan) {
   if (!simulated.empty()) {
     Fact f{kWhichPlan, plan_text(at(simulated, {"best"})), "", "alternatives"};
     f.detail = fmt::format(
-        "Simulated: {} tokens/s a replica{}, the best of {} candidates. The closed forms alone would "
+        "Simulated: {} tokens/s a replica{}, the best of {} candidates.\nThe closed forms alone would "
         "choose {}",
         interval_text(number_or_nan(simulated, {"throughput_tokens_per_s", "mean"}),
                       number_or_nan(simulated, {"throughput_tokens_per_s", "half_width_95"}), results::figure),

@@ -16,7 +16,7 @@ namespace {
 /// What the policy does, for those who do not know its name.
 std::string said_of(const Json& result) {
   const std::string said = policy_words(result);
-  return said.empty() ? said : " " + said;
+  return said.empty() ? said : "\n" + said;
 }
 
 /// Who else prints the same figure, and whether the baseline is within chance.
@@ -29,12 +29,12 @@ std::string ties_of(const Inputs::Compared& compared, std::size_t chosen) {
     if (i == chosen || by.print(by.of(other)) != by.print(by.of(best))) continue;
     as_good += (as_good.empty() ? "" : ", ") + compared.results[i].policy;
   }
-  std::string said = as_good.empty() ? "" : fmt::format(" The same figure: {}.", as_good);
+  std::string said = as_good.empty() ? "" : fmt::format("\nThe same figure: {}.", as_good);
   if (chosen == 0 || by.interval.empty()) return said;
   const Json& first = compared.results.front().result;
   const double apart = std::fabs(by.of(best) - by.of(first));
   if (apart < half_width(best, by.interval) + half_width(first, by.interval)) {
-    said += fmt::format(" Its interval and that of {} overlap: the difference may be chance.",
+    said += fmt::format("\nIts interval and that of {} overlap: the difference may be chance.",
                         compared.results.front().policy);
   }
   return said;
@@ -47,11 +47,12 @@ std::string objectives_of_policies(const Inputs::Compared& compared, std::size_t
   };
   const std::string objectives = objectives_words(compared.results[chosen].result);
   if (objectives.empty()) return {};
-  std::string said = fmt::format(" {} of its requests met the objectives ({}).", share(chosen), objectives);
+  std::string said = fmt::format("\n{} of the requests under {} met the objectives ({}).", share(chosen),
+                                 compared.results[chosen].policy, objectives);
   if (!meets_objectives(compared.results[chosen].result)) {
-    said += fmt::format(" No policy meets them for {} of the requests.", results::percent(kMetByEnough));
+    said += fmt::format("\nNo policy meets them for {} of the requests.", results::percent(kMetByEnough));
   } else if (best.outside && *best.outside != chosen) {
-    said += fmt::format(" More, but outside of the objectives: {} ({} of its requests met them).",
+    said += fmt::format("\nMore, but outside of the objectives: {} ({} of its requests met them).",
                         compared.results[*best.outside].policy, share(*best.outside));
   }
   return said;
@@ -89,7 +90,7 @@ Fact policy_of(const Inputs::Compared& compared) {
   if (!by.knows_quality) {
     const auto also = [&](const std::optional<std::size_t>& other, const std::string& what) {
       if (!other || *other == chosen) return false;
-      f.detail += fmt::format(" {}: {}: {}", what, compared.results[*other].policy, figures(*other));
+      f.detail += fmt::format("\n{}: {}: {}", what, compared.results[*other].policy, figures(*other));
       return true;
     };
     also(best.nearly_lossless, fmt::format("At a task score of {} or more", plain(kNearlyLossless)));
@@ -98,12 +99,12 @@ Fact policy_of(const Inputs::Compared& compared) {
   f.detail += ties_of(compared, chosen);
   f.detail += objectives_of_policies(compared, chosen, best);
   if (number(run.result, {"details", "completed_measured"}).value_or(1) == 0) {
-    f.detail += " No request finished in the measured time: too short a run to decide by.";
+    f.detail += "\nNo request finished in the measured time: too short a run to decide by.";
   }
   const Json& policies = at(run.result, {"details", "policies"});
   const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});
-  if (x && c) f.detail += fmt::format(" Drafts were made with x = {}, c = {}.", plain(*x), plain(*c));
-  if (compared.results.size() > 1) f.detail += fmt::format(" {} policies compared.", compared.results.size());
+  if (x && c) f.detail += fmt::format("\nDrafts were made with x = {}, c = {}.", plain(*x), plain(*c));
+  if (compared.results.size() > 1) f.detail += fmt::format("\n{} policies compared.", compared.results.size());
   f.detail += said_of(run.result);
   return f;
 }

@@ -155,7 +155,7 @@ std::string factor_name(std::string_view key) {
 std::string explained_plan(const Json& explanation) {
   const std::string plan = plan_text(at(explanation, {"plan"}));
   if (plan.empty()) return {};
-  return fmt::format(" This is of the plan that the closed forms choose, {}: {} tokens/s simulated.", plan,
+  return fmt::format("\nThis is of the plan that the closed forms choose, {}: {} tokens/s simulated.", plan,
                      interval_text(number_or_nan(explanation, {"binding", "output_tokens_per_s"}),
                                    number_or_nan(explanation, {"binding", "half_width_95"}), results::figure));
 }
@@ -166,7 +166,7 @@ std::string time_and_memory(const Json& explanation) {
   constexpr double most = 0.5;
   if (!(share > most)) return {};
   return fmt::format(
-      " The GPUs spend {} of their time reading memory, whatever is decoded: how many requests share each "
+      "\nThe GPUs spend {} of their time reading memory, whatever is decoded: how many requests share each "
       "reading is what memory decides.",
       results::percent(share));
 }
@@ -176,7 +176,8 @@ Section binding(const Inputs& inputs) {
   for (std::size_t i = 0; i < inputs.plans.size(); ++i) {
     const Json& e = at(inputs.plans[i], {"explanation"});
     if (e.empty()) continue;
-    s.blocks.emplace_back(Prose{text(e, {"binding", "sentence"}) + time_and_memory(e) + explained_plan(e)});
+    s.blocks.emplace_back(
+        Prose{on_one_line(text(e, {"binding", "sentence"}) + time_and_memory(e) + explained_plan(e))});
     s.blocks.emplace_back(elasticities(e, i));
     s.blocks.emplace_back(margins(e));
     if (const std::string searched = text(e, {"margins", "searched"}); !searched.empty()) {

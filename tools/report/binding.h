@@ -9,10 +9,10 @@
 namespace kvsim::report {
 
 /// Where memory binds although the GPUs' time goes to something else: why that is no contradiction. Begins with a
-/// blank.
+/// line of its own.
 [[nodiscard]] std::string time_and_memory(const Json& explanation);
 
-/// Which plan an explanation is of, and its tokens/s: it is that of the closed forms. Begins with a blank.
+/// Which plan an explanation is of, and its tokens/s: it is that of the closed forms. Begins a line of its own.
 [[nodiscard]] std::string explained_plan(const Json& explanation);
 
 /// "hbm_capacity" as people say it.

@@ -62,7 +62,7 @@ void add_fleets(Section& s, const Json& capacity) {
     const std::string why = pooling(capacity, c);
     if (why.empty()) continue;
     s.blocks.emplace_back(Prose{fmt::format("{} under {}, {} replicas.{}", text(c, {"machine"}), text(c, {"policy"}),
-                                            plain(number_or_nan(c, {"fleet", "replicas"})), why)});
+                                            plain(number_or_nan(c, {"fleet", "replicas"})), on_one_line(why))});
   }
 }
 

@@ -15,7 +15,7 @@ std::string pooling(const Json& capacity, const Json& configuration) {
   const double replicas = number_or_nan(configuration, {"fleet", "replicas"});
   if (!(rate > alone * replicas)) return {};
   return fmt::format(
-      " That is more than {} times the {} requests/s of a replica alone: in a fleet each request goes to the "
+      "\nThat is more than {} times the {} requests/s of a replica alone: in a fleet each request goes to the "
       "least loaded replica, so queues stay short at a higher load.",
       plain(replicas), results::figure(alone));
 }

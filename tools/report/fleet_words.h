@@ -7,7 +7,7 @@
 
 namespace kvsim::report {
 
-/// Why a fleet serves more than its replicas would one by one, where it does. Begins with a blank.
+/// Why a fleet serves more than its replicas would one by one, where it does. Begins a line of its own.
 [[nodiscard]] std::string pooling(const Json& capacity, const Json& configuration);
 
 /// A lower bound, rounded down: "99.97 %".

@@ -176,6 +176,20 @@ struct BlockWriter {
   const Report& report;
 
   void operator()(const Prose& p) const { out += fmt::format("<p>{}</p>\n", xml_escaped(p.text)); }
+  /// The first point, then the others as a list.
+  void details_html(const std::string& detail) const {
+    if (detail.empty()) return;
+    const std::size_t first = std::min(detail.find('\n'), detail.size());
+    out += fmt::format("<p class=\"detail\">{}</p>", xml_escaped(detail.substr(0, first)));
+    if (first == detail.size()) return;
+    out += "<ul class=\"detail\">";
+    for (std::size_t begin = first + 1; begin <= detail.size();) {
+      const std::size_t end = std::min(detail.find('\n', begin), detail.size());
+      out += fmt::format("<li>{}</li>", xml_escaped(detail.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    out += "</ul>";
+  }
   void operator()(const Facts& facts) const {
     out += "<dl class=\"facts\">\n";
     for (const Fact& f : facts.facts) {
@@ -183,9 +197,9 @@ struct BlockWriter {
       out += fmt::format("<div{}><dt>{}</dt><dd>", open ? " class=\"open\"" : "", xml_escaped(f.question));
       const std::string answer = open ? "not asked yet" : xml_escaped(f.answer);
       out += fmt::format("<p class=\"answer\">{}</p>", answer);
-      if (!f.detail.empty()) out += fmt::format("<p class=\"detail\">{}", xml_escaped(f.detail));
-      if (has_section(report, f.section)) out += fmt::format(" <a href=\"#{}\">More</a>", f.section);
-      if (!f.detail.empty()) out += "</p>";
+      details_html(f.detail);
+
+      if (has_section(report, f.section)) out += fmt::format("<a class=\"detail\" href=\"#{}\">More</a>", f.section);
       if (!f.scenario.empty()) out += fmt::format("<p class=\"soft of\">{}</p>", xml_escaped(f.scenario));
       out += "</dd></div>\n";
     }

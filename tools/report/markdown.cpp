@@ -132,7 +132,13 @@ results::Page summary(const Report& report) {
       const auto* facts = std::get_if<Facts>(&block);
       if (!facts) continue;
       for (const Fact& f : facts->facts) {
-        page.lists.push_back({f.question, {(f.answer.empty() ? "not asked yet" : f.answer) + ". " + f.detail}});
+        std::vector<std::string> lines{f.answer.empty() ? "not asked yet" : f.answer};
+        for (std::size_t begin = 0; begin < f.detail.size();) {
+          const std::size_t end = std::min(f.detail.find('\n', begin), f.detail.size());
+          lines.push_back(f.detail.substr(begin, end - begin));
+          begin = end + 1;
+        }
+        page.lists.push_back({f.question, std::move(lines)});
       }
     }
   }

@@ -51,7 +51,7 @@ struct Prose {
 struct Fact {
   std::string question;
   std::string answer;
-  std::string detail;
+  std::string detail;         ///< points, a line each
   std::string section;        ///< id of the section that shows it; may be empty
   std::string scenario = {};  ///< whose answer this is, where results are of several scenarios
 };

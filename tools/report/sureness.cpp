@@ -21,8 +21,8 @@ constexpr const char* kKernelError =
     "Where it can be checked: kernel times of shapes left out of their fit are 2 to 5 % off in the median, of a "
     "machine left "
     "out 8 to 14 %; a recorded vLLM run is replayed with mean latencies within 1.1 %.";
-constexpr const char* kDraftingError = " Drafting on compressed KV: the published headline's tokens/s within 9 %.";
-constexpr const char* kOtherError = " Published figures of this kind of scenario are compared by kvsim validate.";
+constexpr const char* kDraftingError = "\nDrafting on compressed KV: the published headline's tokens/s within 9 %.";
+constexpr const char* kOtherError = "\nPublished figures of this kind of scenario are compared by kvsim validate.";
 
 /// Whether the results are of the kind that the published headline is of.
 bool drafts_on_compressed_kv(const Inputs& inputs) {
@@ -156,7 +156,7 @@ Fact how_sure(const Inputs& inputs) {
   if (!sure.answer.empty()) f.answer = "by chance: " + sure.answer + "; kvsim's own error comes on top";
   f.detail = std::string(kKernelError) + (drafts_on_compressed_kv(inputs) ? kDraftingError : kOtherError);
   add_figures(sure, inputs);
-  for (const std::string& sentence : sure.sentences) f.detail += " " + sentence + ".";
+  for (const std::string& sentence : sure.sentences) f.detail += "\n" + sentence + ".";
   return f;
 }
 

@@ -87,6 +87,11 @@ std::string printed(std::string_view path, double value) {
   return time ? results::seconds(value) : results::figure(value);
 }
 
+std::string on_one_line(std::string points) {
+  std::replace(points.begin(), points.end(), '\n', ' ');
+  return points;
+}
+
 std::string usd(double value) {
   constexpr double cents_below = 1000;
   return std::isfinite(value) ? "$" + results::with_commas(fmt::format("{:.{}f}", value, value < cents_below ? 2 : 0))

@@ -29,6 +29,9 @@ namespace kvsim::report {
 /// A figure with the unit that its path tells: seconds, bytes, shares in percent.
 [[nodiscard]] std::string printed(std::string_view path, double value);
 
+/// The points of a Fact's detail as running text.
+[[nodiscard]] std::string on_one_line(std::string points);
+
 /// Dollars: "$6.76", "$1,200".
 [[nodiscard]] std::string usd(double value);
 /// A plain number of few digits: "0.2", "25".
