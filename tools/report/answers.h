@@ -28,6 +28,8 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 /// What binds, by the explanation of a plan, or by what the GPUs' time went to.
 [[nodiscard]] Fact binds(const Json& explanation);
 [[nodiscard]] Fact bound_by(const Simulated& run);
+/// The same of the first configuration of a capacity search, at the rate it sustains; none where it sustains none.
+[[nodiscard]] std::optional<Fact> bound_at_rate(const Json& capacity);
 
 /// What can be bought: not the agreement of drafts, not shorter contexts.
 [[nodiscard]] Fact purchase(const Json& explanation);

@@ -1,5 +1,6 @@
 // What binds, and what to buy next.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -53,6 +54,27 @@ Fact bound_by(const Simulated& run) {
 }
 
 /// What can be bought: not the agreement of drafts, not shorter contexts.
+std::optional<Fact> bound_at_rate(const Json& capacity) {
+  const Json& first = at(capacity, {"configurations"})[0];
+  std::string most;
+  double share = 0;
+  for (const auto& [key, part] : at(first, {"bound_by"}).items()) {
+    if (!part.is_number() || part.get<double>() <= share) continue;
+    share = part.get<double>();
+    most = key;
+  }
+  if (most.empty()) return std::nullopt;
+  Fact f{kWhatBinds, most == "idle" ? "no resource of the GPUs: they idle much of the time" : factor_name(most),
+         fmt::format("{} of the GPUs' time under {} at the rate that one replica sustains.", results::percent(share),
+                     text(first, {"policy"})),
+         "costs"};
+  if (std::string missed = text(first, {"limited_by"}); !missed.empty()) {
+    for (char& c : missed) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    f.detail += fmt::format("\nAbove that rate, requests miss their {} first.", missed);
+  }
+  return f;
+}
+
 Fact purchase(const Json& explanation) {
   struct Gain {
     std::string name;

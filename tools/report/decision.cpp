@@ -98,6 +98,12 @@ Section decision(const Inputs& inputs) {
   if (!explained) {
     for (const Inputs::Compared& c : inputs.compares) add(of(bound_by(c.results[chosen_of(c)]), c.document));
     if (inputs.compares.empty() && !inputs.runs.empty()) add(bound_by(inputs.runs.front()));
+    if (inputs.compares.empty() && inputs.runs.empty()) {
+      for (const Json& c : inputs.capacities) {
+        if (at(c, {"configurations"}).empty()) continue;
+        if (auto f = bound_at_rate(c)) add(of(std::move(*f), c));
+      }
+    }
     if (verifies_alone(inputs) && inputs.size() > inputs.others.size()) {
       add({kWhatToBuy, "", "kvsim plan SCENARIO --explain says what more of each resource would bring.", ""});
     }

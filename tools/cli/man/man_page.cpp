@@ -163,8 +163,7 @@ std::string examples() {
        "--trace-out timeline.json.gz"},
       {"How many machines does it take, and what do they cost?",
        "kvsim capacity scenarios/capacity/chat.yaml --machines h100-sxm,a100 --rate 100/s"},
-      {"All of it as one page that opens in any browser:",
-       "kvsim report results --out report.html"},
+      {"All of it as one page that opens in any browser:", "kvsim report results --out report.html"},
   }};
   std::string out = section("EXAMPLES");
   for (const Example& e : kExamples) out += paragraph(e.what) + roff::example(e.line, kExampleWidth);
