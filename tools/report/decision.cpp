@@ -35,82 +35,124 @@ bool verifies_alone(const Inputs& inputs) {
   });
 }
 
+/// Goes through the questions one by one. What no result answers is asked with the command that would answer it, where
+/// there is one for such scenarios.
+class Questions {
+ public:
+  explicit Questions(const Inputs& inputs) : inputs_(inputs), asked_(inputs.size() > inputs.others.size()) {
+    for (const Inputs::Compared& c : inputs.compares) names_.insert(scenario_of(c.document));
+    for (const Simulated& run : inputs.runs) names_.insert(scenario_of(run.result));
+    for (const auto* list : {&inputs.plans, &inputs.capacities, &inputs.sweeps}) {
+      for (const Json& document : *list) names_.insert(scenario_of(document));
+    }
+  }
+
+  void policy() {
+    for (const Inputs::Compared& c : inputs_.compares) add(policy_of(c), c.document);
+    if (!inputs_.compares.empty()) return;
+    if (inputs_.runs.size() == 1) {
+      add(only_run(inputs_.runs.front()), inputs_.runs.front().result);
+    } else if (const auto swept = swept_policy(inputs_)) {
+      facts_.push_back(*swept);
+    } else {
+      open(kWhichPolicy, "kvsim compare SCENARIO sets policies side by side.");
+    }
+  }
+
+  void plan() {
+    for (const Json& p : inputs_.plans) add(plan_of(p), p);
+    if (!inputs_.plans.empty()) return;
+    bool answered = false;
+    for (const Json& sweep : inputs_.sweeps) {
+      auto f = swept_plan(sweep);
+      if (f) add(std::move(*f), sweep);
+      answered = answered || f;
+    }
+    if (!answered && verifies_alone(inputs_)) open(kWhichPlan, "kvsim plan SCENARIO --simulate finds them.");
+  }
+
+  void gpus() {
+    for (const Json& c : inputs_.capacities) {
+      if (!at(c, {"configurations"}).empty()) add(gpus_of(c), c);
+    }
+    if (inputs_.capacities.empty() && !has_pools(inputs_)) {
+      open(kHowManyGpus, "kvsim capacity SCENARIO --rate R finds the cheapest fleet for a rate.");
+    }
+  }
+
+  /// What binds, and what to buy: both from the explanation of a plan, else the first from where the time went.
+  void binding() {
+    bool explained = false;
+    for (const Json& p : inputs_.plans) {
+      const Json& e = at(p, {"explanation"});
+      if (e.empty()) continue;
+      add(binds(e), p);
+      add(purchase(e), p);
+      explained = true;
+    }
+    if (explained) return;
+    for (const Inputs::Compared& c : inputs_.compares) add(bound_by(c.results[chosen_of(c)]), c.document);
+    if (inputs_.compares.empty() && !inputs_.runs.empty()) {
+      add(bound_by(inputs_.runs.front()), inputs_.runs.front().result);
+    }
+    if (inputs_.compares.empty() && inputs_.runs.empty()) bound_at_rates();
+    if (verifies_alone(inputs_)) {
+      open(kWhatToBuy, "kvsim plan SCENARIO --explain says what more of each resource would bring.");
+    }
+  }
+
+  void sureness() {
+    if (asked_) facts_.push_back(how_sure(inputs_));
+  }
+
+  [[nodiscard]] std::vector<Fact> take() { return std::move(facts_); }
+
+ private:
+  /// Of several scenarios, every answer says whose it is.
+  void add(Fact f, const Json& document) {
+    if (names_.size() > 1) f.scenario = scenario_of(document);
+    facts_.push_back(std::move(f));
+  }
+
+  void open(const char* question, const char* command) {
+    if (asked_) facts_.push_back({question, "", command, ""});
+  }
+
+  void bound_at_rates() {
+    for (const Json& c : inputs_.capacities) {
+      if (at(c, {"configurations"}).empty()) continue;
+      if (auto f = bound_at_rate(c)) add(std::move(*f), c);
+    }
+  }
+
+  static Fact only_run(const Simulated& run) {
+    const bool finished = number(run.result, {"requests", "completed"}).value_or(0) > 0;
+    return {kWhichPolicy, run.policy + (finished ? ", the only one simulated" : ": no request finished"),
+            fmt::format("{} tokens/s; {}. kvsim compare sets others beside it.",
+                        interval_text(number_or_nan(run.result, {"throughput", "output_tokens_per_s"}),
+                                      half_width(run.result, "throughput.output_tokens_per_s"), results::figure),
+                        output_words(run.result)),
+            "headline"};
+  }
+
+  const Inputs& inputs_;
+  bool asked_;  ///< there is more than documents of other kinds, which answer none of it
+  std::set<std::string> names_;
+  std::vector<Fact> facts_;
+};
+
 }  // namespace
 
 Section decision(const Inputs& inputs) {
-  Facts facts;
-  const auto add = [&facts](Fact f) { facts.facts.push_back(std::move(f)); };
-  std::set<std::string> names;
-  const auto scenario = [&names](const Json& d) { names.insert(scenario_of(d)); };
-  for (const auto& c : inputs.compares) scenario(c.document);
-  for (const auto* list : {&inputs.plans, &inputs.capacities, &inputs.sweeps}) {
-    for (const Json& d : *list) scenario(d);
-  }
-  // Of several scenarios, every answer says whose it is.
-  const auto of = [&names](Fact f, const Json& document) {
-    if (names.size() > 1) f.scenario = scenario_of(document);
-    return f;
-  };
-  for (const Inputs::Compared& c : inputs.compares) add(of(policy_of(c), c.document));
-  if (inputs.compares.empty()) {
-    if (inputs.runs.size() == 1) {
-      const Json& run = inputs.runs.front().result;
-      const bool finished = number(run, {"requests", "completed"}).value_or(0) > 0;
-      add({kWhichPolicy, inputs.runs.front().policy + (finished ? ", the only one simulated" : ": no request finished"),
-           fmt::format("{} tokens/s; {}. kvsim compare sets others beside it.",
-                       interval_text(number_or_nan(run, {"throughput", "output_tokens_per_s"}),
-                                     half_width(run, "throughput.output_tokens_per_s"), results::figure),
-                       output_words(run)),
-           "headline"});
-    } else if (const auto swept = swept_policy(inputs)) {
-      add(*swept);
-    } else if (inputs.size() > inputs.others.size()) {
-      add({kWhichPolicy, "", "kvsim compare SCENARIO sets policies side by side.", ""});
-    }
-  }
-  for (const Json& p : inputs.plans) add(of(plan_of(p), p));
-  if (inputs.plans.empty()) {
-    std::size_t answered = 0;
-    for (const Json& sweep : inputs.sweeps) {
-      if (auto f = swept_plan(sweep)) {
-        add(of(std::move(*f), sweep));
-        ++answered;
-      }
-    }
-    if (answered == 0 && verifies_alone(inputs) && inputs.size() > inputs.others.size()) {
-      add({kWhichPlan, "", "kvsim plan SCENARIO --simulate finds them.", ""});
-    }
-  }
-  for (const Json& c : inputs.capacities) {
-    if (!at(c, {"configurations"}).empty()) add(of(gpus_of(c), c));
-  }
-  if (inputs.capacities.empty() && !has_pools(inputs) && inputs.size() > inputs.others.size()) {
-    add({kHowManyGpus, "", "kvsim capacity SCENARIO --rate R finds the cheapest fleet for a rate.", ""});
-  }
-  bool explained = false;
-  for (const Json& p : inputs.plans) {
-    const Json& e = at(p, {"explanation"});
-    if (e.empty()) continue;
-    add(of(binds(e), p));
-    add(of(purchase(e), p));
-    explained = true;
-  }
-  if (!explained) {
-    for (const Inputs::Compared& c : inputs.compares) add(of(bound_by(c.results[chosen_of(c)]), c.document));
-    if (inputs.compares.empty() && !inputs.runs.empty()) add(bound_by(inputs.runs.front()));
-    if (inputs.compares.empty() && inputs.runs.empty()) {
-      for (const Json& c : inputs.capacities) {
-        if (at(c, {"configurations"}).empty()) continue;
-        if (auto f = bound_at_rate(c)) add(of(std::move(*f), c));
-      }
-    }
-    if (verifies_alone(inputs) && inputs.size() > inputs.others.size()) {
-      add({kWhatToBuy, "", "kvsim plan SCENARIO --explain says what more of each resource would bring.", ""});
-    }
-  }
-  if (inputs.size() > inputs.others.size()) add(how_sure(inputs));
-  if (facts.facts.empty()) return {"decision", "The decision", {}};
-  return {"decision", "The decision", {std::move(facts)}};
+  Questions questions(inputs);
+  questions.policy();
+  questions.plan();
+  questions.gpus();
+  questions.binding();
+  questions.sureness();
+  Section s{"decision", "The decision", {}};
+  if (Facts facts{questions.take()}; !facts.facts.empty()) s.blocks.emplace_back(std::move(facts));
+  return s;
 }
 
 }  // namespace kvsim::report
