@@ -8,6 +8,7 @@
 #include "tools/report/binding.h"
 #include "tools/report/choice.h"
 #include "tools/report/sections.h"
+#include "tools/report/stacks.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -107,36 +108,19 @@ DataTable time_shares(const Json& explanation) {
 
 /// What the GPUs' time was bound by, a bar a policy.
 Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
-  Plot p;
-  p.id = id;
-  p.title = "What the GPUs' time was bound by";
-  p.caption = "Shares of the measured time.";
-  p.data = {p.title, {{"policy"}}, {}};
-  plot::Bars bars;
-  bars.title = p.title;
-  bars.description = p.caption;
-  bars.x_title = "% of the time";
-  for (const auto& [key, name] : kCauses) {
-    p.data.columns.push_back({name, true});
-    p.legend.emplace_back(name);
-  }
-  for (const Simulated& run : runs) {
-    plot::Bar bar{run.policy, {}, {}};
-    std::vector<Cell> row{words(run.policy)};
-    double end = 0;
-    for (std::size_t i = 0; i < kCauses.size(); ++i) {
-      const double share = number_or_nan(run.result, {"gpu", "bound_by", kCauses[i].first});
-      row.push_back(cell(share, results::percent));
-      if (!(share > 0)) continue;
-      bar.parts.push_back({end * 100, (end + share) * 100, i,
-                           fmt::format("{}: {}: {}", run.policy, kCauses[i].second, results::percent(share))});
-      end += share;
-    }
-    p.data.rows.push_back(std::move(row));
-    bars.bars.push_back(std::move(bar));
-  }
-  p.drawing = std::move(bars);
-  return p;
+  constexpr double one_percent = 0.01;
+  Stacks stacks{.id = id,
+                .title = "What the GPUs' time was bound by",
+                .caption = "Shares of the measured time.",
+                .x_title = "% of the time",
+                .unit = one_percent,
+                .parts = {},
+                .print = results::percent,
+                .of = [](const Json& result, std::size_t part) {
+                  return number_or_nan(result, {"gpu", "bound_by", kCauses[part].first});
+                }};
+  for (const auto& [key, name] : kCauses) stacks.parts.emplace_back(name);
+  return stacked(runs, std::move(stacks));
 }
 
 }  // namespace

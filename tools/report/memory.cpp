@@ -1,12 +1,15 @@
 // What GPU memory holds: the waterfall of one replica, and the same of every policy.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "tools/report/choice.h"
 #include "tools/report/sections.h"
+#include "tools/report/stacks.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -76,38 +79,24 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   return p;
 }
 
-Plot by_policy(const std::vector<Simulated>& runs, const std::string& id) {
-  Plot p;
-  p.id = id;
-  p.title = "Memory of one replica's GPUs, by policy";
-  p.caption = "Means over the measured time. What policies differ in is the KV.";
-  p.data = {p.title, {{"policy"}}, {}};
-  plot::Bars bars;
-  bars.title = p.title;
-  bars.description = p.caption;
-  bars.x_title = "GB";
-  for (const Part& part : kParts) {
-    p.data.columns.push_back({part.name, true});
-    p.legend.emplace_back(part.name);
-  }
-  for (const Simulated& run : runs) {
-    if (!is_known(run.result)) continue;
-    std::vector<Cell> row{words(run.policy)};
-    plot::Bar bar{run.policy, {}, results::bytes(number_or_nan(run.result, {"details", "memory", "gpu_bytes"}))};
-    double end = 0;
-    for (std::size_t i = 0; i < kParts.size(); ++i) {
-      const double size = part_of(run.result, kParts[i]);
-      row.push_back(cell(size, results::bytes));
-      if (!(size > 0)) continue;
-      bar.parts.push_back({end / kGb, (end + size) / kGb, i,
-                           fmt::format("{}: {}: {}", run.policy, kParts[i].name, results::bytes(size))});
-      end += size;
-    }
-    p.data.rows.push_back(std::move(row));
-    bars.bars.push_back(std::move(bar));
-  }
-  p.drawing = std::move(bars);
-  return p;
+Plot by_policy(const std::vector<Simulated>& all, const std::string& id) {
+  std::vector<Simulated> runs;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(runs),
+               [](const Simulated& run) { return is_known(run.result); });
+  Stacks stacks{.id = id,
+                .title = "Memory of one replica's GPUs, by policy",
+                .caption = "Means over the measured time. What policies differ in is the KV.",
+                .x_title = "GB",
+                .unit = kGb,
+                .parts = {},
+                .print = results::bytes,
+                .of = [](const Json& result, std::size_t part) { return part_of(result, kParts[part]); },
+                .behind =
+                    [](const Json& result) {
+                      return results::bytes(number_or_nan(result, {"details", "memory", "gpu_bytes"}));
+                    }};
+  for (const Part& part : kParts) stacks.parts.emplace_back(part.name);
+  return stacked(runs, std::move(stacks));
 }
 
 /// Pools: KV reserved beside what there is, by pool.
