@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/fleet_words.h"
 #include "tools/report/objectives.h"
 #include "tools/report/sections.h"
 #include "tools/report/tables.h"
@@ -158,7 +159,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
                         results::percent(number_or_nan(capacity, {"confidence"})), knee),
         .x_title = {},
         .y_title = "share within objectives, at least",
-        .print = results::percent,
+        .print = at_least,
         .y_scale = plot::ScaleKind::linear,
         .y_least = std::max(0.0, floor - below * (1 - floor)),
         .y_most = 1.0,
