@@ -104,7 +104,10 @@ Fact swept(const Json& sweep, const char* question) {
                      found == points.begin() || found == points.end() ? "" : " that meets the objectives",
                      metric_name(metric), printed(metric, best.value)),
          "maps"};
-  if (tried > points.size()) f.detail += fmt::format("\n{} others cannot be simulated.", tried - points.size());
+  if (tried > points.size()) {
+    const std::size_t others = tried - points.size();
+    f.detail += fmt::format("\n{} other{} cannot be simulated.", others, others == 1 ? "" : "s");
+  }
   if (!objectives.empty()) {
     f.detail +=
         fmt::format("\n{} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
