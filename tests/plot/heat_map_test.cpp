@@ -54,7 +54,10 @@ TEST(HeatMap, WhatCannotBeIsHatchedAndHasNoShade) {
   const std::string svg = drawn(map_of({{1.0, std::nullopt}, {nan, 2.0}}));
   EXPECT_EQ(count(svg, "cell hit infeasible"), 2);
   EXPECT_EQ(count(svg, "class=\"hatch\""), 2);
-  EXPECT_TRUE(has(svg, "d=\"M314,36L550,10\""));  // from below left to above right of the second cell
+  // The second cell, 314 to 550 across and 10 to 54 down: a line every 9, slanted by half of the height, and the last
+  // one cut where the cell ends.
+  EXPECT_TRUE(has(svg, "d=\"M318.5,54L340.5,10M327.5,54L349.5,10M"));
+  EXPECT_TRUE(has(svg, "M543.5,54L550,41\""));
   EXPECT_EQ(count(svg, "cell hit h0") + count(svg, "cell hit h9"), 2);
 }
 
@@ -62,7 +65,34 @@ TEST(HeatMap, TheBestIsFramed) {
   HeatMap map = map_of({{1.0, 2.0}, {3.0, 0.0}});
   EXPECT_EQ(count(drawn(map), "class=\"best\""), 0);
   map.best = {1, 0};
-  EXPECT_TRUE(has(drawn(map), "class=\"best\" x=\"78\" y=\"36\" width=\"236\" height=\"26\""));
+  EXPECT_TRUE(has(drawn(map), "class=\"best\" x=\"78\" y=\"54\" width=\"236\" height=\"44\""));
+}
+
+TEST(HeatMap, AnotherChosenCellIsFramedByItself) {
+  HeatMap map = map_of({{1.0, 2.0}, {3.0, 0.0}});
+  map.best = {1, 0};
+  map.chosen = {0, 1};
+  const std::string svg = drawn(map);
+  EXPECT_TRUE(has(svg, "class=\"best chosen\" x=\"314\" y=\"10\" width=\"236\" height=\"44\""));
+  EXPECT_EQ(count(svg, "class=\"best\""), 1);
+}
+
+TEST(HeatMap, FewRowsAreTallAndManyAreLow) {
+  const auto rows = [](std::size_t count) {
+    return drawn(map_of(std::vector<std::vector<std::optional<double>>>(count, {1.0})));
+  };
+  EXPECT_TRUE(has(rows(3), "height=\"44\" data-tip"));
+  EXPECT_TRUE(has(rows(4), "height=\"26\" data-tip") && has(rows(12), "height=\"26\" data-tip"));
+  EXPECT_TRUE(has(rows(13), "height=\"16\" data-tip"));
+}
+
+TEST(HeatMap, WhereLessIsBetterTheLowestHasTheBrightestShade) {
+  HeatMap map = map_of({{100.0, 155.0, 200.0}});
+  map.less_is_better = true;
+  const std::string svg = drawn(map);
+  EXPECT_TRUE(has(svg, "cell hit h9\" x=\"78\""));
+  EXPECT_TRUE(has(svg, "cell hit h4\" x=\"235.33\""));
+  EXPECT_TRUE(has(svg, "cell hit h0\" x=\"392.67\""));
 }
 
 TEST(HeatMap, OneCellAndEqualCellsHaveTheHighestShade) {
