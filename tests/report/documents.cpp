@@ -94,6 +94,7 @@ Json capacity_document() {
     probes.push_back({{"stage", "search"},
                       {"rate", rate},
                       {"attainment", rate > 100 ? 0.5 : 1.0},
+                      {"lower", rate > 100 ? 0.46 : 0.995},
                       {"ttft_p99_s", rate / 200},
                       {"tpot_p99_s", 0.02}});
   }

@@ -43,6 +43,15 @@ struct Gain {
 [[nodiscard]] Report report_of(const std::vector<Json>& documents);
 /// All answers to a question, in order.
 [[nodiscard]] std::vector<Fact> facts_of(const std::vector<Json>& documents, const std::string& question);
+/// The blocks of one kind, in order.
+template <class Kind>
+[[nodiscard]] std::vector<Kind> all(const Section& section) {
+  std::vector<Kind> found;
+  for (const Block& block : section.blocks) {
+    if (const auto* one = std::get_if<Kind>(&block)) found.push_back(*one);
+  }
+  return found;
+}
 /// Fails the test where there is none of that id.
 [[nodiscard]] Plot plot_of(const Section& section, const std::string& id);
 

@@ -166,21 +166,30 @@ TEST(ReportPage, HeatMapsSayTheirLeastAndTheirMost) {
 }
 
 TEST(ReportPage, AnOpenQuestionLooksOpen) {
-  const std::string html = to_html(report_of({{{"schema_version", 1}}}));
+  const std::string html = to_html(report_of({fleet_document()}));
   EXPECT_NE(html.find("<div class=\"open\"><dt>Which policy?</dt><dd><p class=\"answer\">not asked yet</p>"),
             std::string::npos);
+}
+
+TEST(ReportPage, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {
+  Json other = compare_document({run_document()});
+  other["scenario"] = "another";
+  const std::string html = to_html(report_of({compare_document({run_document()}), other}));
+  EXPECT_NE(html.find("<p class=\"soft of\">by hand</p>"), std::string::npos);
+  EXPECT_NE(html.find("<p class=\"soft of\">another</p>"), std::string::npos);
+  EXPECT_EQ(to_html(report_of({other})).find("soft of"), std::string::npos);
 }
 
 TEST(ReportPage, EqualResultsGiveEqualBytes) {
   EXPECT_EQ(to_html(report_of(one_of_each())), to_html(report_of(one_of_each())));
 }
 
-TEST(ReportPage, ItsTitleIsTheScenarioOrHowManyThereAre) {
+TEST(ReportPage, ItsTitleIsTheFirstScenarioAndTheOthersStandBelow) {
   Json other = run_document();
   other["scenario"] = "another";
   EXPECT_EQ(report_of({run_document()}).title, "by hand");
-  EXPECT_EQ(report_of({run_document(), other}).title, "2 scenarios");
-  EXPECT_EQ(report_of({run_document(), other}).subtitle.front(), "by hand; another");
+  EXPECT_EQ(report_of({run_document(), other}).title, "by hand");
+  EXPECT_EQ(report_of({run_document(), other}).subtitle.front(), "And: another");
   EXPECT_EQ(report_of({{{"schema_version", 1}}}).title, "kvsim results");
 }
 

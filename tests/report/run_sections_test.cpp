@@ -16,14 +16,18 @@ Json drafting() {
 TEST(Memory, PartsOfTheWaterfallAddUpToAllOfTheMemory) {
   const Plot p = plot_of(memory(inputs_of({drafting()})), "memory-of-run");
   const auto& bars = std::get<plot::Bars>(p.drawing).bars;
-  ASSERT_EQ(bars.size(), 7);
+  ASSERT_EQ(bars.size(), 8);
   ASSERT_EQ(p.data.rows.size(), 7);
+  ASSERT_EQ(bars[0].parts.size(), 1);
+  EXPECT_EQ(bars[0].label, "all of it");
+  EXPECT_EQ(bars[0].parts[0].from, 0);
+  EXPECT_DOUBLE_EQ(bars[0].parts[0].to, 100);
   double end = 100;
-  for (std::size_t i = 0; i < bars.size(); ++i) {
+  for (std::size_t i = 1; i < bars.size(); ++i) {
     ASSERT_EQ(bars[i].parts.size(), 1);
     const plot::BarPart& part = bars[i].parts[0];
     EXPECT_NEAR(part.to, end, 1e-9) << bars[i].label;  // begins where the one before ended
-    EXPECT_NEAR((part.to - part.from) * 1e9, p.data.rows[i][1].value.value(), 1) << bars[i].label;
+    EXPECT_NEAR((part.to - part.from) * 1e9, p.data.rows[i - 1][1].value.value(), 1) << bars[i].label;
     end = part.from;
   }
   EXPECT_NEAR(end, 0, 1e-9);
@@ -34,6 +38,22 @@ TEST(Memory, PartsOfTheWaterfallAddUpToAllOfTheMemory) {
   }
   EXPECT_DOUBLE_EQ(bytes, 100e9);
   EXPECT_DOUBLE_EQ(shares, 1);
+}
+
+TEST(Memory, AWorkspaceTooThinToBeSeenIsInTheTableAlone) {
+  const auto with = [](double bytes) {
+    Json run = drafting();
+    run["details"]["memory"]["other_bytes"] = bytes;
+    run["details"]["memory"]["kv"]["unused_mean_bytes"] = 16e9 - bytes;
+    return plot_of(memory(inputs_of({run})), "memory-of-run");
+  };
+  const Plot thin = with(0.1e9), seen = with(0.2e9);  // 0.2 % of 100 GB
+  const auto &few = std::get<plot::Bars>(thin.drawing).bars, &all = std::get<plot::Bars>(seen.drawing).bars;
+  EXPECT_EQ(all.size(), 8);
+  ASSERT_EQ(few.size(), 7);
+  EXPECT_EQ(thin.data.rows.size(), 7);
+  EXPECT_EQ(few[4].label, "KV that stays");
+  EXPECT_NEAR(few[4].parts.at(0).to, 45.9, 1e-9);  // 100 - 10 - 40 - 4, and what is not seen
 }
 
 TEST(Memory, OfPoliciesThePartsAreStacked) {
@@ -105,6 +125,28 @@ TEST(OverTime, LinksAndTheQueueAreDrawn) {
   EXPECT_EQ(links.series[0].points[1].y, 0.75);
   const auto queue = std::get<plot::XyChart>(plot_of(s, "requests-over-time").drawing);
   EXPECT_EQ(queue.series.at(1).points[1].y, 7);
+}
+
+TEST(OverTime, LongTimelinesAreThinnedToMeans) {
+  const auto of_samples = [](std::size_t count) {
+    Json run = drafting();
+    Json &t = run["timeline"], counts = Json::array();
+    for (std::size_t i = 0; i < count; ++i) counts.push_back(i);
+    t["time_s"] = t["running"] = counts;
+    return plot_of(over_time(inputs_of({run})), "requests-over-time");
+  };
+  const Plot whole = of_samples(300);
+  EXPECT_EQ(std::get<plot::XyChart>(whole.drawing).series.at(0).points.size(), 300);
+  EXPECT_EQ(whole.caption.find("Means of"), std::string::npos);
+
+  const Plot p = of_samples(601);  // three each: 200, and one of the last sample alone
+  const auto& points = std::get<plot::XyChart>(p.drawing).series.at(0).points;
+  ASSERT_EQ(points.size(), 201);
+  EXPECT_DOUBLE_EQ(points[1].y, 4);  // of 3, 4 and 5
+  EXPECT_DOUBLE_EQ(points[1].x, 5);  // the end of its last period
+  EXPECT_DOUBLE_EQ(points[200].y, 600);
+  EXPECT_EQ(p.data.rows.size(), 201);
+  EXPECT_NE(p.caption.find("Means of 3 samples each."), std::string::npos) << p.caption;
 }
 
 TEST(OverTime, OfAComparisonTheChosenPolicyIsShown) {

@@ -1,0 +1,132 @@
+// Which policy a comparison speaks for: what objectives, quality and chance do to it.
+#include "tools/report/choice.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/report/documents.h"
+
+namespace kvsim::report {
+namespace {
+
+Fact policy_of(const std::vector<Json>& runs) {
+  const std::vector<Fact> facts = facts_of({compare_document(runs)}, "Which policy?");
+  EXPECT_EQ(facts.size(), 1);
+  return facts.empty() ? Fact{} : facts.front();
+}
+
+bool says(const Fact& f, const std::string& part) {
+  return f.detail.find(part) != std::string::npos;
+}
+
+/// Of a scenario with an objective that so many of its requests met.
+Json judged(Json run, double attainment) {
+  run["details"]["resolved_scenario"] = "slo: {ttft_p99: 500 ms}\n";
+  run["slo"]["attainment"] = attainment;
+  return run;
+}
+
+/// Answers with scores; tokens/s are those of so many GPUs.
+Json answering(const std::string& policy, double goodput, double gpus = 2) {
+  Json run = run_document(policy, 100);
+  run["answers"] = {{"mean_score", 1}};
+  run["throughput"]["output_tokens_per_s_per_gpu"] = 100 / gpus;
+  run["slo"]["goodput_requests_per_s"] = goodput;
+  return run;
+}
+
+TEST(Choice, ObjectivesRuleOutAFasterPolicy) {
+  const Fact f = policy_of({judged(run_document("full_kv", 100), 1), judged(run_document("steady", 150), 0.995),
+                            judged(run_document("hasty", 300), 0.5)});
+  EXPECT_EQ(f.answer, "steady");
+  EXPECT_TRUE(says(f, "99.5 % of its requests met the objectives (TTFT p99 500 ms).")) << f.detail;
+  EXPECT_TRUE(says(f, "More, but outside of the objectives: hasty (50.0 % of its requests met them).")) << f.detail;
+}
+
+TEST(Choice, NinetyNinePercentOfTheRequestsAreEnoughAndLessAreNot) {
+  const auto chosen = [](double attainment) {
+    return policy_of({judged(run_document("full_kv", 100), 1), judged(run_document("other", 150), attainment)}).answer;
+  };
+  EXPECT_EQ(chosen(0.99), "other");
+  EXPECT_EQ(chosen(0.9899), "full_kv");
+}
+
+TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheBestOfAllIsChosenAndThatIsSaid) {
+  const Fact f = policy_of({judged(run_document("full_kv", 100), 0.98), judged(run_document("staggered", 240), 0.4)});
+  EXPECT_EQ(f.answer, "staggered");
+  EXPECT_TRUE(says(f, "40.0 % of its requests met the objectives")) << f.detail;
+  EXPECT_TRUE(says(f, "No policy meets them for 99.0 % of the requests.")) << f.detail;
+  EXPECT_FALSE(says(f, "outside of the objectives")) << f.detail;
+}
+
+TEST(Choice, WithoutObjectivesThereIsNothingToMeet) {
+  Json fast = run_document("staggered", 240);
+  fast["slo"]["attainment"] = 0.1;
+  const Fact f = policy_of({run_document("full_kv", 100), fast});
+  EXPECT_EQ(f.answer, "staggered");
+  EXPECT_FALSE(says(f, "objectives")) << f.detail;
+}
+
+TEST(Choice, WhereNothingLosslessBeatsTheBaselineTheBestNearlyLosslessIsChosen) {
+  const Fact f = policy_of({run_document("full_kv", 100), lossy_run("lossy", 500, 0.9899),
+                            lossy_run("nearly", 300, 0.99), run_document("staggered", 90)});
+  EXPECT_EQ(f.answer, "nearly");
+  EXPECT_TRUE(says(f, "Best at a task score of 0.99 or more: output tokens/s 300.0 ± 10, 3.00x of full_kv"))
+      << f.detail;
+  EXPECT_TRUE(says(f, "Whatever the quality: lossy: output tokens/s 500.0 ± 10, 5.00x of full_kv")) << f.detail;
+}
+
+TEST(Choice, WhereALosslessPolicyBeatsTheBaselineANearlyLosslessOneIsNamedAlone) {
+  const Fact f =
+      policy_of({run_document("full_kv", 100), lossy_run("nearly", 300, 0.995), run_document("staggered", 200)});
+  EXPECT_EQ(f.answer, "staggered");
+  EXPECT_TRUE(says(f, "At a task score of 0.99 or more: nearly: output tokens/s 300.0")) << f.detail;
+  EXPECT_FALSE(says(f, "Whatever the quality")) << f.detail;  // it would be the same one
+}
+
+TEST(Choice, GoodputWithinThreePercentIsATieOfWhichTheFirstIsChosen) {
+  const auto chosen = [](double goodput) {
+    return policy_of({answering("full_recompute", 1.5), answering("selective", goodput)}).answer;
+  };
+  EXPECT_EQ(chosen(1.5 * 1.029), "full_recompute");
+  EXPECT_EQ(chosen(1.5 * 1.031), "selective");
+}
+
+TEST(Choice, GoodputIsCountedPerGpu) {
+  // 2 requests/s on four GPUs are less than 1.5 on two.
+  const Fact f = policy_of({answering("full_recompute", 1.5), answering("selective", 2, 4)});
+  EXPECT_EQ(f.answer, "full_recompute");
+  EXPECT_TRUE(says(f, "goodput in requests/s per GPU 0.7500;")) << f.detail;
+}
+
+TEST(Choice, WhoPrintsTheSameFigureIsNamed) {
+  const Fact f = policy_of({run_document("full_kv", 100), run_document("staggered", 240), run_document("fcfs", 240.01),
+                            run_document("lock_step", 230)});
+  EXPECT_EQ(f.answer, "fcfs");
+  EXPECT_TRUE(says(f, "The same figure: staggered.")) << f.detail;
+  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 240)}), "The same figure"));
+}
+
+TEST(Choice, ADifferenceWithinTheIntervalsMayBeChance) {
+  // ± 10 each: 119 and 100 overlap, 121 and 100 do not.
+  const std::string said = "Its interval and that of full_kv overlap: the difference may be chance.";
+  EXPECT_TRUE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 119)}), said));
+  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 121)}), said));
+}
+
+TEST(Choice, APolicyOfWhichNoRequestFinishedDecidesNothing) {
+  Json run = run_document("staggered", 240);
+  run["details"]["completed_measured"] = 0;
+  const std::string said = "No request finished in the measured time: too short a run to decide by.";
+  EXPECT_TRUE(says(policy_of({run_document("full_kv", 100), run}), said));
+  run["details"]["completed_measured"] = 1;
+  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run}), said));
+}
+
+TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {
+  Json run = run_document("staggered", 240);
+  run["requests"]["completed"] = 0;
+  EXPECT_EQ(facts_of({run}, "Which policy?").at(0).answer, "staggered: no request finished");
+}
+
+}  // namespace
+}  // namespace kvsim::report

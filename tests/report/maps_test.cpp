@@ -1,0 +1,95 @@
+// Plans and sweeps over draft length and keep ratio: which cell is where, and which is marked.
+#include <gtest/gtest.h>
+
+#include "tests/report/documents.h"
+
+namespace kvsim::report {
+namespace {
+
+TEST(Maps, APlansMapIsItsMatrixWithItsOptimumFramed) {
+  const Plot p = plot_of(maps(inputs_of({plan_document()})), "plan-map");
+  const auto& map = std::get<plot::HeatMap>(p.drawing);
+  EXPECT_EQ(map.rows[1][1].value, 250);
+  EXPECT_EQ(map.rows[0][1].value, std::nullopt);  // null: no batch fits
+  EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 1}));
+  EXPECT_EQ(p.data.rows[0][2].text, "-");
+  EXPECT_EQ(p.data.rows[1][0].text, "0.2");
+
+  Json other = plan_document();
+  other["optimum"]["x"] = 16;
+  other["optimum"]["c"] = 0.1;
+  const Plot q = plot_of(maps(inputs_of({other})), "plan-map");
+  EXPECT_EQ(std::get<plot::HeatMap>(q.drawing).best, (std::pair<std::size_t, std::size_t>{0, 0}));
+}
+
+TEST(Maps, ASweptGridHasACellAPoint) {
+  Json d = sweep_document(3, 2);
+  d["points"][0]["result"] = nullptr;
+  d["points"][0]["reason"] = "does not fit";
+  const auto map = std::get<plot::HeatMap>(plot_of(maps(inputs_of({d})), "sweep-map").drawing);
+  ASSERT_EQ(map.rows.size(), 2);
+  ASSERT_EQ(map.rows[0].size(), 3);
+  EXPECT_EQ(map.rows[0][0].value, std::nullopt);
+  EXPECT_NE(map.rows[0][0].tip.find("does not fit"), std::string::npos);
+  EXPECT_EQ(map.rows[1][2].value, 105);  // the last of six
+  EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 2}));
+}
+
+TEST(Maps, ASweepOfOneAxisIsALine) {
+  Json d = sweep_document(3, 1);
+  d["axes"].erase(1);
+  for (Json& point : d["points"]) point["set"].erase("decode.keep_ratio");
+  const auto chart = std::get<plot::XyChart>(plot_of(maps(inputs_of({d})), "sweep-line").drawing);
+  ASSERT_EQ(chart.series.at(0).points.size(), 3);
+  EXPECT_EQ(chart.series[0].points[2].x, 3);
+  EXPECT_EQ(chart.series[0].points[2].y, 102);
+  EXPECT_EQ(chart.series[0].half_widths[2], 10);
+}
+
+TEST(Maps, TheLowestIsFirstWhereLessIsBetter) {
+  Json d = sweep_document(3, 1);
+  d["best"]["order"] = "lowest";
+  const DataTable lowest = all<DataTable>(maps(inputs_of({d}))).at(0);
+  EXPECT_EQ(lowest.rows[0][0].text, "1");
+  EXPECT_TRUE(lowest.rows[0][0].strong);
+  EXPECT_EQ(all<DataTable>(maps(inputs_of({sweep_document(3, 1)}))).at(0).rows[0][0].text, "3");
+}
+
+TEST(Maps, ThePlanThatWonBySimulationIsFramedBesideTheOptimum) {
+  Json d = simulated_plan();
+  d["simulated"]["best"]["x"] = 16;
+  const Plot p = plot_of(maps(inputs_of({d})), "plan-map");
+  const auto& map = std::get<plot::HeatMap>(p.drawing);
+  EXPECT_EQ(map.best, (std::pair<std::size_t, std::size_t>{1, 1}));
+  EXPECT_EQ(map.chosen, (std::pair<std::size_t, std::size_t>{1, 0}));  // x = 16, c = 0.2
+  EXPECT_NE(p.caption.find("Dashed: what won by simulation, x = 16, c = 0.2, as many requests as fit."),
+            std::string::npos)
+      << p.caption;
+
+  d["simulated"]["best"]["x"] = 32;
+  EXPECT_EQ(plot_of(maps(inputs_of({d})), "plan-map").caption.find("Dashed"), std::string::npos);
+}
+
+TEST(Maps, WhereLessIsBetterTheMapIsReversed) {
+  Json d = sweep_document(3, 2);
+  EXPECT_FALSE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({d})), "sweep-map").drawing).less_is_better);
+  d["best"]["order"] = "lowest";
+  EXPECT_TRUE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({d})), "sweep-map").drawing).less_is_better);
+}
+
+TEST(Maps, ASweepOfTheLoadMarksNoBest) {
+  Json d = sweep_document(3, 1);
+  d["axes"] = Json::array({{{"path", "workload.arrivals.rate"}, {"values", {"1/s", "2/s", "4/s"}}}});
+  for (std::size_t i = 0; i < 3; ++i) d["points"][i]["set"] = {{"workload.arrivals.rate", d["axes"][0]["values"][i]}};
+  d["best"]["set"] = d["points"][2]["set"];
+  const Section s = maps(inputs_of({d}));
+  EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
+  const DataTable points = all<DataTable>(s).at(0);
+  for (const Cell& c : points.rows.at(0)) EXPECT_FALSE(c.strong) << c.text;
+
+  const Section choice = maps(inputs_of({sweep_document(3, 1)}));
+  EXPECT_TRUE(all<DataTable>(choice).at(0).rows.at(0)[0].strong);
+}
+
+}  // namespace
+}  // namespace kvsim::report
