@@ -28,6 +28,21 @@ TEST(TableTest, ColumnsLineUpByCharactersNotBytes) {
             "  - one two three\n");
 }
 
+TEST(TableTest, NoNameDrivesTheTerminal) {
+  const std::string name = "\x1b[31mred\u009b\u202e";
+  Page page;
+  page.title = name;
+  page.subtitle = {name};
+  page.tables = {{name, {name}, {Align::left}, {{name}}}};
+  page.lists = {{name, {name}}};
+  for (const std::string& text : {to_text(page), to_markdown(page)}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\u202e"), std::string::npos) << text;
+    EXPECT_NE(text.find("\uFFFD[31mred\uFFFD\uFFFD"), std::string::npos) << text;
+  }
+}
+
 TEST(TableTest, ProseWrapsAtTheWidth) {
   Page page;
   page.title = "t";
