@@ -61,6 +61,13 @@ TEST_F(ReportInput, EachKindGoesWhereItBelongs) {
   EXPECT_EQ(inputs.size(), 6);
 }
 
+TEST_F(ReportInput, TheSameResultGivenTwiceCountsOnce) {
+  std::vector<Json> twice = one_of_each();
+  for (const Json& d : one_of_each()) twice.push_back(d);
+  EXPECT_EQ(inputs_of(twice).size(), 6);
+  EXPECT_EQ(inputs_of({run_document("a", 100), run_document("a", 101)}).size(), 2);
+}
+
 TEST_F(ReportInput, SeveralRunsOfOneDocumentAreRuns) {
   const Inputs inputs = inputs_of({{{"schema_version", 1}, {"results", {run_document("a"), run_document("b")}}}});
   ASSERT_EQ(inputs.runs.size(), 2);

@@ -60,6 +60,21 @@ TEST(ReportMarkdown, NoNameBecomesHtmlOrALink) {
   }
 }
 
+TEST(ReportMarkdown, NoNameDrivesATerminalThatShowsIt) {
+  const std::string name = "\x1b[31mred\u009b";
+  Report r = with(Bullets{name, {name}});
+  r.title = name;
+  r.subtitle = {name};
+  r.sections[0].title = name;
+  r.sections[0].blocks.emplace_back(Facts{{{name, name, name, "s", name}}});
+  r.sections[0].blocks.emplace_back(DataTable{name, {{name}}, {{{name}}}});
+  for (const std::string& text : {to_markdown(r), results::to_text(summary(r))}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
+    EXPECT_NE(text.find("31mred"), std::string::npos) << text;
+  }
+}
+
 TEST(ReportMarkdown, NumbersStandOnTheRightAndTheBestIsStrong) {
   const std::string text =
       to_markdown(with(DataTable{"", {{"policy"}, {"figure", true}}, {{{"a", {}, true}, {"5", 5.0}}}}));
