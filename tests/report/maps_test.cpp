@@ -87,6 +87,16 @@ TEST(Maps, ASweepOfTheLoadMarksNoBest) {
   const DataTable points = all<DataTable>(s).at(0);
   for (const Cell& c : points.rows.at(0)) EXPECT_FALSE(c.strong) << c.text;
 
+  Json grid = sweep_document(3, 2);
+  EXPECT_TRUE(std::get<plot::HeatMap>(plot_of(maps(inputs_of({grid})), "sweep-map").drawing).best);
+  grid["axes"][0]["path"] = "workload.closed.concurrency";
+  for (Json* set : {&grid["best"]["set"], &grid["points"][5]["set"]}) {
+    *set = {{"workload.closed.concurrency", 3}, {"decode.keep_ratio", 0.2}};
+  }
+  const Plot of_load = plot_of(maps(inputs_of({grid})), "sweep-map");
+  EXPECT_FALSE(std::get<plot::HeatMap>(of_load.drawing).best);
+  EXPECT_EQ(of_load.caption, "Every cell simulated. Hatched: cannot be simulated, or was not.");
+
   const Section choice = maps(inputs_of({sweep_document(3, 1)}));
   EXPECT_TRUE(all<DataTable>(choice).at(0).rows.at(0)[0].strong);
 }

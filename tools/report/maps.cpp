@@ -127,8 +127,9 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
   Plot p;
   p.id = numbered("sweep-map", index);
   p.title = fmt::format("Sweep: {}", metric_name(view.metric));
-  p.caption = fmt::format("Every cell simulated. Framed: the best, {}. Hatched: cannot be simulated, or was not.",
-                          view.best_text());
+  const bool over_load = is_load(down_path) || is_load(across_path);
+  p.caption = fmt::format("Every cell simulated. {}Hatched: cannot be simulated, or was not.",
+                          over_load ? "" : fmt::format("Framed: the best, {}. ", view.best_text()));
   plot::HeatMap map;
   map.x_title = across_path;
   map.y_title = down_path;
@@ -147,7 +148,7 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
     } else {
       map.rows[r][c] = {std::nullopt, "-", where + ": " + text(point, {"reason"})};
     }
-    if (set.dump() == view.set) map.best = {r, c};
+    if (set.dump() == view.set && !over_load) map.best = {r, c};
   }
   s.blocks.emplace_back(finished(std::move(p), std::move(map), down_path + " \\ " + across_path));
 }
