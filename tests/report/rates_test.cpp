@@ -100,6 +100,13 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
   chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);  // 98 % is less than 99 %
   EXPECT_EQ(chart.zones.at(0).from, 0.5);
+
+  d["resolved_scenario"] = "slo: {e2e_p99: 3 s}\n";  // no plot of its own, an objective all the same
+  const Plot p = plot_of(rates(inputs_of({d})), "swept-ttft");
+  chart = std::get<plot::XyChart>(p.drawing);
+  EXPECT_EQ(chart.rules.at(0).at, 1);
+  EXPECT_TRUE(chart.zones.empty());
+  EXPECT_EQ(p.caption, "Knee: the highest rate swept up to which 99 % of the requests meet all objectives.");
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
       by_label[label_of(set, path)][value.values.front()] = &at(point, {"result"});
     }
     const Objectives objectives = objectives_of(sweep);
-    const bool with_objectives = objectives.ttft_s || objectives.tpot_s;
+    const bool with_objectives = !objectives_words(sweep).empty();
     std::vector<plot::Rule> knees;
     if (by_label.size() == 1) {
       if (const auto knee = knee_of(by_label.begin()->second, with_objectives)) {
@@ -235,7 +235,7 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
              fmt::format("{}{}{}", last ? "no knee up to " : "knee: ", results::figure(*knee), rates.unit)});
       }
     }
-    const std::string shaded = with_objectives ? "Shaded: the objective is missed. " : "";
+    const std::string shaded = objectives.ttft_s || objectives.tpot_s ? "Shaded: the objective is missed. " : "";
     const std::string knee =
         with_objectives ? "99 % of the requests meet all objectives." : "at least 95 % of what arrives is completed.";
     const std::string caption =
