@@ -38,7 +38,7 @@ TEST(Choice, ObjectivesRuleOutAFasterPolicy) {
   const Fact f = policy_of({judged(run_document("full_kv", 100), 1), judged(run_document("steady", 150), 0.995),
                             judged(run_document("hasty", 300), 0.5)});
   EXPECT_EQ(f.answer, "steady");
-  EXPECT_TRUE(says(f, "99.5 % of its requests met the objectives (TTFT p99 500 ms).")) << f.detail;
+  EXPECT_TRUE(says(f, "99.5 % of the requests under steady met the objectives (TTFT p99 500 ms).")) << f.detail;
   EXPECT_TRUE(says(f, "More, but outside of the objectives: hasty (50.0 % of its requests met them).")) << f.detail;
 }
 
@@ -53,7 +53,7 @@ TEST(Choice, NinetyNinePercentOfTheRequestsAreEnoughAndLessAreNot) {
 TEST(Choice, WhereNoPolicyMeetsTheObjectivesTheBestOfAllIsChosenAndThatIsSaid) {
   const Fact f = policy_of({judged(run_document("full_kv", 100), 0.98), judged(run_document("staggered", 240), 0.4)});
   EXPECT_EQ(f.answer, "staggered");
-  EXPECT_TRUE(says(f, "40.0 % of its requests met the objectives")) << f.detail;
+  EXPECT_TRUE(says(f, "40.0 % of the requests under staggered met the objectives")) << f.detail;
   EXPECT_TRUE(says(f, "No policy meets them for 99.0 % of the requests.")) << f.detail;
   EXPECT_FALSE(says(f, "outside of the objectives")) << f.detail;
 }

@@ -113,7 +113,7 @@ TEST(Decision, AFleetIsCountedInGpusWithWhatItCosts) {
   const Fact f = only({fleet_document()}, kHowManyGpus);
   EXPECT_EQ(f.answer, "4 x h100-sxm for 100 requests/s");
   EXPECT_TRUE(says(f,
-                   "2 replicas of 2 under full_kv, 99.0 % of the requests within TTFT <= 500 ms, TPOT <= 50.0 ms "
+                   "2 replicas of 2 GPUs under full_kv, 99.0 % of the requests within TTFT <= 500 ms, TPOT <= 50.0 ms "
                    "(confidence 95.0 %):"))
       << f.detail;
   EXPECT_TRUE(says(f, "$10.00 an hour, $0.35 per 1M output tokens; the fleet was simulated")) << f.detail;
@@ -187,8 +187,8 @@ TEST(Decision, HowSureSaysTheIntervalAndWhatTheFiguresRestOn) {
   const Fact f = only({run}, kHowSure);
   EXPECT_EQ(f.answer, "by chance: tokens/s within ± 5.0 %; kvsim's own error comes on top");
   EXPECT_TRUE(says(f, "Under full_kv: tokens/s within ± 5.0 % (95 % interval over 5 seeds).")) << f.detail;
-  EXPECT_TRUE(says(f, " 2 figures of machines, models and compressors: 1 assumption, 1 datasheet.")) << f.detail;
-  EXPECT_TRUE(says(f, " 2 assumptions listed.")) << f.detail;  // the same one twice is one
+  EXPECT_TRUE(says(f, "\n2 figures of machines, models and compressors: 1 assumption, 1 datasheet.")) << f.detail;
+  EXPECT_TRUE(says(f, "\n2 assumptions listed.")) << f.detail;  // the same one twice is one
 }
 
 TEST(Decision, ResultsWithoutIntervalsSayNothingOfChanceButOfTheSimulatorsOwnError) {

@@ -97,10 +97,10 @@ TEST(Swept, PointsThatCannotBeSimulatedAreCounted) {
   Json d = draft_lengths(0.1);
   d["points"][0]["result"] = nullptr;
   Fact f = only({d}, kWhichPlan);
-  EXPECT_TRUE(says(f, "The best of 2 points simulated") && says(f, " 1 other cannot be simulated.")) << f.detail;
+  EXPECT_TRUE(says(f, "The best of 2 points simulated") && says(f, "\n1 other cannot be simulated.")) << f.detail;
   d["points"][1]["result"] = nullptr;
   f = only({d}, kWhichPlan);
-  EXPECT_TRUE(says(f, " 2 others cannot be simulated.")) << f.detail;
+  EXPECT_TRUE(says(f, "\n2 others cannot be simulated.")) << f.detail;
   d["points"][2]["result"] = nullptr;
   EXPECT_EQ(only({d}, kWhichPlan).answer, "no point of the sweep can be simulated");
 }

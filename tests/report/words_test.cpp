@@ -38,7 +38,7 @@ Json simulated_with(const std::vector<std::pair<double, double>>& candidates) {
 
 TEST(PlanWords, DraftLengthsWithinOnePercentOfTheBestAreAsGood) {
   EXPECT_TRUE(has(detail_of(simulated_with({{27, 200}, {25, 199}, {30, 198.1}, {22, 197.9}}), kWhichPlan),
-                  " Draft lengths from 25 to 30 came within 1 % of it: take any."));
+                  "\nDraft lengths from 25 to 30 came within 1 % of it: take any."));
   EXPECT_FALSE(has(detail_of(simulated_with({{27, 200}, {25, 197}}), kWhichPlan), "came within"));
 }
 
@@ -53,7 +53,7 @@ TEST(PlanWords, APlanSaysThatObjectivesAreNoPartOfIt) {
   EXPECT_FALSE(has(detail_of(d, kWhichPlan), "objectives"));
   d["resolved_scenario"] = "slo: {ttft_p99: 500 ms}\n";
   EXPECT_TRUE(has(detail_of(d, kWhichPlan),
-                  " Chosen by tokens/s alone: the objectives (TTFT p99 500 ms) are no part of a plan."));
+                  "\nChosen by tokens/s alone: the objectives (TTFT p99 500 ms) are no part of a plan."));
 }
 
 TEST(PlanWords, ThePlanThatIsExplainedIsNamedWithWhatItReached) {
@@ -67,7 +67,7 @@ TEST(PlanWords, ThePlanThatIsExplainedIsNamedWithWhatItReached) {
   d["explanation"]["binding"]["half_width_95"] = 2.7;
   for (const char* question : {"What binds?", "What to buy next?"}) {
     EXPECT_TRUE(has(detail_of(d, question),
-                    " This is of the plan that the closed forms choose, x = 32, c = 0.2, 11 "
+                    "\nThis is of the plan that the closed forms choose, x = 32, c = 0.2, 11 "
                     "offloaded and 0 resident requests, reloads spread over 3: 231.4 ± 2.7 "
                     "tokens/s simulated."))
         << detail_of(d, question);
@@ -80,7 +80,7 @@ TEST(FleetWords, AFleetThatServesMoreThanItsReplicasOneByOneSaysWhy) {
   EXPECT_FALSE(has(detail_of(d, "How many GPUs?"), "replica alone"));
   d["rate_required"] = 161;
   EXPECT_TRUE(has(detail_of(d, "How many GPUs?"),
-                  " That is more than 2 times the 80.00 requests/s of a replica alone: "
+                  "\nThat is more than 2 times the 80.00 requests/s of a replica alone: "
                   "in a fleet each request goes to the least loaded replica"))
       << detail_of(d, "How many GPUs?");
   d["rate_required"] = nullptr;

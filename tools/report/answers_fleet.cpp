@@ -26,6 +26,10 @@ std::string objectives_text(const Json& capacity) {
   return said;
 }
 
+std::string replicas_text(double count) {
+  return plain(count) + (count == 1 ? " replica" : " replicas");
+}
+
 }  // namespace
 
 Fact gpus_of(const Json& capacity) {
@@ -50,9 +54,9 @@ Fact gpus_of(const Json& capacity) {
   Fact f{kHowManyGpus,
          fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
                      plain(number_or_nan(capacity, {"rate_required"}))),
-         fmt::format("{} replicas of {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
-                     plain(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within, usd(dollars),
-                     usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
+         fmt::format("{} of {} GPUs under {}, {}: {} an hour, {} per 1M output tokens{}.",
+                     replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within,
+                     usd(dollars), usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
                      truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
          "costs"};
   if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {

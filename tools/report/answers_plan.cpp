@@ -100,7 +100,8 @@ Fact swept(const Json& sweep, const char* question) {
   const auto found = std::find_if(points.begin(), points.end(), meets);
   const SweptPoint& best = found == points.end() ? points.front() : *found;
   Fact f{question, setting_text(at(*best.point, {"set"}), ".policy", !of_policy),
-         fmt::format("The best of {} points simulated{}: {} {}.", points.size(),
+         fmt::format("The best of {} simulated{}: {} {}.",
+                     points.size() == 1 ? "the one point" : fmt::format("{} points", points.size()),
                      found == points.begin() || found == points.end() ? "" : " that meets the objectives",
                      metric_name(metric), printed(metric, best.value)),
          "maps"};
