@@ -9,8 +9,8 @@
 namespace kvsim::results {
 
 /// {"schema_version", "kvsim_version", "scenario", "seed", "replications", "shard" (of a part), "design", "axes":
-/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see sweep_caveats.h), "points": [{"index", "set",
-/// "status", "reason" or "result"}], "best"}; a line a point.
+/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see
+/// sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a point.
 std::string sweep_json(const Sweep& sweep);
 
 /// index, a column an axis, status, reason, a column a figure. Fields are quoted where they hold commas.
