@@ -182,6 +182,20 @@ TEST(Distributions, GapsOfZeroAreInTheTableAndNotOnALogarithmicAxis) {
   EXPECT_EQ(p.data.rows.at(0)[1].value, 0.0);
 }
 
+TEST(Distributions, WhereMostGapsAreZeroWhatLiesBelowTheAxisIsNotDrawnAlongIt) {
+  Json steady = drafting(), bursts = drafting();
+  for (Json* run : {&steady, &bursts}) (*run)["details"]["latency_distribution_s"]["fractions"] = {0.2, 0.6, 0.95, 1};
+  steady["details"]["latency_distribution_s"]["itl"] = {0.03, 0.03, 0.03, 0.04};
+  bursts["details"]["latency_distribution_s"]["itl"] = {0, 0, 0.5, 1};
+  const Plot p = plot_of(distributions(inputs_of({steady, bursts})), "itl-distribution");
+  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  EXPECT_EQ(chart.y_least, 0.9);
+  EXPECT_EQ(chart.series.at(0).points.size(), 2);
+  EXPECT_EQ(chart.series[0].tips.size(), 2);
+  EXPECT_EQ(chart.series.at(1).points.size(), 2);
+  EXPECT_EQ(p.data.rows.size(), 4);
+}
+
 TEST(Distributions, QuantilesThatDoNotFitTheirSharesAreLeftOut) {
   Json run = drafting();
   run["details"]["latency_distribution_s"]["ttft"] = {1, 2};

@@ -19,7 +19,6 @@ Fact binds(const Json& explanation) {
           "binding"};
 }
 
-/// What most of the time of a run was bound by, where nothing explains more.
 Fact bound_by(const Simulated& run) {
   std::string most = "unknown";
   double share = -1;
@@ -53,7 +52,6 @@ Fact bound_by(const Simulated& run) {
   return f;
 }
 
-/// What can be bought: not the agreement of drafts, not shorter contexts.
 std::optional<Fact> bound_at_rate(const Json& capacity) {
   const Json& first = at(capacity, {"configurations"})[0];
   std::string most;

@@ -24,8 +24,8 @@ constexpr std::array<Latency, 4> kLatencies{
      {"tpot", "Time per output token (TPOT)", kOfRequests},
      {"e2e", "End to end (E2E)", kOfRequests},
      {"itl", "Gap before each token (ITL)",
-      "Share of gaps that were at most so long. To the left is better. Tokens "
-      "of a verified round arrive together: gaps "
+      "Share of gaps that were at most so long. To the left is better. Tokens of a verified round arrive together: "
+      "gaps "
       "of 0 are left of the axis, and where most are 0 the axis begins at 0.9."}}};
 
 /// "99.9 %".
@@ -68,6 +68,11 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
       c.series.push_back(std::move(series));
     }
     if (c.series.empty()) continue;
+    if (c.y_least) {  // what lies below the axis is left out, not drawn along it
+      for (plot::XySeries& series : c.series) {
+        std::erase_if(series.points, [&c](const plot::Point& point) { return point.y < *c.y_least; });
+      }
+    }
     for (std::size_t i = 0; i < fractions.size(); ++i) {
       std::vector<Cell> row{cell(fractions[i], share)};
       for (const std::vector<double>& column : columns) row.push_back(cell(column[i], results::seconds));

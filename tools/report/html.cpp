@@ -198,7 +198,6 @@ struct BlockWriter {
       const std::string answer = open ? "not asked yet" : xml_escaped(f.answer);
       out += fmt::format("<p class=\"answer\">{}</p>", answer);
       details_html(f.detail);
-
       if (has_section(report, f.section)) out += fmt::format("<a class=\"detail\" href=\"#{}\">More</a>", f.section);
       if (!f.scenario.empty()) out += fmt::format("<p class=\"soft of\">{}</p>", xml_escaped(f.scenario));
       out += "</dd></div>\n";

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/choice.h"
 #include "tools/report/fleet_words.h"
 #include "tools/report/objectives.h"
 #include "tools/report/sections.h"
@@ -74,8 +75,7 @@ std::string name_of(const Json& configuration) {
 
 enum class Stage { search, confirmation, last };
 
-/// Probes of one configuration of that stage; `last`: of both; where
-/// rates were confirmed, these alone.
+/// Probes of one configuration of that stage; `last`: of both, but between confirmed rates the confirmations alone.
 Curve curve_of(const Json& configuration, std::string label, std::string_view figure, Stage stage, bool also_given_up) {
   Curve curve{std::move(label), {}};
   std::map<double, bool> confirmed;
@@ -165,21 +165,24 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
         .y_most = 1.0,
         .zones = {{target, false, fmt::format("fails: less than {}", results::percent(target))}}},
        "lower", true);
-  const std::string shaded =
-      knee + ". Shaded: missed by more than 1 % of the requests. Probes that were given up are left out.";
+  const std::vector<plot::Zone> ttft = objective("ttft_p99_s", "TTFT"), tpot = objective("tpot_p99_s", "TPOT");
+  const auto caption = [&knee](const std::vector<plot::Zone>& zones) {
+    return fmt::format("{}.{} Probes that were given up are left out.", knee,
+                       zones.empty() ? "" : " Shaded: missed by more than 1 % of the requests.");
+  };
   draw({.id = numbered("ttft-by-rate", index),
         .title = "Time to first token, 99th percentile, against the rate",
-        .caption = shaded,
+        .caption = caption(ttft),
         .x_title = {},
         .y_title = "TTFT p99 in s",
-        .zones = objective("ttft_p99_s", "TTFT")},
+        .zones = ttft},
        "ttft_p99_s", false);
   draw({.id = numbered("tpot-by-rate", index),
         .title = "Time per output token, 99th percentile, against the rate",
-        .caption = shaded,
+        .caption = caption(tpot),
         .x_title = {},
         .y_title = "TPOT p99 in s",
-        .zones = objective("tpot_p99_s", "TPOT")},
+        .zones = tpot},
        "tpot_p99_s", false);
 }
 
@@ -199,10 +202,10 @@ std::string label_of(const Json& set, std::string_view without) {
 /// The highest rate up to which everything kept up: all objectives where the scenario has some, else the completion of
 /// what arrives.
 std::optional<double> knee_of(const std::map<double, const Json*>& results, bool with_objectives) {
-  constexpr double attained = 0.99, keeps_up = 0.95;
+  constexpr double keeps_up = 0.95;
   std::optional<double> knee;
   for (const auto& [rate, result] : results) {
-    const bool holds = with_objectives ? number_or_nan(*result, {"slo", "attainment"}) >= attained
+    const bool holds = with_objectives ? number_or_nan(*result, {"slo", "attainment"}) >= kMetByEnough
                                        : number_or_nan(*result, {"throughput", "requests_per_s"}) >= keeps_up * rate;
     if (!holds) break;
     knee = rate;

@@ -19,8 +19,7 @@ namespace {
 /// What is known of kvsim's own error; docs/validation.md and docs/kernel_timing.md have the comparisons.
 constexpr const char* kKernelError =
     "Where it can be checked: kernel times of shapes left out of their fit are 2 to 5 % off in the median, of a "
-    "machine left "
-    "out 8 to 14 %; a recorded vLLM run is replayed with mean latencies within 1.1 %.";
+    "machine left out 8 to 14 %; a recorded vLLM run is replayed with mean latencies within 1.1 %.";
 constexpr const char* kDraftingError = "\nDrafting on compressed KV: the published headline's tokens/s within 9 %.";
 constexpr const char* kOtherError = "\nPublished figures of this kind of scenario are compared by kvsim validate.";
 
