@@ -4,18 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/report/documents.h"
+#include "tools/report/answers.h"
 
 namespace kvsim::report {
 namespace {
 
 Fact policy_of(const std::vector<Json>& runs) {
-  const std::vector<Fact> facts = facts_of({compare_document(runs)}, "Which policy?");
-  EXPECT_EQ(facts.size(), 1);
-  return facts.empty() ? Fact{} : facts.front();
-}
-
-bool says(const Fact& f, const std::string& part) {
-  return f.detail.find(part) != std::string::npos;
+  return only({compare_document(runs)}, kWhichPolicy);
 }
 
 /// Of a scenario with an objective that so many of its requests met.

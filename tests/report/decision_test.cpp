@@ -4,26 +4,12 @@
 #include <tuple>
 
 #include "tests/report/documents.h"
+#include "tools/report/answers.h"
 
 namespace kvsim::report {
 namespace {
 
-constexpr const char* kWhichPolicy = "Which policy?";
-constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
-constexpr const char* kHowManyGpus = "How many GPUs?";
-constexpr const char* kWhatBinds = "What binds?";
-constexpr const char* kWhatToBuy = "What to buy next?";
 constexpr const char* kHowSure = "How sure is this?";
-
-Fact only(const std::vector<Json>& documents, const char* question) {
-  const std::vector<Fact> facts = facts_of(documents, question);
-  EXPECT_EQ(facts.size(), 1) << question;
-  return facts.empty() ? Fact{} : facts.front();
-}
-
-bool says(const Fact& f, const std::string& part) {
-  return f.detail.find(part) != std::string::npos;
-}
 
 TEST(Decision, TheBestLosslessPolicyIsChosenAndTheBestOfAllNamedBeside) {
   const Fact f = only({compare_document({run_document("full_kv", 100), lossy_run("lossy", 500, 0.9),

@@ -196,6 +196,16 @@ Report report_of(const std::vector<Json>& documents) {
   return make_report(inputs_of(documents));
 }
 
+Fact only(const std::vector<Json>& documents, const std::string& question) {
+  const std::vector<Fact> facts = facts_of(documents, question);
+  EXPECT_EQ(facts.size(), 1) << question;
+  return facts.empty() ? Fact{} : facts.front();
+}
+
+bool says(const Fact& fact, const std::string& words) {
+  return fact.detail.find(words) != std::string::npos;
+}
+
 std::vector<Fact> facts_of(const std::vector<Json>& documents, const std::string& question) {
   std::vector<Fact> found;
   for (const Block& block : decision(inputs_of(documents)).blocks) {

@@ -43,6 +43,10 @@ struct Gain {
 [[nodiscard]] Report report_of(const std::vector<Json>& documents);
 /// All answers to a question, in order.
 [[nodiscard]] std::vector<Fact> facts_of(const std::vector<Json>& documents, const std::string& question);
+/// The one answer that there is; fails the test where there are more or none.
+[[nodiscard]] Fact only(const std::vector<Json>& documents, const std::string& question);
+/// Whether the answer's detail has these words.
+[[nodiscard]] bool says(const Fact& fact, const std::string& words);
 /// The blocks of one kind, in order.
 template <class Kind>
 [[nodiscard]] std::vector<Kind> all(const Section& section) {

@@ -2,22 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/report/documents.h"
+#include "tools/report/answers.h"
 
 namespace kvsim::report {
 namespace {
-
-constexpr const char* kWhichPolicy = "Which policy?";
-constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
-
-Fact only(const std::vector<Json>& documents, const char* question) {
-  const std::vector<Fact> facts = facts_of(documents, question);
-  EXPECT_EQ(facts.size(), 1) << question;
-  return facts.empty() ? Fact{} : facts.front();
-}
-
-bool says(const Fact& f, const std::string& part) {
-  return f.detail.find(part) != std::string::npos;
-}
 
 /// Three draft lengths: 100, 101 and 102 tokens/s with intervals of so many to both sides.
 Json draft_lengths(double half_width) {
