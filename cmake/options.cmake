@@ -6,6 +6,10 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# What a chunk of a unity build (preset release) holds: enough that headers are read seldom, little enough that all
+# processors have something to do.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 20)
+
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
@@ -34,6 +38,16 @@ if(KVSIM_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(kvsim_options INTERFACE -fsanitize=${KVSIM_SANITIZE})
 endif()
+
+# The fastest linker that is installed.
+include(CheckLinkerFlag)
+foreach(linker mold lld gold)
+  check_linker_flag(CXX -fuse-ld=${linker} KVSIM_HAS_${linker})
+  if(KVSIM_HAS_${linker})
+    add_link_options(-fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
 
 # kvsim_library(NAME SOURCES ... LINKS ...): a static library whose headers are included as "folder/header.h"
 # relative to the repository's top.

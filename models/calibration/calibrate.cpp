@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8};
 
-const char* name_of(NumberFormat format) {
-  return format == NumberFormat::fp8 ? "fp8" : "bf16";
-}
-
 /// Another GPU with rows of the same framework.
 struct OtherMachine {
   GpuSpec gpu;
@@ -211,7 +207,7 @@ class Calibrator {
       return stoppable(linear_problem(of_format(s.linear, format), format, machine));
     };
     OperatorReport report;
-    const auto found = fit_operator("linear", name_of(format), make(samples_, machine_), models_.linear, report);
+    const auto found = fit_operator("linear", word(format), make(samples_, machine_), models_.linear, report);
     if (!found) return;
     add_transfers(make, report);
     LinearForm form = linear_form(format, found->values);
@@ -227,7 +223,7 @@ class Calibrator {
     };
     OperatorReport report;
     const auto found =
-        fit_operator("decode attention", name_of(format), make(samples_, machine_), models_.attention, report);
+        fit_operator("decode attention", word(format), make(samples_, machine_), models_.attention, report);
     if (!found) return;
     add_transfers(make, report);
     DecodeForm form = decode_form(format, found->values);
@@ -282,8 +278,7 @@ class Calibrator {
     };
     OperatorReport report;
     const std::string name = mixed ? "mixed attention" : "prefill attention";
-    const auto found =
-        fit_operator(name, name_of(format), make_with(kind)(samples_, machine_), models_.attention, report);
+    const auto found = fit_operator(name, word(format), make_with(kind)(samples_, machine_), models_.attention, report);
     if (!found) return;
     add_chosen_transfers(make_for, report);
     report.values.push_back({"tile_rows", kind.tile_rows, false});

@@ -2,26 +2,28 @@
 #include <cmath>
 
 #include "models/calibration/operator_fits.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
 
-constexpr double kMicrosecond = 1e-6;
-constexpr double kNanosecond = 1e-9;
-
-enum Value : std::size_t { kT0, kDoubling, kHead, kCold, kBandwidth, kL2, kL2Share, kL2Width };
+struct DecodeValue {
+  enum : std::size_t { kT0, kDoubling, kHead, kCold, kBandwidth, kL2, kL2Share, kL2Width };
+};
 
 }  // namespace
 
 DecodeForm decode_form(NumberFormat kv, std::span<const double> values) {
   DecodeForm form;
   form.kv = kv;
-  form.t0_s = values[kT0] * kMicrosecond;
-  form.per_doubling_s = values[kDoubling] * kMicrosecond;
-  form.per_head_s = values[kHead] * kNanosecond;
-  form.cold_s = values[kCold] * kMicrosecond;
-  form.stream = {values[kBandwidth], rounded(values[kBandwidth] * values[kL2]), values[kL2Share], values[kL2Width]};
-  form.stream.l2_efficiency = std::max(form.stream.l2_efficiency, values[kL2] > 0 ? values[kBandwidth] : 0);
+  form.t0_s = values[DecodeValue::kT0] * kMicrosecond;
+  form.per_doubling_s = values[DecodeValue::kDoubling] * kMicrosecond;
+  form.per_head_s = values[DecodeValue::kHead] * kNanosecond;
+  form.cold_s = values[DecodeValue::kCold] * kMicrosecond;
+  form.stream = {values[DecodeValue::kBandwidth], rounded(values[DecodeValue::kBandwidth] * values[DecodeValue::kL2]),
+                 values[DecodeValue::kL2Share], values[DecodeValue::kL2Width]};
+  form.stream.l2_efficiency =
+      std::max(form.stream.l2_efficiency, values[DecodeValue::kL2] > 0 ? values[DecodeValue::kBandwidth] : 0);
   return form;
 }
 
@@ -38,8 +40,8 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine
   std::vector<double> start;
   for (const Parameter& p : problem.parameters) start.push_back(p.start);
   for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}, {1.7, 15.0}}) {
-    start[kL2Share] = share;
-    start[kCold] = cold;
+    start[DecodeValue::kL2Share] = share;
+    start[DecodeValue::kCold] = cold;
     problem.starts.push_back(start);
   }
   for (const DecodeSample& row : rows) {

@@ -1,13 +1,10 @@
 #include <algorithm>
 
 #include "models/calibration/operator_fits.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
-namespace {
-
-constexpr double kMicrosecond = 1e-6;
-
-}  // namespace
+namespace {}  // namespace
 
 ElementwiseForm elementwise_form(std::span<const double> values) {
   ElementwiseForm form;

@@ -3,11 +3,10 @@
 #include <limits>
 
 #include "models/calibration/operator_fits.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
-
-constexpr double kMicrosecond = 1e-6;
 
 struct Tile {
   double rows;
@@ -17,9 +16,11 @@ struct Tile {
 constexpr std::array kTiles{Tile{64, 64, 0.5},   Tile{128, 64, 0.6}, Tile{128, 128, 0.7}, Tile{256, 128, 0.8},
                             Tile{128, 256, 0.8}, Tile{64, 256, 0.7}, Tile{64, 128, 0.6}};
 
-enum Value : std::size_t { kT0, kBandwidth, kExtra, kOverhead, kWaves, kBlend, kDroop, kFirstTile };
+struct LinearValue {
+  enum : std::size_t { kT0, kBandwidth, kExtra, kOverhead, kWaves, kBlend, kDroop, kFirstTile };
+};
 
-std::string region_of(double m) {
+std::string linear_region(double m) {
   return m <= 64 ? "1-64 tokens" : m <= 512 ? "65-512 tokens" : "over 512 tokens";
 }
 
@@ -28,15 +29,15 @@ std::string region_of(double m) {
 LinearForm linear_form(NumberFormat weights, std::span<const double> values) {
   LinearForm form;
   form.weights = weights;
-  form.t0_s = values[kT0] * kMicrosecond;
-  form.bandwidth_efficiency = values[kBandwidth];
-  form.extra_input_bytes = values[kExtra];
-  form.tile_overhead_k = values[kOverhead];
-  form.wave_quantisation = values[kWaves];
-  form.blend_power = values[kBlend];
-  form.power_droop = values[kDroop];
+  form.t0_s = values[LinearValue::kT0] * kMicrosecond;
+  form.bandwidth_efficiency = values[LinearValue::kBandwidth];
+  form.extra_input_bytes = values[LinearValue::kExtra];
+  form.tile_overhead_k = values[LinearValue::kOverhead];
+  form.wave_quantisation = values[LinearValue::kWaves];
+  form.blend_power = values[LinearValue::kBlend];
+  form.power_droop = values[LinearValue::kDroop];
   for (std::size_t i = 0; i < kTiles.size(); ++i) {
-    form.tiles.push_back({kTiles[i].rows, kTiles[i].columns, values[kFirstTile + i]});
+    form.tiles.push_back({kTiles[i].rows, kTiles[i].columns, values[LinearValue::kFirstTile + i]});
   }
   return form;
 }
@@ -58,13 +59,13 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
   std::vector<double> start;
   for (const Parameter& p : problem.parameters) start.push_back(p.start);
   for (const auto& [waves, overhead] : {std::pair{0.9, 50.0}, {0.5, 300.0}, {0.1, 50.0}}) {
-    start[kWaves] = waves;
-    start[kOverhead] = overhead;
+    start[LinearValue::kWaves] = waves;
+    start[LinearValue::kOverhead] = overhead;
     problem.starts.push_back(start);
   }
   for (const LinearSample& row : rows) {
     problem.measured.push_back(row.seconds);
-    problem.labels.push_back({{row.n, row.k}, region_of(row.m)});
+    problem.labels.push_back({{row.n, row.k}, linear_region(row.m)});
   }
   problem.scale = 0.015;  // libraries choose among kernels as by dice: a mode and outliers, no bell
   problem.spread_starts = 5;

@@ -27,10 +27,6 @@ std::string time(double seconds) {
   return fmt::format("{:.4g} ns", seconds * 1e9);
 }
 
-const char* word(NumberFormat format) {
-  return format == NumberFormat::fp8 ? "fp8" : "bf16";
-}
-
 std::string word(schema::SourceKind kind) {
   switch (kind) {
     case schema::SourceKind::datasheet:

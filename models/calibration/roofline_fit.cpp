@@ -5,11 +5,10 @@
 
 #include "models/calibration/cross_validation.h"
 #include "models/calibration/physics.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
-
-constexpr double kMicrosecond = 1e-6;
 
 struct Streamed {
   double bytes;

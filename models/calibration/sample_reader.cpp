@@ -9,13 +9,13 @@
 
 #include "models/calibration/table_reader.h"
 #include "models/schema/error.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kExpected = "a CSV table of measured kernel times";
-constexpr double kMillisecond = 1e-3;
 
 void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   enum Column { kGpu, kFramework, kVersion, kFormat, kTokens, kN, kK, kTime };

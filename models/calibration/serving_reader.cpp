@@ -6,11 +6,10 @@
 #include "models/calibration/shapes.h"
 #include "models/calibration/table_reader.h"
 #include "models/kernels/elementwise_kernels.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
-
-constexpr double kMicrosecond = 1e-6;
 
 void add_weights(const TableRow& row, const LlmSpec& model, std::string_view layer, double tokens, double seconds,
                  Readings& into) {
@@ -68,11 +67,11 @@ void add_per_sequence(const TableRow& row, const LlmSpec* model, Readings& into)
 }
 
 void add_skew(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
-  enum Column { kRegime, kMean, kLongest, kUneven };
+  enum Column { kRegime, kMean, kLongestSequence, kUneven };
   if (row.text(kRegime) != "pure") return;  // the others are mixed batches, which cost what their tiles cost
   into.samples.skew.push_back({{{}, {}, {}, row.origin()},
                                row.number(kMean) * kMicrosecond,
-                               row.number(kLongest) * kMicrosecond,
+                               row.number(kLongestSequence) * kMicrosecond,
                                row.number(kUneven) * kMicrosecond});
 }
 

@@ -31,10 +31,6 @@ void report(std::string name, const std::vector<TimePoint>& curve, const std::ve
   reports.push_back({std::move(name), curve.size(), summarise(errors)});
 }
 
-const char* name_of(NumberFormat format) {
-  return format == NumberFormat::fp8 ? "fp8" : "bf16";
-}
-
 }  // namespace
 
 std::vector<LinearTable> linear_tables(const std::vector<LinearSample>& rows, const TableTolerances& tolerance,
@@ -48,7 +44,7 @@ std::vector<LinearTable> linear_tables(const std::vector<LinearSample>& rows, co
     std::tie(table.weights, table.n, table.k) = shape;
     const std::vector<TimePoint> points = points_of(by_tokens);
     table.points = thinned(points, tolerance.layer);
-    report(fmt::format("linear {:.0f} x {:.0f} {}", table.n, table.k, name_of(table.weights)), table.points, points,
+    report(fmt::format("linear {:.0f} x {:.0f} {}", table.n, table.k, word(table.weights)), table.points, points,
            reports);
     tables.push_back(std::move(table));
   }
@@ -76,7 +72,7 @@ std::vector<DecodeTable> decode_tables(const std::vector<DecodeSample>& rows, st
       if (table.covers(p.x, p.y)) errors.push_back(table.at(p.x, p.y) / p.value - 1);
     }
     reports.push_back(
-        {fmt::format("decode attention {:.0f}/{:.0f} heads {}", table.heads, table.kv_heads, name_of(table.kv)),
+        {fmt::format("decode attention {:.0f}/{:.0f} heads {}", table.heads, table.kv_heads, word(table.kv)),
          surface.x.size() * surface.y.size(), summarise(errors)});
     tables.push_back(std::move(table));
   }

@@ -1,30 +1,30 @@
 #include <cmath>
 
 #include "models/calibration/operator_fits.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
 
-constexpr double kMicrosecond = 1e-6;
-constexpr double kNanosecond = 1e-9;
-
-enum Value : std::size_t {
-  kT0,
-  kEfficiency,
-  kOverhead,
-  kLongest,
-  kWaves,
-  kBlend,
-  kIo,
-  kEmpty,
-  kDecodeOverhead,
-  kBandwidth,
-  kL2Share,
-  kL2Width,
-  kL2Efficiency
+struct TiledValue {
+  enum : std::size_t {
+    kT0,
+    kEfficiency,
+    kOverhead,
+    kLongest,
+    kWaves,
+    kBlend,
+    kIo,
+    kEmpty,
+    kDecodeOverhead,
+    kBandwidth,
+    kL2Share,
+    kL2Width,
+    kL2Efficiency
+  };
 };
 
-std::string region_of(const TiledSample& row, bool mixed) {
+std::string tiled_region(const TiledSample& row, bool mixed) {
   if (!mixed) {
     const double kv = row.before + row.tokens;
     return kv <= 1024 ? "up to 1k tokens" : kv <= 4096 ? "1k-4k tokens" : "over 4k tokens";
@@ -38,18 +38,19 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   TiledForm form;
   form.kv = kind.kv;
   form.tile_rows = kind.tile_rows;
-  form.t0_s = values[kT0] * kMicrosecond;
-  form.efficiency = values[kEfficiency];
-  form.overhead_tokens = values[kOverhead];
-  form.longest_factor = values[kLongest];
-  form.wave_quantisation = values[kWaves];
-  form.blend_power = values[kBlend];
-  form.io_efficiency = values[kIo];
-  form.empty_tile_s = values[kEmpty] * kNanosecond;
-  form.decode_overhead_tokens = values[kDecodeOverhead];
-  form.stream.bandwidth_efficiency = values[kBandwidth];
+  form.t0_s = values[TiledValue::kT0] * kMicrosecond;
+  form.efficiency = values[TiledValue::kEfficiency];
+  form.overhead_tokens = values[TiledValue::kOverhead];
+  form.longest_factor = values[TiledValue::kLongest];
+  form.wave_quantisation = values[TiledValue::kWaves];
+  form.blend_power = values[TiledValue::kBlend];
+  form.io_efficiency = values[TiledValue::kIo];
+  form.empty_tile_s = values[TiledValue::kEmpty] * kNanosecond;
+  form.decode_overhead_tokens = values[TiledValue::kDecodeOverhead];
+  form.stream.bandwidth_efficiency = values[TiledValue::kBandwidth];
   if (kind.mixed) {
-    form.stream = {values[kBandwidth], values[kL2Efficiency], values[kL2Share], values[kL2Width]};
+    form.stream = {values[TiledValue::kBandwidth], values[TiledValue::kL2Efficiency], values[TiledValue::kL2Share],
+                   values[TiledValue::kL2Width]};
   }
   return form;
 }
@@ -90,7 +91,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
     // One model's mixed batches have one shape: folds are by what the batch is made of.
     problem.labels.push_back(
         {kind.mixed ? std::pair{row.tokens, row.before} : std::pair{row.shape.heads, row.shape.kv_heads},
-         region_of(row, kind.mixed)});
+         tiled_region(row, kind.mixed)});
   }
   problem.polish = rows.size() < 5000;
   if (!kind.mixed) problem.spread_starts = 8;

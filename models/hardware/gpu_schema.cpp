@@ -3,7 +3,7 @@
 namespace kvsim::models {
 namespace {
 
-schema::ObjectSchema<GpuSpec> make_schema() {
+schema::ObjectSchema<GpuSpec> make_gpu_schema() {
   using namespace schema;
   ObjectSchema<GpuSpec> s("gpu", "One GPU as its datasheet has it.");
   s.optional("name", &GpuSpec::name, text(), "name in the catalogue");
@@ -36,7 +36,7 @@ schema::ObjectSchema<GpuSpec> make_schema() {
 }  // namespace
 
 const schema::ObjectSchema<GpuSpec>& gpu_schema() {
-  static const schema::ObjectSchema<GpuSpec> schema = make_schema();
+  static const schema::ObjectSchema<GpuSpec> schema = make_gpu_schema();
   return schema;
 }
 

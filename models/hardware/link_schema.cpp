@@ -40,7 +40,7 @@ void check_gathers(const LinkSpec& link, const Reporter& report) {
   }
 }
 
-ObjectSchema<LinkSpec> make_schema() {
+ObjectSchema<LinkSpec> make_link_schema() {
   ObjectSchema<LinkSpec> s("link", "A link or a storage device: what moves bytes between memories.");
   s.optional("name", &LinkSpec::name, text(), "name in the catalogue");
   s.required("description", &LinkSpec::description, text().non_empty(), "one line for lists");
@@ -66,7 +66,7 @@ ObjectSchema<LinkSpec> make_schema() {
 }  // namespace
 
 const ObjectSchema<LinkSpec>& link_schema() {
-  static const ObjectSchema<LinkSpec> schema = make_schema();
+  static const ObjectSchema<LinkSpec> schema = make_link_schema();
   return schema;
 }
 

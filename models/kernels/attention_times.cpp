@@ -32,7 +32,7 @@ bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, 
     why = "the KV cache is neither bf16 nor fp8";
   } else if (form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv) == nullptr ||
              form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv) == nullptr) {
-    why = fmt::format("the profile has no fitted forms for a {} KV cache", kv == NumberFormat::fp8 ? "fp8" : "bf16");
+    why = fmt::format("the profile has no fitted forms for a {} KV cache", word(kv));
   } else if (machine.multiprocessors <= 0) {
     why = "the GPU's multiprocessors are not given";
   } else {

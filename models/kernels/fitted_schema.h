@@ -11,6 +11,8 @@ schema::ObjectSchema<MeasuredMachine> measured_machine_schema();
 /// The keys of a profile's `tables`; times are checked against the peaks where the profile is read.
 schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 
+/// Of a peak rate.
+schema::ScalarSpec kernel_efficiency();
 /// A word for the number format of weights or KV.
 schema::ScalarSpec number_format();
 

@@ -11,11 +11,6 @@ namespace {
 
 using namespace schema;
 
-ScalarSpec efficiency() {
-  // 5 % above the datasheet is within what clocks and rounding of the figures explain; more is a broken measurement.
-  return number().above(0).at_most(1.05).because("a kernel reaches some of its GPU's peak, and not more");
-}
-
 ScalarSpec fixed_time() {
   return time().non_negative().because("no operator takes less than no time");
 }
@@ -23,7 +18,7 @@ ScalarSpec fixed_time() {
 ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
   ObjectSchema<EfficiencyPoint> point(std::string(name) + " efficiency point", "One point of the curve.");
   point.required("size", &EfficiencyPoint::size, number().positive(), size);
-  point.required("efficiency", &EfficiencyPoint::efficiency, efficiency(), "fraction of the GPU's peak rate");
+  point.required("efficiency", &EfficiencyPoint::efficiency, kernel_efficiency(), "fraction of the GPU's peak rate");
 
   ObjectSchema<EfficiencyCurve> s(std::string(name) + " compute efficiency",
                                   "Fraction of the peak rate by size: linear in log(size), constant outside.");
@@ -67,7 +62,7 @@ ObjectSchema<AllReduceTable> all_reduce_schema() {
 ObjectSchema<KernelProfile> linear_schema() {
   ObjectSchema<KernelProfile> s("linear", "Linear layers, which stream the weights.");
   s.required("t0", &KernelProfile::linear_t0_s, fixed_time(), "fixed time per linear-layer call");
-  s.required("bandwidth_efficiency", &KernelProfile::linear_bandwidth_efficiency, efficiency(),
+  s.required("bandwidth_efficiency", &KernelProfile::linear_bandwidth_efficiency, kernel_efficiency(),
              "fraction of the peak memory bandwidth with few tokens");
   s.object("compute_efficiency", &KernelProfile::linear_compute_efficiency,
            curve_schema("linear", "tokens in the step"), Presence::required,
@@ -78,7 +73,7 @@ ObjectSchema<KernelProfile> linear_schema() {
 ObjectSchema<KernelProfile> attention_schema() {
   ObjectSchema<KernelProfile> s("attention", "Attention, which reads the KV cache.");
   s.required("t0", &KernelProfile::attention_t0_s, fixed_time(), "fixed time per layer and attention call");
-  s.required("bandwidth_efficiency", &KernelProfile::attention_bandwidth_efficiency, efficiency(),
+  s.required("bandwidth_efficiency", &KernelProfile::attention_bandwidth_efficiency, kernel_efficiency(),
              "fraction of the peak memory bandwidth when reading KV in decode and verify");
   s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,
            curve_schema("attention", "length of the KV attended to, in tokens"), Presence::required,

@@ -8,7 +8,7 @@ namespace kvsim::models {
 namespace {
 
 constexpr std::int64_t kFittedHeadDim = 128;  // of all published tables
-constexpr double kActivationBytes = 2;        // bf16 activations are what an all-reduce carries
+constexpr double kReducedBytes = 2;           // bf16 activations are what an all-reduce carries
 constexpr double kAllReducesPerLayer = 2;     // after attention and after the feed-forward block
 
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
@@ -240,7 +240,7 @@ StepTime StepTimer::time(const StepWork& work) const {
       add_attention(work.prefill, work.prefill.kv_bytes, t);
     }
     if (gpus_ > 1) {
-      const double bytes = tokens * static_cast<double>(model_.hidden) * kActivationBytes;
+      const double bytes = tokens * static_cast<double>(model_.hidden) * kReducedBytes;
       t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
     }
     t.overhead_s += profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +

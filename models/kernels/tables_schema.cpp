@@ -34,7 +34,7 @@ void check_points(const std::vector<TimePoint>& points, const std::string& key, 
   }
 }
 
-ObjectSchema<LinearTable> linear_schema() {
+ObjectSchema<LinearTable> linear_table_schema() {
   using T = LinearTable;
   ObjectSchema<T> s("linear table", "Measured times of one linear layer.");
   s.required("weights", &T::weights, number_format(), "format of the weights");
@@ -73,7 +73,7 @@ void check_grid(const DecodeTable& t, const Reporter& report) {
   }
 }
 
-ObjectSchema<DecodeTable> decode_schema() {
+ObjectSchema<DecodeTable> decode_table_schema() {
   using T = DecodeTable;
   ObjectSchema<DecodeRow> row("decode table row", "Times for one number of requests.");
   row.required("requests", &DecodeRow::requests, number().positive(), "decoding requests");
@@ -147,8 +147,8 @@ void check_all_reduce(const AllReduceTable& t, const std::string& key, const Mac
 ObjectSchema<MeasuredTables> measured_tables_schema() {
   using T = MeasuredTables;
   ObjectSchema<T> s("tables", "Measured times, interpolated; beyond their range the fitted form carries them on.");
-  s.list("linear", &T::linear, linear_schema(), Presence::optional, "one per shape");
-  s.list("decode_attention", &T::decode_attention, decode_schema(), Presence::optional, "one per shape of heads");
+  s.list("linear", &T::linear, linear_table_schema(), Presence::optional, "one per shape");
+  s.list("decode_attention", &T::decode_attention, decode_table_schema(), Presence::optional, "one per shape of heads");
   s.list("sampler", &T::sampler, point_schema("sequences"), Presence::optional, "sampling, ascending in sequences");
   const auto kind = [](auto& t) -> auto& {
     return t.sampler_source.kind;

@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "models/schema/error.h"
+#include "models/schema/si.h"
 #include "models/workload/limits.h"
 
 namespace kvsim::models {
-namespace {
-
-constexpr double ns_per_s = 1e9;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string problem_with(const ArrivalSpec& spec) {
   if (!(spec.rate_per_s >= 1e-6 && spec.rate_per_s <= 1e9)) {
@@ -30,7 +27,7 @@ ArrivalProcess::ArrivalProcess(const ArrivalSpec& spec) : spec_(spec) {
 
 std::int64_t ArrivalProcess::next(RandomSource& random) {
   ++count_;
-  const double mean_ns = ns_per_s / spec_.rate_per_s;
+  const double mean_ns = kNsPerSecond / spec_.rate_per_s;
   double next_ns = 0;
   switch (spec_.kind) {
     case ArrivalKind::poisson:

@@ -3,6 +3,7 @@
 // prefixes, as everywhere in kvsim. Conversations (chat_id, parent_chat_id) are not followed: turns arrive as recorded.
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "models/workload/jsonl_trace.h"
 #include "models/workload/trace_builder.h"
 
@@ -21,7 +22,6 @@ std::uint64_t chained(std::uint64_t prefix, std::uint64_t id) {
 
 void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
   constexpr std::int64_t block_tokens = 16;
-  constexpr double ns_per_s = 1e9;
   JsonlParser parser(lines);
   while (!trace.full()) {
     JsonlRequest* const r = parser.next();
@@ -38,7 +38,8 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
     }
     std::uint64_t prefix = 0;
     for (std::uint64_t& id : r->hash_ids) id = prefix = chained(prefix, id);
-    trace.add(to_arrival_ns(r->timestamp, ns_per_s), r->timestamp_byte, r->input_length, r->output_length, r->hash_ids);
+    trace.add(to_arrival_ns(r->timestamp, kNsPerSecond), r->timestamp_byte, r->input_length, r->output_length,
+              r->hash_ids);
   }
 }
 

@@ -13,8 +13,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr double steepest = 10;
-
 /// Draws in vain, one after the other, after which the chunks that are left are looked at one by one. The law is the
 /// same, and nobody waits for a chunk that a steep law hardly ever draws.
 constexpr int most_in_vain = 16;
@@ -25,8 +23,8 @@ std::string problem_with(const SharedChunkSpec& spec) {
   if (spec.count < 1 || spec.count > most_chunks) {
     return fmt::format("count is {}, expected 1 to {} chunks", spec.count, most_chunks);
   }
-  if (!(spec.popularity >= 0 && spec.popularity <= steepest)) {
-    return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, steepest);
+  if (!(spec.popularity >= 0 && spec.popularity <= kSteepestPopularity)) {
+    return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, kSteepestPopularity);
   }
   if (spec.per_request < 1 || spec.per_request > most_chunks_per_request) {
     return fmt::format("per_request is {}, expected 1 to {} chunks", spec.per_request, most_chunks_per_request);

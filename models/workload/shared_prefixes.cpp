@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/schema/error.h"
+#include "models/workload/limits.h"
 #include "models/workload/mixed_hash.h"
 #include "models/workload/zipf_weight.h"
 
@@ -13,7 +14,6 @@ namespace kvsim::models {
 namespace {
 
 constexpr std::int64_t most_prefixes = 1'000'000;
-constexpr double steepest = 10;
 
 }  // namespace
 
@@ -21,8 +21,8 @@ std::string problem_with(const SharedPrefixSpec& spec) {
   if (spec.count < 1 || spec.count > most_prefixes) {
     return fmt::format("count is {}, expected 1 to {} prefixes", spec.count, most_prefixes);
   }
-  if (!(spec.popularity >= 0 && spec.popularity <= steepest)) {
-    return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, steepest);
+  if (!(spec.popularity >= 0 && spec.popularity <= kSteepestPopularity)) {
+    return fmt::format("popularity is {}, expected 0 to {}", spec.popularity, kSteepestPopularity);
   }
   if (spec.datasets.empty()) {
     const std::string problem = problem_with(spec.tokens);

@@ -5,15 +5,14 @@
 #include <cmath>
 #include <utility>
 
+#include "models/schema/si.h"
 #include "models/workload/limits.h"
 
 namespace kvsim::models {
 namespace {
 
-constexpr double ns_per_s = 1e9;
-
 double seconds(std::int64_t ns) {
-  return static_cast<double>(ns) / ns_per_s;
+  return static_cast<double>(ns) / kNsPerSecond;
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 // any clock. Other members (what the server made of the requests) are skipped, so that a recorded run can be replayed.
 #include <optional>
 
+#include "models/schema/si.h"
 #include "models/workload/jsonl_trace.h"
 #include "models/workload/trace_builder.h"
 
 namespace kvsim::models {
 
 void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace) {
-  constexpr double ns_per_s = 1e9;
   constexpr JsonlNames names{.timestamp = "arrival_time",
                              .input = "input_toks",
                              .output = "output_toks",
@@ -26,7 +26,7 @@ void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace) {
     if (r->timestamp < *start) {
       lines.fail(r->timestamp_byte, "the request arrives before the first one, expected requests in order of arrival");
     }
-    trace.add(to_arrival_ns(r->timestamp - *start, ns_per_s), r->timestamp_byte, r->input_length, r->output_length);
+    trace.add(to_arrival_ns(r->timestamp - *start, kNsPerSecond), r->timestamp_byte, r->input_length, r->output_length);
   }
 }
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/schema/si.h"
 #include "planner/capacity/tier_sizes.h"
 
 namespace kvsim::planner::capacity {
 namespace {
-
-constexpr double kBytesPerGb = 1e9;
 
 /// What all replicas load from binds at some fleet, which no estimate from one replica knows.
 bool share_tiers(const serving::ServingConfig& config) {
@@ -51,7 +50,7 @@ void find_needed(Fleet& result, std::int64_t estimate, bool shares,
 }  // namespace
 
 double host_memory_gb(std::int64_t peak_bytes) {
-  return static_cast<double>(peak_bytes) * (1 + kHostMemoryMargin) / kBytesPerGb;
+  return static_cast<double>(peak_bytes) * (1 + kHostMemoryMargin) / kGB;
 }
 
 Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, const ProbeOptions& options,

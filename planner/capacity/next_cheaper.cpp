@@ -20,7 +20,7 @@ std::string missed(const Configuration& c, const Probe* probe) {
   return probe ? describe_misses(*probe, c.scenario.serving.slo) : std::string();
 }
 
-const Probe* lowest(const Configuration& c) {
+const Probe* lowest_if_any(const Configuration& c) {
   const auto found = std::min_element(c.probes.begin(), c.probes.end(),
                                       [](const Probe& a, const Probe& b) { return a.rate < b.rate; });
   return found == c.probes.end() ? nullptr : &*found;
@@ -35,7 +35,7 @@ std::optional<NextCheaper> alternative(const CapacityPlan& plan, const Configura
   if (c.search.rate <= 0) {
     if (!c.problem.empty()) return std::nullopt;
     usd = cost_of(plan, c, 1);
-    a.why = missed(c, lowest(c));
+    a.why = missed(c, lowest_if_any(c));
   } else if (plan.request.rate) {
     if (!c.fleet) return std::nullopt;
     for (a.replicas = c.fleet->replicas - 1; a.replicas > 0; --a.replicas) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "models/schema/si.h"
 #include "models/schema/spelling.h"
 #include "planner/capacity/fleet.h"
 
@@ -12,8 +13,6 @@ namespace kvsim::planner::capacity {
 namespace {
 
 using schema::InputError;
-
-constexpr double kBytesPerGb = 1e9;
 
 std::string option_of(const TierSizes& sizes) {
   return sizes.tier == kHostTier ? "--memory" : fmt::format("--storage {}", sizes.tier);
@@ -76,9 +75,9 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas,
   if (!scenario.serving.placement) return {n * host_memory_gb(host_peak_bytes), 0};
   const serving::ClusterConfig& cluster = scenario.serving.cluster;
   Purchase purchase;
-  purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kBytesPerGb;
+  purchase.dram_gb = n * static_cast<double>(cluster.host_memory_bytes) / kGB;
   for (const serving::StorageTierConfig& t : cluster.storage) {
-    const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kBytesPerGb;
+    const double each = static_cast<double>(t.capacity_bytes.value_or(0)) / kGB;
     purchase.storage_gb += t.shared ? each : n * each;
   }
   return purchase;

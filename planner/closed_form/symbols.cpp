@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 
@@ -73,7 +74,7 @@ Cycle cycle_at(const SymbolsProblem& p, const AcceptanceModel& outer, const Acce
     }
   }
   const auto quantity = [](double bytes) { return schema::round_quantity(schema::Dimension::bytes, bytes); };
-  constexpr double kMB = 1e6;  // rounded up, so that what is named is enough
+  // in MB, rounded up, so that what is named is enough
   throw Infeasible(fmt::format(
       "no plan under model {}: not even one request fits. M = {} leaves {} of HBM = {} for KV; the nearest miss, one "
       "request at keep ratio {:g}, needs {:.0f} MB more HBM",

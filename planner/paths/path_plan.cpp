@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "planner/infeasible.h"
 #include "planner/paths/consistent_batches.h"
 #include "planner/paths/step_plan.h"
@@ -13,8 +14,7 @@ namespace kvsim::planner {
 namespace {
 
 constexpr double kTight = 1e-10;  // agreement of batches, rates, limits and the optimum that ends the search
-constexpr double kAgrees = 1e-8;  // where more than this is missing at the end, the LP itself jumps there
-constexpr double kGigabyte = 1e9;
+constexpr double kNear = 1e-8;    // where more than this is missing at the end, the LP itself jumps there
 
 /// T_tok sees a batch of at least 1.
 PerPool counted(const Batches& at) {
@@ -85,7 +85,7 @@ class Planner {
 
   PathPlan plan_at(const ConsistentBatches& point) {
     PathPlan plan;
-    plan.on_a_step = !agrees(point, kAgrees);
+    plan.on_a_step = !agrees(point, kNear);
     plan.n = point.n;
     for (const double n : plan.n) plan.requests_per_s += n;
     const auto K = static_cast<double>(problem_.request.K);
@@ -120,7 +120,7 @@ void refuse_infeasible(const PathProblem& problem) {
     throw Infeasible(
         fmt::format("no plan: weights and the KV of one request do not fit a GPU; it needs {:.4g} GB more HBM per GPU "
                     "({:.4g} + {:.4g} GB against {:.4g})",
-                    missing / kGigabyte, symbols.M / kGigabyte, symbols.KV / kGigabyte, symbols.HBM / kGigabyte));
+                    missing / kGB, symbols.M / kGB, symbols.KV / kGB, symbols.HBM / kGB));
   }
   const PathLp lp = path_lp(problem, {1, 1});
   if (std::any_of(kAllPaths.begin(), kAllPaths.end(), [&lp](Path path) { return lp.usable(path); })) return;

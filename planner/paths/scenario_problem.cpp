@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "planner/infeasible.h"
 #include "planner/paths/expected_rounds.h"
 #include "planner/paths/node_steps.h"
@@ -18,7 +19,6 @@ namespace kvsim::planner {
 namespace {
 
 constexpr double kLeastToken = 1e-12;  // seconds; a step of more requests takes longer, if only by this
-constexpr double kGigabyte = 1e9;
 // What nodes of sim/pools do: a reload starts two of its lengths before its drafts are due, and what is to be done
 // waits for the end of the step under way, half of one on average.
 constexpr double kReloadLead = 2;
@@ -80,10 +80,10 @@ class Derivation {
  private:
   void refuse_what_does_not_fit() const {
     if (slot_bytes_ <= capacity_) return;
-    throw Infeasible(fmt::format(
-        "no plan: the KV of one request ({} tokens of context, {} of output) takes {:.4g} GB, and a node "
-        "has {:.4g} GB for KV; a larger tensor-parallel group or memory_fraction would make room",
-        prompt_, output_, static_cast<double>(slot_bytes_) / kGigabyte, static_cast<double>(capacity_) / kGigabyte));
+    throw Infeasible(
+        fmt::format("no plan: the KV of one request ({} tokens of context, {} of output) takes {:.4g} GB, and a node "
+                    "has {:.4g} GB for KV; a larger tensor-parallel group or memory_fraction would make room",
+                    prompt_, output_, static_cast<double>(slot_bytes_) / kGB, static_cast<double>(capacity_) / kGB));
   }
 
   [[nodiscard]] static bool fits(Path path, const StepCosts& c) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "models/schema/si.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "sim/serving/decode_policy.h"
@@ -68,7 +69,7 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
         "link",
         s.file, request, costs.limits().offloaded));
   }
-  constexpr double kMB = 1e6;  // rounded up, so that what is named is enough
+  // in MB, rounded up, so that what is named is enough
   throw Infeasible(
       fmt::format("{}: no plan under model {}: {} is left for KV beside the weights; the nearest miss, {}, needs {}: "
                   "{:.0f} MB more "

@@ -40,7 +40,7 @@ constexpr DecodePolicy drafted(DecodePolicy base, std::string_view name, std::st
   return base;
 }
 
-constexpr std::array kPolicies{
+constexpr std::array kDecodePolicies{
     kFullKv,
     kLossy,
     kDraftVerify,
@@ -71,13 +71,13 @@ constexpr std::array kPolicies{
 }  // namespace
 
 std::span<const DecodePolicy> decode_policies() {
-  return kPolicies;
+  return kDecodePolicies;
 }
 
 const DecodePolicy* find_decode_policy(std::string_view name) {
-  const auto it =
-      std::find_if(kPolicies.begin(), kPolicies.end(), [name](const DecodePolicy& p) { return p.name == name; });
-  return it == kPolicies.end() ? nullptr : &*it;
+  const auto it = std::find_if(kDecodePolicies.begin(), kDecodePolicies.end(),
+                               [name](const DecodePolicy& p) { return p.name == name; });
+  return it == kDecodePolicies.end() ? nullptr : &*it;
 }
 
 }  // namespace kvsim::serving

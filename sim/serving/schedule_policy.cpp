@@ -8,7 +8,7 @@
 namespace kvsim::serving {
 namespace {
 
-constexpr std::array kPolicies{
+constexpr std::array kSchedulePolicies{
     SchedulePolicyEntry{"fcfs",
                         "continuous batching in order of arrival; a reload is asked for when its draft is complete",
                         false, true, make_fcfs},
@@ -23,13 +23,13 @@ constexpr std::array kPolicies{
 }  // namespace
 
 std::span<const SchedulePolicyEntry> schedule_policies() {
-  return kPolicies;
+  return kSchedulePolicies;
 }
 
 const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
-  const auto it =
-      std::find_if(kPolicies.begin(), kPolicies.end(), [name](const SchedulePolicyEntry& p) { return p.name == name; });
-  return it == kPolicies.end() ? nullptr : &*it;
+  const auto it = std::find_if(kSchedulePolicies.begin(), kSchedulePolicies.end(),
+                               [name](const SchedulePolicyEntry& p) { return p.name == name; });
+  return it == kSchedulePolicies.end() ? nullptr : &*it;
 }
 
 Action draft_or_stall(const Request& r, const ReplicaView& view) {

@@ -10,6 +10,7 @@
 #include "tools/plot/svg.h"
 
 namespace kvsim::plot {
+namespace heat_map_internal {
 namespace {
 
 constexpr int kShades = 10;
@@ -123,9 +124,10 @@ class Drawing {
 };
 
 }  // namespace
+}  // namespace heat_map_internal
 
 std::string to_svg(const HeatMap& map, const std::string& id) {
-  return Drawing(map, id).draw();
+  return heat_map_internal::Drawing(map, id).draw();
 }
 
 }  // namespace kvsim::plot

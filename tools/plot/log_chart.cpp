@@ -10,6 +10,7 @@
 #include "tools/plot/svg.h"
 
 namespace kvsim::plot {
+namespace log_chart_internal {
 namespace {
 
 // Pixels.
@@ -235,6 +236,7 @@ class Drawing {
 };
 
 }  // namespace
+}  // namespace log_chart_internal
 
 std::vector<double> log_ticks(double least, double most) {
   constexpr double kDense = 1e4;
@@ -252,7 +254,7 @@ std::vector<double> log_ticks(double least, double most) {
 }
 
 std::string to_svg(const LogChart& chart) {
-  return Drawing(chart).draw();
+  return log_chart_internal::Drawing(chart).draw();
 }
 
 }  // namespace kvsim::plot

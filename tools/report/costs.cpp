@@ -18,7 +18,7 @@ std::string gigabytes(double value) {
   return results::bytes(value * gb);
 }
 
-std::string share(double value) {
+std::string costs_share(double value) {
   return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
 }
 
@@ -51,7 +51,7 @@ void add_fleets(Section& s, const Json& capacity) {
                       cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd),
                       cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
                       cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
-                      cell(number_or_nan(f, {"headroom"}), share), std::move(attainment)});
+                      cell(number_or_nan(f, {"headroom"}), costs_share), std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
@@ -73,7 +73,7 @@ std::string most_of(const Json& shares) {
   for (const auto& [key, part] : shares.items()) {
     if (!part.is_number() || part.get<double>() <= most) continue;
     most = part.get<double>();
-    name = fmt::format("{} {}", factor_name(key), share(most));
+    name = fmt::format("{} {}", factor_name(key), costs_share(most));
   }
   return name;
 }

@@ -29,7 +29,7 @@ constexpr std::array<Latency, 4> kLatencies{
       "of 0 are left of the axis, and where most are 0 the axis begins at 0.9."}}};
 
 /// "99.9 %".
-std::string share(double fraction) {
+std::string fraction_word(double fraction) {
   return fmt::format("{:g} %", fraction * 100);
 }
 
@@ -74,7 +74,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
       }
     }
     for (std::size_t i = 0; i < fractions.size(); ++i) {
-      std::vector<Cell> row{cell(fractions[i], share)};
+      std::vector<Cell> row{cell(fractions[i], fraction_word)};
       for (const std::vector<double>& column : columns) row.push_back(cell(column[i], results::seconds));
       p.data.rows.push_back(std::move(row));
     }
@@ -86,7 +86,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
         constexpr double tail = 0.945;
         const double tenths = series.points[i].y * 10;
         if (series.points[i].y < tail && std::fabs(tenths - std::round(tenths)) > 1e-6) continue;
-        series.tips[i] = fmt::format("{}: {} within {}", series.label, share(series.points[i].y),
+        series.tips[i] = fmt::format("{}: {} within {}", series.label, fraction_word(series.points[i].y),
                                      results::seconds(series.points[i].x));
       }
     }

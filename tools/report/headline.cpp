@@ -33,7 +33,7 @@ std::string count(double value) {
   return results::with_commas(fmt::format("{:.0f}", value));
 }
 
-std::string share(double value) {
+std::string whole_percent(double value) {
   return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
 }
 
@@ -77,7 +77,7 @@ std::vector<Figure> figures() {
       plain_figure("within SLO", {"slo", "attainment"}, results::percent),
       plain_figure("accepted / round", {"speculation", "mean_accepted_length"}, results::figure),
       plain_figure("HBM peak", {"gpu", "hbm_peak_bytes"}, results::bytes),
-      {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), share); }},
+      {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }},
       plain_figure("requests completed", {"requests", "completed"}, count),
       plain_figure("refused", {"requests", "refused"}, count),
 

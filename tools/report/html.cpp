@@ -171,7 +171,7 @@ bool has_section(const Report& report, std::string_view id) {
   return std::any_of(report.sections.begin(), report.sections.end(), [id](const Section& s) { return s.id == id; });
 }
 
-struct BlockWriter {
+struct HtmlWriter {
   std::string& out;
   const Report& report;
 
@@ -225,7 +225,7 @@ void section_html(std::string& out, const Report& report, const Section& s) {
     const bool plot = std::holds_alternative<Plot>(block);
     if (plot != in_plots) out += plot ? "<div class=\"plots\">\n" : "</div>\n";
     in_plots = plot;
-    std::visit(BlockWriter{out, report}, block);
+    std::visit(HtmlWriter{out, report}, block);
   }
   if (in_plots) out += "</div>\n";
   out += "</section>\n";

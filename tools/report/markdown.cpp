@@ -38,7 +38,7 @@ void table_markdown(std::string& out, const DataTable& t, std::size_t most) {
 }
 
 /// What a pull request has no room for: definitions, scenarios, long series.
-struct BlockWriter {
+struct MarkdownWriter {
   static constexpr std::size_t kMostRows = 60, kMostRowsOfPlots = 24, kMostColumns = 16;
   std::string& out;
 
@@ -107,7 +107,7 @@ std::string to_markdown(const Report& report) {
   for (const Section& s : report.sections) {
     if (s.id == "appendix") continue;
     std::string blocks;
-    for (const Block& block : s.blocks) std::visit(BlockWriter{blocks}, block);
+    for (const Block& block : s.blocks) std::visit(MarkdownWriter{blocks}, block);
     if (!blocks.empty()) out += fmt::format("## {}\n\n{}", escaped(s.title), blocks);
   }
   while (out.ends_with("\n\n")) out.pop_back();

@@ -79,7 +79,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   return p;
 }
 
-Plot by_policy(const std::vector<Simulated>& all, const std::string& id) {
+Plot memory_by_policy(const std::vector<Simulated>& all, const std::string& id) {
   std::vector<Simulated> runs;
   std::copy_if(all.begin(), all.end(), std::back_inserter(runs),
                [](const Simulated& run) { return is_known(run.result); });
@@ -129,7 +129,7 @@ Section memory(const Inputs& inputs) {
     if (!is_known(chosen.result)) continue;
     s.blocks.emplace_back(waterfall(chosen, numbered("memory-waterfall", i)));
     if (compared.results.size() > 1)
-      s.blocks.emplace_back(by_policy(compared.results, numbered("memory-by-policy", i)));
+      s.blocks.emplace_back(memory_by_policy(compared.results, numbered("memory-by-policy", i)));
   }
   for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
     if (is_known(inputs.runs[i].result)) s.blocks.emplace_back(waterfall(inputs.runs[i], numbered("memory-of-run", i)));

@@ -18,7 +18,7 @@ struct Line {
   std::vector<double> values;
 };
 
-struct Look {
+struct TimeLook {
   std::string id, title, caption, y_title;
   plot::Shape shape = plot::Shape::line;
   std::string (*print)(double) = results::figure;
@@ -40,7 +40,7 @@ std::vector<double> thinned(const std::vector<double>& values, std::size_t each)
   return out;
 }
 
-Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Line> lines, Look look) {
+Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Line> lines, TimeLook look) {
   constexpr std::size_t most = 300;
   const std::size_t each = (all_times.size() + most - 1) / most;
   std::vector<double> times;
@@ -123,13 +123,13 @@ void add(Section& s, const Simulated& run, std::size_t index, const std::string&
     kv.push_back({"KV reserved", numbers(t, {"kv_bytes"})});
   }
   const double capacity = number_or_nan(t, {"kv_capacity_bytes"});
-  Look look{id("memory-over-time"),
-            "GPU memory reserved for KV" + whose,
-            "Over all replicas, at the end of each period. At the capacity, requests wait. " + each,
-            "GB",
-            plot::Shape::stacked_areas,
-            results::bytes,
-            gb};
+  TimeLook look{id("memory-over-time"),
+                "GPU memory reserved for KV" + whose,
+                "Over all replicas, at the end of each period. At the capacity, requests wait. " + each,
+                "GB",
+                plot::Shape::stacked_areas,
+                results::bytes,
+                gb};
   if (std::isfinite(capacity)) look.rules.push_back({capacity / gb, false, "capacity"});
   s.blocks.emplace_back(over(times, warmup, std::move(kv), std::move(look)));
   s.blocks.emplace_back(over(

@@ -22,7 +22,7 @@ struct Curve {
   std::map<double, double> points;  ///< by rate
 };
 
-struct Look {
+struct RateLook {
   std::string id, title, caption, x_title, y_title;
   std::string (*print)(double) = results::seconds;
   plot::ScaleKind y_scale = plot::ScaleKind::logarithmic;
@@ -32,7 +32,7 @@ struct Look {
 };
 
 /// Nothing where no curve has two points.
-std::optional<Plot> against_rate(const std::vector<Curve>& curves, Look look) {
+std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look) {
   Plot p;
   p.id = std::move(look.id);
   p.title = std::move(look.title);
@@ -131,7 +131,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     dotted += fmt::format("{}{} at {}", dotted.empty() ? ". Dotted: " : ", ", name_of(c), at_rate);
   }
   knee += dotted;
-  const auto draw = [&](Look look, std::string_view figure, bool also_given_up) {
+  const auto draw = [&](RateLook look, std::string_view figure, bool also_given_up) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
     look.x_title = "requests/s on one replica";
@@ -262,12 +262,12 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
         for (const auto& [rate, result] : results_at) curve.points[rate] = figure_at(*result, metric.path);
         curves.push_back(std::move(curve));
       }
-      Look look{.id = numbered(metric.id, drawn),
-                .title = metric.title,
-                .caption = caption,
-                .x_title = fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
-                .y_title = metric.y_title,
-                .rules = knees};
+      RateLook look{.id = numbered(metric.id, drawn),
+                    .title = metric.title,
+                    .caption = caption,
+                    .x_title = fmt::format("{}{}", path, rates.unit.empty() ? "" : " in " + rates.unit),
+                    .y_title = metric.y_title,
+                    .rules = knees};
       if (metric.objective) {
         look.zones.push_back(
             {*metric.objective, true, fmt::format("objective missed: above {}", results::seconds(*metric.objective))});

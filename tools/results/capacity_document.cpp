@@ -32,14 +32,14 @@ Json objectives(const serving::SloConfig& slo) {
   return o;
 }
 
-constexpr std::string_view kNothingFinished = "no request finished";
-constexpr std::string_view kNoTpot = "no request of two or more tokens finished";
+constexpr std::string_view kProbeFinishedNothing = "no request finished";
+constexpr std::string_view kProbeNoTpot = "no request of two or more tokens finished";
 
 /// Latencies, and tokens of one replica.
 void add_figures(Section& s, const Probe& p, double replicas) {
   s.number("tokens_per_s", p.tokens_per_s / replicas, "no time was measured");
-  s.number("ttft_p99_s", p.ttft_p99_s, kNothingFinished);
-  s.number("tpot_p99_s", p.tpot_p99_s, kNoTpot);
+  s.number("ttft_p99_s", p.ttft_p99_s, kProbeFinishedNothing);
+  s.number("tpot_p99_s", p.tpot_p99_s, kProbeNoTpot);
 }
 
 Section probe_section(Section s, const Probe& p, double replicas) {

@@ -26,10 +26,6 @@ using planner::capacity::Probe;
 
 constexpr double kMostPercent = 10;  // headroom above it is printed as a factor of the required rate
 
-std::string dollars(const std::optional<double>& usd) {
-  return usd ? fmt::format("${:.2f}", *usd) : "-";
-}
-
 /// Whether the kernel times of this machine are those of another, or of none, scaled.
 bool scaled(const Configuration& c) {
   return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;

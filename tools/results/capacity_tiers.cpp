@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/schema/si.h"
 #include "planner/capacity/next_cheaper.h"
 #include "tools/results/numbers.h"
 
@@ -19,15 +20,10 @@ using planner::capacity::Probe;
 using planner::capacity::TierFill;
 using planner::capacity::TierSize;
 
-constexpr double kBytesPerGb = 1e9;
 constexpr std::string_view kNotFound = "no rate meets the objectives";
 
 std::string size(std::int64_t value) {
   return bytes(static_cast<double>(value));
-}
-
-std::string dollars(const std::optional<double>& usd) {
-  return usd ? fmt::format("${:.2f}", *usd) : "-";
 }
 
 Table sized_table(std::string title, std::vector<std::string> header) {
@@ -139,8 +135,8 @@ Table price_table(const CapacityPlan& plan, const std::vector<std::string>& name
   for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
     const Configuration& c = plan.configurations[i];
     if (!c.sustained()) continue;
-    t.rows.push_back({names[i], whole(c.gpus_per_replica()), dollars(c.cost.gpus), bytes(c.dram_gb * kBytesPerGb),
-                      dollars(c.cost.host_memory), bytes(c.ssd_gb * kBytesPerGb), dollars(c.cost.storage),
+    t.rows.push_back({names[i], whole(c.gpus_per_replica()), dollars(c.cost.gpus), bytes(c.dram_gb * kGB),
+                      dollars(c.cost.host_memory), bytes(c.ssd_gb * kGB), dollars(c.cost.storage),
                       dollars(c.cost.total())});
   }
   return t;

@@ -16,12 +16,6 @@ namespace {
 
 using serving::Measurements;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double share(double part, double of) {
-  return of > 0 ? part / of : kNone;
-}
-
 /// The busiest direction of a link.
 double link_use(const Measurements& m) {
   double most = kNone;

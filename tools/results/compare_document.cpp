@@ -8,8 +8,6 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::string_view kNothingFinished = "no request finished in the measured time";
-
 /// Policies with this mark, by column; only columns in which something is better.
 Json marked(const Comparison& comparison, Mark mark) {
   const std::vector<Competitor> rows = competitors_of(comparison.outcomes);

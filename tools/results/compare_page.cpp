@@ -155,7 +155,7 @@ List columns_list(const Comparison& comparison, const std::vector<std::vector<Ma
   return list;
 }
 
-List left_out(const Comparison& comparison) {
+List policies_left_out(const Comparison& comparison) {
   List list{"Left out", {}};
   for (const LeftOut& l : comparison.left_out) list.items.push_back(fmt::format("{}: {}", l.policy, l.reason));
   return list;
@@ -206,7 +206,7 @@ Page compare_page(const Comparison& comparison, bool timing, Labels labels) {
   // Names of prefill policies are short enough to stand whole.
   const bool whole_names = first.scenario.workload.chunks.has_value();
   page.tables = {policy_table(outcomes, columns, marks, whole_names ? Labels::full : labels)};
-  page.lists = {columns_list(comparison, marks), left_out(comparison), prices(comparison)};
+  page.lists = {columns_list(comparison, marks), policies_left_out(comparison), prices(comparison)};
   for (List& list : caveats(outcomes)) page.lists.push_back(std::move(list));
   return page;
 }

@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kMetricDefinitions{{
     {"units", "seconds, bytes, tokens, nats; *_per_s are per second of simulated measured time, unless they say wall"},
     {"measured",
      "everything but the counts under requests is of the measured time, which begins after the warm-up; "
@@ -62,7 +62,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kDefinit
 }  // namespace
 
 std::span<const std::pair<std::string_view, std::string_view>> metric_definitions() {
-  return kDefinitions;
+  return kMetricDefinitions;
 }
 
 }  // namespace kvsim::results

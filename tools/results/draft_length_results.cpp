@@ -17,7 +17,7 @@ namespace {
 
 using serving::DraftLengthMeasurement;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kDraftLengthDefinitions{{
     {"draft_length",
      "tokens that a round was to draft, or an auxiliary drafter to propose for a request's step: mean, p10 and p90 "
      "over rounds. While a reload is late more are drafted, and at "
@@ -103,7 +103,7 @@ std::string draft_length_text(const serving::DecodeConfig& decode) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> draft_length_definitions() {
-  return kDefinitions;
+  return kDraftLengthDefinitions;
 }
 
 }  // namespace kvsim::results

@@ -23,7 +23,7 @@ using serving::WholeKv;
 
 constexpr std::string_view kNothingProposed = "the drafter proposed nothing";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDrafterDefinitions{{
     {"drafter",
      "of the auxiliary drafter; where the policy drafts on something itself, what of the proposed tokens became part "
      "of "
@@ -38,10 +38,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDefiniti
 
 const DecodePolicy& policy_of(const ServingConfig& config) {
   return *serving::find_decode_policy(config.decode.policy);
-}
-
-double share(double part, double of) {
-  return of > 0 ? part / of : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// What the policy drafts on or decodes with; empty where that is the full KV.
@@ -143,7 +139,7 @@ Table drafter_table(const Outcome& outcome) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> drafter_definitions() {
-  return kDefinitions;
+  return kDrafterDefinitions;
 }
 
 std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario) {

@@ -108,7 +108,7 @@ Table margins(const Explanation& e) {
   return t;
 }
 
-Table runner_up(const Explanation& e) {
+Table runner_up_table(const Explanation& e) {
   Table t{"Alternatives, by the closed forms",
           {"", "tokens/s", "loss", "plan"},
           {Align::left, Align::right, Align::right, Align::left},
@@ -153,7 +153,7 @@ Page explain_page(const Explanation& e) {
       explain_sentence(e),
       fmt::format("{}: {} {} tokens/s, simulated over {} replications; all changes against the same seeds.",
                   plan_text(e.plan), figure(e.tokens_per_s), plus_minus(e.half_width_95), e.replications)};
-  page.tables = {elasticities(e), binding(e), utilisation(e), stalls(e), margins(e), runner_up(e)};
+  page.tables = {elasticities(e), binding(e), utilisation(e), stalls(e), margins(e), runner_up_table(e)};
   List notes{"Notes", {}};
   notes.items.push_back("agreement +10 %: -ln a of drafted tokens is divided by 1.1");
   notes.items.push_back("margins: " + e.searched);

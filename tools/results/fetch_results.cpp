@@ -28,7 +28,7 @@ using serving::FetchMeasurement;
 constexpr std::string_view kNoStep = "nothing was decoded in the measured time";
 constexpr std::string_view kNoFetch = "nothing was fetched in the measured time";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFetchDefinitions{{
     {"fetch.mean_batch",
      "requests that decoded, mean over all iterations; mean_context: their tokens, prompt and output"},
     {"fetch.steps",
@@ -220,7 +220,7 @@ Table fetch_table(const Outcome& outcome) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> fetch_definitions() {
-  return kDefinitions;
+  return kFetchDefinitions;
 }
 
 }  // namespace kvsim::results

@@ -5,7 +5,7 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kStep = 2;
 
 void append(std::string& out, const Json& value, std::size_t indent);
 
@@ -19,9 +19,9 @@ void append_object(std::string& out, const Json& object, std::size_t indent) {
   for (const auto& [key, member] : object.items()) {
     if (!first) out += ',';
     first = false;
-    new_line(out, indent + kIndent);
+    new_line(out, indent + kStep);
     out.append(Json(key).dump()).append(": ");
-    append(out, member, indent + kIndent);
+    append(out, member, indent + kStep);
   }
   new_line(out, indent);
   out += '}';
@@ -34,8 +34,8 @@ void append_list(std::string& out, const Json& list, std::size_t indent) {
   for (const Json& item : list) {
     if (!first) out += flat ? ", " : ",";
     first = false;
-    if (!flat) new_line(out, indent + kIndent);
-    append(out, item, indent + kIndent);
+    if (!flat) new_line(out, indent + kStep);
+    append(out, item, indent + kStep);
   }
   if (!flat) new_line(out, indent);
   out += ']';

@@ -7,8 +7,6 @@
 namespace kvsim::results {
 namespace {
 
-constexpr std::string_view kNoTime = "no time was measured";
-
 Section kv_section(Section s, const serving::Measurements& m, std::int64_t capacity) {
   const double reserved = m.kv_reserved_mean_bytes;
   const auto mean = [&](const char* key, double bytes) {

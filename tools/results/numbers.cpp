@@ -110,4 +110,8 @@ std::string plus_minus(double half_width, std::string (*print)(double)) {
   return std::isfinite(half_width) ? "± " + print(half_width) : std::string();
 }
 
+std::string dollars(const std::optional<double>& usd) {
+  return usd ? fmt::format("${:.2f}", *usd) : "-";
+}
+
 }  // namespace kvsim::results

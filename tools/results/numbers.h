@@ -2,11 +2,21 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace kvsim::results {
+
+/// A figure that a row does not have.
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// part / of; kNone where there is nothing to have a share of.
+double share(auto part, auto of) {
+  return of > 0 ? static_cast<double>(part) / static_cast<double>(of) : kNone;
+}
 
 /// "1,234,567.8": the digits before the point in threes.
 std::string with_commas(std::string digits);
@@ -32,6 +42,9 @@ ColumnUnit common_seconds(std::span<const double> values);
 ColumnUnit common_bytes(std::span<const double> values);
 /// Three digits, thousands apart, in that unit: "2,020", "30.4", "0.030"; "-" where it is not finite.
 std::string in_unit(double value, const ColumnUnit& unit = {});
+
+/// "$12.30"; "-" for none.
+std::string dollars(const std::optional<double>& usd);
 
 /// "1.52x"; "-" where it is not finite.
 std::string factor(double value);

@@ -80,7 +80,7 @@ Table resources(const PathsResult& result) {
   return t;
 }
 
-Table purchases(const PathsResult& result) {
+Table purchase_table(const PathsResult& result) {
   Table t{"What one buys", {"more of", "tokens/s", "gain", "gain in %"}, {Align::left}, {}};
   t.align.resize(t.header.size(), Align::right);
   for (const planner::Purchase& p : result.purchases) {
@@ -142,7 +142,7 @@ Page paths_page(const PathsResult& result) {
                   bytes(symbols.BW_l)),
       fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted; residence: {}", whole(request.K),
                   request.c, request.x, percent(planner::accepted_share(result.problem)), residence_name(residence))};
-  page.tables = {throughput(result), paths(result), resources(result), purchases(result)};
+  page.tables = {throughput(result), paths(result), resources(result), purchase_table(result)};
   if (result.other) page.tables.push_back(readings(result));
   page.lists = {notes(result)};
   return page;

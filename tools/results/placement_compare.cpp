@@ -10,12 +10,6 @@
 namespace kvsim::results {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double share(double part, double of) {
-  return of > 0 ? part / of : kNone;
-}
-
 double hits(const Outcome& o, const std::string& tier) {
   const auto found = o.result.measured.tiers.find(tier);
   if (found == o.result.measured.tiers.end()) return kNone;
@@ -23,7 +17,7 @@ double hits(const Outcome& o, const std::string& tier) {
   return share(hits, hits + static_cast<double>(found->second.misses));
 }
 
-double computed(const Outcome& o) {
+double computed_share_of_prompts(const Outcome& o) {
   const serving::PlacementMeasurement& p = o.result.measured.placement;
   const auto tokens = static_cast<double>(p.computed_tokens);
   return share(tokens, tokens + static_cast<double>(p.loaded_tokens));
@@ -62,7 +56,7 @@ std::vector<Column> placement_columns(const Comparison& comparison) {
   for (const std::string& tier : tier_names(all.front().scenario)) {
     columns.push_back(percent_column(tier, "", values_of(all, [&tier](const Outcome& o) { return hits(o, tier); })));
   }
-  columns.push_back(percent_column("computed", "", values_of(all, computed)));
+  columns.push_back(percent_column("computed", "", values_of(all, computed_share_of_prompts)));
   columns.push_back(link_column(all));
   if (!decodes_differently(all)) {
     columns.push_back(percent_column("GPU", "", values_of(all, [](const Outcome& o) {

@@ -11,10 +11,9 @@ namespace {
 using serving::PlacementMeasurement;
 using serving::TierContents;
 
-constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNothingStored = "nothing is stored there at the end of the run";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kPlacementDefinitions{{
     {"tiers",
      "hits: objects of prompts (contexts, blocks or chunks) that were found in the tier and loaded; misses: all the "
      "others "
@@ -106,7 +105,7 @@ void add_placement(Section& document, const Outcome& outcome) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> placement_definitions() {
-  return kDefinitions;
+  return kPlacementDefinitions;
 }
 
 }  // namespace kvsim::results

@@ -15,21 +15,10 @@ namespace {
 using serving::Measurements;
 using serving::PlacementMeasurement;
 
-double share(double part, double of) {
-  return of > 0 ? part / of : std::numeric_limits<double>::quiet_NaN();
-}
-
 template <class T>
 T found_or_none(const std::map<std::string, T>& map, const std::string& name) {
   const auto found = map.find(name);
   return found == map.end() ? T{} : found->second;
-}
-
-Table with_columns(std::string title, std::vector<std::string> header) {
-  Table t{std::move(title), std::move(header), {}, {}};
-  t.align.assign(t.header.size(), Align::right);
-  t.align.front() = Align::left;
-  return t;
 }
 
 Table tiers(const Outcome& outcome) {

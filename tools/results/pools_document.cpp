@@ -8,7 +8,6 @@ namespace {
 
 using serving::Measurements;
 
-constexpr std::string_view kNoTime = "no time was measured";
 constexpr std::string_view kNoNodes = "the pool has no nodes";
 
 Section pool(Section s, const Outcome& outcome, const char* name, const serving::PoolConfig& config) {
@@ -81,7 +80,7 @@ Json dispatch_configuration(const serving::DispatchConfig& dispatch) {
   return out;
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kPoolsDefinitions{{
     {"replica", "a node of either pool, where these definitions say replica"},
     {"pools",
      "nodes: tensor-parallel groups; busy_fraction: share of the nodes' time with a forward pass under way; figures "
@@ -129,7 +128,7 @@ Json pools_configuration(const serving::PoolsConfig& pools) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> pools_definitions() {
-  return kDefinitions;
+  return kPoolsDefinitions;
 }
 
 }  // namespace kvsim::results

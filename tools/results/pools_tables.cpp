@@ -12,17 +12,6 @@ namespace {
 
 using serving::Measurements;
 
-double share(double part, double of) {
-  return of > 0 ? part / of : std::numeric_limits<double>::quiet_NaN();
-}
-
-Table with_columns(std::string title, std::vector<std::string> header) {
-  Table t{std::move(title), std::move(header), {}, {}};
-  t.align.assign(t.header.size(), Align::right);
-  t.align.front() = Align::left;
-  return t;
-}
-
 /// How many, and how long together.
 std::string outages(const serving::PoolConfig& pool) {
   double s = 0;

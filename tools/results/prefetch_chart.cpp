@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/plot/log_chart.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prefetch_document.h"
 
 namespace kvsim::results {
 namespace {
-
-constexpr double kGB = 1e9;
 
 std::string description_of(const planner::Crossover& c) {
   const std::string own = c.own.largest_hidden_k

@@ -101,10 +101,10 @@ Json prefetch_document(const PrefetchOutcome& o) {
   Json policies = Json::array();
   for (const PolicyOutlook& p : plan.policies) policies.push_back(policy_json(p));
   doc.set("policies", std::move(policies));
-  constexpr const char* kNone = "speculative_prefetch cannot run here: see its problem under policies";
-  plan.fetch ? doc.set("fetch", fetch_json(*plan.fetch)) : doc.missing("fetch", kNone);
-  plan.crossover ? doc.set("crossover", crossover_json(*plan.crossover)) : doc.missing("crossover", kNone);
-  plan.crossover ? doc.set("two_tokens", machines_json(plan.machines)) : doc.missing("two_tokens", kNone);
+  constexpr const char* kCannotRun = "speculative_prefetch cannot run here: see its problem under policies";
+  plan.fetch ? doc.set("fetch", fetch_json(*plan.fetch)) : doc.missing("fetch", kCannotRun);
+  plan.crossover ? doc.set("crossover", crossover_json(*plan.crossover)) : doc.missing("crossover", kCannotRun);
+  plan.crossover ? doc.set("two_tokens", machines_json(plan.machines)) : doc.missing("two_tokens", kCannotRun);
   doc.set("details", Json{{"per", "replica"},
                           {"context_tokens", plan.context},
                           {"prompt_tokens", plan.own.step.requests.prompt},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
@@ -12,8 +13,6 @@ using planner::CrossoverPoint;
 using planner::HostLink;
 using planner::PolicyOutlook;
 using planner::PrefetchPlan;
-
-constexpr double kGB = 1e9;
 
 std::string gigabytes_per_s(double bytes_per_s) {
   return figure(bytes_per_s / kGB);

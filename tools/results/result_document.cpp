@@ -19,7 +19,6 @@ using planner::ExperimentResult;
 using scenario::Scenario;
 using serving::Measurements;
 
-constexpr std::string_view kNoTime = "no time was measured";
 constexpr std::string_view kNothingDrafted = "nothing was drafted";
 
 Section requests(Section s, const Measurements& m) {

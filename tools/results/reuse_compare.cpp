@@ -13,22 +13,16 @@ namespace {
 
 using serving::Measurements;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double share(double part, double of) {
-  return of > 0 ? part / of : kNone;
-}
-
-double loaded(const Outcome& o) {
+double loaded_share(const Outcome& o) {
   if (!o.scenario.serving.placement) return 0;
   const serving::PlacementMeasurement& p = o.result.measured.placement;
   const auto tokens = static_cast<double>(p.loaded_tokens);
   return share(tokens, tokens + static_cast<double>(p.computed_tokens));
 }
 
-double computed(const Outcome& o) {
+double computed_share(const Outcome& o) {
   if (!o.scenario.serving.placement) return 1;  // without tiers everything is
-  if (!o.scenario.serving.reuse) return 1 - loaded(o);
+  if (!o.scenario.serving.reuse) return 1 - loaded_share(o);
   const serving::ReuseMeasurement& r = o.result.measured.reuse;
   return share(static_cast<double>(r.apart_tokens + r.recomputed_tokens + r.other_tokens),
                static_cast<double>(r.chunk_tokens + r.other_tokens));
@@ -43,7 +37,7 @@ double goodput(const Outcome& o) {
   return share(static_cast<double>(o.result.measured.good), o.result.measured.measured_s);
 }
 
-double gpus(const Outcome& o) {
+double gpu_count(const Outcome& o) {
   return static_cast<double>(serving::gpus(o.scenario.serving.cluster));
 }
 
@@ -62,17 +56,17 @@ std::vector<Column> reuse_columns(const Comparison& comparison) {
   if (decodes_differently(all)) {
     columns.push_back(tpot_column(all));
   } else {
-    columns.push_back(percent_column("loaded", "", values_of(all, loaded)));
+    columns.push_back(percent_column("loaded", "", values_of(all, loaded_share)));
   }
-  columns.push_back(percent_column("computed", "", values_of(all, computed)));
+  columns.push_back(percent_column("computed", "", values_of(all, computed_share)));
   columns.push_back(link_column(all));
-  Column all_gpus = figure_column("GPUs", "", values_of(all, gpus));
+  Column all_gpus = figure_column("GPUs", "", values_of(all, gpu_count));
   for (std::size_t i = 0; i < all.size(); ++i) {
     all_gpus.cells[i] = whole(serving::gpus(all[i].scenario.serving.cluster));
   }
   columns.push_back(std::move(all_gpus));
   columns.push_back(figure_column("goodput\nper GPU", "goodput_requests_per_s_per_gpu",
-                                  values_of(all, [](const Outcome& o) { return goodput(o) / gpus(o); })));
+                                  values_of(all, [](const Outcome& o) { return goodput(o) / gpu_count(o); })));
   columns.push_back(cost_column(comparison));
   return columns;
 }

@@ -15,10 +15,9 @@ using serving::AnswerMeasurement;
 using serving::PrefillKind;
 using serving::ReuseMeasurement;
 
-constexpr std::string_view kNothingFinished = "no request finished in the measured time";
 constexpr std::string_view kNoPrompt = "no prompt was put together in the measured time";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefinitions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kReuseDefinitions{{
     {"answers",
      "of finished requests; mean_score: of their tasks; full_score: what the same answers score with all of "
      "the prompt computed; good: answers with at least slo.quality_floor of their task's mean score with all of it "
@@ -111,7 +110,7 @@ void add_reuse(Section& document, const Outcome& outcome) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> reuse_definitions() {
-  return kDefinitions;
+  return kReuseDefinitions;
 }
 
 std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/plot/log_chart.h"
 #include "tools/results/numbers.h"
 #include "tools/results/reuse_plan_document.h"
@@ -12,8 +13,6 @@ namespace {
 
 using planner::PromptMethod;
 using planner::ReusePlan;
-
-constexpr double kGB = 1e9;
 
 std::vector<plot::Point> points_of(const ReusePlan& plan, PromptMethod method) {
   std::vector<plot::Point> points;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::results {
@@ -10,8 +11,6 @@ namespace {
 using planner::ContextOutlook;
 using planner::MethodOutlook;
 using planner::ReusePlan;
-
-constexpr double kGB = 1e9;
 
 std::string rate(double bytes_per_s) {
   return figure(bytes_per_s / kGB) + " GB/s";

@@ -16,15 +16,6 @@ using serving::AnswerMeasurement;
 using serving::Measurements;
 using serving::ReuseMeasurement;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-double share(double part, double of) {
-  return of > 0 ? part / of : kNone;
-}
-double share(std::uint64_t part, std::uint64_t of) {
-  return share(static_cast<double>(part), static_cast<double>(of));
-}
-
 Table answers(const Outcome& outcome) {
   const AnswerMeasurement& a = outcome.result.measured.answers;
   const auto count = static_cast<double>(a.answers);
@@ -38,7 +29,7 @@ Table answers(const Outcome& outcome) {
   return t;
 }
 
-Table prompts(const Outcome& outcome) {
+Table chunk_prompts(const Outcome& outcome) {
   const Measurements& m = outcome.result.measured;
   const ReuseMeasurement& r = m.reuse;
   const auto chunks = static_cast<double>(r.chunk_tokens);
@@ -92,7 +83,7 @@ Table times(const Outcome& outcome) {
 std::vector<Table> reuse_tables(const Outcome& outcome) {
   if (outcome.scenario.serving.tasks.empty()) return {};
   if (!outcome.scenario.serving.reuse) return {answers(outcome)};
-  return {answers(outcome), prompts(outcome), times(outcome)};
+  return {answers(outcome), chunk_prompts(outcome), times(outcome)};
 }
 
 }  // namespace kvsim::results

@@ -24,13 +24,6 @@ using planner::ExperimentResult;
 using scenario::Scenario;
 using serving::Measurements;
 
-double share(double part, double of) {
-  return of > 0 ? part / of : std::numeric_limits<double>::quiet_NaN();
-}
-double share(std::uint64_t part, std::uint64_t of) {
-  return share(static_cast<double>(part), static_cast<double>(of));
-}
-
 double half_width(const ExperimentResult& result, const std::string& metric) {
   const auto it = result.confidence.find(metric);
   return it == result.confidence.end() ? std::numeric_limits<double>::quiet_NaN() : it->second.half_width_95;

@@ -12,6 +12,13 @@ namespace kvsim::results {
 
 using Json = nlohmann::ordered_json;
 
+// Why a figure may not exist.
+inline constexpr std::string_view kNoTime = "no time was measured";
+inline constexpr std::string_view kNoFirstToken = "no request got its first token in the measured time";
+inline constexpr std::string_view kNoTpot = "no request of two or more output tokens finished in the measured time";
+inline constexpr std::string_view kNoGap = "there was no gap between tokens in the measured time";
+inline constexpr std::string_view kNothingFinished = "no request finished in the measured time";
+
 class Section {
  public:
   /// `path` is the object's place in the document ("latency_s.ttft"); empty for the document itself. `reasons` (a map

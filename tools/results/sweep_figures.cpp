@@ -13,7 +13,6 @@
 namespace kvsim::results {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<std::string_view, 6> kNotFigures{"schema_version", "kvsim_version", "scenario",
                                                       "seed",           "engine.wall_s", "engine.events_per_s"};
 constexpr std::string_view kHalfWidth = "half_width_95";

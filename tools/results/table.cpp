@@ -163,6 +163,13 @@ std::string markdown_row(std::span<const std::string> cells, std::size_t columns
 
 }  // namespace
 
+Table with_columns(std::string title, std::vector<std::string> header) {
+  Table t{std::move(title), std::move(header), {}, {}};
+  t.align.assign(t.header.size(), Align::right);
+  t.align.front() = Align::left;
+  return t;
+}
+
 Table key_figures(std::string title) {
   return {std::move(title), {}, {Align::left, Align::right, Align::left, Align::left}, {}};
 }

@@ -25,6 +25,9 @@ struct Table {
 /// Label, number, remark.
 Table key_figures(std::string title);
 
+/// Words on the left, figures to the right of them.
+Table with_columns(std::string title, std::vector<std::string> header);
+
 struct List {
   std::string title;
   std::vector<std::string> items;

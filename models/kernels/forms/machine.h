@@ -8,6 +8,11 @@ namespace kvsim::models {
 /// Number format of weights or of a KV cache, as kernels are measured in them.
 enum class NumberFormat { bf16, fp8 };
 
+/// As profiles and reports write it.
+[[nodiscard]] constexpr const char* word(NumberFormat f) {
+  return f == NumberFormat::fp8 ? "fp8" : "bf16";
+}
+
 [[nodiscard]] constexpr double bytes_per_element(NumberFormat f) {
   return f == NumberFormat::fp8 ? 1.0 : 2.0;
 }

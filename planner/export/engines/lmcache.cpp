@@ -10,7 +10,7 @@
 namespace kvsim::planner {
 namespace {
 
-constexpr std::string_view kChecked =
+constexpr std::string_view kCheckedLmcache =
     "Keys checked in LMCache's docs/source/api_reference/configurations.rst (LMCache/LMCache, commit 0223da8c7c84).";
 constexpr std::int64_t kChunkTokens = 256;                           // LMCache's default
 constexpr double kGiB = static_cast<double>(std::int64_t{1} << 30);  // its sizes are multiplied by 1024^3
@@ -25,13 +25,13 @@ std::int64_t chunk_tokens(std::int64_t block) {
   return std::max<std::int64_t>(1, kChunkTokens / block) * block;
 }
 
-std::string write(const scenario::Scenario& s, const ScenarioPlan& plan) {
+std::string write_lmcache(const scenario::Scenario& s, const ScenarioPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   const auto gpus = static_cast<double>(c.cluster.tensor_parallel);
   const bool host = uses_host_memory(s, plan);
   const double size =
       std::floor(static_cast<double>(c.cluster.host_memory_bytes) / gpus / kGiB * kSizeSteps) / kSizeSteps;
-  std::string text = heading(s, plan, "LMCache", kChecked) + "#\n" + left_out(s, plan);
+  std::string text = heading(s, plan, "LMCache", kCheckedLmcache) + "#\n" + left_out(s, plan);
   if (!host) text += comment("The plan keeps no KV in host memory: this file switches that off.");
   text += "\n";
   text += setting("LMCache's default, in whole blocks of schedule.block_tokens",
@@ -57,6 +57,7 @@ std::string write(const scenario::Scenario& s, const ScenarioPlan& plan) {
 }  // namespace
 
 extern const EngineExport lmcache_export;
-const EngineExport lmcache_export{"lmcache", "lmcache.yaml", "LMCache: settings of the KV store in host memory", write};
+const EngineExport lmcache_export{"lmcache", "lmcache.yaml", "LMCache: settings of the KV store in host memory",
+                                  write_lmcache};
 
 }  // namespace kvsim::planner

@@ -12,7 +12,7 @@
 namespace kvsim::planner {
 namespace {
 
-constexpr std::string_view kChecked =
+constexpr std::string_view kCheckedVllm =
     "Option names checked in vLLM's engine arguments (vllm/engine/arg_utils.py, and vllm/config/cache.py at commit "
     "002f10e0cfa1 of vllm-project/vllm).";
 constexpr std::array<std::int64_t, 2> kBlockSizes{16, 32};  // that every CUDA attention backend of vLLM takes
@@ -100,7 +100,7 @@ void add_kv(Arguments& args, const scenario::Scenario& s, const ScenarioPlan& pl
   }
 }
 
-std::string write(const scenario::Scenario& s, const ScenarioPlan& plan) {
+std::string write_vllm(const scenario::Scenario& s, const ScenarioPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   Arguments args;
   args.add(fmt::format("--tensor-parallel-size {}", c.cluster.tensor_parallel),
@@ -113,7 +113,7 @@ std::string write(const scenario::Scenario& s, const ScenarioPlan& plan) {
   if (c.model.weight_bytes_per_parameter == 1.0) {
     args.say("scenario: weights of 1 byte per parameter: MODEL must be an fp8 checkpoint");
   }
-  std::string text = "#!/usr/bin/env bash\n" + heading(s, plan, "vLLM", kChecked) + "#\n" + left_out(s, plan);
+  std::string text = "#!/usr/bin/env bash\n" + heading(s, plan, "vLLM", kCheckedVllm) + "#\n" + left_out(s, plan);
   text += "set -eu\n\n" + model_lines(c.model);
   if (uses_host_memory(s, plan)) {
     text += comment("LMCache reads its settings from this file");
@@ -125,6 +125,6 @@ std::string write(const scenario::Scenario& s, const ScenarioPlan& plan) {
 }  // namespace
 
 extern const EngineExport vllm_export;
-const EngineExport vllm_export{"vllm", "vllm.sh", "vLLM: a script that starts the server", write};
+const EngineExport vllm_export{"vllm", "vllm.sh", "vLLM: a script that starts the server", write_vllm};
 
 }  // namespace kvsim::planner

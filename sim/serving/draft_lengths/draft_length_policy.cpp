@@ -18,7 +18,7 @@ std::int64_t longest_of_table(const DecodeConfig& c) {
   return longest;
 }
 
-constexpr std::array kPolicies{
+constexpr std::array kDraftLengthPolicies{
     DraftLengthEntry{"fixed", "draft_length tokens in every round, or the drafter's", fixed_draft_length,
                      make_fixed_drafts},
     DraftLengthEntry{"adaptive",
@@ -40,13 +40,13 @@ void DraftLengthPolicy::propose(const DraftOutlook& outlook, const ProposalCosts
 }
 
 std::span<const DraftLengthEntry> draft_length_policies() {
-  return kPolicies;
+  return kDraftLengthPolicies;
 }
 
 const DraftLengthEntry* find_draft_length_policy(std::string_view name) {
-  const auto it = std::find_if(kPolicies.begin(), kPolicies.end(),
+  const auto it = std::find_if(kDraftLengthPolicies.begin(), kDraftLengthPolicies.end(),
                                [name](const DraftLengthEntry& entry) { return entry.name == name; });
-  return it == kPolicies.end() ? nullptr : &*it;
+  return it == kDraftLengthPolicies.end() ? nullptr : &*it;
 }
 
 std::int64_t fixed_draft_length(const DecodeConfig& config) {

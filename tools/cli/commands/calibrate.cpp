@@ -18,6 +18,7 @@
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {
+namespace calibrate_internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,9 +201,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace calibrate_internal
 
 extern const Command calibrate_command;
 const Command calibrate_command{"calibrate", "Make kernel profiles from measurements",
-                                "kvsim calibrate fit measured/kernels --gpu h100-sxm --out my-h100.yaml", declare};
+                                "kvsim calibrate fit measured/kernels --gpu h100-sxm --out my-h100.yaml",
+                                calibrate_internal::declare};
 
 }  // namespace kvsim::cli

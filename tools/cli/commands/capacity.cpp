@@ -21,6 +21,7 @@
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {
+namespace capacity_internal {
 namespace {
 
 constexpr int kMostJobs = 1024;
@@ -145,10 +146,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace capacity_internal
 
 extern const Command capacity_command;
 const Command capacity_command{"capacity", "Find the rate that machines sustain, and the cheapest fleet for a rate",
                                "kvsim capacity scenarios/capacity/chat.yaml --machines h100-sxm,a100 --rate 100/s",
-                               declare};
+                               capacity_internal::declare};
 
 }  // namespace kvsim::cli

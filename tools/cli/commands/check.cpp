@@ -8,6 +8,7 @@
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
+namespace check_internal {
 namespace {
 
 struct Options {
@@ -36,9 +37,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace check_internal
 
 extern const Command check_command;
 const Command check_command{"check", "Check a scenario and print it with every default and entry resolved",
-                            "kvsim check scenarios/long_context/headline.yaml --set decode.keep_ratio=0.1", declare};
+                            "kvsim check scenarios/long_context/headline.yaml --set decode.keep_ratio=0.1",
+                            check_internal::declare};
 
 }  // namespace kvsim::cli

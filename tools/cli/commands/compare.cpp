@@ -17,6 +17,7 @@
 #include "tools/results/compare_page.h"
 
 namespace kvsim::cli {
+namespace compare_internal {
 namespace {
 
 struct Options : RunOptions {
@@ -128,10 +129,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace compare_internal
 
 extern const Command compare_command;
 const Command compare_command{"compare", "Simulate a scenario under several policies",
                               "kvsim compare scenarios/long_context/headline.yaml --policies full_kv,lossy --json",
-                              declare};
+                              compare_internal::declare};
 
 }  // namespace kvsim::cli

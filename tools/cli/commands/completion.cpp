@@ -9,6 +9,7 @@
 #include "tools/cli/completion/shells.h"
 
 namespace kvsim::cli {
+namespace completion_internal {
 namespace {
 
 const Shell& find_shell(const std::string& name) {
@@ -30,9 +31,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace completion_internal
 
 extern const Command completion_command;
 const Command completion_command{"completion", "Print a script that completes kvsim's arguments in a shell",
-                                 ". <(kvsim completion bash)", declare};
+                                 ". <(kvsim completion bash)", completion_internal::declare};
 
 }  // namespace kvsim::cli

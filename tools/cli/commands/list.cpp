@@ -9,6 +9,7 @@
 #include "tools/results/result_document.h"
 
 namespace kvsim::cli {
+namespace list_internal {
 namespace {
 
 struct Options {
@@ -77,9 +78,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace list_internal
 
 extern const Command list_command;
 const Command list_command{"list", "List models, GPUs, links, compressors, policies and more", "kvsim list models",
-                           declare};
+                           list_internal::declare};
 
 }  // namespace kvsim::cli

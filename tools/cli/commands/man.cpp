@@ -3,6 +3,7 @@
 #include "tools/cli/man/man_page.h"
 
 namespace kvsim::cli {
+namespace man_internal {
 namespace {
 
 std::function<void(Console&)> declare(CLI::App& app) {
@@ -10,8 +11,9 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace man_internal
 
 extern const Command man_command;
-const Command man_command{"man", "Print the man page kvsim(1) in roff", "kvsim man | man -l -", declare};
+const Command man_command{"man", "Print the man page kvsim(1) in roff", "kvsim man | man -l -", man_internal::declare};
 
 }  // namespace kvsim::cli

@@ -9,6 +9,7 @@
 #include "tools/cli/plan/modes.h"
 
 namespace kvsim::cli {
+namespace plan_internal {
 namespace {
 
 template <class Registry>
@@ -135,9 +136,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace plan_internal
 
 extern const Command plan_command;
 const Command plan_command{"plan", "Find the best draft length, keep ratio and batch",
-                           "kvsim plan scenarios/long_context/headline.yaml --keep-ratio 0.1,0.2,0.4", declare};
+                           "kvsim plan scenarios/long_context/headline.yaml --keep-ratio 0.1,0.2,0.4",
+                           plan_internal::declare};
 
 }  // namespace kvsim::cli

@@ -9,6 +9,7 @@
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
+namespace report_internal {
 namespace {
 
 struct Options {
@@ -71,6 +72,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace report_internal
 
 extern const Command report_command;
 const Command report_command{
@@ -78,6 +80,6 @@ const Command report_command{
     "kvsim compare scenarios/long_context/headline.yaml --out results/compare\n"
     "  kvsim plan scenarios/long_context/headline.yaml --simulate --explain --out results/plan\n"
     "  kvsim report results --out report.html",
-    declare};
+    report_internal::declare};
 
 }  // namespace kvsim::cli

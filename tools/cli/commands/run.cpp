@@ -5,6 +5,7 @@
 #include "tools/results/run_page.h"
 
 namespace kvsim::cli {
+namespace run_internal {
 namespace {
 
 struct Options : RunOptions {
@@ -43,10 +44,11 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace run_internal
 
 extern const Command run_command;
 const Command run_command{"run", "Simulate scenarios",
                           "kvsim run scenarios/long_context/headline.yaml --set decode.draft_length=30 --out results",
-                          declare};
+                          run_internal::declare};
 
 }  // namespace kvsim::cli

@@ -6,6 +6,7 @@
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {
+namespace schema_internal {
 namespace {
 
 std::function<void(Console&)> declare(CLI::App& app) {
@@ -18,9 +19,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace schema_internal
 
 extern const Command schema_command;
 const Command schema_command{"schema", "Print the JSON Schema of scenarios", "kvsim schema > scenario.schema.json",
-                             declare};
+                             schema_internal::declare};
 
 }  // namespace kvsim::cli

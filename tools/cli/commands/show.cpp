@@ -9,6 +9,7 @@
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
+namespace show_internal {
 namespace {
 
 struct Options {
@@ -87,8 +88,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace show_internal
 
 extern const Command show_command;
-const Command show_command{"show", "Print a catalogue entry with its sources", "kvsim show llama-3.1-70b", declare};
+const Command show_command{"show", "Print a catalogue entry with its sources", "kvsim show llama-3.1-70b",
+                           show_internal::declare};
 
 }  // namespace kvsim::cli

@@ -4,6 +4,7 @@
 #include "tools/cli/sweep_run.h"
 
 namespace kvsim::cli {
+namespace sweep_internal {
 namespace {
 
 void check_usage(const SweepOptions& o) {
@@ -62,11 +63,12 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace sweep_internal
 
 extern const Command sweep_command;
 const Command sweep_command{"sweep", "Simulate a scenario at many points of its keys",
                             "kvsim sweep scenarios/long_context/headline.yaml --vary decode.draft_length=10:40:10 \\\n"
                             "    --vary decode.keep_ratio=0.1,0.2,0.4 --replications 3 --out results",
-                            declare};
+                            sweep_internal::declare};
 
 }  // namespace kvsim::cli

@@ -14,6 +14,7 @@
 #include "tools/validation/measured_folder.h"
 
 namespace kvsim::cli {
+namespace validate_internal {
 namespace {
 
 struct Options {
@@ -76,9 +77,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace validate_internal
 
 extern const Command validate_command;
 const Command validate_command{"validate", "Compare published and measured figures with simulated ones",
-                               "kvsim validate --group draft-verify --group links", declare};
+                               "kvsim validate --group draft-verify --group links", validate_internal::declare};
 
 }  // namespace kvsim::cli

@@ -12,6 +12,7 @@
 #include "tools/results/result_document.h"
 
 namespace kvsim::cli {
+namespace workload_internal {
 namespace {
 
 using models::LengthStatistics;
@@ -134,9 +135,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }
 
 }  // namespace
+}  // namespace workload_internal
 
 extern const Command workload_command;
 const Command workload_command{"workload", "Work with recorded workloads",
-                               "kvsim workload info trace.jsonl --format mooncake", declare};
+                               "kvsim workload info trace.jsonl --format mooncake", workload_internal::declare};
 
 }  // namespace kvsim::cli

@@ -53,7 +53,7 @@ void add_words(const CLI::App& app, std::string& out) {
   for (const CLI::App* command : subcommands_of(app)) add_words(*command, out);
 }
 
-std::string sets(const CLI::App& app) {
+std::string bash_sets(const CLI::App& app) {
   std::string out;
   for (const ValueSet& set : value_sets(app)) {
     std::string words;
@@ -136,7 +136,7 @@ _kvsim() {{
 }}
 complete -F _kvsim kvsim
 )bash",
-                     fmt::arg("sets", sets(app)), fmt::arg("parents", parents(app)), fmt::arg("offers", offers),
+                     fmt::arg("sets", bash_sets(app)), fmt::arg("parents", parents(app)), fmt::arg("offers", offers),
                      fmt::arg("words", words));
 }
 

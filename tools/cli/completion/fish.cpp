@@ -8,7 +8,7 @@ namespace kvsim::cli {
 namespace {
 
 /// In single quotes.
-std::string in_quotes(std::string_view text) {
+std::string fish_quoted(std::string_view text) {
   return "'" + escaped(text, "'\\") + "'";
 }
 
@@ -17,11 +17,11 @@ std::string arguments(const Values& values) {
     case Shape::none:
       return " -x";
     case Shape::word:
-      return fmt::format(" -x -a {}", in_quotes(fmt::format("(__kvsim_values \"{}\")", values.set)));
+      return fmt::format(" -x -a {}", fish_quoted(fmt::format("(__kvsim_values \"{}\")", values.set)));
     case Shape::list:
-      return fmt::format(" -x -a {}", in_quotes(fmt::format("(__kvsim_list \"{}\")", values.set)));
+      return fmt::format(" -x -a {}", fish_quoted(fmt::format("(__kvsim_list \"{}\")", values.set)));
     case Shape::assignment:
-      return fmt::format(" -x -a {}", in_quotes(fmt::format("(__kvsim_assignment \"{}\")", values.set)));
+      return fmt::format(" -x -a {}", fish_quoted(fmt::format("(__kvsim_assignment \"{}\")", values.set)));
     case Shape::file:
       return " -r -F";
     case Shape::folder:
@@ -34,11 +34,11 @@ void add_command(const CLI::App& app, std::string& out) {
   const std::string path = path_of(app);
   const std::string at = path.empty() ? "__kvsim_ends_with" : "__kvsim_at " + path;
   for (const CLI::Option* option : named_options_of(app)) {
-    out += fmt::format("complete -c kvsim -n {}", in_quotes(at));
+    out += fmt::format("complete -c kvsim -n {}", fish_quoted(at));
     for (const std::string& name : option->get_snames()) out += " -s " + name;
     for (const std::string& name : option->get_lnames()) out += " -l " + name;
     if (takes_value(*option)) out += arguments(values_of(app, *option));
-    out += fmt::format(" -d {}\n", in_quotes(first_clause(option->get_description())));
+    out += fmt::format(" -d {}\n", fish_quoted(first_clause(option->get_description())));
   }
   for (const CLI::Option* option : positionals_of(app)) {
     const Values values = values_of(app, *option);
@@ -46,22 +46,23 @@ void add_command(const CLI::App& app, std::string& out) {
     // -x and -r are about an option's value; here there is none.
     std::string offered = arguments(values);
     offered.erase(0, offered.find(" -", 1));
-    out += fmt::format("complete -c kvsim -n {}{}\n", in_quotes(at), offered);
+    out += fmt::format("complete -c kvsim -n {}{}\n", fish_quoted(at), offered);
   }
   for (const CLI::App* command : subcommands_of(app)) {
     out += fmt::format("complete -c kvsim -n {} -a {} -d {}\n",
-                       in_quotes("__kvsim_ends_with" + (path.empty() ? "" : " " + path)), command->get_name(),
-                       in_quotes(command->get_description()));
+                       fish_quoted("__kvsim_ends_with" + (path.empty() ? "" : " " + path)), command->get_name(),
+                       fish_quoted(command->get_description()));
   }
   for (const CLI::App* command : subcommands_of(app)) add_command(*command, out);
 }
 
-std::string sets(const CLI::App& app) {
+std::string fish_sets(const CLI::App& app) {
   std::string out;
   for (const ValueSet& set : value_sets(app)) {
-    out += fmt::format("        case {}\n            printf '%s\\t%s\\n'", in_quotes(set.name));
+    out += fmt::format("        case {}\n            printf '%s\\t%s\\n'", fish_quoted(set.name));
     for (const NamedThing& word : set.words) {
-      out += fmt::format(" \\\n                {} {}", in_quotes(word.name), in_quotes(first_clause(word.description)));
+      out += fmt::format(" \\\n                {} {}", fish_quoted(word.name),
+                         fish_quoted(first_clause(word.description)));
     }
     out += "\n";
   }
@@ -103,7 +104,7 @@ end
 
 complete -c kvsim -f
 {commands})fish",
-                     fmt::arg("sets", sets(app)), fmt::arg("commands", commands));
+                     fmt::arg("sets", fish_sets(app)), fmt::arg("commands", commands));
 }
 
 }  // namespace kvsim::cli

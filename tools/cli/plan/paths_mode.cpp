@@ -22,7 +22,7 @@ std::string lp_of(const results::PathsResult& result) {
 }
 
 /// Options of the other modes would have no effect.
-void refuse_foreign(const PlanOptions& options) {
+void refuse_beside_paths(const PlanOptions& options) {
   const auto refuse = [](const char* name, bool given) {
     if (given) throw schema::InputError(fmt::format("{}: does not go with --paths, whose file says it all", name));
   };
@@ -42,7 +42,7 @@ void refuse_foreign(const PlanOptions& options) {
 }  // namespace
 
 void plan_paths(Console& console, const PlanOptions& options) {
-  refuse_foreign(options);
+  refuse_beside_paths(options);
   const planner::PathProblem problem = planner::path_problem_schema().parse(schema::read_yaml_file(options.paths));
   std::optional<PendingFile> lp_file;
   if (!options.lp_out.empty()) lp_file.emplace(options.lp_out);

@@ -12,7 +12,7 @@
 namespace kvsim::cli {
 namespace {
 
-void refuse_foreign(const PlanOptions& options) {
+void refuse_beside_pools(const PlanOptions& options) {
   const auto refuse = [](const char* name, bool given, const char* why) {
     if (given) {
       throw schema::InputError(fmt::format("{}: {}, and this scenario has cluster.pools: leave it out", name, why));
@@ -44,7 +44,7 @@ void simulate(results::PoolsPlan& plan, const PlanOptions& options) {
 }  // namespace
 
 void plan_pools(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
-  refuse_foreign(options);
+  refuse_beside_pools(options);
   if (scenario.serving.prefill != serving::PrefillKind::stored) {
     throw schema::InputError(fmt::format(
         "{}: plans by path are for stored contexts and know nothing of prefilling: use prefill: stored here, "

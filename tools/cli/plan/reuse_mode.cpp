@@ -47,7 +47,7 @@ double hit_rate_of(const std::string& text) {
       fmt::format("--hit-rate {}: expected the share of the chunks' tokens that is stored, from 0 to 1", text));
 }
 
-planner::ReusePlanRequest request_of(const PlanOptions& options) {
+planner::ReusePlanRequest reuse_request_of(const PlanOptions& options) {
   planner::ReusePlanRequest request;
   request.contexts = contexts_of(options.context);
   if (!options.hit_rate.empty()) request.hit_rate = hit_rate_of(options.hit_rate);
@@ -60,7 +60,7 @@ planner::ReusePlanRequest request_of(const PlanOptions& options) {
 
 void plan_reuse(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
   refuse_verification_options(options, "this scenario's prompts are made of chunks under decode policy full_kv");
-  const results::ReusePlanOutcome outcome{scenario, planner::plan_reuse(scenario, request_of(options))};
+  const results::ReusePlanOutcome outcome{scenario, planner::plan_reuse(scenario, reuse_request_of(options))};
   std::vector<PlanFile> files;
   if (!options.out.empty()) {
     files.emplace_back("break_even.csv", results::break_even_csv(outcome.plan));
