@@ -49,11 +49,18 @@ foreach(linker mold lld gold)
   endif()
 endforeach()
 
-# kvsim_library(NAME SOURCES ... LINKS ...): a static library whose headers are included as "folder/header.h"
-# relative to the repository's top.
+# kvsim_library(NAME SOURCES ... LINKS ... [SELDOM]): a static library whose headers are included as "folder/header.h"
+# relative to the repository's top. SELDOM: what runs once a command, where compiling sooner is worth more than speed.
 function(kvsim_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "SELDOM" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} PRIVATE kvsim_options ${ARG_PRIVATE_LINKS})
+  if(ARG_SELDOM)
+    kvsim_seldom(${name})
+  endif()
+endfunction()
+
+function(kvsim_seldom target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()

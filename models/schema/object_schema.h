@@ -14,16 +14,13 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "models/schema/field_table.h"
 #include "models/schema/markdown.h"
-#include "models/schema/member_value.h"
-#include "models/schema/object_info.h"
-#include "models/schema/parse_context.h"
 
 namespace kvsim::schema {
 
@@ -34,21 +31,23 @@ class ObjectSchema {
 
   /// `defaults` holds what fields that are left out get.
   ObjectSchema(std::string name, std::string description, T defaults = T{})
-      : defaults_(std::make_shared<const T>(std::move(defaults))) {
-    info_.name = std::move(name);
-    info_.description = std::move(description);
-  }
+      : table_(std::move(name), std::move(description), std::make_shared<const T>(std::move(defaults)),
+               [](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); }) {}
 
   /// A scalar that must be given.
   template <class Access>
   ObjectSchema& required(const char* name, Access access, const ScalarSpec& spec, const char* description) {
-    return scalar(name, std::move(access), spec, Presence::required, description);
+    table_.scalar(name, detail::Locate::in<T>(access), detail::kScalarMember<Member<Access>>, spec, Presence::required,
+                  description);
+    return *this;
   }
 
   /// A scalar that may be left out; its default is what the member holds in the schema's defaults.
   template <class Access>
   ObjectSchema& optional(const char* name, Access access, const ScalarSpec& spec, const char* description) {
-    return scalar(name, std::move(access), spec, Presence::optional, description);
+    table_.scalar(name, detail::Locate::in<T>(access), detail::kScalarMember<Member<Access>>, spec, Presence::optional,
+                  description);
+    return *this;
   }
 
   /// A nested map; the member is a U or an std::optional<U>. A map that is given is read over the nested schema's
@@ -57,33 +56,38 @@ class ObjectSchema {
   template <class Access, class U>
   ObjectSchema& object(const char* name, Access access, const ObjectSchema<U>& schema, Presence presence,
                        const char* description) {
-    return nested(name, std::move(access), schema, Form::object, {}, presence, description);
+    return nested(name, access, schema, Form::object, "", presence, description);
   }
 
   /// A catalogue entry: its name, {base: name, changes...} or the whole entry inline. `catalogue` is the kind of entry.
   template <class Access, class U>
   ObjectSchema& reference(const char* name, Access access, const char* catalogue, const ObjectSchema<U>& schema,
                           Presence presence, const char* description) {
-    return nested(name, std::move(access), schema, Form::reference, catalogue, presence, description);
+    return nested(name, access, schema, Form::reference, catalogue, presence, description);
   }
 
   /// A list of scalars; the member is a std::vector.
   template <class Access>
   ObjectSchema& list(const char* name, Access access, const ScalarSpec& spec, Presence presence,
-                     const char* description, ListSize size = {});
+                     const char* description, ListSize size = {}) {
+    using Items = Member<Access>;
+    table_.scalars(name, detail::Locate::in<T>(access), detail::kListMember<Items>,
+                   detail::kScalarMember<typename Items::value_type>, spec, presence, description, size);
+    return *this;
+  }
 
   /// A list of maps; the member is a std::vector.
   template <class Access, class U>
   ObjectSchema& list(const char* name, Access access, const ObjectSchema<U>& schema, Presence presence,
                      const char* description, ListSize size = {}) {
-    return nested_list(name, std::move(access), schema, Form::object, {}, presence, description, size);
+    return nested_list(name, access, schema, Form::object, "", presence, description, size);
   }
 
   /// A list of catalogue entries, each as in `reference`; the member is a std::vector.
   template <class Access, class U>
   ObjectSchema& reference_list(const char* name, Access access, const char* catalogue, const ObjectSchema<U>& schema,
                                Presence presence, const char* description, ListSize size = {}) {
-    return nested_list(name, std::move(access), schema, Form::reference, catalogue, presence, description, size);
+    return nested_list(name, access, schema, Form::reference, catalogue, presence, description, size);
   }
 
   /// Exactly one of these keys must be given.
@@ -92,60 +96,62 @@ class ObjectSchema {
   ObjectSchema& at_most_one(std::initializer_list<const char*> keys) { return group(keys, false); }
   /// A scalar or list in place of the map means this key (`context: 8k tokens` for `context: {mean: 8k tokens}`).
   ObjectSchema& shorthand(const char* key) {
-    info_.shorthand = key;
+    table_.info.shorthand = key;
     return *this;
   }
   /// A check over several fields, run in order once all fields are read.
   ObjectSchema& check(Check check) {
-    checks_.push_back(std::move(check));
+    table_.checks.emplace_back([run = std::move(check)](const void* value, const Reporter& report) {
+      run(*static_cast<const T*>(value), report);
+    });
     return *this;
   }
 
   [[nodiscard]] T parse(const ConfigNode& node, const ParseContext& context = {}) const {
-    T value = *defaults_;
-    parse_into(value, node, context);
+    T value = *static_cast<const T*>(table_.defaults.get());
+    table_.parse_into(&value, node, context);
     return value;
   }
 
-  /// Like parse, but fields that are left out keep what `value` holds.
-  void parse_into(T& value, const ConfigNode& node, const ParseContext& context = {}) const;
-
   /// The object with every default written out: parse(dump(x)) is x. Origins are empty.
-  [[nodiscard]] ConfigNode dump(const T& value) const;
+  [[nodiscard]] ConfigNode dump(const T& value) const { return table_.dump(&value); }
 
   /// Markdown: one table per object, nested ones following.
-  [[nodiscard]] std::string markdown() const { return make_markdown(info_); }
+  [[nodiscard]] std::string markdown() const { return make_markdown(table_.info); }
 
   /// The table without T: make_json_schema(schema.info()) is its JSON Schema.
-  [[nodiscard]] const ObjectInfo& info() const { return info_; }
+  [[nodiscard]] const ObjectInfo& info() const { return table_.info; }
 
  private:
-  struct Binding {
-    std::function<void(T&, const ConfigNode&, const ParseContext&)> read;
-    std::function<std::optional<ConfigNode>(const T&)> write;  ///< no value: not given
-  };
+  template <class U>
+  friend class ObjectSchema;
   template <class Access>
   using Member = std::remove_cvref_t<std::invoke_result_t<Access, T&>>;
 
-  void add(FieldInfo field, Binding binding);
   ObjectSchema& group(std::initializer_list<const char*> keys, bool one_is_required) {
-    info_.groups.push_back({{keys.begin(), keys.end()}, one_is_required});
+    table_.info.groups.push_back({{keys.begin(), keys.end()}, one_is_required});
     return *this;
   }
-  template <class Access>
-  ObjectSchema& scalar(const char* name, Access access, const ScalarSpec& spec, Presence presence,
-                       const char* description);
   template <class Access, class U>
-  ObjectSchema& nested(const char* name, Access access, const ObjectSchema<U>& schema, Form form, std::string catalogue,
-                       Presence presence, const char* description);
+  ObjectSchema& nested(const char* name, Access access, const ObjectSchema<U>& schema, Form form, const char* catalogue,
+                       Presence presence, const char* description) {
+    static_assert(std::is_same_v<detail::unwrapped_t<Member<Access>>, U>,
+                  "the member is not what the schema describes");
+    table_.object(name, detail::Locate::in<T>(access), detail::kObjectMember<Member<Access>>, schema.table_,
+                  std::is_same_v<T, U>, form, catalogue, presence, description);
+    return *this;
+  }
   template <class Access, class U>
   ObjectSchema& nested_list(const char* name, Access access, const ObjectSchema<U>& schema, Form form,
-                            std::string catalogue, Presence presence, const char* description, ListSize size);
+                            const char* catalogue, Presence presence, const char* description, ListSize size) {
+    static_assert(std::is_same_v<Member<Access>, std::vector<U>>,
+                  "the member is not a vector of what the schema describes");
+    table_.objects(name, detail::Locate::in<T>(access), detail::kListMember<Member<Access>>, schema.table_, form,
+                   catalogue, presence, description, size);
+    return *this;
+  }
 
-  ObjectInfo info_;
-  std::shared_ptr<const T> defaults_;
-  std::vector<Binding> bindings_;
-  std::vector<Check> checks_;
+  detail::FieldTable table_;
 };
 
 /// Adds the keys `source` and `reference`, which say where the object's figures come from.
@@ -175,5 +181,3 @@ void add_source_fields(ObjectSchema<T>& schema, Access access, Presence presence
 }
 
 }  // namespace kvsim::schema
-
-#include "models/schema/object_schema_impl.h"  // IWYU pragma: keep

@@ -27,6 +27,13 @@ double as_double(const ScalarValue& value) {
 
 }  // namespace
 
+ScalarSpec::ScalarSpec() = default;
+ScalarSpec::ScalarSpec(const ScalarSpec& other) = default;
+ScalarSpec::ScalarSpec(ScalarSpec&& other) noexcept = default;
+ScalarSpec& ScalarSpec::operator=(const ScalarSpec& other) = default;
+ScalarSpec& ScalarSpec::operator=(ScalarSpec&& other) noexcept = default;
+ScalarSpec::~ScalarSpec() = default;
+
 ScalarSpec ScalarSpec::quantity(Dimension dimension) {
   ScalarSpec spec;
   spec.kind_ = Kind::quantity;

@@ -32,6 +32,14 @@ class ScalarSpec {
  public:
   enum class Kind { quantity, text, boolean, choice, name };
 
+  // Not inline: tables of fields make a few of them a field.
+  ScalarSpec();
+  ScalarSpec(const ScalarSpec& other);
+  ScalarSpec(ScalarSpec&& other) noexcept;
+  ScalarSpec& operator=(const ScalarSpec& other);
+  ScalarSpec& operator=(ScalarSpec&& other) noexcept;
+  ~ScalarSpec();
+
   static ScalarSpec quantity(Dimension dimension);
   static ScalarSpec text();
   static ScalarSpec boolean();

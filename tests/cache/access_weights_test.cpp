@@ -8,6 +8,9 @@
 
 #include "sim/engine/random.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using namespace kvsim;
 using namespace kvsim::cache;
 using models::FrequencyKind;
@@ -35,3 +38,6 @@ TEST(AccessWeights, NoTimeOverflowsThem) {
     EXPECT_LT(weights.of_access(now), 0x1p513);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -8,6 +8,9 @@
 
 #include "sim/engine/random.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using namespace kvsim::cache;
 
 // Enough entries for four levels, keys from a few values. The model is a set of (key, id).
@@ -50,3 +53,6 @@ TEST(DropHeap, IsAnOrderedSetUnderAnyInsertionsRemovalsAndNewKeys) {
     ASSERT_EQ(heap.entries()[positions[heap.top().id]].id, heap.top().id);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

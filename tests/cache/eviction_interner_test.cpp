@@ -6,7 +6,7 @@
 
 #include "sim/engine/random.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 TEST(Interner, NumbersKeysInTheOrderInWhichTheyCome) {
@@ -42,4 +42,4 @@ TEST(Interner, RoomMadeBeforeChangesNothing) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "sim/cache/eviction/replay.h"
 #include "sim/engine/random.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 constexpr ObjectId A = 0, B = 1, C = 2, D = 3, E = 4, F = 5;
@@ -181,4 +181,4 @@ TEST(Arc, IsThePublishedAlgorithmOnObjectsOfOneSize) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

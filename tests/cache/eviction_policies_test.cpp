@@ -7,7 +7,7 @@
 #include "sim/engine/random.h"
 #include "tests/cache/naive_policies.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 class EvictionPolicies : public ::testing::TestWithParam<EvictionPolicyEntry> {};
@@ -152,4 +152,4 @@ TEST(EvictionPolicyTable, BeladyWithoutTheFutureIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

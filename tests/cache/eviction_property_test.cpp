@@ -6,7 +6,7 @@
 
 #include "sim/cache/eviction/replay.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 ObjectTrace random_trace() {
@@ -100,4 +100,4 @@ RC_GTEST_PROP(EvictionProperty, WithRoomForAllEachObjectMissesOnce, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "models/workload/trace_reader.h"
 #include "sim/engine/random.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 const EvictionPolicyEntry& policy(std::string_view name) {
@@ -121,4 +121,4 @@ TEST(SharedTraces, MooncakeByReplayIsMooncakeByStackDistances) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -5,6 +5,8 @@
 #include "sim/cache/placement/placement_problem.h"
 #include "tests/cache/random_problem.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::cache;
 
 namespace {
@@ -12,8 +14,6 @@ namespace {
 double rounding(double value) {
   return 1e-9 * (1 + std::abs(value));
 }
-
-}  // namespace
 
 TEST(ExactPlacement, FindsWhatTryingEverythingFinds) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -64,3 +64,6 @@ TEST(ExactPlacement, NoObjectsAreWorthNothing) {
   EXPECT_TRUE(exact.proven_best);
   EXPECT_EQ(exact.utility, 0);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -13,6 +13,8 @@
 #include "sim/cache/placement/placement_problem.h"
 #include "tests/cache/random_problem.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using namespace kvsim::cache;
 using models::UtilityVariant;
@@ -69,8 +71,6 @@ Gaps gaps_of(UtilityVariant variant, const std::string& name) {
   return result;
 }
 
-}  // namespace
-
 // Measured on these 200 problems (mean, median, worst): least drop 0.062, 0.032, 0.44; per byte 0.056, 0.019, 0.80; for
 // need 0.038, 0.010, 0.41. The mean is small because most objects get the configuration that suits them. The worst have
 // one or two objects as large as a tier: inserted late they push out what was there, nothing comes back into the space
@@ -125,3 +125,6 @@ TEST(GreedyGap, PerByteComesCloserThanLeastDropWhereObjectsAreMany) {
   EXPECT_GT(for_need, 0);
   EXPECT_LT(for_need, least_drop / 2);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

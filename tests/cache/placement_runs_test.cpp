@@ -17,7 +17,7 @@
 #include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -374,4 +374,4 @@ TEST(PlacementRuns, ProfilingOnlineBringsQualityBackAndCostsDecoding) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

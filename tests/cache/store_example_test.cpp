@@ -5,7 +5,7 @@
 
 #include "tests/cache/store_driver.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 constexpr TierIndex kFast = 0;
@@ -119,4 +119,4 @@ TEST(StoreExample, LeastRecentlyUsedFindsEvictionAlone) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "sim/engine/random.h"
 #include "tests/cache/store_driver.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 using engine::RandomStream;
@@ -253,4 +253,4 @@ RC_GTEST_PROP(StoreProperty, EveryLoadCompletesAndNoByteIsLost, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -4,7 +4,7 @@
 
 #include "tests/cache/store_driver.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 models::PlacementSpec lru() {
@@ -439,4 +439,4 @@ TEST(StoreOutages, ObservedBandwidthIsWhatLoadsGot) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -12,7 +12,7 @@
 #include "sim/engine/random.h"
 #include "tests/cache/store_driver.h"
 
-namespace kvsim::cache {
+namespace kvsim::cache::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kBlockBytes = 1000;
@@ -99,4 +99,4 @@ TEST(StoreTrace, AChainLongerThanTheRoomKeepsItsBeginning) {
 }
 
 }  // namespace
-}  // namespace kvsim::cache
+}  // namespace kvsim::cache::KVSIM_FILE

@@ -5,6 +5,8 @@
 #include "models/placement/utility.h"
 #include "sim/cache/placement/placement_problem.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using namespace kvsim::cache;
 using models::UtilityVariant;
@@ -53,8 +55,6 @@ void expect_joint(const Assignment& assignment) {
     EXPECT_EQ(assignment[i].option, kJoint[i].option) << "context " << i + 1;
   }
 }
-
-}  // namespace
 
 TEST(Utility, IsAlphaTimesQualityLessTtftTimesFrequency) {
   // 0.01 s + 2 GB / 4 GB/s + 8 GB x 1e-11 s/B = 0.01 + 0.5 + 0.08.
@@ -121,3 +121,6 @@ TEST(UtilityExample, LeastDropForNeedFindsTheJointPlacementFromAnAlphaOf1300Mill
     EXPECT_EQ(greedy_placement(example(alpha), UtilityVariant::least_drop_for_need).assignment[1].option, kTwentieth);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -12,6 +12,8 @@
 #include "tests/cache/naive_placement.h"
 #include "tests/cache/random_problem.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using namespace kvsim::cache;
 
@@ -215,8 +217,6 @@ void same_choices(models::UtilityVariant variant, models::FrequencyKind frequenc
   }
 }
 
-}  // namespace
-
 RC_GTEST_PROP(UtilityPlacementProperty, leastDropChoosesWhatARescanChooses, ()) {
   same_choices(models::UtilityVariant::least_drop, models::FrequencyKind::count);
 }
@@ -235,3 +235,6 @@ RC_GTEST_PROP(UtilityPlacementProperty, leastDropForNeedChoosesWhatARescanChoose
 RC_GTEST_PROP(UtilityPlacementProperty, leastDropForNeedOfDecayedFrequenciesChoosesWhatARescanChooses, ()) {
   same_choices(models::UtilityVariant::least_drop_for_need, models::FrequencyKind::decayed);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

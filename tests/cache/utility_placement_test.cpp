@@ -9,6 +9,8 @@
 
 #include "sim/engine/random.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using namespace kvsim::cache;
 
@@ -83,8 +85,6 @@ TEST(Configurations, ABlockDecidesItsShareOfARequestsQuality) {
   EXPECT_NEAR(gain(1.0F), 1 - 5, 1e-6);
   EXPECT_NEAR(gain(0.1F), 1 - 0.5, 1e-6);
 }
-
-}  // namespace
 
 TEST(UtilityPlacement, ANewObjectGoesWholeToTheTierWhereItIsWorthMost) {
   Fixture f;
@@ -425,3 +425,6 @@ TEST(UtilityPlacement, OrdersByFrequenciesThatDecayWithTheHalfLife) {
     placement.dropped(change->object, 0);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

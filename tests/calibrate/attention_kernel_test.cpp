@@ -13,7 +13,7 @@
 #include "tools/calibrate/kernels/attention.h"
 #include "tools/calibrate/kernels/random_data.h"
 
-namespace kvsim::calibrate {
+namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
 
 struct Case {
@@ -180,4 +180,4 @@ TEST(CutAttention, DoesNotSplitWhereSequencesAloneFillTheGpu) {
 }
 
 }  // namespace
-}  // namespace kvsim::calibrate
+}  // namespace kvsim::calibrate::KVSIM_FILE

@@ -21,7 +21,7 @@
 #include "tools/calibrate/host/output_folder.h"
 #include "tools/calibrate/host/statistics.h"
 
-namespace kvsim::calibrate {
+namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
 
 Arguments parse(std::vector<const char*> words) {
@@ -176,4 +176,4 @@ TEST(Interrupt, TheFirstIsNotedAndStopsTheNextStep) {
 }
 
 }  // namespace
-}  // namespace kvsim::calibrate
+}  // namespace kvsim::calibrate::KVSIM_FILE

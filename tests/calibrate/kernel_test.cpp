@@ -13,7 +13,7 @@
 #include "tools/calibrate/kernels/random_data.h"
 #include "tools/calibrate/kernels/topk.h"
 
-namespace kvsim::calibrate {
+namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
 
 TEST(Emulator, ShufflesAndBarriersMeetTheRightThreads) {
@@ -145,4 +145,4 @@ TEST(ReferenceAttention, AveragesByTheSoftmaxOfScaledScores) {
 }
 
 }  // namespace
-}  // namespace kvsim::calibrate
+}  // namespace kvsim::calibrate::KVSIM_FILE

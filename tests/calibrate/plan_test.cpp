@@ -15,7 +15,7 @@
 #include "tools/calibrate/host/replay_size.h"
 #include "tools/calibrate/host/shapes.h"
 
-namespace kvsim::calibrate {
+namespace kvsim::calibrate::KVSIM_FILE {
 namespace {
 
 TEST(LayerShapes, OfLlama31_8bAreThoseOfItsConfiguration) {
@@ -197,4 +197,4 @@ TEST(ReplaySize, WritesWhatASimulatorNeeds) {
 }
 
 }  // namespace
-}  // namespace kvsim::calibrate
+}  // namespace kvsim::calibrate::KVSIM_FILE

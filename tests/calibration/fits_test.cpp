@@ -6,7 +6,7 @@
 #include "models/catalogue/catalogue.h"
 #include "tests/calibration/synthetic.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(Fits, DecodeParametersComeBackThroughNoiseAndOutliers) {
@@ -120,4 +120,4 @@ TEST(Skew, ShareOfUnevenLengthsIsTheWeightedMedian) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

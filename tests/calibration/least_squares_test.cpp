@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr int kPoints = 40;
@@ -67,4 +67,4 @@ TEST(LeastSquares, SameProblemSameAnswer) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

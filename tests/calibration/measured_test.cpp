@@ -7,7 +7,7 @@
 #include "models/calibration/calibrate.h"
 #include "models/catalogue/catalogue.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,4 +75,4 @@ TEST_F(MeasuredTimes, TablesOfAServingGpuFollowTheirRows) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

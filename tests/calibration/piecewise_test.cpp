@@ -8,7 +8,7 @@
 
 #include "models/calibration/surface.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 /// Four waves of tiles: a step of 30 us every 100 tokens, and 10 ns a token.
@@ -60,4 +60,4 @@ TEST(Surface, IsExactWhereTheTimesAreAPowerLaw) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "models/schema/yaml_reader.h"
 #include "tests/calibration/synthetic.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
@@ -42,4 +42,4 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

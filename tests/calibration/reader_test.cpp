@@ -9,7 +9,7 @@
 #include "models/calibration/physics.h"
 #include "models/schema/error.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ TEST(GpuNames, FilesSpellThemInManyWays) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

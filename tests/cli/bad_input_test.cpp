@@ -3,7 +3,7 @@
 #include "tests/cli/bad_input_cases.h"
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 class BadInputTest : public Workspace, public ::testing::WithParamInterface<BadInput> {};
@@ -38,4 +38,4 @@ INSTANTIATE_TEST_SUITE_P(Files, BadInputTest, ::testing::ValuesIn(bad_files()), 
 INSTANTIATE_TEST_SUITE_P(CommandLines, BadInputTest, ::testing::ValuesIn(bad_command_lines()), name_of);
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -8,7 +8,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -270,4 +270,4 @@ TEST_F(CapacityTest, ATraceIsStretchedAndItsBlocksSizeAPrefixCache) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

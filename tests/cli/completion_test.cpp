@@ -4,7 +4,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 class CompletionTest : public Workspace {
@@ -158,4 +158,4 @@ out=${out##*<<}; print -r -- "${out%%>>*}"
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -6,7 +6,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 class GoldenTest : public Workspace {
@@ -127,4 +127,4 @@ TEST_F(GoldenTest, NothingIsColouredInAPipe) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -1,7 +1,7 @@
 // Names come from files of others: whatever they say, no command lets them drive the terminal.
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 /// In YAML: red letters by ESC, a cleared screen by CSI as one character, letters from right to left.
@@ -59,4 +59,4 @@ TEST_F(HostileNames, OfKeysAndFilesAreShownInErrors) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

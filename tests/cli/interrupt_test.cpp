@@ -4,7 +4,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 class InterruptTest : public Workspace {
@@ -73,4 +73,4 @@ TEST_F(InterruptTest, AClosedPipeIsNoError) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 class ManTest : public Workspace {
@@ -119,4 +119,4 @@ TEST_F(ManTest, ManItselfHasNoWarnings) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-namespace kvsim::results {
+namespace kvsim::results::KVSIM_FILE {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -65,4 +65,4 @@ TEST(NumbersTest, AColumnHasOneUnit) {
 }
 
 }  // namespace
-}  // namespace kvsim::results
+}  // namespace kvsim::results::KVSIM_FILE

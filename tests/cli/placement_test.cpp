@@ -3,7 +3,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::json;
@@ -62,4 +62,4 @@ TEST_F(PlacementTest, UnknownPoliciesAreRefusedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

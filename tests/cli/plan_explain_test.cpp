@@ -3,7 +3,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::json;
@@ -72,4 +72,4 @@ TEST_F(PlanExplainTest, WhatWouldHaveNoEffectIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/cli/workspace.h"
 #include "tests/support/well_formed.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -140,4 +140,4 @@ TEST_F(PlanPrefetchTest, WhereTheOtherPoliciesCannotRunTheySayWhy) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/cli/workspace.h"
 #include "tests/support/well_formed.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -160,4 +160,4 @@ TEST_F(PlanReuseTest, AMethodThatCannotRunSaysWhy) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -1,7 +1,7 @@
 // Commands on scenarios with two pools around a storage node.
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 const std::string kPublished = KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml";
@@ -48,4 +48,4 @@ TEST_F(PoolsTest, WhatIsAboutReplicasIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

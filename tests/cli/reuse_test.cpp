@@ -6,7 +6,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::json;
@@ -197,4 +197,4 @@ TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

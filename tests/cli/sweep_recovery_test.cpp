@@ -5,7 +5,7 @@
 
 #include "tests/cli/sweep_workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -118,4 +118,4 @@ TEST_F(SweepRecoveryTest, AFullDiskKeepsWhatIsFinishedAndResumeGoesOn) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/cli/sweep_workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -198,4 +198,4 @@ TEST_F(SweepTest, ThePageMarksTheBestAndDrawsTheGrid) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace kvsim::results {
+namespace kvsim::results::KVSIM_FILE {
 namespace {
 
 Page small_page() {
@@ -160,4 +160,4 @@ TEST(TableTest, MarkdownHasMarkedFiguresInBoldAndWordsOfAHeaderInOneLine) {
 }
 
 }  // namespace
-}  // namespace kvsim::results
+}  // namespace kvsim::results::KVSIM_FILE

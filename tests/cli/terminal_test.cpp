@@ -5,7 +5,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -79,4 +79,4 @@ TEST_F(TerminalTest, APlanHasAHeatMapWithItsOptimum) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::json;
@@ -198,4 +198,4 @@ TEST_F(TimelineTest, RunningRequestsAreThoseThatTheGpuWorksOn) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

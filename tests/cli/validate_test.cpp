@@ -5,7 +5,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -91,4 +91,4 @@ TEST_F(ValidateTest, EqualRunsGiveEqualBytes) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

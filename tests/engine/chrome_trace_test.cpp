@@ -22,6 +22,8 @@
 #include "sim/engine/memory_pool.h"
 #include "sim/engine/random.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 using nlohmann::json;
 
@@ -75,8 +77,6 @@ void trace_a_run(TraceSink& trace) {
   }
   simulator.run();
 }
-
-}  // namespace
 
 TEST(ChromeTrace, aSliceIsACompleteEventInMicroseconds) {
   const json event = last_event([](ChromeTrace& trace) {
@@ -306,3 +306,6 @@ TEST(ChromeTrace, tracingAfterCloseIsAnError) {
   trace.close();
   EXPECT_THROW(trace.slice(track, "x", {1}, {2}, 0, 0), InvariantViolation);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

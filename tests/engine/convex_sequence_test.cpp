@@ -6,6 +6,8 @@
 
 #include "sim/engine/convex_sequence.h"
 
+namespace KVSIM_FILE {
+
 using kvsim::engine::ConvexSequence;
 
 namespace {
@@ -31,8 +33,6 @@ Written drawn() {
   }
   return w;
 }
-
-}  // namespace
 
 TEST(ConvexSequence, AnEmptyOneHasNoValues) {
   EXPECT_TRUE(ConvexSequence().empty());
@@ -71,3 +71,6 @@ RC_GTEST_PROP(ConvexSequenceProperty, KnowsWhereItBecomesFasterAndItsSum, ()) {
   for (const std::int64_t v : w.values) sum += v - w.values.front();
   RC_ASSERT(w.sequence.sum_above_first() == sum);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

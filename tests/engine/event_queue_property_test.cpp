@@ -8,6 +8,9 @@
 
 #include "sim/engine/event_queue.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using namespace kvsim::engine;
 
 // The model is a std::multimap, which keeps equal keys in order of insertion.
@@ -58,3 +61,6 @@ RC_GTEST_PROP(EventQueueProperty, behavesLikeAnOrderedMultimapUnderAnyPushesPops
     RC_ASSERT(event.callback.word == number);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

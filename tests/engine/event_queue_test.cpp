@@ -9,6 +9,8 @@
 #include "sim/engine/random.h"
 #include "tests/engine/allocation_count.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -22,8 +24,6 @@ std::vector<std::uint64_t> drain(EventQueue& queue) {
   while (!queue.empty()) words.push_back(queue.pop().callback.word);
   return words;
 }
-
-}  // namespace
 
 TEST(EventQueue, eventsComeOutInOrderOfTime) {
   EventQueue queue;
@@ -151,3 +151,6 @@ TEST(EventQueue, runningOutOfSlotsIsAnError) {
   for (std::size_t i = 0; i < capacity; ++i) table.acquire();
   EXPECT_THROW(table.acquire(), InvariantViolation);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

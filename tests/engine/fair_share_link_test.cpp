@@ -7,6 +7,8 @@
 #include "tests/engine/allocation_count.h"
 #include "tests/engine/completions.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -36,8 +38,6 @@ class FairShareLink : public ::testing::Test {
 };
 
 using Log = std::vector<std::pair<std::uint64_t, std::int64_t>>;
-
-}  // namespace
 
 TEST_F(FairShareLink, oneTransferHasItAll) {
   make();
@@ -183,3 +183,6 @@ TEST_F(FairShareLink, theSteadyStateDoesNotAllocate) {
   for (int i = 0; i < 100; ++i) round();
   EXPECT_EQ(allocation_count(), before);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

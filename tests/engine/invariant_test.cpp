@@ -8,6 +8,8 @@
 
 #include "sim/engine/callback.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -20,8 +22,6 @@ std::string message_of(void (*check)()) {
   }
   return "no violation";
 }
-
-}  // namespace
 
 TEST(Invariant, aBrokenAlwaysCheckSaysWhereAndWhat) {
   const std::string message = message_of([] { KVSIM_ALWAYS(1 + 1 == 3, "arithmetic"); });
@@ -46,3 +46,6 @@ TEST(Invariant, aTrueConditionEvaluatesNoMessage) {
 TEST(InvariantDeathTest, uncaughtItEndsTheProgram) {
   EXPECT_DEATH([]() noexcept { KVSIM_ALWAYS(false, "the end"); }(), "");
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -10,6 +10,8 @@
 #include "sim/engine/transfer_time.h"
 #include "tests/engine/completions.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -82,8 +84,6 @@ std::vector<double> naive_equal_sharing(double bytes_per_ns, const std::vector<A
     now += step;
   }
 }
-
-}  // namespace
 
 RC_GTEST_PROP(LinkProperty, equalSharingAgreesWithASimulationStepByStep, ()) {
   const auto all = *arrivals();
@@ -172,3 +172,6 @@ RC_GTEST_PROP(LinkProperty, aWorkConservingLinkIsBusyExactlyAsLongAsItsBytesTake
   RC_ASSERT(busy_ns >= static_cast<double>(bytes) - 0.01);
   RC_ASSERT(busy_ns <= static_cast<double>(bytes + static_cast<std::int64_t>(all.size())));
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -8,6 +8,9 @@
 
 #include "sim/engine/invariant.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using namespace kvsim::engine;
 
 TEST(MemoryPool, aReservationThatDoesNotFitChangesNothing) {
@@ -79,3 +82,6 @@ RC_GTEST_PROP(MemoryPoolProperty, neverHoldsMoreThanItsCapacity, ()) {
     pool.check_conservation();
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

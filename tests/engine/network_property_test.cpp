@@ -7,6 +7,8 @@
 
 #include "sim/engine/network.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -56,8 +58,6 @@ rc::Gen<std::vector<std::size_t>> routes_over(std::size_t links) {
 bool close(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
 }
-
-}  // namespace
 
 RC_GTEST_PROP(NetworkProperty, ratesAreMaxMinFairAfterAnyStartsCancellationsAndChanges, ()) {
   Simulator simulator;
@@ -126,3 +126,6 @@ RC_GTEST_PROP(NetworkProperty, oneLinkIsAFairShareLink, ()) {
   const auto apart = static_cast<std::int64_t>(transfers.size());
   for (std::size_t i = 0; i < transfers.size(); ++i) RC_ASSERT(std::abs(a.at[i] - b.at[i]) <= apart);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

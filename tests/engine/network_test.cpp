@@ -8,6 +8,8 @@
 #include "sim/engine/invariant.h"
 #include "tests/engine/completions.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -31,8 +33,6 @@ class NetworkTest : public ::testing::Test {
 };
 
 using Log = std::vector<std::pair<std::uint64_t, std::int64_t>>;
-
-}  // namespace
 
 TEST_F(NetworkTest, aRouteIsAsFastAsItsSlowestLinkAndAsLateAsItsLatencies) {
   // 100 bytes at min(2, 1, 4) bytes/ns, and 10 + 20 + 30 ns.
@@ -153,3 +153,6 @@ TEST_F(NetworkTest, impossibleLinksAndRoutesAreRefused) {
   EXPECT_THROW(submit(1, {link}, -1), InvariantViolation);
   EXPECT_EQ(network.in_flight(), 0U);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

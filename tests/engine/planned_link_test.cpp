@@ -8,6 +8,8 @@
 #include "sim/engine/planned_link.h"
 #include "tests/engine/completions.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -75,8 +77,6 @@ void expect_equal(const LinkStatistics& planned, const LinkStatistics& simulated
   RC_ASSERT(std::abs(planned.busy_s - simulated.busy_s) < 1e-15);
   RC_ASSERT(std::abs(planned.total_wait_s - simulated.total_wait_s) < 1e-14);
 }
-
-}  // namespace
 
 RC_GTEST_PROP(PlannedLinkProperty, EveryTransferArrivesWhenTheSimulatedLinkDeliversIt, ()) {
   const LinkConfig c = config(*rc::gen::inRange<std::int64_t>(0, 150), *rc::gen::inRange<std::int64_t>(0, 50));
@@ -155,3 +155,6 @@ TEST(PlannedLink, OnlyQueuedLinksSlowTransfersDown) {
   shared.discipline = LinkDiscipline::fair_share;
   EXPECT_THROW(make_link(simulator, shared, nullptr)->submit({.bytes = 1, .slowdown = 2}), InvariantViolation);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

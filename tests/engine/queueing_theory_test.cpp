@@ -14,6 +14,8 @@
 #include "sim/engine/random.h"
 #include "sim/engine/statistics.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -119,8 +121,6 @@ void expect_theory(const ConfidenceInterval& seen, double theory) {
   EXPECT_LT(seen.half_width_95, 0.06 * theory);
 }
 
-}  // namespace
-
 TEST(QueueingTheory, exponentialTransfersOnASerialLinkWaitLikeMM1) {
   // W_q = rho E[S] / (1 - rho).
   for (const double rho : {0.3, 0.7}) {
@@ -176,3 +176,6 @@ TEST(QueueingTheory, utilisationIsThroughputTimesServiceOnEveryDiscipline) {
     EXPECT_NEAR(o.utilisation, o.throughput * mean_service, 1e-3);
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

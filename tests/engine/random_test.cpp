@@ -11,6 +11,8 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/statistics.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -35,8 +37,6 @@ void expect_moments(const Moments& seen, double mean, double variance) {
   EXPECT_NEAR(seen.mean, mean, 5 * std::sqrt(variance / draws));
   EXPECT_NEAR(seen.variance, variance, 0.05 * variance);
 }
-
-}  // namespace
 
 TEST(Philox, agreesWithTheKnownAnswersOfItsAuthors) {
   // Random123's kat_vectors, philox4x32-10.
@@ -149,3 +149,6 @@ TEST(Distributions, impossibleParametersAreRefused) {
   EXPECT_THROW(r.beta(0, 1), InvariantViolation);
   EXPECT_THROW(r.zipf(0, 1), InvariantViolation);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -4,6 +4,9 @@
 
 #include "sim/engine/invariant.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using kvsim::engine::InvariantViolation;
 using kvsim::engine::ReservationRing;
 
@@ -46,3 +49,6 @@ TEST(ReservationRing, aWindowBeyondItsEndIsRefused) {
   EXPECT_THROW(ring.add(1, 2, 1), InvariantViolation);
   EXPECT_THROW(ReservationRing(0), InvariantViolation);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -10,6 +10,8 @@
 #include "tests/engine/allocation_count.h"
 #include "tests/engine/completions.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -39,8 +41,6 @@ class SerialLink : public ::testing::Test {
 };
 
 using Log = std::vector<std::pair<std::uint64_t, std::int64_t>>;
-
-}  // namespace
 
 TEST_F(SerialLink, transfersGoOneAfterTheOther) {
   make(config());
@@ -245,3 +245,6 @@ TEST(Link, aNegativeTransferOrBandwidthIsRefused) {
     link->check_conservation();
   }
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -13,6 +13,8 @@
 #include "sim/engine/random.h"
 #include "sim/engine/statistics.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -84,8 +86,6 @@ class MarkovQueue {
   int completed_ = 0;
 };
 
-}  // namespace
-
 // Two servers: 3 s and 1 s begin at once; 1 s at 1 s; 5 s at 2 s; 1 s at 3 s.
 TEST(ServerPool, JobsBeginInOrderOnTheFirstServerThatIsFree) {
   Jobs jobs(2);
@@ -145,3 +145,6 @@ RC_GTEST_PROP(ServerPoolProperty, NoJobIsLostAndNoServerIdlesWhileAJobWaits, ())
   RC_ASSERT(std::abs(jobs.pool.work_s() - work_s) < 1e-9 * (1 + work_s));
   for (std::size_t i = 0; i < expected.size(); ++i) RC_ASSERT(std::abs(jobs.done_s[i] - expected[i]) < 1e-6);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

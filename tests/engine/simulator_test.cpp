@@ -8,6 +8,8 @@
 #include "sim/engine/invariant.h"
 #include "tests/engine/allocation_count.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -27,8 +29,6 @@ class Clockwork {
   Simulator simulator;
   std::vector<std::uint64_t> seen;
 };
-
-}  // namespace
 
 TEST(Simulator, eventsRunInOrderAndMoveTheClock) {
   Clockwork c;
@@ -100,3 +100,6 @@ TEST(Simulator, runningEventsDoesNotAllocate) {
   c.simulator.run();
   EXPECT_EQ(allocation_count(), before);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

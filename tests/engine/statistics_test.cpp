@@ -10,6 +10,8 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/random.h"
 
+namespace KVSIM_FILE {
+
 using namespace kvsim::engine;
 
 namespace {
@@ -19,8 +21,6 @@ Sample sample_of(std::initializer_list<double> values) {
   for (const double value : values) sample.add(value);
   return sample;
 }
-
-}  // namespace
 
 TEST(TimeWeighted, theMeanIsTheAreaUnderTheCurveOverTheTime) {
   // 2 over [0, 1) s, 5 over [1, 3) s: area 12, mean 4.
@@ -150,3 +150,6 @@ TEST(BatchMeans, coverTheTrueMeanOfACorrelatedSeriesAboutNinetyFiveTimesInAHundr
   EXPECT_GE(covered, 367);
   EXPECT_LE(covered, 393);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

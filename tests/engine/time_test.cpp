@@ -8,6 +8,9 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/transfer_time.h"
 
+namespace KVSIM_FILE {
+namespace {
+
 using namespace kvsim::engine;
 
 TEST(Time, secondsRoundToTheNearestNanosecondHalvesAwayFromZero) {
@@ -62,3 +65,6 @@ TEST(TransferTime, isForeverOnADeadLink) {
   EXPECT_EQ(transfer_time(1e18, 1e-3), forever);
   EXPECT_EQ(transfer_time(0, 0).ns, 0);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

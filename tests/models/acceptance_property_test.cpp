@@ -7,7 +7,7 @@
 #include "models/acceptance/acceptance.h"
 #include "tests/models/acceptance_kinds.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 double any_share(int from, int to) {
@@ -74,4 +74,4 @@ RC_GTEST_PROP(AcceptanceProperty, AConcaveCurveIsMetAtItsPoints, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

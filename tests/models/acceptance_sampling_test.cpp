@@ -8,7 +8,7 @@
 #include "sim/engine/random.h"
 #include "tests/models/acceptance_kinds.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kDraft = 30;
@@ -133,4 +133,4 @@ TEST(SamplingRecorded, ReproducesTheRecordWithEqualWeights) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

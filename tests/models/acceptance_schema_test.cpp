@@ -8,7 +8,7 @@
 #include "models/schema/yaml_writer.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::error_of;
@@ -49,4 +49,4 @@ TEST(AcceptancePositions, ThatRiseOrAreNoSharesAreRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -9,7 +9,7 @@
 
 #include "tests/models/acceptance_kinds.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using testing::constant;
@@ -156,4 +156,4 @@ TEST(AcceptanceTables, ReachToTheLongestDraftAndNoFurther) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

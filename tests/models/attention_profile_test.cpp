@@ -12,7 +12,7 @@
 #include "models/prefetch/prefetch_schema.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::error_of;
@@ -142,4 +142,4 @@ RC_GTEST_PROP(AttentionProfileProperty, NoCurveFallsOrLeavesItsRange, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

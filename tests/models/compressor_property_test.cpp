@@ -7,7 +7,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/compression/compressor_spec.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 double any_ratio() {
@@ -74,4 +74,4 @@ RC_GTEST_PROP(CompressorProperty, EveryCompressorOfTheCatalogueIsMonotone, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "models/compression/compressor_schema.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 CompressorSpec with_kl(std::vector<KeepRatioPoint> points) {
@@ -144,4 +144,4 @@ TEST(QuantisedRatio, IsNeverAboveTheFullCache) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "models/drafting/drafter_spec.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::error_of;
@@ -163,4 +163,4 @@ TEST(DrafterAcceptance, IsChangedAsAWhole) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

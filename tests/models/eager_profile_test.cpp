@@ -7,7 +7,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/step_time.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr double kContext = 2048;      // the output's length is not published; a few tokens more change nothing
@@ -104,4 +104,4 @@ TEST_F(EagerProfile, HeadAndSamplerAreNegligible) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

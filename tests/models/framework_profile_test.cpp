@@ -9,7 +9,7 @@
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 KernelProfile parse(const std::string& attention, const std::string& rest = "") {
@@ -85,4 +85,4 @@ TEST(FrameworkProfile, ItsFiguresAreListedWithTheirSources) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -12,7 +12,7 @@
 #include "models/hardware/link_schema.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr double kKiB = 1024;
@@ -154,4 +154,4 @@ RC_GTEST_PROP(GatherProperty, NoMethodBeatsTheBest, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

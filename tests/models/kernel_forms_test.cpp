@@ -7,7 +7,7 @@
 #include "models/kernels/forms/tiled_form.h"
 #include "models/kernels/profile.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr double kSharp = 64;  // a blend that is a maximum for all but equal times
@@ -232,4 +232,4 @@ TEST(MachineFor, FixedTimesStayWithinAnArchitecture) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

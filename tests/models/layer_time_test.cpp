@@ -9,7 +9,7 @@
 #include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using testing::ideal_profile;
@@ -257,4 +257,4 @@ RC_GTEST_PROP(LayerTimeProperty, LayersAndTailAddUpToTheStep, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "sim/engine/random.h"
 #include "tests/models/tiny_machine.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 struct Published {
@@ -181,4 +181,4 @@ TEST(LlmSpec, NarrowerWeightsAndKvTakeProportionallyFewerBytes) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "models/prefetch/fetch.h"
 #include "models/prefetch/prefetch_quality.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 const Catalogue& catalogue() {
@@ -153,4 +153,4 @@ RC_GTEST_PROP(PrefetchProperty, QualityLiesBetweenTheQuantisersAndTheFullCaches,
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

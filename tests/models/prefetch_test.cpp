@@ -9,7 +9,7 @@
 #include "models/prefetch/fetch.h"
 #include "models/prefetch/prefetch_quality.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 const Catalogue& catalogue() {
@@ -188,4 +188,4 @@ TEST(PrefetchQuality, IsNotANumberWhereTheQuantisersIsUnknown) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -5,7 +5,7 @@
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 /// A profile with one form of each kind and one table of each kind; every line is one thing to get wrong.
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& hostile) { return std::string(hostile.param.name); });
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "models/catalogue/catalogue.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(EfficiencyCurve, IsLinearInTheLogarithmOfTheSizeAndConstantOutside) {
@@ -79,4 +79,4 @@ TEST(Profiles, WorkGrowsFasterThanEfficiency) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/step_time.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 struct Machine {
@@ -130,4 +130,4 @@ RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -4,7 +4,7 @@
 #include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using testing::ideal_profile;
@@ -90,4 +90,4 @@ TEST(Fallbacks, NameAProfileThatNobodyMeasured) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

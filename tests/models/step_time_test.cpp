@@ -7,7 +7,7 @@
 #include "models/catalogue/catalogue.h"
 #include "tests/models/tiny_machine.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using testing::ideal_profile;
@@ -210,4 +210,4 @@ TEST(StepTime, ThePublishedExampleTakesThirtyFiveMilliseconds) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "models/catalogue/catalogue.h"
 #include "tests/models/tiny_machine.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using testing::ideal_profile;
@@ -109,4 +109,4 @@ RC_GTEST_PROP(TwoTokensProperty, ASecondTokenNeverSavesTime, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "models/placement/placement_schema.h"
 #include "tests/placement/pools.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(OptionPools, HoldEachMethodAtEachRatioEachQuantiserAndBoth) {
@@ -148,4 +148,4 @@ TEST(OptionPools, SayWhatTheyTakeForGranted) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/placement/pools.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::yaml;
@@ -152,4 +152,4 @@ TEST(PlacementSchema, RefusesWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

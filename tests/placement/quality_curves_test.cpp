@@ -10,7 +10,7 @@
 
 #include "tests/placement/pools.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 constexpr Sensitivity kSamsum{0.676, 0.2};
@@ -212,4 +212,4 @@ TEST(QualityDrift, GivesALosslessContextLossesOfTheUsualShape) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/placement/pools.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::error_of;
@@ -107,4 +107,4 @@ TEST(QualityFile, MustBeThere) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

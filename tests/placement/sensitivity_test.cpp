@@ -6,7 +6,7 @@
 #include "models/placement/quality_curves.h"
 #include "tests/placement/pools.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(Sensitivities, WithoutADatasetAreTheMedianOfThoseThatShip) {
@@ -48,4 +48,4 @@ TEST(Sensitivities, SayWhatIsAssumedOfTheirDatasets) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

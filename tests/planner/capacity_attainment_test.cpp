@@ -7,7 +7,7 @@
 #include "planner/capacity/rate_search.h"
 #include "sim/engine/random.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 Verdicts with_misses(std::size_t requests, std::size_t misses) {
@@ -92,4 +92,4 @@ TEST(Attainment, ASearchExceedsTheTrueRateNoMoreOftenThanItsConfidenceSays) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

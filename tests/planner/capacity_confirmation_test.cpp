@@ -6,7 +6,7 @@
 
 #include "tests/planner/capacity_scenario.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 using testing::quick_chat;
@@ -81,4 +81,4 @@ TEST(Confirmation, AHopelessRunIsGivenUpWhateverTheThreads) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "planner/capacity/machine_choice.h"
 #include "tests/planner/capacity_scenario.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 models::PriceTable table(const std::string& yaml) {
@@ -130,4 +130,4 @@ TEST(Fleet, HostMemoryIsBoughtWithAMargin) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "planner/infeasible.h"
 #include "tests/planner/capacity_scenario.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 using testing::quick_chat;
@@ -180,4 +180,4 @@ TEST(Capacity, ResultsDoNotDependOnThreads) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

@@ -3,7 +3,7 @@
 
 #include "planner/capacity/prefix_cache.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 /// Of 2,000 looks, hits by capacity.
@@ -49,4 +49,4 @@ TEST(PrefixCache, WithoutReuseThereIsNothingToBuy) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

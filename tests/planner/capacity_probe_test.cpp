@@ -11,7 +11,7 @@
 #include "tests/planner/capacity_scenario.h"
 #include "tests/scenario/temporary_folder.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 using serving::Miss;
@@ -170,4 +170,4 @@ TEST(Probe, ATraceIsStretchedAndKeepsItsBursts) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

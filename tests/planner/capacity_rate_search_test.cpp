@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 RateSearchOptions from(double guess) {
@@ -77,4 +77,4 @@ TEST(RateSearch, AGapIsDetectedAndTheAnswerLiesBelowIt) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

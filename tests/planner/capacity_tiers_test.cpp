@@ -8,7 +8,7 @@
 #include "planner/capacity/next_cheaper.h"
 #include "tests/planner/capacity_scenario.h"
 
-namespace kvsim::planner::capacity {
+namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kGb = 1'000'000'000;
@@ -234,4 +234,4 @@ TEST(TierFleet, ThatSharesWhatBindsIsNone) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::capacity
+}  // namespace kvsim::planner::capacity::KVSIM_FILE

@@ -15,7 +15,7 @@
 #include "sim/serving/schedule_policy.h"
 #include "tools/results/lossless.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -146,4 +146,4 @@ TEST(CompositionMatrix, EveryPairOfAxesRunsOrIsRefusedWithAReason) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "planner/experiment.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using testing::kSmallScenario;
@@ -126,4 +126,4 @@ TEST(DraftTable, IsRefusedWhereNothingIsDrafted) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

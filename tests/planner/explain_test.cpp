@@ -9,7 +9,7 @@
 #include "tools/results/explain_page.h"
 #include "tools/results/plan_document.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using testing::ExplainCase;
@@ -153,4 +153,4 @@ TEST(ExplainDocument, HasItsSectionsAndReasons) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -13,7 +13,7 @@
 #include "planner/export/engine_export.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ TEST(EngineExports, AreFoundByName) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "planner/explain/margins.h"
 #include "tests/planner/explain_cases.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 struct Planned {
@@ -156,4 +156,4 @@ TEST(Factor, ContextsScaleWithTheirBounds) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

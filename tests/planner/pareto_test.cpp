@@ -4,7 +4,7 @@
 #include "planner/plan/pareto.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 TEST(ParetoFront, KeepsWhatNothingElseBeats) {
@@ -63,4 +63,4 @@ TEST(ParetoChoices, CostAndEnergyFollowFromThroughput) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "tests/models/tiny_machine.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 /// Llama-3.1-8B on half an H100: 24 GB for KV, contexts of 2.1 GB in full. Outputs long enough that decoding is nearly
@@ -248,4 +248,4 @@ TEST(TwoTokenMachines, EveryMachineThatHoldsTheModelIsThere) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using engine::Callback;
 using planner::FetchTimes;
@@ -79,8 +81,6 @@ void expect_step(const LayerStep& step, const LayerPipelineConfig& config, const
   EXPECT_EQ(steady.pace, pace);
   EXPECT_EQ(Repeated(step, config, fetch).mean_ns(40, 2), ns);
 }
-
-}  // namespace
 
 // Four layers of 20 + 30 + 50 ns and a tail of 40: 440 ns of computing.
 TEST(SteadyStep, AFetchThatFitsIsHidden) {
@@ -156,3 +156,6 @@ RC_GTEST_PROP(SteadyStepProperty, AFasterLinkIsNeverSlower, ()) {
   const double fast = slow * *rc::gen::element(0.1, 0.5, 0.99);
   RC_ASSERT(steady_step(step, config, {fast, 5, 30}).step_ns <= steady_step(step, config, {slow, 5, 30}).step_ns);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "planner/parallel.h"
 #include "planner/plan/scenario_plan.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 /// A steady state: more clients than places, one context length, outputs of different lengths so that requests do not
@@ -203,4 +203,4 @@ TEST(Referee, ThePlanOfRingsServesMoreThanThePublishedOne) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

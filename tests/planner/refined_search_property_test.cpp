@@ -7,7 +7,7 @@
 
 #include "planner/closed_form/search.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 std::int64_t pick(std::int64_t low, std::int64_t high) {
@@ -89,4 +89,4 @@ RC_GTEST_PROP(RefinedSearchProperty, EqualsTryingEveryBatch, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

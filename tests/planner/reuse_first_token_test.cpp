@@ -11,7 +11,7 @@
 #include "planner/experiment.h"
 #include "tests/planner/reuse_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 constexpr double kAgreement = 0.01;
@@ -280,4 +280,4 @@ TEST(ReuseFirstToken, ChunksAreFoundWhole) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -12,7 +12,7 @@
 #include "planner/infeasible.h"
 #include "tests/planner/reuse_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using schema::InputError;
@@ -234,4 +234,4 @@ TEST(ReusePlan, LeavesOutWhatTheSimulationRefuses) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "planner/plan/scenario_plan.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using testing::small_scenario;
@@ -234,4 +234,4 @@ TEST(Traffic, IsThatOfTheScenario) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

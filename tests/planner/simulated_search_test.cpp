@@ -6,7 +6,7 @@
 #include "planner/simulated/simulated_search.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 SimulatedPlan search_small(int jobs) {
@@ -66,4 +66,4 @@ TEST(SimulatedSearch, StopsWhenToldTo) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -4,7 +4,7 @@
 #include "models/schema/error.h"
 #include "planner/sweep/axis.h"
 
-namespace kvsim::planner::sweep {
+namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -105,4 +105,4 @@ TEST(SweepAxis, APathIsVariedOnceAndNotSetToo) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::sweep
+}  // namespace kvsim::planner::sweep::KVSIM_FILE

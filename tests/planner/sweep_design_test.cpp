@@ -9,7 +9,7 @@
 #include "models/schema/error.h"
 #include "planner/sweep/design.h"
 
-namespace kvsim::planner::sweep {
+namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {
 
 std::vector<AxisSpec> specs(const std::vector<std::string>& assignments) {
@@ -106,4 +106,4 @@ RC_GTEST_PROP(SweepDesignProperty, EveryStratumOfEveryAxisHoldsOnePoint, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::sweep
+}  // namespace kvsim::planner::sweep::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "tools/results/sweep_figures.h"
 #include "tools/results/sweep_page.h"
 
-namespace kvsim::results {
+namespace kvsim::results::KVSIM_FILE {
 namespace {
 
 std::string refusal(const std::string& metric) {
@@ -118,4 +118,4 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
 }
 
 }  // namespace
-}  // namespace kvsim::results
+}  // namespace kvsim::results::KVSIM_FILE

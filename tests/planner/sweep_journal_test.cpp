@@ -13,7 +13,7 @@
 #include "planner/sweep/merge.h"
 #include "tests/scenario/temporary_folder.h"
 
-namespace kvsim::planner::sweep {
+namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {
 
 Plan plan_of(Shard shard = {}) {
@@ -189,4 +189,4 @@ TEST(SweepShard, IsReadStrictly) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::sweep
+}  // namespace kvsim::planner::sweep::KVSIM_FILE

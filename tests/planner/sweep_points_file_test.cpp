@@ -5,7 +5,7 @@
 #include "planner/sweep/design.h"
 #include "tests/scenario/temporary_folder.h"
 
-namespace kvsim::planner::sweep {
+namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {
 
 class SweepPointsFile : public ::testing::Test {
@@ -54,4 +54,4 @@ TEST_F(SweepPointsFile, MistakesAreNamedWithTheirLine) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner::sweep
+}  // namespace kvsim::planner::sweep::KVSIM_FILE

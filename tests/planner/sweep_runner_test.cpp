@@ -12,7 +12,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/results/sweep_document.h"
 
-namespace kvsim::planner::sweep {
+namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {
 
 const std::vector<std::string> kAxes{"decode.draft_length=10,20", "model=llama-3.1-8b,llama-3.1-70b",
@@ -175,4 +175,4 @@ schedule: {policy: fcfs}
 }
 
 }  // namespace
-}  // namespace kvsim::planner::sweep
+}  // namespace kvsim::planner::sweep::KVSIM_FILE

@@ -4,7 +4,7 @@
 #include "models/schema/error.h"
 #include "planner/closed_form/symbols.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 constexpr const char* kWhole = R"(symbols: {M: 50 GB, KV: 4 GB, HBM: 96 GB, BW_hbm: 1.792 TB/s, BW_link: 64 GB/s}
@@ -78,4 +78,4 @@ TEST(SymbolsFile, SaysWhereItIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "planner/infeasible.h"
 #include "tests/planner/brute_force.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kGB = 1'000'000'000;
@@ -106,4 +106,4 @@ RC_GTEST_PROP(SymbolsSearchProperty, MoreOfAnyResourceIsNeverSlower, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

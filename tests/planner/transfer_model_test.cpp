@@ -4,7 +4,7 @@
 #include "planner/closed_form/symbols.h"
 #include "planner/infeasible.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kGB = 1'000'000'000;
@@ -187,4 +187,4 @@ TEST(Composition, TheDraftersWeightsKvAndTimeCount) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "tests/support/hostile.h"
 #include "tests/support/well_formed.h"
 
-namespace kvsim::plot {
+namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 Bars bars() {
@@ -86,4 +86,4 @@ TEST(Bars, AreWellFormedWhateverTheirNamesAre) {
 }
 
 }  // namespace
-}  // namespace kvsim::plot
+}  // namespace kvsim::plot::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/support/hostile.h"
 #include "tests/support/well_formed.h"
 
-namespace kvsim::plot {
+namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 HeatMap map_of(const std::vector<std::vector<std::optional<double>>>& values) {
@@ -132,4 +132,4 @@ TEST(HeatMap, IsWellFormedWhateverItsNamesAre) {
 }
 
 }  // namespace
-}  // namespace kvsim::plot
+}  // namespace kvsim::plot::KVSIM_FILE

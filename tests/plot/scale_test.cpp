@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-namespace kvsim::plot {
+namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 using Values = std::vector<double>;
@@ -127,4 +127,4 @@ TEST(Scale, TicksAreWrittenShort) {
 }
 
 }  // namespace
-}  // namespace kvsim::plot
+}  // namespace kvsim::plot::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/support/hostile.h"
 #include "tests/support/well_formed.h"
 
-namespace kvsim::plot {
+namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -165,4 +165,4 @@ TEST(XyChart, IsWellFormedWhateverItsNamesAre) {
 }
 
 }  // namespace
-}  // namespace kvsim::plot
+}  // namespace kvsim::plot::KVSIM_FILE

@@ -10,7 +10,7 @@
 
 #include "tests/pools/pools_runs.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 std::string random_dispatch() {
@@ -79,4 +79,4 @@ RC_GTEST_PROP(PoolsProperty, EveryRequestFinishesAndNothingIsLost, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

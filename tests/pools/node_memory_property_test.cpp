@@ -13,7 +13,7 @@
 #include "sim/pools/node_memory.h"
 #include "tests/pools/chains.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using pools::KvForm;
@@ -208,4 +208,4 @@ RC_GTEST_PROP(NodeMemoryProperty, DoesWhatANaiveMemoryDoes, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "sim/engine/simulator.h"
 #include "tests/pools/chains.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using engine::InvariantViolation;
@@ -164,4 +164,4 @@ TEST_F(NodeMemoryTest, AClaimIsMadeOnce) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "tests/pools/pools_runs.h"
 #include "tools/validation/recording_trace.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -281,4 +281,4 @@ TEST(PoolsRuns, CompressorsThatDropTokensKeepRemoteMemoryFree) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

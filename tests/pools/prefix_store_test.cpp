@@ -14,7 +14,7 @@
 #include "sim/engine/random.h"
 #include "tests/pools/chains.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using engine::InvariantViolation;
@@ -213,4 +213,4 @@ RC_GTEST_PROP(PrefixStoreProperty, HoldsWholePrefixesAlways, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

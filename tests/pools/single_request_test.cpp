@@ -4,7 +4,7 @@
 
 #include "tests/pools/pools_runs.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kPrompt = 16000;
@@ -142,4 +142,4 @@ TEST(SinglePoolsRequest, IsNeverSlowerWithMoreOfAnything) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

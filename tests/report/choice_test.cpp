@@ -6,7 +6,7 @@
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 Fact policy_of(const std::vector<Json>& runs) {
@@ -124,4 +124,4 @@ TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/report/documents.h"
 #include "tests/support/hostile.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 std::string csv_of(DataTable data) {
@@ -105,4 +105,4 @@ TEST(ReportCsv, ThereIsOneFileAPlotEachOfItsOwnName) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 constexpr const char* kHowSure = "How sure is this?";
@@ -196,4 +196,4 @@ TEST(Decision, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

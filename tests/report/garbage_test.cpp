@@ -6,7 +6,7 @@
 #include "tests/report/documents.h"
 #include "tests/report/page.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -178,4 +178,4 @@ TEST_F(Garbage, OfFiguresThatHaveNoSectionBecomesAPage) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "tests/support/hostile.h"
 #include "tools/plot/svg.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 /// A report in which a name stands wherever a result's text may get to.
@@ -201,4 +201,4 @@ TEST(ReportPage, ASweepOfTwoHundredPointsIsASmallPage) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/cli/workspace.h"
 #include "tests/report/documents.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 class ReportInput : public test::Workspace {
@@ -180,4 +180,4 @@ TEST_F(ReportInput, NestingWithoutEndIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

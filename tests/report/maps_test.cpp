@@ -3,7 +3,7 @@
 
 #include "tests/report/documents.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 TEST(Maps, APlansMapIsItsMatrixWithItsOptimumFramed) {
@@ -102,4 +102,4 @@ TEST(Maps, ASweepOfTheLoadMarksNoBest) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "tests/report/documents.h"
 #include "tests/support/hostile.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 Report with(Block block) {
@@ -103,4 +103,4 @@ TEST(ReportMarkdown, HasTheSectionsOfTheReportButNoAppendix) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -3,7 +3,7 @@
 
 #include "tests/report/documents.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 TEST(Rates, ACapacitySearchIsDrawnWithItsObjectivesAndItsKnee) {
@@ -110,4 +110,4 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

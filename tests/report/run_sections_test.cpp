@@ -5,7 +5,7 @@
 
 #include "tests/report/documents.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 /// With a timeline, its memory and its latencies.
@@ -212,4 +212,4 @@ TEST(Distributions, AShareThatIsNoNumberIsNeitherDrawnNorWritten) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

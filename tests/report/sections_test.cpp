@@ -3,7 +3,7 @@
 
 #include "tests/report/documents.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 std::size_t column(const DataTable& t, const std::string& header) {
@@ -113,4 +113,4 @@ TEST(Provenance, AnAssumptionOfManyRunsIsListedOnce) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

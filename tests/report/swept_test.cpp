@@ -4,7 +4,7 @@
 #include "tests/report/documents.h"
 #include "tools/report/answers.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 /// Three draft lengths: 100, 101 and 102 tokens/s with intervals of so many to both sides.
@@ -94,4 +94,4 @@ TEST(Swept, PointsThatCannotBeSimulatedAreCounted) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 const Json& document() {
@@ -73,4 +73,4 @@ TEST(View, ADocumentThatIsNoObjectHasNothing) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

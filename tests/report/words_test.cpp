@@ -7,7 +7,7 @@
 #include "tests/report/documents.h"
 #include "tools/report/fleet_words.h"
 
-namespace kvsim::report {
+namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 constexpr const char* kWhichPlan = "Which draft length x and keep ratio c?";
@@ -104,4 +104,4 @@ TEST(FleetWords, AFleetsAttainmentIsItsLowerBoundRoundedDown) {
 }
 
 }  // namespace
-}  // namespace kvsim::report
+}  // namespace kvsim::report::KVSIM_FILE

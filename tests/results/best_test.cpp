@@ -12,7 +12,7 @@
 #include "tools/results/compare_columns.h"
 #include "tools/results/compare_page.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Better;
@@ -180,4 +180,4 @@ TEST(ComparePage, FitsAHundredColumns) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -15,7 +15,7 @@
 #include "tools/results/run_page.h"
 #include "tools/results/sweep_figures.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -304,4 +304,4 @@ TEST(Lossless, IsWhatEveryCompositionMeasures) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

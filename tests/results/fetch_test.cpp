@@ -10,7 +10,7 @@
 #include "tools/results/run_page.h"
 #include "tools/results/sweep_figures.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -123,4 +123,4 @@ TEST(FetchProvenance, LeavesOutWhatTheProfileReplaces) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -52,4 +52,4 @@ TEST(JsonText, WritesASingleValue) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

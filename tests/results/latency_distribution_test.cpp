@@ -4,7 +4,7 @@
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -50,4 +50,4 @@ TEST(LatencyDistribution, IsNullForAReasonWhereNothingWasMeasured) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -116,4 +116,4 @@ TEST(MemoryDocument, IsLeftOutForPoolsAndNullWithoutMeasuredTime) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

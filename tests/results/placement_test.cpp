@@ -7,7 +7,7 @@
 #include "tools/results/run_page.h"
 #include "tools/results/sweep_figures.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -100,4 +100,4 @@ TEST(PlacementFigures, RankASweep) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -14,7 +14,7 @@
 #include "tools/results/run_page.h"
 #include "tools/results/sweep_figures.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using models::Path;
@@ -215,4 +215,4 @@ TEST(PoolsProvenance, NamesBothLinksAndNoHostLink) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

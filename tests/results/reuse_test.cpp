@@ -10,7 +10,7 @@
 #include "tools/results/run_page.h"
 #include "tools/results/sweep_figures.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -207,4 +207,4 @@ TEST(ReuseComparison, HasOneRowAPolicyAndFitsInAHundredColumns) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/results/result_document.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
@@ -136,7 +136,9 @@ TEST_P(TimelineOf, HasLinkSharesThatMakeUpThoseOfTheResult) {
     EXPECT_NEAR(mean(links[name], 20), link["utilisation"].get<double>(), 1e-9) << name;
     most = std::max(most, link["utilisation"].get<double>());
   }
-  if (GetParam().name != "prefilled") EXPECT_GT(most, 0);
+  if (GetParam().name != "prefilled") {
+    EXPECT_GT(most, 0);
+  }
 }
 
 TEST_P(TimelineOf, ChoosesAPeriodThatLeavesAtMost120Samples) {
@@ -155,13 +157,14 @@ TEST_P(TimelineOf, ChoosesAPeriodThatLeavesAtMost120Samples) {
       const Json& halves = fine["gpu"][name];
       const double both = halves[2 * i].get<double>() + halves[2 * i + 1].get<double>();
       // A node's idle time is told apart at samples, of which there are more.
-      if (GetParam().name != "pools") EXPECT_NEAR(shares[i].get<double>(), both / 2, 1e-9);
+      if (GetParam().name != "pools") {
+        EXPECT_NEAR(shares[i].get<double>(), both / 2, 1e-9);
+      }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Runs, TimelineOf, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Runs, TimelineOf, ::testing::ValuesIn(kCases), [](const auto& one) { return one.param.name; });
 
 TEST(TimelineDocument, TellsStreamingKvFromTheRest) {
   const Json verified = document(small_scenario(kSomeTime))["timeline"];
@@ -193,4 +196,4 @@ TEST(TimelineDocument, OfPoolsTellsReloadsFromTheRest) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

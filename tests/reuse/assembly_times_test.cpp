@@ -13,7 +13,7 @@
 #include "sim/serving/step_parts.h"
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using models::ReuseMethod;
@@ -295,4 +295,4 @@ TEST(AssemblyTimes, WaitingForAScorerIsNotWaitingForTheLink) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

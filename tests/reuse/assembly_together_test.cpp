@@ -5,7 +5,7 @@
 #include "sim/reuse/reuse_times.h"
 #include "tests/reuse/told_requests.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -64,4 +64,4 @@ TEST(AssemblyTogether, AReplicaThatIsDoneHasNoTokensOutstanding) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

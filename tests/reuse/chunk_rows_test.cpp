@@ -9,7 +9,7 @@
 
 #include "sim/reuse/reuse_times.h"
 
-namespace kvsim::reuse {
+namespace kvsim::reuse::KVSIM_FILE {
 namespace {
 
 using models::ReuseMethod;
@@ -252,4 +252,4 @@ TEST(RowsBefore, CausalRowsNeverAttendToMoreThanWholeOnes) {
 }
 
 }  // namespace
-}  // namespace kvsim::reuse
+}  // namespace kvsim::reuse::KVSIM_FILE

@@ -6,7 +6,7 @@
 
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -131,4 +131,4 @@ TEST(Goodput, EverythingComputedScoresWhatItScores) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "models/schema/error.h"
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -222,4 +222,4 @@ TEST(SmallModel, FitsOnAGpuOfItsOwnOrIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "sim/reuse/reuse_times.h"
 #include "tests/reuse/told_requests.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -112,4 +112,4 @@ TEST(PreemptedAssembly, OneThatFitsWhateverItHasGeneratedIsNotRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "tests/cache/store_driver.h"
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using cache::device_tier;
@@ -206,4 +206,4 @@ TEST(Preload, TheUtilityPolicyPreloadsToo) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -13,7 +13,7 @@
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 RagTask shipped(const char* name) {
@@ -281,4 +281,4 @@ TEST(RagTaskSchema, RefusesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

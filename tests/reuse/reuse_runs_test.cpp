@@ -14,7 +14,7 @@
 #include "sim/engine/chrome_trace.h"
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -256,4 +256,4 @@ RC_GTEST_PROP(ReuseRunsProperty, EqualSeedsGiveEqualRunsWithAndWithoutATimeline,
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/reuse/chunk_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using reuse::ReuseTimes;
@@ -79,4 +79,4 @@ TEST(ReuseTimes, TheFirstLayerIsOneOfThoseThatTheOthersWouldTake) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

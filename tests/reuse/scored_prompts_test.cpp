@@ -11,7 +11,7 @@
 #include "models/workload/line_reader.h"
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using Ranges = std::vector<CharacterRange>;
@@ -127,7 +127,7 @@ TEST(ScoredPrompts, MayBeLong) {
   for (int i = 1; i < 400'000; ++i) text += ", 1.123456789";
   text += "]}\n";
   ASSERT_GT(text.size(), LineReader::max_line_bytes);
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "kvsim_long_scored_prompt.jsonl";
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "kvsim_long_scored_prompt.jsonl";
   std::ofstream(path, std::ios::binary) << text;
   const auto prompts = read_scored_prompts(path.string());
   std::filesystem::remove(path);
@@ -148,4 +148,4 @@ TEST(ScoredPromptsProperty, AnyBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "tests/reuse/naive_selection.h"
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 /// Neighbours that are alike, with ties: a walk by small steps, from time to time to another place.
@@ -115,4 +115,4 @@ TEST(SpanCompletionProperty, TheBudgetIsTheShareRoundedUp) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -8,7 +8,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using Tokens = std::vector<std::uint32_t>;
@@ -208,4 +208,4 @@ TEST(SelectTokens, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

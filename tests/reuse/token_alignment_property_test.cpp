@@ -7,7 +7,7 @@
 
 #include "models/reuse/token_alignment.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using Tokens = std::vector<std::uint32_t>;
@@ -99,4 +99,4 @@ TEST(TokenAlignmentProperty, WithItselfIsTheSame) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using Tokens = std::vector<std::uint32_t>;
@@ -112,4 +112,4 @@ TEST(CheckOffsets, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::ExperimentOptions;
@@ -155,4 +155,4 @@ TEST(Experiment, WhoseMeasuredTimeIsThatOfADrainingQueueSaysSo) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 scenario::Scenario with_pools(scenario::Scenario s) {
@@ -106,4 +106,4 @@ TEST_F(Feed, SharedPrefixesDependOnTheSeed) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -15,7 +15,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/results/run_page.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 TEST(ScenarioKeys, EachHasARowThatShowsWhatItDoes) {
@@ -138,4 +138,4 @@ TEST_P(KeyEffect, IsSeenWhereItsRowSays) {
 INSTANTIATE_TEST_SUITE_P(All, KeyEffect, ::testing::ValuesIn(key_rows()));
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -178,4 +178,4 @@ TEST(KeepRatio, IsNotNeededWithoutACompressor) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -5,7 +5,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::merge;
@@ -104,4 +104,4 @@ TEST(Merge, WeighsMeanMemoryByTime) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

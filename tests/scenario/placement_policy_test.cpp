@@ -9,7 +9,7 @@
 #include "tools/results/lossless.h"
 #include "tools/results/provenance.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::with_policy;
@@ -142,4 +142,4 @@ TEST(PlacementAssumptions, AreSaidWhereTheyAreUsed) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

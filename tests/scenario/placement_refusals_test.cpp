@@ -6,7 +6,7 @@
 #include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 constexpr const char* kPlaced = R"(name: placed
@@ -348,4 +348,4 @@ INSTANTIATE_TEST_SUITE_P(
                 "whole KV, and nothing smaller can be stored: use a compressor"}));
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

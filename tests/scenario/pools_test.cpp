@@ -10,7 +10,7 @@
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -302,4 +302,4 @@ TEST(ResolvedPools, SayNothingOfReplicas) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::ConfigurationError;
@@ -308,4 +308,4 @@ TEST(RefusedByTheSimulator, IsAClosedLoopThatNobodyCanEnter) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -12,7 +12,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -226,4 +226,4 @@ TEST(Defaults, OfTheSentencesAreThoseUsed) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

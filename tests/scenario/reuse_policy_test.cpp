@@ -7,7 +7,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using models::Granularity;
@@ -175,4 +175,4 @@ TEST(ReusePolicy, CanBeSweptOverFromRecomputingToReuse) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -5,7 +5,7 @@
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 constexpr const char* kChunks = R"(name: chunks
@@ -355,4 +355,4 @@ INSTANTIATE_TEST_SUITE_P(
                 "computed whole instead: use fcfs"}));
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

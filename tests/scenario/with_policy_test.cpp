@@ -5,7 +5,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using planner::with_policy;
@@ -90,4 +90,4 @@ TEST(WithPolicy, RefusesCombinationsWithoutMeaning) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -8,7 +8,7 @@
 #include "models/schema/yaml_writer.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::ConfigNode;
@@ -164,4 +164,4 @@ TEST(Catalogue, WhatIsDumpedOfAReferenceReadsBack) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

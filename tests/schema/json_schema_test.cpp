@@ -10,7 +10,7 @@
 #include "tests/schema/json_validator.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 constexpr const char* documents[] = {
@@ -115,4 +115,4 @@ TEST(JsonSchema, AcceptsEveryShippedEntry) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

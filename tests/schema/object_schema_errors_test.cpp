@@ -5,7 +5,7 @@
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 /// The complaint about a document with `line` added to the least that is valid.
@@ -118,4 +118,4 @@ TEST(SchemaErrors, ALongTextIsClipped) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

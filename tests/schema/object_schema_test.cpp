@@ -9,7 +9,7 @@
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 using example::Cluster;
@@ -225,4 +225,4 @@ RC_GTEST_PROP(ObjectSchemaProperty, WhatIsDumpedReadsBackEqual, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 std::string after(std::string_view text, std::string_view assignment) {
@@ -79,4 +79,4 @@ TEST(Merge, NoNewFigureInheritsAnOldSource) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "models/llm/llm_schema.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::error_of;
@@ -166,4 +166,4 @@ TEST(GpuChecks, Fp8IsNoSlowerThanBf16) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

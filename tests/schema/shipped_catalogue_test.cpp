@@ -14,7 +14,7 @@
 #include "models/workload/dataset_schema.h"
 #include "tests/schema/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using schema::ConfigNode;
@@ -142,4 +142,4 @@ TEST_F(ShippedCatalogue, AKnownFigureComesThroughExactly) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

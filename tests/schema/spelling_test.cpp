@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 const std::vector<std::string> keys{"memory", "memory_bandwidth", "read", "write"};
@@ -35,4 +35,4 @@ TEST(Spelling, SuggestsOrLists) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

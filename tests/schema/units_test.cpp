@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 std::string unit_error(Dimension dimension, std::string_view text) {
@@ -175,4 +175,4 @@ RC_GTEST_PROP(UnitsProperty, AnyTextIsAQuantityOrAUnitError, (const std::string&
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

@@ -10,7 +10,7 @@
 
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 TEST(YamlReader, KeepsKindsOrderAndQuotes) {
@@ -162,4 +162,4 @@ TEST(YamlReader, SaysWhatIsWrongWithAFile) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/schema/test_support.h"
 
-namespace kvsim::schema {
+namespace kvsim::schema::KVSIM_FILE {
 namespace {
 
 TEST(YamlWriter, QuotesOnlyWhatNeedsIt) {
@@ -77,4 +77,4 @@ RC_GTEST_PROP(YamlWriterProperty, WhatIsWrittenReadsBackEqual, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::schema
+}  // namespace kvsim::schema::KVSIM_FILE

@@ -6,7 +6,7 @@
 #include "models/acceptance/acceptance.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 TEST(Acceptance, TheMeanAcceptedLengthOfARunIsTheClosedForm) {
@@ -40,4 +40,4 @@ TEST(Acceptance, ChangingTheSeedChangesTheDraws) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kvsim::serving {
+namespace kvsim::serving::KVSIM_FILE {
 namespace {
 
 constexpr double kIteration = 0.030;  // T_iter
@@ -124,4 +124,4 @@ TEST(Admit, FirstLoadsTakeTheEarliestRoomOnTheLink) {
 }
 
 }  // namespace
-}  // namespace kvsim::serving
+}  // namespace kvsim::serving::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
@@ -62,4 +62,4 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -13,7 +13,7 @@
 #include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::AgreementEvidence;
@@ -294,4 +294,4 @@ TEST(DraftLengths, AreTheSameInEqualRuns) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -12,7 +12,7 @@
 #include "sim/serving/decode_policy.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -246,4 +246,4 @@ TEST(SparseSelf, DraftsAsItsOwnBlockSays) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

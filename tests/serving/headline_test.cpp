@@ -8,7 +8,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/validation/groups/published_scenarios.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 serving::Measurements headline(const std::string& policy, std::uint64_t seed) {
@@ -61,4 +61,4 @@ TEST(Quality, LosslessPoliciesDivergeByNothingAndLossyOnesByTheirStepKl) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

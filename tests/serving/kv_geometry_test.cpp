@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kvsim::serving {
+namespace kvsim::serving::KVSIM_FILE {
 namespace {
 
 using models::CompressionKind;
@@ -82,4 +82,4 @@ TEST(KvGeometry, KeepingEverythingReloadsNothing) {
 }
 
 }  // namespace
-}  // namespace kvsim::serving
+}  // namespace kvsim::serving::KVSIM_FILE

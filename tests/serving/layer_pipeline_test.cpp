@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+namespace KVSIM_FILE {
+
 using namespace kvsim;
 using engine::Callback;
 using engine::Duration;
@@ -125,8 +127,6 @@ std::vector<std::int64_t> ends(const LayerPipelineConfig& config, const engine::
   return planned.ends;
 }
 
-}  // namespace
-
 // Random machines, several steps each, with batches that change, pauses, and loads on the same link.
 RC_GTEST_PROP(LayerPipelineProperty, TheClosedFormIsTheStepByStepOneToTheNanosecond, ()) {
   LayerPipelineConfig config;
@@ -210,3 +210,6 @@ TEST(LayerPipeline, PromptsLeaveWhileTheyAreComputed) {
   EXPECT_EQ(slow.offloads, (std::vector<std::int64_t>{50 + 4 * 200}));
   EXPECT_EQ(slow.ends, o.ends);
 }
+
+}  // namespace
+}  // namespace KVSIM_FILE

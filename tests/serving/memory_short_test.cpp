@@ -3,7 +3,7 @@
 
 #include "tests/support/small_scenario.h"
 
-namespace kvsim {
+namespace kvsim::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -53,4 +53,4 @@ TEST(RequestIterations, OfPlainDecodingAreItsTokens) {
 }
 
 }  // namespace
-}  // namespace kvsim
+}  // namespace kvsim::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 TEST(Mooncake, EveryRequestOfTheTraceFinishesUnderBothPolicies) {
@@ -22,4 +22,4 @@ TEST(Mooncake, EveryRequestOfTheTraceFinishesUnderBothPolicies) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/validation/recording_trace.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::ConfigurationError;
@@ -294,4 +294,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

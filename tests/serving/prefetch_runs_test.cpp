@@ -14,7 +14,7 @@
 #include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::Measurements;
@@ -321,4 +321,4 @@ TEST(PrefetchRuns, PromptsComputedHereReachHostMemoryBeforeAnythingIsFetched) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -14,7 +14,7 @@
 #include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using serving::best_proposals;
@@ -229,4 +229,4 @@ TEST(RoundRate, OfSparseDraftsAndOfTwoLevelsIsThatOfTheSimulation) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

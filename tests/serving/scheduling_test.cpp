@@ -8,7 +8,7 @@
 #include "tests/support/small_scenario.h"
 #include "tools/validation/recording_trace.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -154,4 +154,4 @@ TEST(Timeline, HalvesItselfWhenItIsFull) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -5,7 +5,7 @@
 #include "sim/serving/kv_geometry.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::testing {
+namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 constexpr std::int64_t kPrompt = 16000;
@@ -119,4 +119,4 @@ TEST(SingleRequest, AGeneratedTokenCrossesTheLinkToHostMemoryOnce) {
 }
 
 }  // namespace
-}  // namespace kvsim::testing
+}  // namespace kvsim::testing::KVSIM_FILE

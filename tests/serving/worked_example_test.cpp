@@ -6,7 +6,7 @@
 
 #include "tools/validation/groups/published_scenarios.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class WorkedExample : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(WorkedExample, EveryFigureIsMet) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kvsim::text {
+namespace kvsim::text::KVSIM_FILE {
 namespace {
 
 constexpr const char* kReplaced = "\xEF\xBF\xBD";
@@ -71,4 +71,4 @@ TEST(Visible, ACharacterCutShortIsNoReasonToReadOn) {
 }
 
 }  // namespace
-}  // namespace kvsim::text
+}  // namespace kvsim::text::KVSIM_FILE

@@ -3,7 +3,7 @@
 
 #include "tools/validation/groups/groups.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 TEST(BaselinesFigures, OrdersAndAcceptedLengthsArePublished) {
@@ -22,4 +22,4 @@ TEST(BaselinesFigures, OrdersAndAcceptedLengthsArePublished) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

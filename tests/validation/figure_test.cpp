@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -106,4 +106,4 @@ TEST(Figures, AreCountedByVerdict) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

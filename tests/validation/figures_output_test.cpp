@@ -8,7 +8,7 @@
 #include "tools/validation/figures_page.h"
 #include "tools/validation/group.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 /// One that passes, one that is deliberately wrong, one without data.
@@ -124,4 +124,4 @@ TEST(FiguresPage, OfEveryGroupFits120Columns) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

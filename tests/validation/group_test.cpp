@@ -9,7 +9,7 @@
 #include "tests/scenario/temporary_folder.h"
 #include "tools/validation/measured_folder.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class EveryGroup : public ::testing::TestWithParam<Group> {};
@@ -77,4 +77,4 @@ TEST(Groups, AMisspeltNameGetsTheNearest) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

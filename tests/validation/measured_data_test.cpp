@@ -13,7 +13,7 @@
 #include "tools/validation/measured_folder.h"
 #include "tools/validation/recorded_run.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST_F(MeasuredData, ARecordingThatIsIncompleteIsRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

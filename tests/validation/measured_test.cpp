@@ -9,7 +9,7 @@
 #include "tools/validation/groups/groups.h"
 #include "tools/validation/measured_folder.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class Measured : public ::testing::Test {
@@ -51,4 +51,4 @@ TEST_F(Measured, TheServingRunIsMet) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

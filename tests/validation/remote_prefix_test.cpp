@@ -6,7 +6,7 @@
 
 #include "tools/validation/groups/groups.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class RemotePrefixFigures : public ::testing::Test {
@@ -51,4 +51,4 @@ TEST_F(RemotePrefixFigures, FallAsDecodingOutweighsTheFirstTransfer) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

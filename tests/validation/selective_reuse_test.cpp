@@ -5,7 +5,7 @@
 
 #include "tools/validation/groups/groups.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 TEST(SelectiveReuseFigures, ThatArePublishedPass) {
@@ -25,4 +25,4 @@ TEST(SelectiveReuseFigures, ThatArePublishedPass) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

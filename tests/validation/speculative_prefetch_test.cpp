@@ -6,7 +6,7 @@
 
 #include "tools/validation/groups/groups.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class SpeculativePrefetchFigures : public ::testing::Test {
@@ -66,4 +66,4 @@ TEST_F(SpeculativePrefetchFigures, GainMoreTheLongerTheContext) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

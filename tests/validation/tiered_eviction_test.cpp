@@ -5,7 +5,7 @@
 
 #include "tools/validation/groups/groups.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 bool mentions(const Figure& figure, const char* words) {
@@ -33,4 +33,4 @@ TEST(TieredEvictionFigures, ThatArePublishedPass) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

@@ -6,7 +6,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 struct Gaps {
@@ -73,4 +73,4 @@ TEST(Arrivals, TheClockEndsAfterAHundredYears) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 struct Moments {
@@ -101,4 +101,4 @@ TEST(LengthSampler, NonsenseIsRefusedWithWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

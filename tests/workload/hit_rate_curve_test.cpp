@@ -13,7 +13,7 @@
 #include "models/workload/trace_reader.h"
 #include "models/workload/trace_statistics.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 RequestSpec with_blocks(std::vector<std::uint64_t> blocks) {
@@ -115,4 +115,4 @@ TEST(SharedTraces, MooncakeHitRateByCapacity) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <list>
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 RequestSpec request(std::int64_t prompt_tokens, std::vector<std::uint64_t> blocks) {
@@ -83,4 +83,4 @@ RC_GTEST_PROP(LatencyCurve, AgreesWithAnLruCacheOfEverySize, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -8,7 +8,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 /// A file that is gone when the test is.
@@ -101,4 +101,4 @@ TEST(LineReader, SaysThatAFileIsCompressed) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -6,7 +6,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 const LengthSpec context{.distribution = LengthDistribution::lognormal, .mean = 8'000, .cv = 1};
@@ -120,4 +120,4 @@ TEST(RequestSource, AMissingStreamIsAProgrammingError) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "models/workload/request_source.h"
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 using Chunks = std::vector<std::uint64_t>;
@@ -240,4 +240,4 @@ TEST(RequestsOfChunks, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

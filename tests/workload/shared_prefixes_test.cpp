@@ -10,7 +10,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 const LengthSpec kUneven{.distribution = LengthDistribution::uniform, .min = 1, .max = 2'000};
@@ -169,4 +169,4 @@ TEST(SharedPrefixes, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -9,7 +9,7 @@
 #include "models/workload/trace_statistics.h"
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 std::string shared_trace(const std::string& name) {
@@ -54,4 +54,4 @@ TEST(SharedTraces, OneFormatIsNotReadAsTheOther) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 const std::string csv_head = "arrival_s,prompt_tokens,output_tokens\n";
@@ -147,4 +147,4 @@ TEST(TraceErrors, TimesThatGoBack) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -8,7 +8,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 TEST(TraceProperties, WhatIsWrittenAsCsvIsReadBack) {
@@ -46,4 +46,4 @@ TEST(TraceProperties, AnyBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -4,7 +4,7 @@
 
 #include "tests/workload/test_support.h"
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 std::vector<RequestSpec> read(std::string_view format, std::string_view text, const TraceOptions& options = {}) {
@@ -109,4 +109,4 @@ TEST(TraceFormats, AMisspeltNameGetsTheNearest) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kvsim::models {
+namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 RequestSpec request(double arrival_s, std::int64_t prompt, std::int64_t output,
@@ -56,4 +56,4 @@ TEST(TraceStatistics, NothingAndOneRequest) {
 }
 
 }  // namespace
-}  // namespace kvsim::models
+}  // namespace kvsim::models::KVSIM_FILE

@@ -7,7 +7,7 @@
 
 #include "planner/paths/nested_bisection.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 /// Occupancies as a function of batches; rates that tell which branch was taken.
@@ -79,4 +79,4 @@ TEST(ConsistentBatches, ReachBothEndsOfTheirRange) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

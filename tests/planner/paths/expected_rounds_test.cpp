@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 models::AcceptanceSpec constant(double a) {
@@ -121,4 +121,4 @@ TEST(ExpectedRounds, OfOutputsThatDifferAreAveragedOverThem) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

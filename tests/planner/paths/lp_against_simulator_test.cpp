@@ -12,7 +12,7 @@
 #include "planner/paths/scenario_problem.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using Overrides = std::vector<std::string>;
@@ -70,7 +70,7 @@ Outcome outcome_of(const Overrides& overrides) {
   Overrides all{"run.duration=12 min"};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const scenario::Scenario s =
-      scenario::load_scenario(testing::source_path("scenarios/remote_prefix/published.yaml"), all);
+      scenario::load_scenario(kvsim::testing::source_path("scenarios/remote_prefix/published.yaml"), all);
   const PathPlan plan = plan_paths(path_problem(s));
   const serving::Measurements m = run_experiment(with_weights(s, plan.n)).measured;
   return {plan.tokens_per_s, static_cast<double>(m.output_tokens) / m.measured_s};
@@ -108,4 +108,4 @@ TEST(PathLpAgainstTheSimulator, HasNoWeightsThatNobodyTakes) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

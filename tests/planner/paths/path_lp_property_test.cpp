@@ -11,7 +11,7 @@
 #include "tests/planner/paths/problems.h"
 #include "tests/planner/paths/vertices.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 double log_between(double a, double b) {
@@ -98,4 +98,4 @@ RC_GTEST_PROP(PathLpProperty, GivesTheSameAnswerTwice, ()) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

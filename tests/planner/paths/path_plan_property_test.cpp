@@ -10,7 +10,7 @@
 #include "planner/paths/purchases.h"
 #include "tests/planner/paths/problems.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 constexpr double kSlack = 1e-7;  // relative, for fixed points known to 1e-8
@@ -137,4 +137,4 @@ TEST(PathPlanProperty, TheSameProblemGivesTheSamePlanToTheBit) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

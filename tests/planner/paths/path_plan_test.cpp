@@ -9,7 +9,7 @@
 #include "planner/paths/purchases.h"
 #include "tests/planner/paths/problems.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 double rate(const PathPlan& plan, Path path) {
@@ -163,4 +163,4 @@ TEST(PathPurchases, AreTheWholeFixedPointAnew) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

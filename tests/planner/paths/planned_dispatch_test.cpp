@@ -5,7 +5,7 @@
 #include "planner/planned_dispatch.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 scenario::Scenario published(const std::vector<std::string>& overrides) {
@@ -15,7 +15,7 @@ scenario::Scenario published(const std::vector<std::string>& overrides) {
 }
 
 double tokens_per_s(const scenario::Scenario& s) {
-  const serving::Measurements m = testing::measure(s);
+  const serving::Measurements m = kvsim::testing::measure(s);
   return static_cast<double>(m.output_tokens) / m.measured_s;
 }
 
@@ -54,4 +54,4 @@ TEST(PlannedDispatch, IsForStoredContextsOnly) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

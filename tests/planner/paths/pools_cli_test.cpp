@@ -6,7 +6,7 @@
 
 #include "tests/cli/workspace.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -89,4 +89,4 @@ TEST_F(PoolsCliTest, CompareRefusesUnknownPathsWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

@@ -11,7 +11,7 @@
 #include "planner/paths/scenario_problem.h"
 #include "tests/support/small_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 using Overrides = std::vector<std::string>;
@@ -23,7 +23,7 @@ scenario::Scenario one_by_one(Path path, int requests, const Overrides& override
   Overrides all{"workload.closed.concurrency=1", fmt::format("workload.requests={}", requests), "run.warmup=0 s",
                 "run.duration=300 h", fmt::format("dispatch={{policy: online, paths: [{}]}}", path_name(path))};
   all.insert(all.end(), overrides.begin(), overrides.end());
-  return scenario::load_scenario(testing::source_path("scenarios/remote_prefix/published.yaml"), all);
+  return scenario::load_scenario(kvsim::testing::source_path("scenarios/remote_prefix/published.yaml"), all);
 }
 
 double simulated_s(const scenario::Scenario& s) {
@@ -100,4 +100,4 @@ TEST(RequestTimeAsPrintedAgainstTheSimulator, IsCloseWhereWhatItLeavesOutIsSmall
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

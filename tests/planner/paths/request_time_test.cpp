@@ -5,7 +5,7 @@
 
 #include "tests/planner/paths/problems.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 TEST(RequestTime, AsPrinted) {
@@ -53,4 +53,4 @@ TEST(RequestTime, OnP2DecodesOnceTheRestHasArrived) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -13,10 +13,10 @@
 #include "planner/paths/request_time.h"
 #include "tests/planner/paths/pool_scenario.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
-using testing::pool_scenario;
+using kvsim::testing::pool_scenario;
 
 constexpr double kToken = 131072;  // bytes of KV of Llama-3.1-8B
 constexpr double kBlock = 16 * kToken;
@@ -147,7 +147,7 @@ TEST(PlannedWeights, AreTheRatesOfAFeasiblePlan) {
   EXPECT_EQ(dispatch.weights, plan.n);
   for (std::size_t r = 0; r < kResources; ++r) EXPECT_LE(plan.use[r], plan.lp.limits[r] * (1 + 1e-6));
   EXPECT_GT(plan.tokens_per_s, 0);
-  EXPECT_FALSE(needs_planned_weights(testing::small_scenario()));
+  EXPECT_FALSE(needs_planned_weights(kvsim::testing::small_scenario()));
 }
 
 TEST(PlannedWeights, DraftingBringsNoLess) {
@@ -170,4 +170,4 @@ TEST(RequestTimeOfScenario, BothReadingsAgreeWhereNothingIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -10,7 +10,7 @@
 #include "planner/paths/best_batches.h"
 #include "tests/planner/paths/problems.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 PathProblem only(Path path) {
@@ -166,4 +166,4 @@ TEST(BestBatches, StaysAtOneWhereThereIsNoRoom) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

@@ -5,7 +5,7 @@
 
 #include "tests/planner/paths/problems.h"
 
-namespace kvsim::planner {
+namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
 void expect_row(const PathCosts& costs, Path path, const ResourceFigures& expected) {
@@ -89,4 +89,4 @@ TEST(StepTable, TimesAreItsOwn) {
 }
 
 }  // namespace
-}  // namespace kvsim::planner
+}  // namespace kvsim::planner::KVSIM_FILE

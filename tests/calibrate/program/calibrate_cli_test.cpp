@@ -6,7 +6,7 @@
 
 #include "tests/cli/command.h"
 
-namespace kvsim::test {
+namespace kvsim::test::KVSIM_FILE {
 namespace {
 
 /// Environment in which CUDA sees no device, whatever the machine has.
@@ -42,4 +42,4 @@ TEST(CalibrateProgram, AMisspeltNameIsToldTheNearest) {
 }
 
 }  // namespace
-}  // namespace kvsim::test
+}  // namespace kvsim::test::KVSIM_FILE

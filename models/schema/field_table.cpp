@@ -1,0 +1,172 @@
+#include "models/schema/field_table.h"
+
+#include <fmt/format.h>
+
+#include "models/schema/yaml_writer.h"
+
+namespace kvsim::schema::detail {
+namespace {
+
+FieldInfo make_field(const char* name, const char* description, Presence presence, Form form, bool list = false) {
+  FieldInfo field;
+  field.name = name;
+  field.description = description;
+  field.required = presence == Presence::required;
+  field.form = form;
+  field.list = list;
+  return field;
+}
+
+/// What the table says of a default: a scalar as written, [] for an empty list, nothing for maps.
+std::string default_text(const std::optional<ConfigNode>& written) {
+  if (!written || written->is_map()) return {};
+  const bool empty_text = written->is_scalar() && written->text().empty();
+  return empty_text ? std::string() : to_flow_yaml(*written);
+}
+
+/// Entries for `reference` fields, looked up where the context can.
+ConfigNode resolve_reference(const FieldInfo& field, const ConfigNode& node, const ParseContext& context) {
+  if (field.form != Form::reference) return node;
+  if (context.references != nullptr) return context.references->resolve(field.catalogue, node, context.path);
+  if (!node.is_map() || node.find("base") != nullptr) {
+    throw InputError(node.origin(), context.path,
+                     fmt::format("no catalogue to look the {} up in, expected the whole entry", field.catalogue));
+  }
+  return node;
+}
+
+Form scalar_form(const ScalarMember& member) {
+  return member.sourced ? Form::sourced : Form::scalar;
+}
+
+}  // namespace
+
+FieldTable::FieldTable(std::string name, std::string description, std::shared_ptr<const void> defaults_of_fields,
+                       Assign assign_object)
+    : defaults(std::move(defaults_of_fields)), assign(assign_object) {
+  info.name = std::move(name);
+  info.description = std::move(description);
+}
+
+std::optional<ConfigNode> FieldTable::written(const Binding& binding, const void* object) const {
+  return binding.write(binding.locate(const_cast<void*>(object)));  // located, and only read
+}
+
+void FieldTable::add(FieldInfo field, Binding binding) {
+  if (!field.required) field.default_text = default_text(written(binding, defaults.get()));
+  info.fields.push_back(std::move(field));
+  bindings_.push_back(std::move(binding));
+}
+
+void FieldTable::scalar(const char* name, const Locate& locate, const ScalarMember& member, const ScalarSpec& spec,
+                        Presence presence, const char* description) {
+  require_compatible(spec, member.kind, name);
+  FieldInfo field = make_field(name, description, presence, scalar_form(member));
+  field.scalar = spec;
+  add(std::move(field), {locate,
+                         [&member, spec](void* value, const ConfigNode& node, const ParseContext& context) {
+                           member.read(value, spec, node, context.path);
+                         },
+                         [&member, spec](const void* value) { return member.write(value, spec); }});
+}
+
+void FieldTable::scalars(const char* name, const Locate& locate, const ListMember& items, const ScalarMember& member,
+                         const ScalarSpec& spec, Presence presence, const char* description, ListSize size) {
+  require_compatible(spec, member.kind, name);
+  FieldInfo field = make_field(name, description, presence, scalar_form(member), true);
+  field.scalar = spec;
+  field.size = size;
+  const auto read = [&items, &member, field](void* list, const ConfigNode& node, const ParseContext& context) {
+    items.clear(list);
+    for (const ConfigNode& item : match_list(field, node, context)) {
+      const ParseContext at = context.child(items.size(list));
+      member.read(items.append(list), field.scalar, item, at.path);
+    }
+  };
+  const auto write = [&items, &member, field](const void* list) -> std::optional<ConfigNode> {
+    ConfigNode node = ConfigNode::sequence();
+    for (std::size_t i = 0; i < items.size(list); ++i) {
+      if (auto item = member.write(items.at(list, i), field.scalar)) node.items().push_back(std::move(*item));
+    }
+    return node.items().size() < field.size.at_least ? std::nullopt : std::optional(std::move(node));
+  };
+  add(std::move(field), {locate, read, write});
+}
+
+void FieldTable::object(const char* name, const Locate& locate, const ObjectMember& member, const FieldTable& nested,
+                        bool same, Form form, const char* catalogue, Presence presence, const char* description) {
+  FieldInfo field = make_field(name, description, presence, form);
+  field.object = std::make_shared<const ObjectInfo>(nested.info);
+  field.catalogue = catalogue;
+  const auto inner = std::make_shared<const FieldTable>(nested);
+  Binding binding;
+  binding.read = [&member, inner, field, same](void* value, const ConfigNode& node, const ParseContext& context) {
+    const ConfigNode entry = resolve_reference(field, node, context);
+    void* const object = member.open(value);
+    if (!same) inner->assign(object, inner->defaults.get());
+    inner->parse_into(object, entry, context);
+  };
+  // A map that could not be left empty is left out where it is what leaving it out gives.
+  const bool may_omit = !member.maybe && presence == Presence::optional && nested.info.needs_input();
+  binding.write = [&member, inner, may_omit, locate, all = defaults](const void* value) -> std::optional<ConfigNode> {
+    const void* const object = member.look(value);
+    if (object == nullptr) return std::nullopt;
+    ConfigNode node = inner->dump(object);
+    const bool omitted = may_omit && node == inner->dump(locate(const_cast<void*>(all.get())));
+    return omitted ? std::nullopt : std::optional(std::move(node));
+  };
+  binding.locate = locate;
+  add(std::move(field), std::move(binding));
+}
+
+void FieldTable::objects(const char* name, const Locate& locate, const ListMember& items, const FieldTable& nested,
+                         Form form, const char* catalogue, Presence presence, const char* description, ListSize size) {
+  FieldInfo field = make_field(name, description, presence, form, true);
+  field.object = std::make_shared<const ObjectInfo>(nested.info);
+  field.catalogue = catalogue;
+  field.size = size;
+  const auto inner = std::make_shared<const FieldTable>(nested);
+  const auto read = [&items, inner, field](void* list, const ConfigNode& node, const ParseContext& context) {
+    items.clear(list);
+    for (const ConfigNode& item : match_list(field, node, context)) {
+      const ParseContext at = context.child(items.size(list));
+      const ConfigNode entry = resolve_reference(field, item, at);
+      void* const object = items.append(list);
+      inner->assign(object, inner->defaults.get());
+      inner->parse_into(object, entry, at);
+    }
+  };
+  const auto write = [&items, inner, size](const void* list) -> std::optional<ConfigNode> {
+    ConfigNode node = ConfigNode::sequence();
+    for (std::size_t i = 0; i < items.size(list); ++i) node.items().push_back(inner->dump(items.at(list, i)));
+    return node.items().size() < size.at_least ? std::nullopt : std::optional(std::move(node));
+  };
+  add(std::move(field), {locate, read, write});
+}
+
+void FieldTable::parse_into(void* object, const ConfigNode& node, const ParseContext& context) const {
+  const std::vector<const ConfigNode*> given = match_fields(info, node, context);
+  const bool short_form = !node.is_map();  // then the one field is where the object is
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] == nullptr) continue;
+    bindings_[i].read(bindings_[i].locate(object), *given[i],
+                      short_form ? context : context.child(info.fields[i].name));
+  }
+  for (const Check& run : checks) run(object, Reporter(node, context));
+}
+
+ConfigNode FieldTable::dump(const void* object) const {
+  ConfigNode node = ConfigNode::map();
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    const FieldInfo& field = info.fields[i];
+    std::optional<ConfigNode> value = written(bindings_[i], object);
+    if (!value) continue;
+    // Alternatives that were not chosen, and texts that were never written, stay out.
+    const bool silent = !field.required && (info.in_group(field.name) || (value->is_scalar() && value->text().empty()));
+    if (silent && value == written(bindings_[i], defaults.get())) continue;
+    node.append(field.name, std::move(*value));
+  }
+  return node;
+}
+
+}  // namespace kvsim::schema::detail
