@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "tools/validation/groups/published_scenarios.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class WorkedExample : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { figures() = worked_example_figures(); }
+  static void SetUpTestSuite() { figures() = find_group("draft-verify").figures({"", "example."}); }
 
   static std::vector<Figure>& figures() {
     static std::vector<Figure> all;

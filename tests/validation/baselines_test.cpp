@@ -1,14 +1,14 @@
 // Drafters and sparse self-speculation beside drafts on compressed KV: what is published of them.
 #include <gtest/gtest.h>
 
-#include "tools/validation/groups/groups.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 TEST(BaselinesFigures, OrdersAndAcceptedLengthsArePublished) {
   std::size_t judged = 0, predicted = 0, accepted = 0;
-  for (const Figure& f : baselines_figures({})) {
+  for (const Figure& f : find_group("baselines").figures({})) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
     predicted += f.verdict() == Verdict::prediction ? 1 : 0;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "tools/validation/figures_document.h"
 #include "tools/validation/figures_page.h"
 #include "tools/validation/group.h"
 

@@ -7,7 +7,7 @@
 
 #include "models/schema/error.h"
 #include "tests/scenario/temporary_folder.h"
-#include "tools/validation/measured_folder.h"
+#include "tools/validation/measured_data.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {

@@ -8,10 +8,8 @@
 #include <functional>
 
 #include "models/schema/error.h"
-#include "tools/validation/csv_rows.h"
-#include "tools/validation/groups/groups.h"
-#include "tools/validation/measured_folder.h"
-#include "tools/validation/recorded_run.h"
+#include "tools/validation/group.h"
+#include "tools/validation/measured_data.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
@@ -97,7 +95,7 @@ TEST_F(MeasuredData, ARowOfAnUnknownLinkIsSkipped) {
         "test,hardware,transfer_size,GBps,direction,source\n"
         "nvbandwidth_h2d_ce,\"H100, PCIe Gen5\",bulk,55.4,h2d,a log\n"
         "new_test,new machine,1 GB,10,h2d,same\n");
-  const auto figures = transfer_figures({folder_});
+  const auto figures = find_group("transfers").figures({folder_});
   ASSERT_EQ(figures.size(), 2U);
   EXPECT_EQ(figures[0].verdict(), Verdict::pass) << figures[0].simulated;
   EXPECT_EQ(figures[1].verdict(), Verdict::skipped);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/validation/groups/groups.h"
-#include "tools/validation/measured_folder.h"
+#include "tools/validation/group.h"
+#include "tools/validation/measured_data.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
@@ -31,23 +31,25 @@ class Measured : public ::testing::Test {
 };
 
 TEST_F(Measured, EveryTransferHasARuleAndIsMet) {
-  for (const Figure& f : transfer_figures(inputs_)) {
+  for (const Figure& f : find_group("transfers").figures(inputs_)) {
     EXPECT_EQ(f.skipped.find("no rule"), std::string::npos) << described(f);
     EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
   }
 }
 
 TEST_F(Measured, EveryKernelTableIsMetByItsProfile) {
-  for (const Figure& f : measured_kernel_figures(inputs_)) EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
+  for (const Figure& f : find_group("measured-kernels").figures(inputs_))
+    EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
 }
 
 TEST_F(Measured, EveryRequestOfTheServingRunCompletes) {
-  const auto figures = serving_figures(inputs_);
+  const auto figures = find_group("serving").figures(inputs_);
   EXPECT_EQ(find(figures, "serving/completed").verdict(), Verdict::pass);
 }
 
 TEST_F(Measured, TheServingRunIsMet) {
-  for (const Figure& f : serving_figures(inputs_)) EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
+  for (const Figure& f : find_group("serving").figures(inputs_))
+    EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
 }
 
 }  // namespace

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "tools/validation/groups/groups.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class RemotePrefixFigures : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { figures_ = remote_prefix_figures({}); }
+  static void SetUpTestSuite() { figures_ = find_group("remote-prefix").figures({}); }
 
   static double simulated(const std::string& name) {
     const auto named = [&](const Figure& f) { return f.id == "remote-prefix/" + name; };

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "tools/validation/groups/groups.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 TEST(SelectiveReuseFigures, ThatArePublishedPass) {
   std::size_t judged = 0, predicted = 0;
-  for (const Figure& f : selective_reuse_figures({})) {
+  for (const Figure& f : find_group("selective-reuse").figures({})) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
     predicted += f.verdict() == Verdict::prediction ? 1 : 0;

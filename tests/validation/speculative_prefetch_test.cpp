@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/validation/groups/groups.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 class SpeculativePrefetchFigures : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { figures_ = speculative_prefetch_figures({}); }
+  static void SetUpTestSuite() { figures_ = find_group("speculative-prefetch").figures({}); }
 
   static const Figure& find(const std::string& name) {
     const auto named = [&](const Figure& f) { return f.id == "speculative-prefetch/" + name; };

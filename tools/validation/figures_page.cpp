@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation {
@@ -129,6 +130,39 @@ std::vector<std::string> without_rows(const std::vector<Figure>& figures) {
   return lines;
 }
 
+results::Json finite(double value) {
+  return std::isfinite(value) ? results::Json(value) : results::Json(nullptr);
+}
+
+std::string_view claim_word(const Figure& f) {
+  switch (f.claim) {
+    case Claim::about:
+      return "about";
+    case Claim::at_most:
+      return "at_most";
+    case Claim::none:
+      return "none";
+  }
+  return "";
+}
+
+results::Json as_json(const Figure& f) {
+  return {{"id", f.id},
+          {"group", f.group()},
+          {"what", f.what},
+          {"unit", f.unit},
+          {"expected", finite(f.expected)},
+          {"simulated", finite(f.simulated)},
+          {"error", finite(f.error())},
+          {"measure", f.measure == Measure::relative ? "relative" : "absolute"},
+          {"claim", claim_word(f)},
+          {"tolerance", f.claim == Claim::none ? results::Json(nullptr) : results::Json(f.tolerance)},
+          {"verdict", to_string(f.verdict())},
+          {"reason", f.skipped.empty() ? results::Json(nullptr) : results::Json(f.skipped)},
+          {"source", f.source},
+          {"assumptions", f.assumptions}};
+}
+
 }  // namespace
 
 std::string summary_line(const Tally& t) {
@@ -160,6 +194,18 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
   }
   page.lists = {{"Skipped without being simulated", without_rows(figures)}, {"Notes", notes.numbered()}};
   return page;
+}
+
+results::Json figures_document(const std::vector<Figure>& figures, const std::string& measured) {
+  const Tally t = tally(figures);
+  results::Json list = results::Json::array();
+  for (const Figure& f : figures) list.push_back(as_json(f));
+  return {
+      {"schema_version", results::kSchemaVersion},
+      {"kvsim_version", results::kvsim_version()},
+      {"measured", measured.empty() ? results::Json(nullptr) : results::Json(measured)},
+      {"summary", {{"passed", t.passed}, {"outside", t.outside}, {"skipped", t.skipped}, {"predictions", t.predicted}}},
+      {"figures", std::move(list)}};
 }
 
 }  // namespace kvsim::validation

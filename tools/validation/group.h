@@ -1,5 +1,5 @@
-// Figures that belong together. To add a group: a file in groups/ with a function that returns its figures, the
-// function's declaration in groups/groups.h, and one line in the table of group.cpp.
+// Figures that belong together: a YAML file in figures/, and the runner that reads it. A new figure is a few lines of
+// YAML (docs/validation.md); a new group is a file, named in CMakeLists.txt.
 #pragma once
 
 #include <span>
@@ -11,17 +11,21 @@
 
 namespace kvsim::validation {
 
-/// What a group may read beside what the binary carries.
+/// What figures may read beside what the binary carries, and which of them are wanted.
 struct Inputs {
-  /// The folder of measured data (measured_folder.h); empty where there is none, and figures that need it are skipped.
-  std::string measured;
+  /// The folder of measured data (measured_data.h); empty where there is none, and figures that need it are skipped.
+  std::string measured{};
+  std::string beginning{};              ///< only figures whose id begins so, without the group; empty: all
+  std::vector<std::string> settings{};  ///< as of --set, of every run, after its own
 };
 
 struct Group {
-  std::string_view name;
-  std::string_view description;
-  /// Computes every figure of the group; ids begin with its name and a slash.
-  std::vector<Figure> (*figures)(const Inputs& inputs) = nullptr;
+  std::string name;
+  std::string description;
+  std::string_view path, text;  ///< its file
+  /// Every figure of the group, what it needs simulated once; ids begin with the group's name and a slash. Throws
+  /// schema::InputError where the file is wrong.
+  [[nodiscard]] std::vector<Figure> figures(const Inputs& inputs) const;
 };
 
 /// All groups, in the order in which they are reported.
@@ -29,5 +33,8 @@ std::span<const Group> groups();
 
 /// Throws schema::InputError with the nearest name.
 const Group& find_group(std::string_view name);
+
+/// The figures of a file's text; `path` is what errors call it, and its last part without .yaml the group's name.
+std::vector<Figure> figures_of(std::string_view text, const std::string& path, const Inputs& inputs);
 
 }  // namespace kvsim::validation

@@ -8,10 +8,9 @@
 #include "tools/cli/command.h"
 #include "tools/cli/signals.h"
 #include "tools/results/json_text.h"
-#include "tools/validation/figures_document.h"
 #include "tools/validation/figures_page.h"
 #include "tools/validation/group.h"
-#include "tools/validation/measured_folder.h"
+#include "tools/validation/measured_data.h"
 
 namespace kvsim::cli {
 namespace validate_internal {

@@ -1,0 +1,49 @@
+// Looks up what the expressions of one file of figures refer to: terms, choices, runs (each simulated once) and probes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/validation/expression.h"
+#include "tools/validation/figure_file.h"
+#include "tools/validation/group.h"
+#include "tools/validation/probes.h"
+
+namespace kvsim::validation {
+
+class Book {
+ public:
+  /// Both must outlive it.
+  Book(const FigureFile& file, const Inputs& inputs) : file_(file), inputs_(inputs) {
+    measured_.folder = inputs.measured;
+  }
+
+  /// Throws ExpressionError where this text is wrong, schema::InputError where an entry that it refers to is.
+  [[nodiscard]] double value(std::string_view expression);
+  /// The text with parameters and computed figures in it; throws the same.
+  [[nodiscard]] std::string text(std::string_view text, const Parameters& parameters);
+  /// What a scenario takes for granted; throws the same.
+  [[nodiscard]] const std::vector<std::string>& assumptions_of(const std::string& scenario);
+
+ private:
+  double look_up(const Reference& r);
+  double answer_to(const Reference& r);
+  double of_term(std::size_t index, const Parameters& parameters);
+  const std::string& chosen(std::size_t index, const Reference& r, const Parameters& parameters);
+  const SimulatedRun& simulated(std::size_t index, Parameters parameters);
+  double ask(const Reference& r, const std::string& name, const std::vector<std::string>& arguments,
+             const SimulatedRun* run);
+
+  const FigureFile& file_;
+  const Inputs& inputs_;
+  ReadData measured_;
+  std::map<std::string, std::vector<std::string>> assumptions_;
+  std::map<std::string, std::unique_ptr<SimulatedRun>> runs_;
+  std::map<std::string, std::string> choices_;
+  int depth_ = 0;  ///< of references inside references
+};
+
+}  // namespace kvsim::validation

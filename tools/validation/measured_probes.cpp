@@ -1,0 +1,206 @@
+// Probes of measured data: kernel times row by row against profiles, and a recorded serving run beside its replay.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "models/calibration/calibrate.h"
+#include "models/catalogue/catalogue.h"
+#include "models/kernels/linear_times.h"
+#include "tools/validation/expression.h"
+#include "tools/validation/probes.h"
+
+namespace kvsim::validation {
+namespace {
+
+using models::KernelProfile;
+using models::Machine;
+using models::NumberFormat;
+
+double linear_s(const KernelProfile& p, const Machine& m, const models::LinearSample& row) {
+  const auto& form = *form_for(p.fitted.linear, &models::LinearForm::weights, row.weights);
+  return models::linear_time(p, form, {row.n, row.k, 1}, row.m, m).seconds;
+}
+
+double decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSample& row) {
+  const auto& form = *form_for(p.fitted.decode_attention, &models::DecodeForm::kv, row.kv);
+  return form.time({row.requests, row.shape.heads, row.kv_bytes(), row.kv_length, 0}, m, row.warm).seconds;
+}
+
+double tiled_s(const models::TiledForm& form, const Machine& m, const models::TiledSample& row) {
+  models::TiledCall call;
+  for (double i = 0; i < row.chunks; ++i) form.add_chunk(call, row.tokens, row.before, row.shape);
+  const double token = 2 * bytes_per_element(row.kv) * row.shape.kv_heads * row.shape.head_dim;
+  form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token * row.decodes * row.decode_kv, row.shape);
+  return form.time(call, row.shape, m).seconds;
+}
+
+double prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
+  return tiled_s(*form_for(p.fitted.prefill_attention, &models::TiledForm::kv, row.kv), m, row);
+}
+
+double mixed_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
+  return tiled_s(*form_for(p.fitted.mixed_attention, &models::TiledForm::kv, row.kv), m, row);
+}
+
+/// Rows of files of the folder of measured data, their names between blanks; none where one is missing.
+const models::Samples& samples_of(ReadData& measured, const std::string& files) {
+  auto& samples = measured.kernels[files];
+  if (samples) return *samples;
+  static const models::LlmSpec llama = models::Catalogue::built_in().model("llama-3.1-8b");
+  models::Readings readings;
+  for (const std::string& name : split(files, ' ')) {
+    const std::string path = measured.folder + "/" + name;
+    if (measured.folder.empty() || !std::filesystem::exists(path)) {
+      readings = {};
+      break;
+    }
+    read_samples(path, &llama, true, readings);
+  }
+  return *(samples = std::make_shared<models::Samples>(std::move(readings.samples)));
+}
+
+/// The rows to compare: whose they are, by which machine's profile they are timed, and in which format.
+struct Rows {
+  std::string gpu, from;
+  std::optional<NumberFormat> format;
+};
+
+template <class Row>
+models::ErrorSummary errors_of(const Rows& which, const std::vector<Row>& rows, NumberFormat Row::*format,
+                               double (*seconds)(const KernelProfile&, const Machine&, const Row&)) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  const KernelProfile profile = catalogue.profile(catalogue.gpu(which.from).profile);
+  const Machine machine = machine_for(catalogue.gpu(which.gpu), profile);
+  std::vector<double> errors;
+  for (const Row& row : rows) {
+    const bool of_gpu = row.from.gpu.empty() || models::names_gpu(row.from.gpu, which.gpu);
+    const bool vllm = row.from.framework.empty() || row.from.framework == "vllm";
+    if (of_gpu && vllm && (!which.format || row.*format == *which.format)) {
+      errors.push_back(seconds(profile, machine, row) / row.seconds - 1);
+    }
+  }
+  return models::summarise(errors);
+}
+
+models::ErrorSummary kernel_errors(const models::Samples& samples, const Rows& which, std::size_t kind) {
+  switch (kind) {
+    case 0:
+      return errors_of(which, samples.linear, &models::LinearSample::weights, linear_s);
+    case 1:
+      return errors_of(which, samples.decode, &models::DecodeSample::kv, decode_s);
+    case 2:
+      return errors_of(which, samples.prefill, &models::TiledSample::kv, prefill_s);
+    default:
+      return errors_of(which, samples.mixed, &models::TiledSample::kv, mixed_s);
+  }
+}
+
+/// kernel_error(files, GPU, kind, format, GPU whose profile is taken, count | median | p90): of the |error| of the
+/// rows; 1 where there are none.
+double kernel_error(const Question& q) {
+  Rows which{q.arguments[1], q.arguments[4], std::nullopt};
+  const std::size_t format = q.word(3, {"bf16", "fp8", "any"});
+  if (format < 2) which.format = format == 0 ? NumberFormat::bf16 : NumberFormat::fp8;
+  const models::ErrorSummary e =
+      kernel_errors(samples_of(q.measured, q.arguments[0]), which, q.word(2, {"linear", "decode", "prefill", "mixed"}));
+  const std::size_t statistic = q.word(5, {"count", "median", "p90"});
+  if (statistic == 0) return static_cast<double>(e.count);
+  if (e.count == 0) return 1;
+  return statistic == 1 ? e.median : e.p90;
+}
+
+const RecordedRun& recording(const Question& q) {
+  auto& recorded = q.measured.recordings[q.arguments[0]];
+  if (!recorded) {
+    recorded = std::make_shared<RecordedRun>(read_recorded_run(q.measured.folder + "/" + q.arguments[0]));
+  }
+  return *recorded;
+}
+
+/// recorded_latency_s(folder, ttft | tpot | e2e, fraction | mean): over requests.
+double recorded_latency_s(const Question& q) {
+  const RecordedRun& r = recording(q);
+  const std::size_t which = q.word(1, {"ttft", "tpot", "e2e"});
+  const engine::Sample& sample = which == 0 ? r.ttft_s : which == 1 ? r.tpot_s : r.e2e_s;
+  return q.arguments[2] == "mean" ? sample.mean() : sample.quantile(q.number(2));
+}
+
+/// recorded_requests(folder).
+double recorded_requests(const Question& q) {
+  return static_cast<double>(recording(q).e2e_s.count());
+}
+
+/// recorded_kv_percent(folder): the peak.
+double recorded_kv_percent(const Question& q) {
+  double peak = 0;
+  for (const RecordedRun::Load& load : recording(q).load) peak = std::max(peak, load.kv_percent);
+  return peak;
+}
+
+/// RUN.kv_percent(): the peak.
+double kv_percent(const Question& q) {
+  std::int64_t peak = 0;
+  for (const serving::LoadSample& s : q.run->load.samples) peak = std::max(peak, s.kv_bytes);
+  return 100 * static_cast<double>(peak) / static_cast<double>(q.run->load.kv_capacity_bytes);
+}
+
+/// RUN.load_difference(folder, running | waiting): mean absolute difference of recorded and simulated load, as a share
+/// of the recorded peak.
+double load_difference(const Question& q) {
+  const bool running = q.word(1, {"running", "waiting"}) == 0;
+  const auto recorded = running ? &RecordedRun::Load::running : &RecordedRun::Load::waiting;
+  const auto simulated = running ? &serving::LoadSample::running : &serving::LoadSample::waiting;
+  const RecordedRun& r = recording(q);
+  double peak = 0, sum = 0;
+  const auto& samples = q.run->load.samples;
+  for (const RecordedRun::Load& load : r.load) {
+    const double at_s = load.at_s - r.first_request_s;
+    const auto i = static_cast<std::int64_t>(std::llround(at_s / q.run->load.period_s)) - 1;
+    const bool there = i >= 0 && i < static_cast<std::int64_t>(samples.size());  // else nothing runs
+    const double value = there ? static_cast<double>(samples[static_cast<std::size_t>(i)].*simulated) : 0;
+    peak = std::max(peak, load.*recorded);
+    sum += std::abs(load.*recorded - value);
+  }
+  return sum / static_cast<double>(r.load.size()) / peak;
+}
+
+/// RUN.full_decode_s(folder, recorded | simulated): the length of an iteration that decodes for everybody: in the
+/// recorded seconds in which every place was taken and no prompt was computed, and in the iterations of that kind that
+/// were simulated for the same seconds.
+double full_decode_s(const Question& q) {
+  const auto places = static_cast<double>(q.run->scenario.serving.schedule.max_requests);
+  double requests = 0, tokens = 0, sum_s = 0;
+  int count = 0;
+  for (const RecordedRun::Load& load : recording(q).load) {
+    if (load.prompt_tokens_per_s > 0 || load.running < places) continue;
+    requests += load.running;
+    tokens += load.output_tokens_per_s;
+    const double end_s = load.at_s - recording(q).first_request_s;
+    for (const RecordedSlice& s : q.run->trace.track("/GPU")) {
+      if (s.name != "decode" || s.value < places || s.begin_s < end_s - 1 || s.end_s > end_s) continue;
+      sum_s += s.length_s();
+      ++count;
+    }
+  }
+  if (q.word(1, {"recorded", "simulated"}) == 0) return requests / tokens;
+  return count > 0 ? sum_s / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+constexpr Probe kMeasuredProbes[] = {
+    {"kernel_error", 6, false, kernel_error},
+    {"recorded_latency_s", 3, false, recorded_latency_s},
+    {"recorded_requests", 1, false, recorded_requests},
+    {"recorded_kv_percent", 1, false, recorded_kv_percent},
+    {"kv_percent", 0, true, kv_percent},
+    {"load_difference", 2, true, load_difference},
+    {"full_decode_s", 2, true, full_decode_s},
+};
+
+}  // namespace
+
+std::span<const Probe> measured_probes() {
+  return kMeasuredProbes;
+}
+
+}  // namespace kvsim::validation
