@@ -149,13 +149,13 @@ TEST(FigureFiles, SayOnlyAnOrderOrARange) {
   EXPECT_EQ(below.verdict(), Verdict::pass);
   const Figure within = figures(file("id: x, what: x, within: [2, 4], simulated: \"2.0\"")).at(0);
   EXPECT_EQ(within.expected, 3);
-  EXPECT_EQ(within.tolerance, 0.3333);  // never wider than published
+  EXPECT_NEAR(within.tolerance, 0.3333, 1e-12);  // never wider than published
   EXPECT_EQ(within.assumptions.at(0), "published as 2 to 4: judged against the middle, within the range");
 }
 
 TEST(FigureFiles, AreReadStrictly) {
   EXPECT_EQ(complaint(file("id: x, what: x, expectd: 3, simulated: \"2\"")),
-            "paper.yaml:7:24: sections.0.figures.0: unknown key \"expectd\" of figure; did you mean \"expected\"?");
+            "paper.yaml:7:26: sections.0.figures.0: unknown key \"expectd\" of figure; did you mean \"expected\"?");
   EXPECT_EQ(
       complaint(file("id: x, what: x, simulated: \"2\"")),
       "paper.yaml:7:9: sections.0.figures.0: missing key \"expected\", \"below\" or \"within\", or claim: none of a "
