@@ -10,13 +10,13 @@
 namespace kvsim::validation {
 namespace {
 
-std::vector<Figure> figures(const std::string& text, const Inputs& inputs = {}) {
+std::vector<Figure> figures_in(const std::string& text, const Inputs& inputs = {}) {
   return figures_of(text, "paper.yaml", inputs);
 }
 
-std::string complaint(const std::string& text) {
+std::string complaint_about(const std::string& text) {
   try {
-    static_cast<void>(figures(text));
+    static_cast<void>(figures_in(text));
   } catch (const schema::InputError& e) {
     return e.what();
   }
@@ -24,7 +24,7 @@ std::string complaint(const std::string& text) {
 }
 
 /// A file with one figure, which is short to simulate.
-std::string file(const std::string& figure, const std::string& before = "") {
+std::string file_with(const std::string& figure, const std::string& before = "") {
   return "description: A paper\n" + before +
          "runs:\n"
          "  - {name: \"run(policy)\", scenario: scenarios/long_context/worked_example.yaml, policy: \"{policy}\"}\n"
@@ -35,7 +35,7 @@ std::string file(const std::string& figure, const std::string& before = "") {
          figure + "}\n";
 }
 
-double computed(const std::string& expression) {
+double value_of(const std::string& expression) {
   return evaluate(expression, [](const Reference& r) -> double {
     if (r.name == "a") return 2;
     return static_cast<double>(r.arguments.size()) + (r.path == "x.y" ? 10 : 0);
@@ -43,15 +43,15 @@ double computed(const std::string& expression) {
 }
 
 TEST(Expressions, AreArithmetic) {
-  EXPECT_EQ(computed("1 + 2 * 3 - 8 / 4"), 5);
-  EXPECT_EQ(computed("-(1 + 2) * 1e-1"), -3 * 1e-1);
-  EXPECT_EQ(computed("min(3, a, 7) + max(1, 4) + floor(2.9) + sqrt(9)"), 11);
-  EXPECT_EQ(computed("if(a >= 2 and a < 3, 5, 6)"), 5);
-  EXPECT_EQ(computed("if(a == 3, 5, 6)"), 6);
+  EXPECT_EQ(value_of("1 + 2 * 3 - 8 / 4"), 5);
+  EXPECT_EQ(value_of("-(1 + 2) * 1e-1"), -3 * 1e-1);
+  EXPECT_EQ(value_of("min(3, a, 7) + max(1, 4) + floor(2.9) + sqrt(9)"), 11);
+  EXPECT_EQ(value_of("if(a >= 2 and a < 3, 5, 6)"), 5);
+  EXPECT_EQ(value_of("if(a == 3, 5, 6)"), 6);
 }
 
 TEST(Expressions, ReferToRunsWithArgumentsAndPaths) {
-  EXPECT_EQ(computed("f(1, g(2, 3)) * 100 + f.x.y"), 210);
+  EXPECT_EQ(value_of("f(1, g(2, 3)) * 100 + f.x.y"), 210);
   const Reference r = parse_reference("run(draft_verify:staggered, [1, 2]).mean_slice_s(/GPU, draft)");
   EXPECT_EQ(r.arguments, (std::vector<std::string>{"draft_verify:staggered", "[1, 2]"}));
   EXPECT_EQ(r.path, "mean_slice_s");
@@ -60,7 +60,7 @@ TEST(Expressions, ReferToRunsWithArgumentsAndPaths) {
 
 TEST(Expressions, ThatAreTornAreRefused) {
   for (const char* torn : {"", "1 +", "(1", "f(1", "1 2", "min()", "if(1, 2)", "a.", "1 = 1"}) {
-    EXPECT_THROW(static_cast<void>(computed(torn)), ExpressionError) << torn;
+    EXPECT_THROW(static_cast<void>(value_of(torn)), ExpressionError) << torn;
   }
 }
 
@@ -73,7 +73,7 @@ TEST(Expressions, InTextsArePrinted) {
 }
 
 TEST(FigureFiles, AddAFigureWithDataAlone) {
-  const auto all = figures(
+  const auto all = figures_in(
       "description: A paper\n"
       "sections:\n"
       "  - source: a table\n"
@@ -98,27 +98,27 @@ TEST(FigureFiles, AddAFigureWithDataAlone) {
 
 TEST(FigureFiles, AskRunsForMetricsOfTheirResults) {
   const auto all =
-      figures(file("id: rate, what: rate, expected: 1, tolerance: 0, simulated: "
-                   "\"run(full_kv).throughput.output_tokens_per_s / rate(full_kv)\"",
-                   "terms: [{name: rate(p), is: \"run({p}).throughput.output_tokens_per_s\"}]\n"));
+      figures_in(file_with("id: rate, what: rate, expected: 1, tolerance: 0, simulated: "
+                           "\"run(full_kv).throughput.output_tokens_per_s / rate(full_kv)\"",
+                           "terms: [{name: rate(p), is: \"run({p}).throughput.output_tokens_per_s\"}]\n"));
   EXPECT_EQ(all.at(0).verdict(), Verdict::pass) << all.at(0).simulated;
 }
 
 TEST(FigureFiles, GiveRunsTheSettingsOfWhoeverAsks) {
-  const std::string text = file("id: seed, what: seed, claim: none, simulated: run(full_kv).seed");
-  EXPECT_EQ(figures(text, {"", "", {"run.seed=7"}}).at(0).simulated, 7);
+  const std::string text = file_with("id: seed, what: seed, claim: none, simulated: run(full_kv).seed");
+  EXPECT_EQ(figures_in(text, {"", "", {"run.seed=7"}}).at(0).simulated, 7);
 }
 
 TEST(FigureFiles, SimulateWhatIsWantedAlone) {
-  const std::string text = file("id: other, what: x, claim: none, simulated: no_such_run.x");
-  EXPECT_TRUE(figures(text, {"", "wanted", {}}).empty());
+  const std::string text = file_with("id: other, what: x, claim: none, simulated: no_such_run.x");
+  EXPECT_TRUE(figures_in(text, {"", "wanted", {}}).empty());
 }
 
 TEST(FigureFiles, ChooseTheLeastOfRunsThatWillDo) {
   // (x - 3)^2 is least at 3, and 2 is the first of the others with 1; of those from 4 on, 4.
   const auto chosen = [](const char* where) {
-    return figures(
-               file(
+    return figures_in(
+               file_with(
                    "id: x, what: x, claim: none, simulated: best.value",
                    "choices: [{name: best, varied: x, among: [9, 4, 2, 3], of: run(full_kv), least: \"({x} - 3) * ({x} "
                    "- 3)\"" +
@@ -134,37 +134,37 @@ TEST(FigureFiles, ChooseTheLeastOfRunsThatWillDo) {
 TEST(FigureFiles, FindTheLargestValueThatWillDo) {
   // 8 halvings of 0 to 16: within 1/16 below 5.
   const double found =
-      figures(file("id: x, what: x, claim: none, simulated: most.value",
-                   "choices: [{name: most, varied: x, between: [0, 16], halvings: 8, of: run(full_kv), where: "
-                   "\"{x} <= 5\"}]\n"))
+      figures_in(file_with("id: x, what: x, claim: none, simulated: most.value",
+                           "choices: [{name: most, varied: x, between: [0, 16], halvings: 8, of: run(full_kv), where: "
+                           "\"{x} <= 5\"}]\n"))
           .at(0)
           .simulated;
   EXPECT_EQ(found, 5);
 }
 
 TEST(FigureFiles, SayOnlyAnOrderOrARange) {
-  const Figure below = figures(file("id: x, what: x, below: \"3\", simulated: \"2\"")).at(0);
+  const Figure below = figures_in(file_with("id: x, what: x, below: \"3\", simulated: \"2\"")).at(0);
   EXPECT_EQ(below.claim, Claim::at_most);
   EXPECT_EQ(below.measure, Measure::absolute);
   EXPECT_EQ(below.verdict(), Verdict::pass);
-  const Figure within = figures(file("id: x, what: x, within: [2, 4], simulated: \"2.0\"")).at(0);
+  const Figure within = figures_in(file_with("id: x, what: x, within: [2, 4], simulated: \"2.0\"")).at(0);
   EXPECT_EQ(within.expected, 3);
   EXPECT_NEAR(within.tolerance, 0.3333, 1e-12);  // never wider than published
   EXPECT_EQ(within.assumptions.at(0), "published as 2 to 4: judged against the middle, within the range");
 }
 
 TEST(FigureFiles, AreReadStrictly) {
-  EXPECT_EQ(complaint(file("id: x, what: x, expectd: 3, simulated: \"2\"")),
+  EXPECT_EQ(complaint_about(file_with("id: x, what: x, expectd: 3, simulated: \"2\"")),
             "paper.yaml:7:26: sections.0.figures.0: unknown key \"expectd\" of figure; did you mean \"expected\"?");
   EXPECT_EQ(
-      complaint(file("id: x, what: x, simulated: \"2\"")),
+      complaint_about(file_with("id: x, what: x, simulated: \"2\"")),
       "paper.yaml:7:9: sections.0.figures.0: missing key \"expected\", \"below\" or \"within\", or claim: none of a "
       "prediction");
 }
 
 TEST(FigureFiles, NameTheNearestOfWhatIsUnknown) {
   const auto of = [](const std::string& simulated) {
-    return complaint(file("id: x, what: x, claim: none, simulated: \"" + simulated + "\""));
+    return complaint_about(file_with("id: x, what: x, claim: none, simulated: \"" + simulated + "\""));
   };
   const std::string at = "paper.yaml:7:50: sections.0.figures.0.simulated: ";
   EXPECT_EQ(of("rum(full_kv).seed"), at + "unknown run, term or probe \"rum\"; did you mean \"run\"?");
@@ -178,15 +178,15 @@ TEST(FigureFiles, NameTheNearestOfWhatIsUnknown) {
 }
 
 TEST(FigureFiles, NameTheRunWhoseScenarioIsUnknown) {
-  EXPECT_EQ(complaint("description: A paper\n"
-                      "runs: [{name: run, scenario: scenarios/long_context/headlin.yaml}]\n"
-                      "sections: [{figures: [{id: x, what: x, claim: none, simulated: run.seed}]}]\n"),
+  EXPECT_EQ(complaint_about("description: A paper\n"
+                            "runs: [{name: run, scenario: scenarios/long_context/headlin.yaml}]\n"
+                            "sections: [{figures: [{id: x, what: x, claim: none, simulated: run.seed}]}]\n"),
             "paper.yaml:2:8: runs.0: unknown scenario \"scenarios/long_context/headlin.yaml\"; did you mean "
             "\"scenarios/long_context/headline.yaml\"?");
 }
 
 TEST(FigureFiles, ThatReferToThemselvesAreRefused) {
-  EXPECT_NE(complaint(file("id: x, what: x, claim: none, simulated: a", "terms: [{name: a, is: a + 1}]\n"))
+  EXPECT_NE(complaint_about(file_with("id: x, what: x, claim: none, simulated: a", "terms: [{name: a, is: a + 1}]\n"))
                 .find("a() refers to itself"),
             std::string::npos);
 }
