@@ -6,8 +6,8 @@
 
 #include "planner/explain/explain.h"
 #include "tests/planner/explain_cases.h"
-#include "tools/results/explain_page.h"
-#include "tools/results/plan_document.h"
+#include "tools/results/explain.h"
+#include "tools/results/plan.h"
 
 namespace kvsim::planner::KVSIM_FILE {
 namespace {

@@ -1,15 +1,13 @@
 #include "tools/results/pools_plan.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "planner/paths/planned_weights.h"
 #include "planner/paths/scenario_problem.h"
 #include "planner/plan/traffic.h"
-#include "tools/results/numbers.h"
-#include "tools/results/paths_page.h"
+#include "tools/results/fields.h"
 
 namespace kvsim::results {
 namespace {
@@ -45,14 +43,26 @@ Json weights(const PoolsPlan& plan) {
   return n;
 }
 
-Json simulated(const PoolsPlan& plan) {
-  if (!plan.weighted || !plan.online) return nullptr;
-  return {{"predicted_tokens_per_s", plan.predicted_tokens_per_s},
-          {"weighted_tokens_per_s", output_tokens_per_s(plan.weighted->result)},
-          {"full_kv_tokens_per_s", plan.full_kv ? Json(output_tokens_per_s(plan.full_kv->result)) : Json(nullptr)},
-          {"online_tokens_per_s", output_tokens_per_s(plan.online->result)},
-          {"gap", prediction_gap(plan)}};
+double simulated_rate(const std::optional<Outcome>& outcome) {
+  return outcome ? output_tokens_per_s(outcome->result) : kNone;
 }
+
+/// Simulated over predicted, less 1; none where nothing was simulated.
+double prediction_gap(const PoolsPlan& plan) {
+  if (!plan.weighted || !(plan.predicted_tokens_per_s > 0)) return kNone;
+  return output_tokens_per_s(plan.weighted->result) / plan.predicted_tokens_per_s - 1;
+}
+
+const Fields<PoolsPlan> kSimulatedFields{
+    {"predicted_tokens_per_s", "predicted", &PoolsPlan::predicted_tokens_per_s, figure, "tokens/s"},
+    {"weighted_tokens_per_s", "with these weights", [](const PoolsPlan& p) { return simulated_rate(p.weighted); },
+     figure, "tokens/s",
+     [](const PoolsPlan& p) { return fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(p)); }},
+    {"full_kv_tokens_per_s", "full KV alone", [](const PoolsPlan& p) { return simulated_rate(p.full_kv); }, figure,
+     "tokens/s", "the best weights without drafting"},
+    {"online_tokens_per_s", "dispatch online", [](const PoolsPlan& p) { return simulated_rate(p.online); }, figure,
+     "tokens/s"},
+    {"gap", prediction_gap}};
 
 std::string nodes(std::int64_t count, const char* pool) {
   return fmt::format("{} {} node{}", whole(count), pool, count == 1 ? "" : "s");
@@ -77,16 +87,9 @@ Table steps(const planner::PathProblem& problem) {
 }
 
 Table simulation(const PoolsPlan& plan) {
-  Table t = key_figures("Simulated");
-  t.rows.push_back({"predicted", figure(plan.predicted_tokens_per_s), "tokens/s", ""});
-  t.rows.push_back({"with these weights", figure(output_tokens_per_s(plan.weighted->result)), "tokens/s",
-                    fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(plan))});
-  if (plan.full_kv) {
-    t.rows.push_back({"full KV alone", figure(output_tokens_per_s(plan.full_kv->result)), "tokens/s",
-                      "the best weights without drafting"});
-  }
-  t.rows.push_back({"dispatch online", figure(output_tokens_per_s(plan.online->result)), "tokens/s", ""});
-  return t;
+  Fields<PoolsPlan> fields = kSimulatedFields;
+  if (!plan.full_kv) std::erase_if(fields, [](const auto& field) { return field.key == "full_kv_tokens_per_s"; });
+  return figures_of("Simulated", fields, plan);
 }
 
 }  // namespace
@@ -106,11 +109,6 @@ PoolsPlan plan_pools(const scenario::Scenario& scenario) {
   return plan;
 }
 
-double prediction_gap(const PoolsPlan& plan) {
-  if (!plan.weighted || !(plan.predicted_tokens_per_s > 0)) return std::numeric_limits<double>::quiet_NaN();
-  return output_tokens_per_s(plan.weighted->result) / plan.predicted_tokens_per_s - 1;
-}
-
 std::string dispatch_yaml(const PoolsPlan& plan) {
   const Json n = weights(plan);
   std::string list;
@@ -125,7 +123,7 @@ Json pools_plan_document(const PoolsPlan& plan) {
   Json& details = document["details"];
   details["derived"] = derived(plan.paths.problem);
   details["dispatch"] = {{"policy", "weighted"}, {"weights", weights(plan)}};
-  details["simulated"] = simulated(plan);
+  details["simulated"] = plan.weighted && plan.online ? object(kSimulatedFields, plan) : Json(nullptr);
   return document;
 }
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "tools/results/paths_document.h"
+#include "tools/results/paths.h"
 #include "tools/results/result_document.h"
 #include "tools/results/table.h"
 
@@ -21,9 +21,6 @@ struct PoolsPlan {
 
 /// Makes the plan and the purchases. Throws planner::Infeasible. Precondition: scenario.serving.cluster.pools.
 PoolsPlan plan_pools(const scenario::Scenario& scenario);
-
-/// Simulated over predicted, less 1; NaN where nothing was simulated.
-double prediction_gap(const PoolsPlan& plan);
 
 /// A scenario's block `dispatch:` with the plan's weights.
 std::string dispatch_yaml(const PoolsPlan& plan);

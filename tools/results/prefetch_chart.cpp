@@ -6,7 +6,7 @@
 #include "models/schema/si.h"
 #include "tools/plot/log_chart.h"
 #include "tools/results/numbers.h"
-#include "tools/results/prefetch_document.h"
+#include "tools/results/prefetch.h"
 
 namespace kvsim::results {
 namespace {

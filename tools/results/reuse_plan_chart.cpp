@@ -6,7 +6,7 @@
 #include "models/schema/si.h"
 #include "tools/plot/log_chart.h"
 #include "tools/results/numbers.h"
-#include "tools/results/reuse_plan_document.h"
+#include "tools/results/reuse_plan.h"
 
 namespace kvsim::results {
 namespace {

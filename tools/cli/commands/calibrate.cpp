@@ -14,7 +14,7 @@
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/signals.h"
-#include "tools/results/calibration_page.h"
+#include "tools/results/calibration.h"
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {

@@ -1,7 +1,7 @@
 // kvsim plan SCENARIO --draft-table: the best draft length by batch and context.
 #include "planner/draft_table/draft_table.h"
 #include "tools/cli/plan/modes.h"
-#include "tools/results/draft_table_page.h"
+#include "tools/results/draft_table.h"
 
 namespace kvsim::cli {
 void plan_draft_table(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {

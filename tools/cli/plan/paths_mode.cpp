@@ -7,7 +7,7 @@
 #include "models/schema/yaml_reader.h"
 #include "planner/paths/lp_text.h"
 #include "tools/cli/plan/modes.h"
-#include "tools/results/paths_page.h"
+#include "tools/results/paths.h"
 
 namespace kvsim::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/plan/modes.h"
-#include "tools/results/prefetch_page.h"
+#include "tools/results/prefetch.h"
 
 namespace kvsim::cli {
 

@@ -7,7 +7,7 @@
 #include "models/schema/units.h"
 #include "planner/reuse/reuse_plan.h"
 #include "tools/cli/plan/modes.h"
-#include "tools/results/reuse_plan_page.h"
+#include "tools/results/reuse_plan.h"
 
 namespace kvsim::cli {
 namespace {

@@ -14,10 +14,10 @@
 #include "tools/cli/plan/modes.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/status_line.h"
-#include "tools/results/explain_page.h"
+#include "tools/results/explain.h"
 #include "tools/results/numbers.h"
-#include "tools/results/pareto_page.h"
-#include "tools/results/plan_page.h"
+#include "tools/results/pareto.h"
+#include "tools/results/plan.h"
 
 namespace kvsim::cli {
 namespace {

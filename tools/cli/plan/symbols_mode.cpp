@@ -4,7 +4,7 @@
 
 #include "planner/infeasible.h"
 #include "tools/cli/plan/modes.h"
-#include "tools/results/plan_page.h"
+#include "tools/results/plan.h"
 
 namespace kvsim::cli {
 

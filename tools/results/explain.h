@@ -1,4 +1,4 @@
-// The explanation of a plan, for people and as a document.
+// The explanation of a plan, for people and as a part of its document.
 #pragma once
 
 #include <string>

@@ -1,10 +1,11 @@
-// Plans for prompts made of chunks, as a JSON document and as files for other tools.
+// Plans for prompts made of chunks: a page, a JSON document, and files for other tools.
 #pragma once
 
 #include <string>
 
 #include "planner/reuse/reuse_plan.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -12,6 +13,8 @@ struct ReusePlanOutcome {
   scenario::Scenario scenario;
   planner::ReusePlan plan;
 };
+
+Page reuse_plan_page(const ReusePlanOutcome& outcome);
 
 Json reuse_plan_document(const ReusePlanOutcome& outcome);
 
@@ -21,8 +24,5 @@ std::string break_even_csv(const planner::ReusePlan& plan);
 
 /// The same as a picture, with the catalogue's host links and the scenario in it.
 std::string break_even_svg(const ReusePlanOutcome& outcome);
-
-/// What the scores and times of a plan take for granted, under any of its methods.
-std::vector<std::string> plan_assumptions(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::results

@@ -1,11 +1,16 @@
-// Plans as JSON documents. The keys of "optimum", "full_kv", "speedup", "candidates_evaluated" and "wall_s" are fixed;
-// the rest is under "details".
+// Plans of replicas, for people and as JSON documents: the decision first, then what it rests on.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "planner/closed_form/symbols.h"
 #include "planner/plan/scenario_plan.h"
 #include "planner/simulated/simulated_search.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -28,11 +33,15 @@ struct PlanOutcome {
 /// x, c, B_c, B_g, l, throughput and times; d_e where there is a drafter.
 Json operating_point(const planner::OperatingPoint& point);
 
-/// Tokens/s over those of the full KV; NaN where that does not fit.
-double plan_speedup(const planner::OperatingPoint& point, const std::optional<planner::OperatingPoint>& full_kv);
+/// "0.25": a keep ratio.
+std::string keep_ratio_text(double ratio);
 
-/// `timing`: wall_s is this machine's; else null, as equal inputs give equal bytes.
+/// The keys of "optimum", "full_kv", "speedup", "candidates_evaluated" and "wall_s" are fixed; the rest is under
+/// "details". `timing`: wall_s is this machine's; else null, as equal inputs give equal bytes.
 Json plan_document(const SymbolsOutcome& outcome, bool timing);
 Json plan_document(const PlanOutcome& outcome, bool timing);
+
+Page plan_page(const SymbolsOutcome& outcome);
+Page plan_page(const PlanOutcome& outcome);
 
 }  // namespace kvsim::results

@@ -1,4 +1,4 @@
-#include "tools/results/pareto_page.h"
+#include "tools/results/pareto.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "models/schema/units.h"
-#include "tools/results/numbers.h"
-#include "tools/results/plan_document.h"
+#include "tools/results/fields.h"
+#include "tools/results/plan.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {
@@ -23,30 +23,21 @@ std::string stated(const std::string& value, const schema::Source& source, const
                      source.reference.empty() ? "" : ": " + source.reference);
 }
 
-Json maybe(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-std::string cell(const std::optional<double>& value) {
-  return value ? figure(*value) : "-";
-}
-
-Table front_table(std::string title) {
-  Table t;
-  t.title = std::move(title);
-  t.header = {"tokens/s/user", "tokens/s/GPU", "quality", "$/1M tokens", "J/token <=", "policy", "x", "c",
-              "B_c",           "B_g"};
-  t.align.assign(t.header.size(), Align::right);
-  t.align[5] = Align::left;
-  return t;
-}
-
-void add(Table& t, const Choice& c) {
-  t.rows.push_back({figure(c.tokens_per_s_per_user), figure(c.tokens_per_s_per_gpu),
-                    c.quality ? percent(*c.quality) : "-", cell(c.usd_per_1m_tokens), cell(c.joules_per_token),
-                    c.policy, whole(c.point.x), fmt::format("{:.4g}", c.point.c), whole(c.point.batch.B_c),
-                    whole(c.point.batch.B_g)});
-}
+/// Pages begin with the speed of each user.
+const Fields<Choice> kChoiceFields{{"policy", &Choice::policy},
+                                   {"plan", [](const Choice& c) { return operating_point(c.point); }},
+                                   {"tokens_per_s_per_gpu", &Choice::tokens_per_s_per_gpu},
+                                   {"tokens_per_s_per_user", "tokens/s/user", &Choice::tokens_per_s_per_user},
+                                   {"", "tokens/s/GPU", &Choice::tokens_per_s_per_gpu},
+                                   {"tpot_s", [](const Choice& c) { return c.point.tpot_s(); }},
+                                   {"quality", "quality", &Choice::quality, percent},
+                                   {"usd_per_1m_output_tokens", "$/1M tokens", &Choice::usd_per_1m_tokens},
+                                   {"joules_per_output_token_at_most", "J/token <=", &Choice::joules_per_token},
+                                   {"", "policy", &Choice::policy, Align::left},
+                                   {"", "x", [](const Choice& c) { return c.point.x; }},
+                                   {"", "c", [](const Choice& c) { return c.point.c; }, keep_ratio_text},
+                                   {"", "B_c", [](const Choice& c) { return c.point.batch.B_c; }},
+                                   {"", "B_g", [](const Choice& c) { return c.point.batch.B_g; }}};
 
 /// What keeps the output of full-KV decoding, from the fastest for each user to the most tokens/s. At most so many,
 /// evenly.
@@ -56,10 +47,10 @@ Table lossless_table(const std::vector<Choice>& front) {
   for (const Choice& c : front) {
     if (c.policy != kLossy) lossless.push_back(&c);
   }
-  Table t = front_table("Lossless: speed for each user against throughput");
+  Table t = empty_table("Lossless: speed for each user against throughput", kChoiceFields);
   const std::size_t count = std::min(kShown, lossless.size());
   for (std::size_t i = 0; i < count; ++i) {
-    add(t, *lossless[count > 1 ? i * (lossless.size() - 1) / (count - 1) : 0]);
+    t.rows.push_back(cells(kChoiceFields, *lossless[count > 1 ? i * (lossless.size() - 1) / (count - 1) : 0]));
   }
   return t;
 }
@@ -72,8 +63,8 @@ Table lossy_table(const std::vector<Choice>& front) {
     const Choice*& at = best[c.point.c];
     if (!at || c.tokens_per_s_per_gpu > at->tokens_per_s_per_gpu) at = &c;
   }
-  Table t = front_table("Lossy: what giving up quality would bring, most tokens/s at each keep ratio");
-  for (const auto& [c, choice] : best) add(t, *choice);
+  Table t = empty_table("Lossy: what giving up quality would bring, most tokens/s at each keep ratio", kChoiceFields);
+  for (const auto& [c, choice] : best) t.rows.push_back(cells(kChoiceFields, *choice));
   return t;
 }
 
@@ -100,19 +91,8 @@ ParetoFront pareto_front_of(const scenario::Scenario& scenario, const planner::P
 }
 
 Json pareto_document(const ParetoFront& front) {
-  Json points = Json::array();
-  for (const Choice& c : front.choices) {
-    points.push_back({{"policy", c.policy},
-                      {"plan", operating_point(c.point)},
-                      {"tokens_per_s_per_gpu", c.tokens_per_s_per_gpu},
-                      {"tokens_per_s_per_user", c.tokens_per_s_per_user},
-                      {"tpot_s", c.point.tpot_s()},
-                      {"quality", maybe(c.quality)},
-                      {"usd_per_1m_output_tokens", maybe(c.usd_per_1m_tokens)},
-                      {"joules_per_output_token_at_most", maybe(c.joules_per_token)}});
-  }
   return {{"objectives", {"tokens_per_s_per_gpu", "tokens_per_s_per_user", "quality"}},
-          {"points", std::move(points)},
+          {"points", array(kChoiceFields, front.choices)},
           {"price", front.price},
           {"board_power", front.power}};
 }

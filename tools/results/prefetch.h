@@ -1,10 +1,11 @@
-// Plans of policies that fetch KV, as a JSON document and as files for other tools.
+// Plans of policies that fetch KV: a page, a JSON document, and files for other tools.
 #pragma once
 
 #include <string>
 
 #include "planner/prefetch/prefetch_plan.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -12,6 +13,8 @@ struct PrefetchOutcome {
   scenario::Scenario scenario;
   planner::PrefetchPlan plan;
 };
+
+Page prefetch_page(const PrefetchOutcome& outcome);
 
 Json prefetch_document(const PrefetchOutcome& outcome);
 

@@ -1,8 +1,8 @@
-#include "tools/results/draft_table_page.h"
+#include "tools/results/draft_table.h"
 
 #include <fmt/format.h>
 
-#include "tools/results/numbers.h"
+#include "tools/results/fields.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 
@@ -38,6 +38,23 @@ Table grid(std::string title, const DraftTable& table, Text&& text) {
   return t;
 }
 
+const Fields<DraftTableEntry> kPolicyFields{
+    {"batch", [](const DraftTableEntry& e) { return e.row.batch; }},
+    {"context", [](const DraftTableEntry& e) { return fmt::format("{} tokens", e.row.context); }},
+    {"draft_length", [](const DraftTableEntry& e) { return e.row.draft_length; }}};
+
+const Fields<DraftTableEntry> kPredictionFields{
+    {"batch", [](const DraftTableEntry& e) { return e.row.batch; }},
+    {"context_tokens", [](const DraftTableEntry& e) { return e.row.context; }},
+    {"draft_length", [](const DraftTableEntry& e) { return e.row.draft_length; }},
+    {"tokens_per_s", [](const DraftTableEntry& e) { return e.rate.tokens_per_s; }},
+    {"accepted_per_round", &DraftTableEntry::accepted},
+    {"iteration_s", [](const DraftTableEntry& e) { return e.rate.iteration_s; }},
+    {"round_s", [](const DraftTableEntry& e) { return e.rate.round_s; }},
+    {"link_s", [](const DraftTableEntry& e) { return e.rate.link_s; }},
+    {"link_bound", &DraftTableEntry::link_bound},
+    {"gain_over_draft_length", &DraftTableEntry::fixed_gain}};
+
 constexpr std::string_view kMethod =
     "For every batch and context the x with the most tokens/s predicted: B (1 + A(x)) / max((x + 1) T(B), reloads / "
     "link). Requests of a batch are taken as alike, their agreement as the scenario's mean law, verifications as "
@@ -67,22 +84,6 @@ Page draft_table_page(const DraftTableOutcome& outcome) {
 
 Json draft_table_document(const DraftTableOutcome& outcome) {
   const DraftTable& table = outcome.table;
-  Json rows = Json::array(), predicted = Json::array();
-  for (const DraftTableEntry& e : table.entries) {
-    rows.push_back({{"batch", e.row.batch},
-                    {"context", fmt::format("{} tokens", e.row.context)},
-                    {"draft_length", e.row.draft_length}});
-    predicted.push_back({{"batch", e.row.batch},
-                         {"context_tokens", e.row.context},
-                         {"draft_length", e.row.draft_length},
-                         {"tokens_per_s", e.rate.tokens_per_s},
-                         {"accepted_per_round", e.accepted},
-                         {"iteration_s", e.rate.iteration_s},
-                         {"round_s", e.rate.round_s},
-                         {"link_s", e.rate.link_s},
-                         {"link_bound", e.link_bound()},
-                         {"gain_over_draft_length", e.fixed_gain}});
-  }
   return {{"schema_version", kSchemaVersion},
           {"kvsim_version", kvsim_version()},
           {"scenario", outcome.scenario.name},
@@ -90,8 +91,8 @@ Json draft_table_document(const DraftTableOutcome& outcome) {
           {"minimum", table.minimum},
           {"maximum", table.maximum},
           {"generated_tokens", table.generated},
-          {"draft_lengths", {{"policy", "table"}, {"table", std::move(rows)}}},
-          {"predicted", std::move(predicted)},
+          {"draft_lengths", {{"policy", "table"}, {"table", array(kPolicyFields, table.entries)}}},
+          {"predicted", array(kPredictionFields, table.entries)},
           {"method", kMethod}};
 }
 

@@ -1,4 +1,4 @@
-// What `kvsim plan --paths` answers, as a JSON document.
+// What `kvsim plan --paths` answers, for people and as a JSON document.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,7 @@
 #include "planner/paths/path_plan.h"
 #include "planner/paths/purchases.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -22,8 +23,7 @@ struct PathsResult {
 /// Makes the plan, the other reading's and the purchases. Throws planner::Infeasible.
 PathsResult plan_paths(std::string file, const planner::PathProblem& problem);
 
-/// The reading that `plan` did not take.
-planner::Residence other_reading(planner::Residence residence);
+Page paths_page(const PathsResult& result);
 
 /// Keys and their order are fixed; "shadow_prices" are tokens/s per unit of each row's limit, null for an empty pool.
 Json paths_document(const PathsResult& result);

@@ -1,11 +1,12 @@
-#include "tools/results/paths_page.h"
+#include "tools/results/paths.h"
 
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "tools/results/numbers.h"
+#include "tools/results/fields.h"
+#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -14,7 +15,81 @@ using planner::kAllPaths;
 using planner::kAllResources;
 using planner::Path;
 using planner::PathPlan;
+using planner::PathProblem;
+using planner::PerPool;
+using planner::Purchase;
 using planner::Residence;
+
+/// The reading that a plan did not take.
+Residence other_reading(Residence residence) {
+  return residence == Residence::published ? Residence::steps : Residence::published;
+}
+
+/// With its sign; 0 where it is next to nothing beside `of`, which is how well fixed points are known.
+std::string signed_figure(double value, double of) {
+  if (std::abs(value) <= planner::kPathResidual * of) return "0";
+  return (value < 0 ? "-" : "+") + figure(std::abs(value));
+}
+
+/// `now`: tokens/s without the purchase.
+Fields<Purchase> purchase_fields(double now) {
+  using P = Purchase;
+  return {{"name", &P::name},
+          {"description", "more of", &P::description, Align::left},
+          {"throughput_tokens_per_s", "tokens/s", &P::tokens_per_s,
+           [](const P& p) { return figure(p.tokens_per_s) + (p.converged ? "" : " (not converged)"); }},
+          {"gain_tokens_per_s", "gain", [now](const P& p) { return p.tokens_per_s - now; },
+           [now](const P& p) { return signed_figure(p.tokens_per_s - now, now); }},
+          {"", "gain in %", [now](const P& p) { return 100 * (p.tokens_per_s - now) / now; },
+           [now](const P& p) { return signed_figure(100 * (p.tokens_per_s - now) / now, 100); }},
+          {"converged", &P::converged}};
+}
+
+Json per_pool(const PerPool& figures) {
+  return {{"local", figures.local}, {"remote", figures.remote}};
+}
+
+Json rates(const PathsResult& result) {
+  Json n = Json::object();
+  for (const auto path : kAllPaths) n[std::string(path_name(path))] = result.plan.n[static_cast<std::size_t>(path)];
+  return n;
+}
+
+/// One number per row of the LP, null where the pool has no GPU.
+Section by_resource(Section s, const PathsResult& result, const planner::ResourceFigures& figures) {
+  for (const auto resource : kAllResources) {
+    const auto r = static_cast<std::size_t>(resource);
+    const bool sometimes = resource == planner::Resource::storage || resource == planner::Resource::local_held;
+    if (sometimes && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
+    if (result.plan.lp.limits[r] > 0) {
+      s.set(resource_name(resource), figures[r]);
+    } else {
+      s.missing(resource_name(resource), "the pool has no GPU");
+    }
+  }
+  return s;
+}
+
+planner::ResourceFigures used_shares(const PathsResult& result) {
+  planner::ResourceFigures shares{};
+  for (std::size_t r = 0; r < planner::kResources; ++r) shares[r] = result.plan.use[r] / result.plan.lp.limits[r];
+  return shares;
+}
+
+Json times(const PathsResult& result) {
+  const planner::PathTimes t = path_times(result.problem, result.plan.batch);
+  return {{"T_tok", per_pool(t.T_tok)},
+          {"T_slot", per_pool(t.T_slot)},
+          {"T_h", t.T_h},
+          {"T_l", t.T_l},
+          {"T_lc", t.T_lc},
+          {"T_rem", t.T_rem},
+          {"g", t.g},
+          {"N1", t.N1},
+          {"Nd", t.Nd},
+          {"N2", t.N2},
+          {"K2", t.K2}};
+}
 
 std::string gpus(std::int64_t count, const char* pool) {
   return fmt::format("{} {} GPU{}", whole(count), pool, count == 1 ? "" : "s");
@@ -29,12 +104,6 @@ std::string_view says(Path path) {
       "as P1_cached, until the full KV has reached the remote pool",
       "as P1_stateless, until the full KV has reached the remote pool"};
   return meanings.at(static_cast<std::size_t>(path));
-}
-
-/// With its sign; 0 where it is next to nothing beside `of`, which is how well fixed points are known.
-std::string signed_figure(double value, double of) {
-  if (std::abs(value) <= planner::kPathResidual * of) return "0";
-  return (value < 0 ? "-" : "+") + figure(std::abs(value));
 }
 
 Table throughput(const PathsResult& result) {
@@ -80,18 +149,6 @@ Table resources(const PathsResult& result) {
   return t;
 }
 
-Table purchase_table(const PathsResult& result) {
-  Table t{"What one buys", {"more of", "tokens/s", "gain", "gain in %"}, {Align::left}, {}};
-  t.align.resize(t.header.size(), Align::right);
-  for (const planner::Purchase& p : result.purchases) {
-    const double gain = p.tokens_per_s - result.plan.tokens_per_s;
-    t.rows.push_back({p.description, figure(p.tokens_per_s) + (p.converged ? "" : " (not converged)"),
-                      signed_figure(gain, result.plan.tokens_per_s),
-                      signed_figure(100 * gain / result.plan.tokens_per_s, 100)});
-  }
-  return t;
-}
-
 Table readings(const PathsResult& result) {
   Table t{"Both readings of the slot time", {"residence", "tokens/s", "local", "remote", ""}, {}, {}};
   t.align = {Align::left, Align::right, Align::right, Align::right, Align::left};
@@ -114,7 +171,7 @@ List notes(const PathsResult& result) {
        result.problem.steps ? "gpu: a node that decodes for anybody is always in a step, so that 100 % is no sign of "
                               "a shortage"
                             : "local, remote: occupied slots per GPU, which are the batch that T_tok assumes"}};
-  for (const planner::Purchase& p : result.purchases) {
+  for (const Purchase& p : result.purchases) {
     if (p.tokens_per_s >= result.plan.tokens_per_s * (1 - planner::kPathResidual)) continue;
     list.items.emplace_back(
         "more can bring less where slots that wait for a link count as batch: a faster link empties them, and the "
@@ -130,6 +187,41 @@ List notes(const PathsResult& result) {
 
 }  // namespace
 
+PathsResult plan_paths(std::string file, const PathProblem& problem) {
+  PathProblem other = problem;
+  other.residence = other_reading(problem.residence);
+  return {std::move(file), problem, planner::plan_paths(problem), planner::plan_paths(other),
+          planner::purchases(problem)};
+}
+
+Json paths_document(const PathsResult& result) {
+  const planner::PathPlan& plan = result.plan;
+  Json reasons = Json::object();
+  Section doc("", reasons);
+  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
+  doc.set("throughput_tokens_per_s", plan.tokens_per_s).set("requests_per_s", plan.requests_per_s);
+  doc.set("paths", rates(result)).set("occupancy", per_pool(plan.occupancy));
+  doc.set("shadow_prices", by_resource(doc.child("shadow_prices"), result, plan.price));
+  doc.set("converged", plan.converged).set("residual", plan.residual);
+  Section details = doc.child("details");
+  details.set("residence", residence_name(result.problem.residence));
+  details.set("batch", per_pool(plan.batch)).set("slots_per_gpu", slots_per_gpu(result.problem).local);
+  details.set("used", by_resource(details.child("used"), result, used_shares(result)));
+  details.set("times_s", times(result)).set("purchases", array(purchase_fields(plan.tokens_per_s), result.purchases));
+  if (result.other) {
+    details.set("other_reading", {{"residence", residence_name(other_reading(result.problem.residence))},
+                                  {"throughput_tokens_per_s", result.other->tokens_per_s},
+                                  {"occupancy", per_pool(result.other->occupancy)},
+                                  {"converged", result.other->converged},
+                                  {"residual", result.other->residual}});
+  }
+  details.set("on_a_step", plan.on_a_step).set("fixed_points", plan.fixed_points).set("lps_solved", plan.lps_solved);
+  Json complete = details.take();
+  complete["reasons"] = reasons;  // last: by now it holds them all
+  doc.set("details", std::move(complete));
+  return doc.take();
+}
+
 Page paths_page(const PathsResult& result) {
   const auto& [symbols, pools, request, acceptance, allowed, residence, steps] = result.problem;
   Page page;
@@ -142,7 +234,8 @@ Page paths_page(const PathsResult& result) {
                   bytes(symbols.BW_l)),
       fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted; residence: {}", whole(request.K),
                   request.c, request.x, percent(planner::accepted_share(result.problem)), residence_name(residence))};
-  page.tables = {throughput(result), paths(result), resources(result), purchase_table(result)};
+  page.tables = {throughput(result), paths(result), resources(result),
+                 table_of("What one buys", purchase_fields(result.plan.tokens_per_s), result.purchases)};
   if (result.other) page.tables.push_back(readings(result));
   page.lists = {notes(result)};
   return page;

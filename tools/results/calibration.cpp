@@ -1,11 +1,11 @@
-#include "tools/results/calibration_page.h"
+#include "tools/results/calibration.h"
 
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/numbers.h"
+#include "tools/results/fields.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::results {
@@ -14,27 +14,50 @@ namespace {
 using models::Calibration;
 using models::ErrorSummary;
 using models::OperatorReport;
+using models::RefusedRow;
+using models::TableReport;
 
 constexpr std::size_t kRefusedShown = 20;
 
-void add(Table& table, const std::string& name, const std::string& format, const std::string& what,
-         const ErrorSummary& e) {
-  if (e.count == 0) return;
-  table.rows.push_back({name, format, what, whole(e.count), percent(e.median), percent(e.p90), percent(e.max),
-                        fmt::format("{:+.1f} %", 100 * e.bias)});
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
 }
 
-Table error_table(std::string title, const char* what) {
-  Table t{std::move(title), {"operator", "format", what, "rows", "median", "p90", "max", "bias"}, {}, {}};
-  t.align.assign(t.header.size(), Align::right);
-  t.align[0] = t.align[1] = t.align[2] = Align::left;
+const Fields<ErrorSummary> kErrorFields{{"rows", "rows", &ErrorSummary::count},
+                                        {"median", "median", &ErrorSummary::median, percent},
+                                        {"p90", "p90", &ErrorSummary::p90, percent},
+                                        {"max", "max", &ErrorSummary::max, percent},
+                                        {"bias", "bias", &ErrorSummary::bias, signed_percent}};
+
+Json as_json(const ErrorSummary& e) {
+  return e.count == 0 ? Json(nullptr) : object(kErrorFields, e);
+}
+
+/// Errors with names in front of them.
+Table error_table(std::string title, std::vector<std::string> names) {
+  Table t = empty_table(std::move(title), kErrorFields);
+  t.align.insert(t.align.begin(), names.size(), Align::left);
+  t.header.insert(t.header.begin(), names.begin(), names.end());
   return t;
 }
 
-Json as_json(const ErrorSummary& e) {
-  if (e.count == 0) return nullptr;
-  return {{"rows", e.count}, {"median", e.median}, {"p90", e.p90}, {"max", e.max}, {"bias", e.bias}};
+void add(Table& table, std::vector<std::string> names, const ErrorSummary& e) {
+  if (e.count == 0) return;
+  const std::vector<std::string> figures = cells(kErrorFields, e);
+  names.insert(names.end(), figures.begin(), figures.end());
+  table.rows.push_back(std::move(names));
 }
+
+const Fields<TableReport> kTableFields{{"table", "table", &TableReport::name, Align::left},
+                                       {"points", "points", &TableReport::points},
+                                       {"errors", [](const TableReport& t) { return as_json(t.errors); }},
+                                       {"", "rows", [](const TableReport& t) { return t.errors.count; }},
+                                       {"", "median", [](const TableReport& t) { return t.errors.median; }, percent},
+                                       {"", "p90", [](const TableReport& t) { return t.errors.p90; }, percent},
+                                       {"", "max", [](const TableReport& t) { return t.errors.max; }, percent}};
+
+const Fields<RefusedRow> kRefusedFields{{"where", [](const RefusedRow& row) { return row.origin.str(); }},
+                                        {"reason", &RefusedRow::reason}};
 
 Json as_json(const OperatorReport& op) {
   Json values = Json::object();
@@ -74,34 +97,27 @@ Page calibration_page(const Calibration& c) {
     for (const std::string& path : c.ignored) names.push_back(std::filesystem::path(path).filename().string());
     page.subtitle.push_back(fmt::format("Not used: {}.", fmt::join(names, ", ")));
   }
-  Table all = error_table("Accuracy", "rows predicted");
-  Table regions = error_table("By region", "region");
+  Table all = error_table("Accuracy", {"operator", "format", "rows predicted"});
+  Table regions = error_table("By region", {"operator", "format", "region"});
   Table values{"Parameters", {"operator", "format", "parameter", "value", ""}, {}, {}};
   values.align = {Align::left, Align::left, Align::left, Align::right, Align::left};
   for (const OperatorReport& op : c.operators) {
-    add(all, op.name, op.format, "in sample", op.in_sample);
-    add(all, op.name, op.format, "held-out shapes", op.shapes);
-    add(all, op.name, op.format, "held-out models", op.models);
-    for (const auto& t : op.machines) add(all, op.name, op.format, "fit of " + t.from, t.errors);
+    add(all, {op.name, op.format, "in sample"}, op.in_sample);
+    add(all, {op.name, op.format, "held-out shapes"}, op.shapes);
+    add(all, {op.name, op.format, "held-out models"}, op.models);
+    for (const auto& t : op.machines) add(all, {op.name, op.format, "fit of " + t.from}, t.errors);
     for (const auto& region : op.regions) {
-      add(regions, op.name, op.format, region.name, region.in_sample);
-      add(regions, op.name, op.format, region.name + ", held-out shapes", region.shapes);
+      add(regions, {op.name, op.format, region.name}, region.in_sample);
+      add(regions, {op.name, op.format, region.name + ", held-out shapes"}, region.shapes);
     }
     for (const models::FittedValue& v : op.values) {
       values.rows.push_back({op.name, op.format, v.name, figure(v.value), v.at_bound ? "at its bound" : ""});
     }
   }
-  Table tables{"Tables, against their own rows", {"table", "points", "rows", "median", "p90", "max"}, {}, {}};
-  tables.align.assign(tables.header.size(), Align::right);
-  tables.align[0] = Align::left;
-  for (const models::TableReport& t : c.tables) {
-    tables.rows.push_back({t.name, whole(t.points), whole(t.errors.count), percent(t.errors.median),
-                           percent(t.errors.p90), percent(t.errors.max)});
-  }
   page.tables = {all, regions, values};
-  if (!tables.rows.empty()) page.tables.push_back(tables);
+  if (!c.tables.empty()) page.tables.push_back(table_of("Tables, against their own rows", kTableFields, c.tables));
   List refused{"Refused rows", {}};
-  for (const models::RefusedRow& row : c.refused) {
+  for (const RefusedRow& row : c.refused) {
     if (refused.items.size() == kRefusedShown) {
       refused.items.push_back(fmt::format("and {} more: --json lists them all", c.refused.size() - kRefusedShown));
       break;
@@ -115,22 +131,14 @@ Page calibration_page(const Calibration& c) {
 Json calibration_json(const Calibration& c) {
   Json operators = Json::array();
   for (const OperatorReport& op : c.operators) operators.push_back(as_json(op));
-  Json tables = Json::array();
-  for (const models::TableReport& t : c.tables) {
-    tables.push_back({{"table", t.name}, {"points", t.points}, {"errors", as_json(t.errors)}});
-  }
-  Json refused = Json::array();
-  for (const models::RefusedRow& row : c.refused) {
-    refused.push_back({{"where", row.origin.str()}, {"reason", row.reason}});
-  }
   return {{"schema_version", kSchemaVersion},
           {"kvsim_version", kvsim_version()},
           {"profile", c.profile.name},
           {"gpu", c.profile.measured_on},
           {"rows", c.rows},
           {"operators", operators},
-          {"tables", tables},
-          {"refused", refused},
+          {"tables", array(kTableFields, c.tables)},
+          {"refused", array(kRefusedFields, c.refused)},
           {"not_used", c.ignored},
           {"warnings", c.warnings}};
 }
