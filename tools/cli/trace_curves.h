@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/workload/trace_reader.h"
-#include "tools/results/cache_curves_page.h"
+#include "tools/results/cache_curves.h"
 
 namespace kvsim::cli {
 

@@ -1,10 +1,8 @@
-#include "tools/results/capacity_document.h"
-
 #include <set>
 
-#include "tools/results/capacity_tiers.h"
+#include "planner/capacity/next_cheaper.h"
+#include "tools/results/capacity_parts.h"
 #include "tools/results/lossless.h"
-#include "tools/results/prefix_cache_page.h"
 #include "tools/results/prices.h"
 #include "tools/results/result_document.h"
 
@@ -13,15 +11,12 @@ namespace {
 
 using planner::capacity::CapacityPlan;
 using planner::capacity::Configuration;
-using planner::capacity::Fleet;
 using planner::capacity::Probe;
+using planner::capacity::TierFill;
+using planner::capacity::TierSize;
+using planner::capacity::TierUse;
 
 constexpr std::string_view kNoRate = "no rate meets the objectives";
-constexpr std::string_view kNoPrice = "the price table has no price for this GPU: give one with --prices";
-
-Section& maybe(Section& s, std::string_view key, const std::optional<double>& value, std::string_view reason) {
-  return value ? s.number(key, *value, reason) : s.missing(key, reason);
-}
 
 Json objectives(const serving::SloConfig& slo) {
   Json o = Json::object();
@@ -32,72 +27,60 @@ Json objectives(const serving::SloConfig& slo) {
   return o;
 }
 
-constexpr std::string_view kProbeFinishedNothing = "no request finished";
-constexpr std::string_view kProbeNoTpot = "no request of two or more tokens finished";
-
-/// Latencies, and tokens of one replica.
-void add_figures(Section& s, const Probe& p, double replicas) {
-  s.number("tokens_per_s", p.tokens_per_s / replicas, "no time was measured");
-  s.number("ttft_p99_s", p.ttft_p99_s, kProbeFinishedNothing);
-  s.number("tpot_p99_s", p.tpot_p99_s, kProbeNoTpot);
-}
-
 Section probe_section(Section s, const Probe& p, double replicas) {
   const bool search = p.stage == planner::capacity::Stage::search;
   s.set("stage", search ? "search" : "confirmation").set("rate", p.rate);
   s.set("attainment", p.attainment.share).set("lower", p.attainment.lower).set("passes", p.passes);
   s.count("requests", p.attainment.requests).count("misses", p.attainment.misses).set("given_up", p.given_up);
-  add_figures(s, p, replicas);
+  s.number("tokens_per_s", p.tokens_per_s / replicas, "no time was measured");
+  s.number("ttft_p99_s", p.ttft_p99_s, kProbeFinishedNothing).number("tpot_p99_s", p.tpot_p99_s, kProbeNoTpot);
   return s;
 }
 
-Section fleet_section(Section s, const Fleet& f, bool placement) {
-  s.count("replicas", f.replicas).count("gpus", f.gpus).number("dram_gb", f.dram_gb, "");
-  if (placement) {
-    s.number("ssd_gb", f.ssd_gb, "");
-  } else {
-    s.missing("ssd_gb", "no storage tier is simulated: KV lives in GPU and host memory");
-  }
-  maybe(s, "usd_per_hour", f.cost.total(), kNoPrice);
-  maybe(s, "usd_per_1m_output_tokens", f.usd_per_million, kNoPrice);
-  s.set("n_minus_1", f.n_minus_1);
-  s.count("replicas_needed", f.needed).number("headroom", f.headroom, "").number("tokens_per_s", f.tokens_per_s, "");
-  maybe(s, "usd_per_hour_gpus", f.cost.gpus, kNoPrice);
-  s.number("usd_per_hour_dram", f.cost.host_memory, "");
-  if (placement) s.number("usd_per_hour_ssd", f.cost.storage, "");
-  s.set("simulated", f.probe.has_value());
-  constexpr std::string_view estimated = "estimated from one replica: too many to simulate";
-  if (f.probe) {
-    s.number("attainment", f.probe->attainment.share, estimated)
-        .number("attainment_lower", f.probe->attainment.lower, estimated);
-  } else {
-    s.missing("attainment", estimated).missing("attainment_lower", estimated);
-  }
-  return s;
-}
-
-void add_sustained(Section& s, const Configuration& c) {
-  const Probe* best = c.sustained();
-  const std::string_view reason = c.problem.empty() ? kNoRate : std::string_view(c.problem);
-  if (!best) {
-    for (const char* key : {"rate_per_replica", "rate_per_gpu", "attainment", "attainment_lower", "tokens_per_s",
-                            "ttft_p99_s", "tpot_p99_s"}) {
-      s.missing(key, reason);
+/// Sizes, tiers, mean TTFT, quality and the parts of the price.
+void add_tiers(Section& s, const Configuration& c) {
+  Json sizes = Json::object();
+  for (const TierSize& t : c.sizes) sizes[t.tier] = t.bytes;
+  s.set("sizes_bytes", std::move(sizes));
+  const Probe* p = c.sustained();
+  if (!p) {
+    for (const char* key :
+         {"ttft_mean_s", "mean_quality", "ssd_gb", "usd_per_hour_dram", "usd_per_hour_ssd", "tiers"}) {
+      s.missing(key, c.problem.empty() ? kNoRate : std::string_view(c.problem));
     }
     return;
   }
-  const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
-  s.number("rate_per_replica", c.rate_per_replica(), reason);
-  s.number("rate_per_gpu", c.rate_per_replica() / static_cast<double>(c.gpus_per_replica()), reason);
-  s.number("attainment", best->attainment.share, reason).number("attainment_lower", best->attainment.lower, reason);
-  add_figures(s, *best, replicas);
+  s.number("ttft_mean_s", p->ttft_mean_s, kProbeFinishedNothing);
+  if (p->quality) {
+    s.number("mean_quality", *p->quality, kNoRate);
+  } else {
+    s.missing("mean_quality", kProbeFinishedNothing);
+  }
+  s.number("ssd_gb", c.ssd_gb, "");
+  s.number("usd_per_hour_dram", c.cost.host_memory, "").number("usd_per_hour_ssd", c.cost.storage, "");
+  Json tiers = Json::array();
+  for (const TierFill& f : c.fills) {
+    const auto use = p->tiers.find(f.tier);
+    const TierUse found = use == p->tiers.end() ? TierUse{} : use->second;
+    Json tier{{"name", f.tier}, {"capacity_bytes", nullptr}, {"priced", f.capacity_bytes.has_value()}};
+    if (f.capacity_bytes) tier["capacity_bytes"] = *f.capacity_bytes;
+    tier["hits"] = found.hits;
+    tier["lookups"] = found.lookups;
+    tier["hit_rate"] = found.hit_rate();
+    tier["bytes_after_warmup"] = f.after_warmup_bytes;
+    tier["bytes_at_end"] = f.at_end_bytes;
+    tier["still_filling"] = f.filling();
+    tiers.push_back(std::move(tier));
+  }
+  s.set("tiers", std::move(tiers));
 }
 
 Section configuration_section(Section s, const Configuration& c) {
   s.set("machine", c.machine).count("tensor_parallel", c.tensor_parallel).set("policy", c.policy);
   const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus;
   if (scorers > 0) s.count("scorer_gpus", scorers);
-  add_sustained(s, c);
+  const std::string_view none = c.problem.empty() ? kNoRate : std::string_view(c.problem);
+  s = filled(std::move(s), rate_fields(), c, c.sustained() ? std::string_view() : none);
   const auto limit = c.limited_by();
   if (limit) {
     s.set("limited_by", planner::capacity::word_of(*limit));
@@ -105,10 +88,10 @@ Section configuration_section(Section s, const Configuration& c) {
     s.missing("limited_by", c.problem.empty() ? "no probed rate fails" : c.problem);
   }
   Json probes = Json::array();
-  const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
   for (std::size_t i = 0; i < c.probes.size(); ++i) {
     const Section probe = s.child("probes." + std::to_string(i));
-    probes.push_back(probe_section(probe, c.probes[i], replicas).take());
+    probes.push_back(
+        probe_section(probe, c.probes[i], static_cast<double>(c.scenario.serving.cluster.replicas)).take());
   }
   s.set("probes", std::move(probes));
   s.set("monotone", c.search.monotone);
@@ -120,16 +103,26 @@ Section configuration_section(Section s, const Configuration& c) {
                            {"link", best->bound_by.link},
                            {"idle", best->bound_by.idle}});
     s.count("host_memory_peak_bytes", best->host_peak_bytes).number("dram_gb", c.dram_gb, "");
-    maybe(s, "usd_per_hour", c.cost.total(), kNoPrice);
-    maybe(s, "usd_per_1m_output_tokens", c.usd_per_million, kNoPrice);
+    s.number("usd_per_hour", c.cost.total().value_or(kNone), kNoPrice);
+    s.number("usd_per_1m_output_tokens", c.usd_per_million.value_or(kNone), kNoPrice);
     s.set("run", Json{{"warmup_s", best->length.warmup_s}, {"judged_s", best->length.judged_s}});
   }
   s.set("tensor_parallel_chosen", planner::capacity::words_of(c.placement));
   if (!c.problem.empty()) s.set("cannot_run", c.problem);
   const bool placement = c.scenario.serving.placement.has_value();
   if (placement) add_tiers(s, c);
-  if (c.fleet) s.set("fleet", fleet_section(s.child("fleet"), *c.fleet, placement));
+  if (c.fleet) s.set("fleet", filled(s.child("fleet"), fleet_fields(placement), *c.fleet));
   return s;
+}
+
+Json next_cheaper_json(const CapacityPlan& plan) {
+  const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
+  if (!next) return nullptr;
+  return {{"configuration", next->configuration - plan.configurations.data()},
+          {"replicas", next->replicas},
+          {"usd_per_hour", next->usd_per_hour},
+          {"rate", next->rate},
+          {"why", next->why}};
 }
 
 Json prices_json(const CapacityOutcome& outcome) {

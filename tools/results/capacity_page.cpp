@@ -1,19 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/schema/units.h"
 #include "sim/serving/simulation.h"
-#include "tools/results/capacity_document.h"
-#include "tools/results/capacity_tiers.h"
-#include "tools/results/lossless.h"
-#include "tools/results/numbers.h"
-#include "tools/results/prefix_cache_page.h"
+#include "tools/results/capacity_parts.h"
 #include "tools/results/prices.h"
-#include "tools/results/provenance.h"
 
 namespace kvsim::results {
 namespace {
@@ -23,36 +16,12 @@ using planner::capacity::CapacityPlan;
 using planner::capacity::Configuration;
 using planner::capacity::Fleet;
 using planner::capacity::Probe;
+using planner::capacity::TierFill;
 
-constexpr double kMostPercent = 10;  // headroom above it is printed as a factor of the required rate
+constexpr std::string_view kEstimated = "estimated from one replica: too many to simulate";
 
-/// Whether the kernel times of this machine are those of another, or of none, scaled.
-bool scaled(const Configuration& c) {
-  return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;
-}
-
-/// In tables: with a "~" where its kernel times are scaled.
-std::string marked(const Configuration& c) {
-  return fmt::format("{}{}", c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel),
-                     scaled(c) ? " ~" : "");
-}
-
-std::string machine(const Configuration& c) {
-  return c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel);
-}
-
-std::string objectives(const serving::SloConfig& slo, double target) {
-  constexpr double p99 = 0.99;
-  const char* sign = target == p99 ? "p99" : "<=";
-  std::string text;
-  const auto add = [&](const char* name, const std::optional<double>& limit) {
-    if (limit) text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name, sign, schema::format_time(*limit));
-  };
-  add("TTFT", slo.ttft_s);
-  add("TPOT", slo.tpot_s);
-  add("ITL", slo.itl_s);
-  add("E2E", slo.e2e_s);
-  return text;
+double replicas_of(const Configuration& c) {
+  return static_cast<double>(c.scenario.serving.cluster.replicas);
 }
 
 /// "compute 78 %": what most of the busy time was bound by.
@@ -64,6 +33,7 @@ std::string binding(const BoundBy& b) {
 }
 
 std::string limit_of(const Configuration& c) {
+  if (!c.sustained() && !c.problem.empty()) return "left out";
   const auto miss = c.limited_by();
   if (!miss) return "-";
   switch (*miss) {
@@ -83,242 +53,236 @@ std::string limit_of(const Configuration& c) {
   return "-";
 }
 
+std::string three_decimals(double value) {
+  return fmt::format("{:.3f}", value);
+}
+
+/// A figure of the probe at the sustained rate; none where no rate passes.
+template <class Get>
+auto at_rate(Get get) {
+  return [get](const Configuration& c) { return c.sustained() ? get(c, *c.sustained()) : kNone; };
+}
+
 /// "≥ 99.98 %", rounded down: a bound must not grow by being printed.
 std::string at_least(double share) {
   constexpr double kHundredths = 1e4;
   return fmt::format("≥ {:.2f} %", std::floor(share * kHundredths) / kHundredths * 100);
 }
 
-Table table_of(std::string title, std::vector<std::string> header) {
-  Table t{std::move(title), std::move(header), {}, {}};
-  t.align.assign(t.header.size(), Align::right);
-  t.align[0] = t.align[1] = Align::left;
-  return t;
+std::string headroom_text(const Fleet& f) {
+  constexpr double most_percent = 10;  // above it, it is printed as a factor of the required rate
+  return f.headroom > most_percent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100);
 }
 
-/// Of every configuration: machine and the sizes that are varied, and the policy where several are compared.
-std::vector<std::string> names_of(const CapacityPlan& plan) {
-  const auto& all = plan.configurations;
-  const bool policies =
-      std::any_of(all.begin(), all.end(), [&](const Configuration& c) { return c.policy != all.front().policy; });
-  std::vector<std::string> names;
-  for (const Configuration& c : all) {
-    names.push_back(sized_name(c, marked(c)) + (policies ? fmt::format(", {}", c.policy) : ""));
+/// What names a configuration in tables: its machine and policy, or with tiers all that is varied.
+Fields<Configuration> name_fields(const CapacityPlan& plan) {
+  if (!with_placement(plan)) {
+    return {{"", "machine", marked_machine, Align::left}, {"", "policy", &Configuration::policy, Align::left}};
   }
-  return names;
+  const auto name = [&plan, names = names_of(plan)](const Configuration& c) {
+    return names[static_cast<std::size_t>(&c - plan.configurations.data())];
+  };
+  return {{"", "replica", name, Align::left}};
 }
 
-std::vector<std::string> limits_of(const CapacityPlan& plan) {
-  std::vector<std::string> limits;
-  for (const Configuration& c : plan.configurations) limits.push_back(limit_of(c));
-  return limits;
+/// Behind the cheapest one.
+Field<Configuration> cheapest_field(const CapacityPlan& plan) {
+  const Configuration* first = plan.ranked_by_price ? &plan.configurations.front() : nullptr;
+  return {"", "", [first](const Configuration& c) { return &c == first ? "cheapest" : ""; }, Align::left};
 }
 
-Table rates(const CapacityPlan& plan) {
-  Table t = table_of("One replica", {"machine", "policy", "req/s", "per GPU", "tokens/s", "TTFT p99", "TPOT p99",
-                                     "limit", "bound by", "$/h", "$/1M"});
+/// Of those that sustain a rate.
+Table sustained_table(std::string title, const Fields<Configuration>& fields, const CapacityPlan& plan) {
+  Table t = empty_table(std::move(title), fields);
   for (const Configuration& c : plan.configurations) {
-    const Probe* p = c.sustained();
-    if (!p) {
-      t.rows.push_back(
-          {marked(c), c.policy, "-", "-", "-", "-", "-", c.problem.empty() ? limit_of(c) : "left out", "-", "-", "-"});
-      continue;
-    }
-    const auto replicas = static_cast<double>(c.scenario.serving.cluster.replicas);
-    const double rate = c.rate_per_replica();
-    t.rows.push_back({marked(c), c.policy, figure(rate), figure(rate / static_cast<double>(c.gpus_per_replica())),
-                      figure(p->tokens_per_s / replicas), seconds(p->ttft_p99_s), seconds(p->tpot_p99_s), limit_of(c),
-                      binding(p->bound_by), dollars(c.cost.total()), dollars(c.usd_per_million)});
+    if (c.sustained()) t.rows.push_back(cells(fields, c));
   }
   return t;
 }
 
-Table fleets(const CapacityPlan& plan) {
-  Table t = table_of(
-      fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)),
-      {"machine", "policy", "replicas", "GPUs", "DRAM for KV", "SSD", "$/h", "$/1M", "headroom", "attainment"});
+Table rate_table(const CapacityPlan& plan) {
+  const bool placement = with_placement(plan);
+  Fields<Configuration> fields = name_fields(plan);
+  append(fields, placement ? without(rate_fields(), {"per GPU", "tokens/s", "bound by"})
+                           : without(rate_fields(), {"TTFT mean"}));
+  if (placement && plan.ranked_by_price && !plan.request.rate && plan.configurations.size() > 1) {
+    fields.push_back(cheapest_field(plan));
+  }
+  return table_of("One replica", fields, plan.configurations);
+}
+
+Table memory_table(const CapacityPlan& plan) {
+  const auto capacity = [](const Configuration& c) { return serving::kv_capacity(c.scenario.serving); };
+  const auto size = [](auto value) { return bytes(static_cast<double>(value)); };
+  Fields<Configuration> fields = name_fields(plan);
+  append(fields, {{"", "GPU KV capacity", [=](const Configuration& c) { return size(capacity(c).bytes); }},
+                  {"", "tokens", [=](const Configuration& c) { return capacity(c).tokens; }},
+                  {"", "host KV peak", [=](const Configuration& c) { return size(c.sustained()->host_peak_bytes); }},
+                  {"", "host memory to buy", &Configuration::dram_gb, bytes_of_gb}});
+  return sustained_table("Memory of one replica at its rate", fields, plan);
+}
+
+std::string filling_tiers(const Configuration& c) {
+  std::vector<std::string> filling;
+  for (const TierFill& f : c.fills) {
+    if (f.filling()) filling.push_back(f.tier);
+  }
+  return filling.empty() ? "no" : fmt::format("{}", fmt::join(filling, ", "));
+}
+
+/// Where the prompts of each configuration were found at its rate.
+Table found_table(const CapacityPlan& plan) {
+  std::vector<std::string> tiers;  // of all configurations, each once, in order
+  for (const Configuration& c : plan.configurations) {
+    for (const std::string& tier : planner::capacity::tier_names(c.scenario)) {
+      if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
+    }
+  }
+  Fields<Configuration> fields = name_fields(plan);
+  for (const std::string& tier : tiers) {
+    const auto hit_rate = [tier](const Configuration& c) {
+      const auto use = c.sustained()->tiers.find(tier);
+      return use == c.sustained()->tiers.end() ? kNone : use->second.hit_rate();
+    };
+    fields.push_back({"", tier, hit_rate, percent});
+  }
+  const auto nowhere = [tiers](const Configuration& c) {
+    double share = 1;
+    for (const std::string& tier : tiers) {
+      const auto use = c.sustained()->tiers.find(tier);
+      if (use != c.sustained()->tiers.end()) share -= use->second.hit_rate();
+    }
+    return std::max(share, 0.0);
+  };
+  append(fields, {{"", "nowhere", nowhere, percent},
+                  {"", "quality", [](const Configuration& c) { return c.sustained()->quality; }, three_decimals},
+                  {"", "still filling", filling_tiers}});
+  return sustained_table("Where prompts were found at that rate", fields, plan);
+}
+
+/// What an hour of one replica is made of.
+Table price_table(const CapacityPlan& plan) {
+  Fields<Configuration> fields = name_fields(plan);
+  append(fields, {{"", "GPUs", &Configuration::gpus_per_replica},
+                  {"", "$/h", [](const Configuration& c) { return c.cost.gpus; }, dollars},
+                  {"", "DRAM", &Configuration::dram_gb, bytes_of_gb},
+                  {"", "$/h", [](const Configuration& c) { return c.cost.host_memory; }, dollars},
+                  {"", "SSD", &Configuration::ssd_gb, bytes_of_gb},
+                  {"", "$/h", [](const Configuration& c) { return c.cost.storage; }, dollars},
+                  {"", "all $/h", [](const Configuration& c) { return c.cost.total(); }, dollars}});
+  return sustained_table("What an hour of one replica costs", fields, plan);
+}
+
+Table fleet_table(const CapacityPlan& plan) {
+  const bool placement = with_placement(plan);
+  const Fields<Configuration> names = name_fields(plan);
+  const Fields<Fleet> fields = fleet_fields(placement);
+  const Field<Configuration> cheapest = cheapest_field(plan);
+  Table t = empty_table(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)), names);
+  const auto add = [](auto& all, const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
+  const Table figures = empty_table("", fields);
+  add(t.header, figures.header);
+  add(t.align, figures.align);
+  if (placement) {
+    t.header.emplace_back();
+    t.align.push_back(Align::left);
+  }
   for (const Configuration& c : plan.configurations) {
     if (!c.fleet) continue;
-    const Fleet& f = *c.fleet;
-    t.rows.push_back({marked(c), c.policy, f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas),
-                      whole(f.gpus), bytes(f.dram_gb * 1e9), "-", dollars(f.cost.total()), dollars(f.usd_per_million),
-                      f.headroom > kMostPercent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100),
-                      f.probe ? at_least(f.probe->attainment.lower) : "estimated"});
+    std::vector<std::string>& row = t.rows.emplace_back(cells(names, c));
+    add(row, cells(fields, *c.fleet));
+    if (placement) row.push_back(cheapest.text(c));
   }
   return t;
-}
-
-/// The same where prompts are stored in tiers.
-Table sized_fleets(const CapacityPlan& plan, const std::vector<std::string>& names) {
-  Table t = table_of(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)),
-                     {"replica", "replicas", "GPUs", "DRAM", "SSD", "$/h", "$/1M", "headroom", ""});
-  t.align[1] = Align::right;
-  t.align.back() = Align::left;
-  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
-    const Configuration& c = plan.configurations[i];
-    if (!c.fleet) continue;
-    const Fleet& f = *c.fleet;
-    t.rows.push_back({names[i], f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas), whole(f.gpus),
-                      bytes(f.dram_gb * 1e9), bytes(f.ssd_gb * 1e9), dollars(f.cost.total()),
-                      dollars(f.usd_per_million),
-                      f.headroom > kMostPercent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100),
-                      i == 0 && plan.ranked_by_price ? "cheapest" : ""});
-  }
-  return t;
-}
-
-Table memory(const CapacityPlan& plan) {
-  Table t = table_of("Memory of one replica at its rate",
-                     {"machine", "policy", "GPU KV capacity", "tokens", "host KV peak", "host memory to buy"});
-  for (const Configuration& c : plan.configurations) {
-    const Probe* p = c.sustained();
-    if (!p) continue;
-    const serving::KvCapacity k = serving::kv_capacity(c.scenario.serving);
-    t.rows.push_back({marked(c), c.policy, bytes(static_cast<double>(k.bytes)), whole(k.tokens),
-                      bytes(static_cast<double>(p->host_peak_bytes)), bytes(c.dram_gb * 1e9)});
-  }
-  return t;
-}
-
-std::vector<std::string> decision(const CapacityPlan& plan) {
-  const Configuration& c = plan.configurations.front();
-  std::vector<std::string> lines;
-  const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
-                                         objectives(c.scenario.serving.slo, plan.request.probe.target),
-                                         plan.request.probe.target * 100, plan.request.probe.confidence * 100);
-  const char* differs = lossless(c.scenario) ? "" : " (its output differs from that of full-KV decoding)";
-  if (c.fleet) {
-    const Fleet& f = *c.fleet;
-    lines.push_back(fmt::format(
-        "Buy {} x {} under {} for {} requests/s {}{}: {} GPUs{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
-        sized_name(c, machine(c)), c.policy, figure(*plan.request.rate), within,
-        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
-        with_placement(plan)
-            ? fmt::format(", {} of host memory and {} of storage", bytes(f.dram_gb * 1e9), bytes(f.ssd_gb * 1e9))
-            : fmt::format(" and {} of host memory for KV", bytes(f.dram_gb * 1e9)),
-        dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
-  } else {
-    const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
-    lines.push_back(fmt::format(
-        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens{}",
-        sized_name(c, machine(c)), c.policy, figure(c.rate_per_replica()), within, figure(tokens),
-        dollars(c.usd_per_million), differs));
-  }
-  if (!plan.ranked_by_price) {
-    lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
-                                         : "Ordered by requests/s per GPU, because a price is missing.");
-  }
-  if (!plan.request.sizes.empty()) {
-    if (std::string next = next_cheaper_sentence(plan, names_of(plan)); !next.empty()) lines.push_back(std::move(next));
-  }
-  return lines;
-}
-
-/// What the tables cannot say of single configurations.
-List remarks(const CapacityPlan& plan) {
-  List list{"Remarks", {}};
-  std::set<std::string> notes;  // one for each machine, whatever its policies
-  const std::int64_t replicas = plan.configurations.front().scenario.serving.cluster.replicas;
-  if (replicas > 1) {
-    list.items.push_back(fmt::format(
-        "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
-  }
-  if (plan.configurations.front().scenario.serving.slo.quality_floor) {
-    list.items.emplace_back(
-        "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
-  }
-  if (with_placement(plan)) {
-    for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));
-  }
-  for (const Configuration& c : plan.configurations) {
-    const std::string name = fmt::format("{}, {}", sized_name(c, machine(c)), c.policy);
-    if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {
-      notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
-                               c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
-    }
-    if (const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus; scorers > 0 && c.sustained()) {
-      notes.insert(fmt::format("{}: {} GPUs per replica, {} of which only score{}", name, c.gpus_per_replica(), scorers,
-                               scorers == 1 ? "s" : ""));
-    }
-    if (!c.failed_sizes.empty()) {
-      list.items.push_back(fmt::format("{}: {} GPU{} per replica met the objectives at no rate; {}:TP chooses others",
-                                       name, fmt::join(c.failed_sizes, ", "),
-                                       c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
-    }
-    if (!lossless(c.scenario)) {
-      list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
-    }
-    if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
-    if (c.problem.empty() && c.search.rate <= 0) {
-      list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
-    }
-    if (!c.search.monotone) {
-      list.items.push_back(
-          fmt::format("{}: attainment is not monotone in the rate: a rate above {} requests/s passes though "
-                      "a lower one fails; the rate given is the largest below which every probed one passes",
-                      name, figure(c.search.fails_at)));
-    }
-  }
-  list.items.insert(list.items.end(), notes.begin(), notes.end());
-  return list;
-}
-
-/// "machine: what"; once each.
-List fallbacks(const CapacityPlan& plan) {
-  List list{"Fall-backs", {}};
-  bool any_scaled = false;
-  std::set<std::string> seen;
-  for (const Configuration& c : plan.configurations) {
-    any_scaled = any_scaled || scaled(c);
-    for (const std::string& what : c.fallbacks()) {
-      std::string line = fmt::format("{}: {}", machine(c), what);
-      if (seen.insert(line).second) list.items.push_back(std::move(line));
-    }
-  }
-  if (any_scaled) {
-    list.items.insert(list.items.begin(),
-                      "~: kernel times are not measured on this machine, but scaled from another or assumed");
-  }
-  return list;
 }
 
 }  // namespace
 
-std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
-  const CapacityPlan& plan = outcome.plan;
-  std::vector<std::string> lines;
-  std::set<std::string> machines;
-  for (const Configuration& c : plan.configurations) {
-    if (!machines.insert(c.machine).second) continue;
-    const models::Price* p = plan.request.prices.gpu(c.machine);
-    lines.push_back(
-        p ? price_line(c.machine, kPerGpuHour, *p)
-          : fmt::format("{}: no price in the table, so its $ columns are empty: give one with --prices FILE",
-                        c.machine));
-  }
-  const models::Price& dram = plan.request.prices.dram;
-  lines.push_back(price_line("host memory", kPerGbMonth, dram));
-  if (outcome.hit_rates || with_placement(plan)) {
-    lines.push_back(price_line("SSD", kPerGbMonth, plan.request.prices.ssd));
-  }
-  return lines;
+const Fields<Configuration>& rate_fields() {
+  static const Fields<Configuration> fields{
+      {"rate_per_replica", "req/s", at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
+      {"rate_per_gpu", "per GPU", at_rate([](const auto& c, const Probe&) {
+         return c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
+       })},
+      {"attainment", at_rate([](const auto&, const Probe& p) { return p.attainment.share; })},
+      {"attainment_lower", at_rate([](const auto&, const Probe& p) { return p.attainment.lower; })},
+      {"tokens_per_s",
+       "tokens/s",
+       at_rate([](const auto& c, const Probe& p) { return p.tokens_per_s / replicas_of(c); }),
+       figure,
+       "",
+       {},
+       "no time was measured"},
+      {"", "TTFT mean", at_rate([](const auto&, const Probe& p) { return p.ttft_mean_s; }), seconds},
+      {"ttft_p99_s",
+       "TTFT p99",
+       at_rate([](const auto&, const Probe& p) { return p.ttft_p99_s; }),
+       seconds,
+       "",
+       {},
+       kProbeFinishedNothing},
+      {"tpot_p99_s",
+       "TPOT p99",
+       at_rate([](const auto&, const Probe& p) { return p.tpot_p99_s; }),
+       seconds,
+       "",
+       {},
+       kProbeNoTpot},
+      {"", "limit", limit_of},
+      {"", "bound by", [](const Configuration& c) { return c.sustained() ? binding(c.sustained()->bound_by) : "-"; }},
+      {"", "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
+      {"", "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }), dollars}};
+  return fields;
+}
+
+Fields<Fleet> fleet_fields(bool placement) {
+  const auto lower = [](const Fleet& f) { return f.probe ? f.probe->attainment.lower : kNone; };
+  Fields<Fleet> fields{
+      {"replicas", "replicas", &Fleet::replicas,
+       [](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); }},
+      {"gpus", "GPUs", &Fleet::gpus},
+      {"dram_gb", placement ? "DRAM" : "DRAM for KV", &Fleet::dram_gb, bytes_of_gb},
+      {"ssd_gb",
+       "SSD",
+       [=](const Fleet& f) { return placement ? f.ssd_gb : kNone; },
+       bytes_of_gb,
+       "",
+       {},
+       "no storage tier is simulated: KV lives in GPU and host memory"},
+      {"usd_per_hour", "$/h", [](const Fleet& f) { return f.cost.total(); }, dollars, "", {}, kNoPrice},
+      {"usd_per_1m_output_tokens", "$/1M", &Fleet::usd_per_million, dollars, "", {}, kNoPrice},
+      {"n_minus_1", &Fleet::n_minus_1},
+      {"replicas_needed", &Fleet::needed},
+      {"headroom", "headroom", &Fleet::headroom, headroom_text},
+      {"tokens_per_s", &Fleet::tokens_per_s},
+      {"usd_per_hour_gpus", [](const Fleet& f) { return f.cost.gpus; }, kNoPrice},
+      {"usd_per_hour_dram", [](const Fleet& f) { return f.cost.host_memory; }},
+      {"usd_per_hour_ssd?", [=](const Fleet& f) { return placement ? f.cost.storage : kNone; }},
+      {"simulated", [](const Fleet& f) { return f.probe.has_value(); }},
+      {"attainment", [](const Fleet& f) { return f.probe ? f.probe->attainment.share : kNone; }, kEstimated},
+      {"attainment_lower",
+       "attainment",
+       lower,
+       [=](const Fleet& f) { return f.probe ? at_least(lower(f)) : "estimated"; },
+       "",
+       {},
+       kEstimated}};
+  if (placement) fields.back().header.reset();
+  return fields;
 }
 
 Page capacity_page(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
   Page page;
   page.title = plan.configurations.front().scenario.name;
-  page.subtitle = decision(plan);
+  page.subtitle = capacity_decision(plan);
+  if (plan.request.rate) page.tables.push_back(fleet_table(plan));
+  page.tables.push_back(rate_table(plan));
   if (with_placement(plan)) {
-    const std::vector<std::string> names = names_of(plan);
-    if (plan.request.rate) page.tables.push_back(sized_fleets(plan, names));
-    page.tables.push_back(sized_rates_table(plan, names, limits_of(plan)));
-    page.tables.push_back(found_table(plan, names));
-    page.tables.push_back(price_table(plan, names));
+    page.tables.push_back(found_table(plan));
+    page.tables.push_back(price_table(plan));
   } else {
-    if (plan.request.rate) page.tables.push_back(fleets(plan));
-    page.tables.push_back(rates(plan));
-    page.tables.push_back(memory(plan));
+    page.tables.push_back(memory_table(plan));
   }
   if (outcome.hit_rates) {
     page.tables.push_back(hit_rate_table(*outcome.hit_rates));
@@ -329,8 +293,8 @@ Page capacity_page(const CapacityOutcome& outcome) {
   for (const auto& [word, sentence] : capacity_definitions(outcome)) {
     method.items.push_back(fmt::format("{}: {}", word, sentence));
   }
-  page.lists = {remarks(plan),
-                fallbacks(plan),
+  page.lists = {capacity_remarks(plan),
+                capacity_fallbacks(plan),
                 {"Prices", price_lines(outcome)},
                 std::move(method),
                 {"Assumptions of the scenario", plan.configurations.front().scenario.assumptions}};

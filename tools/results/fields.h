@@ -2,9 +2,11 @@
 // a CSV file, its line of a table and, standing upright, the key figures of a page.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -108,6 +110,20 @@ template <class Row>
 using Fields = std::vector<Field<Row>>;
 
 template <class Row>
+void append(Fields<Row>& fields, const Fields<std::type_identity_t<Row>>& more) {
+  fields.insert(fields.end(), more.begin(), more.end());
+}
+
+/// Those with other headings.
+template <class Row>
+Fields<Row> without(Fields<Row> fields, std::initializer_list<std::string_view> headings) {
+  std::erase_if(fields, [&](const Field<Row>& field) {
+    return field.header && std::find(headings.begin(), headings.end(), *field.header) != headings.end();
+  });
+  return fields;
+}
+
+template <class Row>
 Json object(const Fields<Row>& fields, const Row& row) {
   Json object = Json::object();
   for (const Field<Row>& field : fields) {
@@ -128,13 +144,13 @@ Json array(const Fields<Row>& fields, const Rows& rows) {
 /// A key of a section: null, and what is null within an object, for that reason.
 void add_value(Section& section, const std::string& key, Json value, std::string_view reason);
 
-/// The row's keys in a section, which keeps the reasons of what is null.
+/// The row's keys in a section, which keeps the reasons of what is null: each field's own, or one for all.
 template <class Row>
-Section filled(Section section, const Fields<Row>& fields, const Row& row) {
+Section filled(Section section, const Fields<Row>& fields, const Row& row, std::string_view reason = {}) {
   for (const Field<Row>& field : fields) {
     if (field.key.empty()) continue;
     Json value = field.value(row);
-    if (!field.optional || !value.is_null()) add_value(section, field.key, std::move(value), field.because);
+    if (!field.optional || !value.is_null()) add_value(section, field.key, std::move(value), reason.empty() ? field.because : reason);
   }
   return section;
 }

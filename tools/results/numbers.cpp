@@ -102,6 +102,10 @@ std::string bytes(double value) {
   return scaled(value, units, "B");
 }
 
+std::string bytes_of_gb(double gigabytes) {
+  return bytes(gigabytes * 1e9);
+}
+
 std::string factor(double value) {
   return std::isfinite(value) ? fmt::format("{:.2f}x", value) : "-";
 }
@@ -110,8 +114,12 @@ std::string plus_minus(double half_width, std::string (*print)(double)) {
   return std::isfinite(half_width) ? "± " + print(half_width) : std::string();
 }
 
+std::string dollars(double usd) {
+  return fmt::format("${:.2f}", usd);
+}
+
 std::string dollars(const std::optional<double>& usd) {
-  return usd ? fmt::format("${:.2f}", *usd) : "-";
+  return usd ? dollars(*usd) : "-";
 }
 
 }  // namespace kvsim::results

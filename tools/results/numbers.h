@@ -31,6 +31,8 @@ std::string percent(double share);
 /// "17.2 ms", "3.35 GB"; "-" where it is not finite.
 std::string seconds(double value);
 std::string bytes(double value);
+/// The same of a number of decimal GB.
+std::string bytes_of_gb(double gigabytes);
 /// What the figures of a column are counted in, so that they compare at a glance.
 struct ColumnUnit {
   std::string_view name;
@@ -44,6 +46,7 @@ ColumnUnit common_bytes(std::span<const double> values);
 std::string in_unit(double value, const ColumnUnit& unit = {});
 
 /// "$12.30"; "-" for none.
+std::string dollars(double usd);
 std::string dollars(const std::optional<double>& usd);
 
 /// "1.52x"; "-" where it is not finite.

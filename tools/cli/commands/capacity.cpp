@@ -17,7 +17,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/run_options.h"
 #include "tools/cli/signals.h"
-#include "tools/results/capacity_document.h"
+#include "tools/results/capacity.h"
 #include "tools/results/json_text.h"
 
 namespace kvsim::cli {

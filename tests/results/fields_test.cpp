@@ -1,0 +1,74 @@
+// A row declared once is the same row in JSON, CSV, tables and key figures.
+#include <gtest/gtest.h>
+
+#include "tools/results/fields.h"
+
+namespace kvsim::results {
+namespace {
+
+struct Machine {
+  std::string name;
+  std::int64_t batch = 0;
+  double step_s = kNone;
+  std::optional<double> gain;
+  bool hidden = false;
+};
+
+const Fields<Machine> kFields{{"gpu", "GPU", &Machine::name, Align::left},
+                              {"batch", "requests", &Machine::batch},
+                              {"step_s", "step", &Machine::step_s, seconds, "", "of decoding", "nothing fits"},
+                              {"gain?", "gain", &Machine::gain, percent},
+                              {"", "twice", [](const Machine& m) { return 2 * m.batch; }},
+                              {"hidden", &Machine::hidden}};
+
+const Machine kFull{"a100", 1200, 0.0172, 0.5, true};
+const Machine kEmpty{"l4", 0, kNone, std::nullopt, false};
+
+TEST(Fields, AnObjectHasTheKeysInOrderAndLeavesOutWhatIsOptionalAndNotThere) {
+  EXPECT_EQ(object(kFields, kFull).dump(), R"({"gpu":"a100","batch":1200,"step_s":0.0172,"gain":0.5,"hidden":true})");
+  EXPECT_EQ(object(kFields, kEmpty).dump(), R"({"gpu":"l4","batch":0,"step_s":null,"hidden":false})");
+}
+
+TEST(Fields, ASectionKeepsTheReasonsOfNullsAlsoWithinObjects) {
+  Json reasons = Json::object();
+  EXPECT_TRUE(filled(Section("m", reasons), kFields, kEmpty).take()["step_s"].is_null());
+  EXPECT_EQ(reasons.dump(), R"({"m.step_s":"nothing fits"})");
+
+  const Fields<Machine> nested{{"inner", [](const Machine& m) { return object(kFields, m); }, "no figure"}};
+  reasons = Json::object();
+  EXPECT_EQ(filled(Section("", reasons), nested, kEmpty).take()["inner"]["batch"], 0);
+  EXPECT_EQ(reasons.dump(), R"({"inner.step_s":"no figure"})");
+
+  reasons = Json::object();
+  (void)filled(Section("m", reasons), kFields, kEmpty, "cannot run");
+  EXPECT_EQ(reasons.dump(), R"({"m.step_s":"cannot run"})");
+}
+
+TEST(Fields, ALineOfCsvHasTheSameKeysAndNothingForNull) {
+  const Fields<Machine> fields = without(kFields, {"gain"});
+  EXPECT_EQ(csv(fields, std::vector{kFull, kEmpty}), "gpu,batch,step_s,hidden\na100,1200,0.0172,1\nl4,0,,0\n");
+}
+
+TEST(Fields, ATableShowsWhatHasAHeadingInItsWords) {
+  const Table t = table_of("Machines", kFields, std::vector{kFull, kEmpty});
+  EXPECT_EQ(t.header, (std::vector<std::string>{"GPU", "requests", "step", "gain", "twice"}));
+  EXPECT_EQ(t.align.front(), Align::left);
+  EXPECT_EQ(t.align.back(), Align::right);
+  EXPECT_EQ(t.rows[0], (std::vector<std::string>{"a100", "1,200", "17.2 ms", "50.0 %", "2,400"}));
+  EXPECT_EQ(t.rows[1], (std::vector<std::string>{"l4", "0", "-", "-", "0"}));
+}
+
+TEST(Fields, UprightARowIsKeyFiguresWithTheirRemarks) {
+  const Table t = figures_of("Machine", kFields, kFull);
+  EXPECT_EQ(t.rows[2], (std::vector<std::string>{"step", "17.2 ms", "", "of decoding"}));
+  EXPECT_EQ(t.rows.size(), 5U);
+}
+
+TEST(Fields, EverySecondRowAndTheLastRemain) {
+  Table t{"", {"k"}, {Align::right}, {{"1"}, {"2"}, {"3"}, {"4"}}};
+  thin_out(t);
+  EXPECT_EQ(t.rows, (std::vector<std::vector<std::string>>{{"1"}, {"3"}, {"4"}}));
+}
+
+}  // namespace
+}  // namespace kvsim::results

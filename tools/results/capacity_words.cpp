@@ -1,0 +1,357 @@
+#include "tools/results/capacity_parts.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/schema/units.h"
+#include "planner/capacity/next_cheaper.h"
+#include "tools/results/lossless.h"
+#include "tools/results/prices.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::capacity::CapacityPlan;
+using planner::capacity::Configuration;
+using planner::capacity::Fleet;
+using planner::capacity::kHostTier;
+using planner::capacity::Probe;
+using planner::capacity::TierFill;
+using planner::capacity::TierSize;
+
+/// Whether the kernel times of this machine are those of another, or of none, scaled.
+bool scaled(const Configuration& c) {
+  return c.scenario.serving.cluster.profile.measured_on != c.scenario.serving.cluster.gpu.name;
+}
+
+std::string machine(const Configuration& c) {
+  return c.tensor_parallel == 1 ? c.machine : fmt::format("{}:{}", c.machine, c.tensor_parallel);
+}
+
+std::string objectives(const serving::SloConfig& slo, double target) {
+  constexpr double p99 = 0.99;
+  const char* sign = target == p99 ? "p99" : "<=";
+  std::string text;
+  const auto add = [&](const char* name, const std::optional<double>& limit) {
+    if (limit) text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name, sign, schema::format_time(*limit));
+  };
+  add("TTFT", slo.ttft_s);
+  add("TPOT", slo.tpot_s);
+  add("ITL", slo.itl_s);
+  add("E2E", slo.e2e_s);
+  return text;
+}
+
+std::string size(std::int64_t value) {
+  return bytes(static_cast<double>(value));
+}
+
+/// "h100-sxm, 80 GB DRAM, ssd 800 GB": with the sizes that are varied.
+std::string sized_name(const Configuration& c, std::string name) {
+  for (const TierSize& s : c.sizes) {
+    name +=
+        s.tier == kHostTier ? fmt::format(", {} DRAM", size(s.bytes)) : fmt::format(", {} {}", s.tier, size(s.bytes));
+  }
+  return name;
+}
+
+/// Storage without a capacity.
+std::vector<std::string> unpriced(const Configuration& c) {
+  std::vector<std::string> names;
+  for (const serving::StorageTierConfig& t : c.scenario.serving.cluster.storage) {
+    if (!t.capacity_bytes) names.push_back(t.name);
+  }
+  return names;
+}
+
+std::string filling_sentence(const TierFill& f) {
+  return fmt::format("{} held {}{} when judging began and {} at the end", f.tier, size(f.after_warmup_bytes),
+                     f.capacity_bytes ? " of " + size(*f.capacity_bytes) : "", size(f.at_end_bytes));
+}
+
+/// What buying less would lead to; empty where there is nothing to say.
+std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<std::string>& names) {
+  const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
+  if (!next) return {};
+  const std::string& name = names[static_cast<std::size_t>(next->configuration - plan.configurations.data())];
+  const std::string why = next->why.empty() ? "estimated, not simulated" : next->why;
+  if (plan.request.rate) {
+    return fmt::format("Next cheaper and not enough: {} x {} for ${:.2f}/h: {}", next->replicas, name,
+                       next->usd_per_hour, why);
+  }
+  if (next->rate <= 0) {
+    return fmt::format("Next cheaper and not enough: {} for ${:.2f}/h meets the objectives at no rate: {}", name,
+                       next->usd_per_hour, why);
+  }
+  return fmt::format(
+      "Next cheaper by the hour: {} for ${:.2f}/h sustains {} requests/s, {} per 1M output tokens; just above it {}",
+      name, next->usd_per_hour, figure(next->rate), dollars(next->configuration->usd_per_million), why);
+}
+
+/// How warm tiers were, what is not priced, how to compare sizes.
+std::vector<std::string> tier_remarks(const CapacityPlan& plan, const std::vector<std::string>& names) {
+  std::vector<std::string> remarks;
+  const Configuration& first = plan.configurations.front();
+  if (plan.request.sizes.empty()) {
+    remarks.emplace_back(
+        "DRAM and storage are bought as the scenario has them: --memory 40GB,80GB,160GB and --storage NAME=400GB,800GB "
+        "compare sizes");
+  }
+  for (const std::string& tier : unpriced(first)) {
+    remarks.push_back(fmt::format("{} has no capacity in the scenario: what it costs is not in the price", tier));
+  }
+  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
+    std::vector<std::string> filling;
+    for (const TierFill& f : plan.configurations[i].fills) {
+      if (f.filling()) filling.push_back(filling_sentence(f));
+    }
+    if (filling.empty()) continue;
+    remarks.push_back(fmt::format("{}: {}: still filling, so that what was judged is not yet a settled cache{}",
+                                  names[i], fmt::join(filling, "; "),
+                                  plan.configurations[i].scenario.trace ? "; a longer trace or run.warmup is warmer"
+                                                                        : "; a longer run.warmup is warmer"));
+  }
+  return remarks;
+}
+
+std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
+  const Probe* p = c.sustained();
+  if (!p) return {};
+  if (c.scenario.trace) {
+    return fmt::format(
+        "{} judged requests of the trace in {}, after {} of warm-up, arrival times stretched to the rate",
+        whole(p->attainment.requests), seconds(p->length.judged_s), seconds(p->length.warmup_s));
+  }
+  const Probe* search = c.last_of_search();
+  return fmt::format(
+      "found by {} replications of {} after {} of warm-up: at least {} requests for a statement about {:g} %, and long "
+      "enough for a queue at a rate {:g} % too high to outgrow the objective; confirmed, or lowered until it passes, "
+      "by {} of {} after {} of warm-up with other seeds, since queues near saturation relax over tens of minutes; the "
+      "figures at the rate given are theirs, of {} judged requests",
+      options.replications, seconds(search->length.judged_s), seconds(search->length.warmup_s),
+      figure(planner::capacity::requests_needed(options)), options.target * 100, options.tolerance * 100,
+      options.replications, seconds(p->length.judged_s), seconds(p->length.warmup_s), whole(p->attainment.requests));
+}
+
+std::string confidence_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
+  const std::string spread =
+      c.scenario.trace || options.replications == 1
+          ? fmt::format("Student t over {} batches of consecutive requests, since {}", planner::capacity::kBatches,
+                        c.scenario.trace ? "a trace arrives in one way only" : "there is one replication")
+          : fmt::format("Student t over the attainments of {} replications, since requests within one are correlated",
+                        options.replications);
+  return fmt::format(
+      "a rate passes if attainment >= {:g} % with one-sided confidence {:g} %: the smaller of two lower bounds, {}; "
+      "and the exact binomial one (Clopper-Pearson), which without a miss is the rule of three and takes requests as "
+      "independent",
+      options.target * 100, options.confidence * 100, spread);
+}
+
+}  // namespace
+
+bool with_placement(const CapacityPlan& plan) {
+  return plan.configurations.front().scenario.serving.placement.has_value();
+}
+
+std::string marked_machine(const Configuration& c) {
+  return machine(c) + (scaled(c) ? " ~" : "");
+}
+
+std::vector<std::string> names_of(const CapacityPlan& plan) {
+  const auto& all = plan.configurations;
+  const bool policies =
+      std::any_of(all.begin(), all.end(), [&](const Configuration& c) { return c.policy != all.front().policy; });
+  std::vector<std::string> names;
+  for (const Configuration& c : all) {
+    names.push_back(sized_name(c, marked_machine(c)) + (policies ? fmt::format(", {}", c.policy) : ""));
+  }
+  return names;
+}
+
+std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
+  const Configuration& c = plan.configurations.front();
+  std::vector<std::string> lines;
+  const std::string within = fmt::format("within {} for {:g} % of requests (confidence {:g} %)",
+                                         objectives(c.scenario.serving.slo, plan.request.probe.target),
+                                         plan.request.probe.target * 100, plan.request.probe.confidence * 100);
+  const char* differs = lossless(c.scenario) ? "" : " (its output differs from that of full-KV decoding)";
+  if (c.fleet) {
+    const Fleet& f = *c.fleet;
+    lines.push_back(fmt::format(
+        "Buy {} x {} under {} for {} requests/s {}{}: {} GPUs{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
+        sized_name(c, machine(c)), c.policy, figure(*plan.request.rate), within,
+        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
+        with_placement(plan)
+            ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
+            : fmt::format(" and {} of host memory for KV", bytes_of_gb(f.dram_gb)),
+        dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
+  } else {
+    const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
+    lines.push_back(fmt::format(
+        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens{}",
+        sized_name(c, machine(c)), c.policy, figure(c.rate_per_replica()), within, figure(tokens),
+        dollars(c.usd_per_million), differs));
+  }
+  if (!plan.ranked_by_price) {
+    lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
+                                         : "Ordered by requests/s per GPU, because a price is missing.");
+  }
+  if (!plan.request.sizes.empty()) {
+    if (std::string next = next_cheaper_sentence(plan, names_of(plan)); !next.empty()) lines.push_back(std::move(next));
+  }
+  return lines;
+}
+
+List capacity_remarks(const CapacityPlan& plan) {
+  List list{"Remarks", {}};
+  std::set<std::string> notes;  // one for each machine, whatever its policies
+  const std::int64_t replicas = plan.configurations.front().scenario.serving.cluster.replicas;
+  if (replicas > 1) {
+    list.items.push_back(fmt::format(
+        "the scenario has {} replicas: they were simulated together, and a replica's rate is their share", replicas));
+  }
+  if (plan.configurations.front().scenario.serving.slo.quality_floor) {
+    list.items.emplace_back(
+        "a policy whose answers are below slo.quality_floor in the mean is left out; attainment is of latencies alone");
+  }
+  if (with_placement(plan)) {
+    for (std::string& remark : tier_remarks(plan, names_of(plan))) list.items.push_back(std::move(remark));
+  }
+  for (const Configuration& c : plan.configurations) {
+    const std::string name = fmt::format("{}, {}", sized_name(c, machine(c)), c.policy);
+    if (c.placement == planner::capacity::Placement::smallest && c.problem.empty()) {
+      notes.insert(fmt::format("{}: {} GPU{} per replica, {}", c.machine, c.tensor_parallel,
+                               c.tensor_parallel == 1 ? "" : "s", planner::capacity::words_of(c.placement)));
+    }
+    if (const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus; scorers > 0 && c.sustained()) {
+      notes.insert(fmt::format("{}: {} GPUs per replica, {} of which only score{}", name, c.gpus_per_replica(), scorers,
+                               scorers == 1 ? "s" : ""));
+    }
+    if (!c.failed_sizes.empty()) {
+      list.items.push_back(fmt::format("{}: {} GPU{} per replica met the objectives at no rate; {}:TP chooses others",
+                                       name, fmt::join(c.failed_sizes, ", "),
+                                       c.failed_sizes == std::vector<std::int64_t>{1} ? "" : "s", c.machine));
+    }
+    if (!lossless(c.scenario)) {
+      list.items.push_back(fmt::format("{}: not lossless: its output differs from that of full-KV decoding", name));
+    }
+    if (!c.problem.empty()) list.items.push_back(fmt::format("{}: left out: {}", name, c.problem));
+    if (c.problem.empty() && c.search.rate <= 0) {
+      list.items.push_back(fmt::format("{}: no rate meets the objectives, not even when requests run alone", name));
+    }
+    if (!c.search.monotone) {
+      list.items.push_back(
+          fmt::format("{}: attainment is not monotone in the rate: a rate above {} requests/s passes though a lower "
+                      "one fails; the rate given is the largest below which every probed one passes",
+                      name, figure(c.search.fails_at)));
+    }
+  }
+  list.items.insert(list.items.end(), notes.begin(), notes.end());
+  return list;
+}
+
+List capacity_fallbacks(const CapacityPlan& plan) {
+  List list{"Fall-backs", {}};
+  bool any_scaled = false;
+  std::set<std::string> seen;
+  for (const Configuration& c : plan.configurations) {
+    any_scaled = any_scaled || scaled(c);
+    for (const std::string& what : c.fallbacks()) {
+      std::string line = fmt::format("{}: {}", machine(c), what);
+      if (seen.insert(line).second) list.items.push_back(std::move(line));
+    }
+  }
+  if (any_scaled) {
+    list.items.insert(list.items.begin(),
+                      "~: kernel times are not measured on this machine, but scaled from another or assumed");
+  }
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> capacity_definitions(const CapacityOutcome& outcome) {
+  const planner::capacity::CapacityPlan& plan = outcome.plan;
+  const Configuration& first = plan.configurations.front();
+  std::vector<std::pair<std::string, std::string>> list{
+      {"attainment",
+       "share, among all requests that arrived in the judged part of a run, of those that met every objective; "
+       "requests refused, or not finished when the run ends, are misses"},
+      {"confidence", confidence_sentence(first, plan.request.probe)},
+      {"run length", length_sentence(first, plan.request.probe)},
+      {"rate",
+       fmt::format("requests/s, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
+                   plan.request.probe.tolerance * 100)},
+      {"limit", "what most of the requests that miss do miss at the lowest rate that fails"},
+      {"$/1M", with_placement(plan)
+                   ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier with a capacity "
+                     "at the price of SSD"
+                   : "$/h / (output tokens/s x 3600) x 1e6; GPUs, and host memory for KV priced on top"},
+      with_placement(plan)
+          ? std::pair<std::string, std::string>{"host memory", "as configured, whole: stored prompts fill it"}
+          : std::pair<std::string, std::string>{
+                "host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
+                                           planner::capacity::kHostMemoryMargin * 100)}};
+  if (first.scenario.serving.slo.itl_s) {
+    list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
+  }
+  if (plan.request.rate) {
+    list.emplace_back(
+        "fleet",
+        fmt::format(
+            "the fewest replicas whose simulation together, under router {}, passes; beyond {} an estimate from one "
+            "replica. Headroom, at least: replicas x rate of one (alone, or in the fleet) / required rate - 1",
+            first.scenario.serving.cluster.router, planner::capacity::kMostSimulatedReplicas));
+    if (!with_placement(plan)) {
+      list.emplace_back("ssd", "no storage tier is simulated, so a fleet has none; for a prefix cache see there");
+    }
+  }
+  if (with_placement(plan)) {
+    list.emplace_back("found",
+                      "of the stored objects that prompts could be continued from, the share that each tier held; "
+                      "nowhere: prefilled");
+    list.emplace_back(
+        "warm tiers",
+        fmt::format("{}; a tier is still filling if it had never been full and held over {:g} % more when the first "
+                    "run ended than after its warm-up",
+                    first.scenario.trace ? std::string("the warm-up is the beginning of the trace")
+                                         : fmt::format("the warm-up has at least {} requests, after which at most 1 % "
+                                                       "meet a prefix that none had before (20,000 at most)",
+                                                       figure(planner::capacity::warming_requests(first.scenario))),
+                    planner::capacity::kStillFilling * 100));
+  }
+  if (outcome.hit_rates) {
+    list.emplace_back(
+        "hit rate",
+        "share of the trace's prefix blocks that an LRU cache of this size would hold, prefixes evicted last" +
+            std::string(with_placement(plan) ? "" : "; the simulated rates reuse no prefix"));
+    list.emplace_back("prefix cache",
+                      "the smallest cache with that share of the hits that one without end would have: all in DRAM, or "
+                      "DRAM for 90 % of its hits and SSD for the older blocks; for the whole traffic, however many "
+                      "replicas share it. What a hit saves is not simulated yet");
+  }
+  return list;
+}
+
+std::vector<std::string> price_lines(const CapacityOutcome& outcome) {
+  const CapacityPlan& plan = outcome.plan;
+  std::vector<std::string> lines;
+  std::set<std::string> machines;
+  for (const Configuration& c : plan.configurations) {
+    if (!machines.insert(c.machine).second) continue;
+    const models::Price* p = plan.request.prices.gpu(c.machine);
+    lines.push_back(
+        p ? price_line(c.machine, kPerGpuHour, *p)
+          : fmt::format("{}: no price in the table, so its $ columns are empty: give one with --prices FILE",
+                        c.machine));
+  }
+  const models::Price& dram = plan.request.prices.dram;
+  lines.push_back(price_line("host memory", kPerGbMonth, dram));
+  if (outcome.hit_rates || with_placement(plan)) {
+    lines.push_back(price_line("SSD", kPerGbMonth, plan.request.prices.ssd));
+  }
+  return lines;
+}
+
+}  // namespace kvsim::results
