@@ -150,7 +150,8 @@ Section filled(Section section, const Fields<Row>& fields, const Row& row, std::
   for (const Field<Row>& field : fields) {
     if (field.key.empty()) continue;
     Json value = field.value(row);
-    if (!field.optional || !value.is_null()) add_value(section, field.key, std::move(value), reason.empty() ? field.because : reason);
+    if (!field.optional || !value.is_null())
+      add_value(section, field.key, std::move(value), reason.empty() ? field.because : reason);
   }
   return section;
 }
