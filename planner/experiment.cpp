@@ -6,20 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/error.h"
 #include "planner/parallel.h"
 #include "planner/paths/planned_weights.h"
-#include "planner/placement_policy.h"
 #include "planner/planned_dispatch.h"
-#include "planner/pool_policy.h"
-#include "planner/reuse_policy.h"
-#include "planner/unknown_policy.h"
-#include "sim/cache/placements.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
 #include "sim/reuse/simulation.h"
-#include "sim/serving/decode_policy.h"
-#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::planner {
 namespace {
@@ -174,50 +166,6 @@ void merge_pools(Measurements& a, const Measurements& b) {
   a.prefix.prefilled_tokens += b.prefix.prefilled_tokens;
 }
 
-template <class Registry>
-std::vector<std::string> names_of(const Registry& registry) {
-  std::vector<std::string> names;
-  for (const auto& entry : registry) names.emplace_back(entry.name);
-  return names;
-}
-
-/// Placement policies are told from prefill policies by their names; they keep the prefill policy.
-scenario::Scenario with_chunk_policy(const scenario::Scenario& scenario, const std::string& policy) {
-  const bool places = cache::find_placement(policy.substr(0, policy.find(':'))) != nullptr;
-  return places && scenario.serving.placement ? with_placement_policy(scenario, policy)
-                                              : with_reuse_policy(scenario, policy);
-}
-
-/// Of prompts that are stored: how (a placement or prefill policy), how they are decoded, or both: "utility",
-/// "draft_verify", "utility/draft_verify".
-scenario::Scenario with_stored_prompts(const scenario::Scenario& scenario, const std::string& policy) {
-  const std::size_t slash = policy.find('/');
-  const std::string last = slash == std::string::npos ? policy : policy.substr(slash + 1);
-  const serving::DecodePolicy* decode = serving::find_decode_policy(last);
-  if (!decode && slash != std::string::npos && last.find(':') != std::string::npos) {
-    throw schema::InputError(
-        fmt::format("--policies {}: stored prompts are decoded under fcfs: leave the schedule out", policy));
-  }
-  if (!decode && slash != std::string::npos) {
-    unknown_policy("decode policy", last, "", names_of(serving::decode_policies()));
-  }
-  scenario::Scenario changed = scenario;
-  if (decode) {
-    changed.serving.decode.policy = last;
-    changed.serving.schedule.policy = "fcfs";
-  }
-  if (decode && slash == std::string::npos) {
-    try {
-      scenario::check_configuration(changed.serving);
-    } catch (const serving::ConfigurationError& e) {
-      throw schema::InputError(fmt::format("--policies {}: {}", policy, e.what()));
-    }
-    return changed;
-  }
-  const std::string stored = policy.substr(0, slash);
-  return changed.workload.chunks ? with_chunk_policy(changed, stored) : with_placement_policy(changed, stored);
-}
-
 }  // namespace
 
 void merge(Measurements& a, const Measurements& b) {
@@ -354,35 +302,6 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   result.timeline = std::move(runs.front().timeline);
   result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
-}
-
-scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy) {
-  if (scenario.serving.cluster.pools) return with_pool_policy(scenario, policy);
-  if (scenario.workload.chunks || scenario.serving.placement) return with_stored_prompts(scenario, policy);
-  const std::size_t colon = policy.find(':');
-  const std::string decode_name = policy.substr(0, colon);
-  const serving::DecodePolicy* decode = serving::find_decode_policy(decode_name);
-  if (!decode) unknown_policy("decode policy", decode_name, "", names_of(serving::decode_policies()));
-
-  scenario::Scenario changed = scenario;
-  changed.serving.decode.policy = decode_name;
-  std::string& schedule = changed.serving.schedule.policy;
-  if (colon != std::string::npos) {
-    schedule = policy.substr(colon + 1);
-    if (!serving::find_schedule_policy(schedule)) {
-      unknown_policy("schedule policy", schedule, "", names_of(serving::schedule_policies()));
-    }
-  } else if (!decode->verifies) {
-    schedule = "fcfs";
-  } else if (!serving::find_decode_policy(scenario.serving.decode.policy)->verifies) {
-    schedule = "staggered";  // the scenario's own schedule was not chosen for verifying
-  }
-  try {
-    serving::check_configuration(changed.serving);
-  } catch (const serving::ConfigurationError& e) {
-    throw schema::InputError(fmt::format("--policies {}: {}", policy, e.what()));
-  }
-  return changed;
 }
 
 }  // namespace kvsim::planner

@@ -49,14 +49,6 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
 /// Runs all replications. Throws what serving::simulate throws.
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options = {});
 
-/// The scenario under another decode policy, with the schedule that goes with it: "draft_verify" keeps the scenario's
-/// schedule (staggered where that has none for verification), "draft_verify:lock_step" names one. Keys that the policy
-/// does not use are ignored. Between pools the words after the colon are paths (pool_policy.h); where prompts are
-/// stored in tiers the policies are placement policies (placement_policy.h), where they are made of chunks also prefill
-/// policies (reuse_policy.h). Throws schema::InputError for unknown
-/// names.
-scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy);
-
 /// a += b, as if b had been measured beside a.
 void merge(serving::Measurements& a, const serving::Measurements& b);
 

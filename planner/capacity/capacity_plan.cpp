@@ -12,7 +12,7 @@
 #include "planner/capacity/ranking.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
-#include "planner/reuse_policy.h"
+#include "planner/policy_words.h"
 
 namespace kvsim::planner::capacity {
 namespace {

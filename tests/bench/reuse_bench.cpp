@@ -15,6 +15,7 @@
 #include "models/reuse/span_completion.h"
 #include "models/workload/random_source.h"
 #include "planner/experiment.h"
+#include "planner/policy_words.h"
 #include "sim/engine/random.h"
 
 namespace {

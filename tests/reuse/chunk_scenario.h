@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
-#include "planner/reuse_policy.h"
+#include "planner/policy_words.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::testing {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
-#include "planner/placement_policy.h"
+#include "planner/policy_words.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -53,7 +53,7 @@ TEST(PlacementPolicy, AloneStoresWholeWhateverTheScenarioCompresses) {
 
 TEST(PlacementPolicy, EveryOneOfTheDefaultComparisonRuns) {
   const scenario::Scenario s = stored("policy: utility");
-  for (const std::string& policy : planner::default_placement_policies()) {
+  for (const std::string& policy : planner::default_policies(s)) {
     EXPECT_EQ(measure(with_policy(s, policy)).completed, 100U) << policy;
   }
 }

@@ -1,5 +1,5 @@
 // The same pools under another policy, for comparisons.
-#include "planner/pool_policy.h"
+#include "planner/policy_words.h"
 
 #include <gtest/gtest.h>
 
@@ -69,15 +69,15 @@ TEST(PoolPolicy, UnknownNamesGetTheNearest) {
 
 TEST(PoolPolicy, WhatHasNoNodesIsRefusedWhereItIsNamedAndLeftOutWhereItIsNot) {
   scenario::Scenario s = pool_scenario();
-  EXPECT_EQ(planner::default_pool_policies(s),
+  EXPECT_EQ(planner::default_policies(s),
             (Words{"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"}));
   s.serving.cluster.pools->local.nodes = 0;
-  EXPECT_EQ(planner::default_pool_policies(s), Words{"full_kv:remote"});
+  EXPECT_EQ(planner::default_policies(s), Words{"full_kv:remote"});
   EXPECT_NE(complaint(s, "full_kv:local").find("--policies full_kv:local: "), std::string::npos);
   s = pool_scenario();
   s.serving.decode.compressor = {};
   s.serving.decode.policy = "full_kv";
-  EXPECT_EQ(planner::default_pool_policies(s), (Words{"full_kv:mix", "full_kv:local", "full_kv:remote"}));
+  EXPECT_EQ(planner::default_policies(s), (Words{"full_kv:mix", "full_kv:local", "full_kv:remote"}));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
-#include "planner/reuse_policy.h"
+#include "planner/policy_words.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -89,13 +89,13 @@ TEST(ReusePolicy, PlacesUnderThePrefillPolicyOfTheScenario) {
 }
 
 TEST(ReusePolicy, ComparesByDefaultAllThatTheScenarioHasWhatItTakesFor) {
-  EXPECT_EQ(planner::default_reuse_policies(chunks()),
+  EXPECT_EQ(planner::default_policies(chunks()),
             (Sets{"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend", "selective"}));
   // Tiers are there, though recomputing does not use them.
-  EXPECT_EQ(planner::default_reuse_policies(chunks({"prefill=recompute"})).size(), 6U);
-  EXPECT_EQ(planner::default_reuse_policies(small_scenario({"workload.chunks={count: 9, per_request: 4}"})),
+  EXPECT_EQ(planner::default_policies(chunks({"prefill=recompute"})).size(), 6U);
+  EXPECT_EQ(planner::default_policies(small_scenario({"workload.chunks={count: 9, per_request: 4}"})),
             Sets{"full_recompute"});
-  for (const std::string& policy : planner::default_reuse_policies(chunks())) {
+  for (const std::string& policy : planner::default_policies(chunks())) {
     EXPECT_EQ(measure(with_policy(chunks(), policy)).completed, 60U) << policy;
   }
 }

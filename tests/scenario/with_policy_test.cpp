@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
+#include "planner/policy_words.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
 

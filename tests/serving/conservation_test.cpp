@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {

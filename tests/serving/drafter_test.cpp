@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/kernels/step_time.h"
+#include "planner/policy_words.h"
 #include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "tests/support/small_scenario.h"

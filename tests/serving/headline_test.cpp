@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 #include "tools/validation/group.h"
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {

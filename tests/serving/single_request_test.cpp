@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/kernels/step_time.h"
+#include "planner/policy_words.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/support/small_scenario.h"
 

@@ -3,6 +3,7 @@
 
 #include "planner/paths/planned_weights.h"
 #include "planner/planned_dispatch.h"
+#include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {

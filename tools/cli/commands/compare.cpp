@@ -3,18 +3,16 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
-#include "planner/placement_policy.h"
-#include "planner/pool_policy.h"
-#include "planner/prefetch/prefetch_plan.h"
-#include "planner/reuse_policy.h"
-#include "tools/cli/all_policies.h"
+#include "planner/policy_words.h"
 #include "tools/cli/command.h"
 #include "tools/cli/experiments.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/run_options.h"
 #include "tools/results/compare_page.h"
+#include "tools/results/comparison.h"
 
 namespace kvsim::cli {
 namespace compare_internal {
@@ -50,25 +48,40 @@ std::vector<std::string> split(const std::string& list) {
   return items;
 }
 
-std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
-  if (scenario.serving.cluster.pools) return planner::default_pool_policies(scenario);
-  if (scenario.workload.chunks) return with_own_decoding(scenario, planner::default_reuse_policies(scenario));
-  if (scenario.serving.placement) return with_own_decoding(scenario, planner::default_placement_policies());
-  if (planner::plans_prefetch(scenario)) {
-    return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
-  }
-  const serving::DecodeConfig& decode = scenario.serving.decode;
-  if (decode.drafter || decode.sparse) {
-    std::vector<std::string> names = {"full_kv"};
-    if (decode.sparse) names.emplace_back("sparse_self");
-    if (decode.drafter) names.emplace_back("drafter");
-    if (!decode.compressor.name.empty()) {
-      names.emplace_back("draft_verify");
-      if (decode.drafter) names.emplace_back("draft_verify+drafter");
+/// What is wrong, without the option and the words that it begins with.
+std::string reason(const std::string& what) {
+  if (!what.starts_with("--policies ")) return what;
+  const std::size_t end = what.find(": ");
+  return end == std::string::npos ? what : what.substr(end + 2);
+}
+
+/// A scenario under a policy.
+struct UnderPolicy {
+  std::string policy;
+  scenario::Scenario scenario;
+};
+
+/// Those of all_policies that can run on the scenario, and why the others cannot.
+struct Runnable {
+  std::vector<UnderPolicy> policies;
+  std::vector<results::LeftOut> left_out;
+};
+/// Throws schema::InputError where none can.
+Runnable runnable_policies(const scenario::Scenario& scenario) {
+  Runnable runnable;
+  for (const std::string& policy : planner::all_policies(scenario)) {
+    try {
+      runnable.policies.push_back({policy, planner::with_policy(scenario, policy)});
+    } catch (const schema::InputError& e) {
+      runnable.left_out.push_back({policy, reason(e.what())});
     }
-    return names;
   }
-  return {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:sequential_verify", "draft_verify:staggered"};
+  if (runnable.policies.empty()) {
+    const results::LeftOut& first = runnable.left_out.front();
+    throw schema::InputError(
+        fmt::format("--policies all: no policy can run on this scenario, {} not: {}", first.policy, first.reason));
+  }
+  return runnable;
 }
 
 Runnable runnable(const scenario::Scenario& scenario, const std::vector<std::string>& policies) {
@@ -82,7 +95,7 @@ void compare(Console& console, const Options& options) {
   std::vector<std::string> policies;
   if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
   const scenario::Scenario scenario = load(options.scenario, options);
-  if (!options.policies) policies = default_policies(scenario);
+  if (!options.policies) policies = planner::default_policies(scenario);
   results::Comparison comparison;
   if (!options.prices.empty()) comparison.prices.change_by_file(options.prices, names_of_gpus(scenario));
   Runnable compared = runnable(scenario, policies);

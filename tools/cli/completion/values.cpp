@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "planner/policy_words.h"
 #include "sim/cache/eviction/eviction_policy.h"
-#include "tools/cli/all_policies.h"
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command_tree.h"
 #include "tools/cli/completion/shells.h"
@@ -102,7 +102,7 @@ Words words_of(const std::string& set) {
   if (set == "keys") return keys();
   if (set == "kinds") return kinds();
   if (set == "names") return all_things();
-  if (set == "policies") return undescribed(policies_of_every_kind());
+  if (set == "policies") return undescribed(planner::policies_of_every_kind());
   if (set == "eviction policies") return described(cache::eviction_policies());
   if (set == "groups") return described(validation::groups());
   if (set == "metrics") return undescribed(results::metric_names());

@@ -1,0 +1,55 @@
+// The words of --policies: what a scenario may be compared under, and the scenario under one of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner {
+
+/// The scenario under another policy. Which words there are depends on what it simulates.
+///
+/// On replicas, a decode policy: "lossy", or with the schedule, "draft_verify:lock_step". Alone it keeps the
+/// scenario's schedule where both verify; one that does not gets fcfs, one that does, over one that does not,
+/// staggered.
+///
+/// Between pools, what decodes and by which paths: "full_kv:local" (path B1), "full_kv:remote" (B2), "full_kv" and
+/// "full_kv:mix" (both); "draft_verify" and "draft_verify:mix" (all that the scenario allows),
+/// "draft_verify:P1_stateless" (one, by name). Weights of a dispatcher "weighted" mean nothing for another set of
+/// paths: where that changes it becomes "planned", or "online" where contexts are not stored.
+///
+/// Where prompts are stored in tiers, a placement policy. What it does not look at becomes what it is where nothing is
+/// said:
+///   "lru", "sieve", "none"     everything whole, whatever compressor the scenario has
+///   "lru:keydiff:0.3"          compressor and keep ratio of every object; a quantiser has none: "lru:kivi-4bit"
+///   "utility"                  as the scenario says of it, else with the defaults
+///   "utility:least_drop_for_need"             another variant of it
+///   "importance_chunks", "importance_chunks:0.5"   the share of the tokens that counts as important
+///
+/// Where prompts are made of chunks, a placement policy or a prefill policy, of which all but the first need the
+/// scenario's placement:
+///   "full_recompute" (or "recompute"), "prefix_cache", "full_reuse"
+///   "selective", "cacheblend"         with the scenario's rho, or "selective:0.25"
+///   "epic"                            with the scenario's link_tokens, or "epic:16"
+///
+/// Prompts that are stored may also be decoded otherwise: "draft_verify", "utility/draft_verify".
+///
+/// Keys that a policy does not use are ignored. Throws schema::InputError for unknown words, with the nearest, for
+/// numbers out of range, and where the scenario lacks what a policy needs.
+scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy);
+
+/// What `kvsim compare` compares where nothing else is asked for, the baseline first.
+std::vector<std::string> default_policies(const scenario::Scenario& scenario);
+
+/// All that the scenario could be compared under, the baseline first: decode policies that verify under every schedule
+/// that needs it. Some may not be able to run.
+std::vector<std::string> all_policies(const scenario::Scenario& scenario);
+
+/// The words of every scenario's kind, each once.
+std::vector<std::string> policies_of_every_kind();
+
+/// What a prefill policy of prompts made of chunks is called.
+std::string reuse_policy_name(serving::PrefillKind prefill);
+
+}  // namespace kvsim::planner
