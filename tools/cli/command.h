@@ -1,13 +1,14 @@
 // A command of kvsim. To add one: a file in commands/ that defines `const Command name_command`, and its line in the
-// table of commands.cpp.
+// table of main.cpp.
 #pragma once
 
 #include <functional>
-#include <span>
-
-#include <CLI/CLI.hpp>
 
 #include "tools/cli/console.h"
+
+namespace CLI {
+class App;
+}
 
 namespace kvsim::cli {
 
@@ -19,8 +20,5 @@ struct Command {
   /// console, problems are thrown (main.cpp says which exception ends with which status).
   std::function<void(Console&)> (*declare)(CLI::App& app);
 };
-
-/// All commands, in the order of `kvsim --help`.
-std::span<const Command* const> commands();
 
 }  // namespace kvsim::cli

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 namespace kvsim::cli {
 
 std::vector<const CLI::App*> subcommands_of(const CLI::App& app) {

@@ -1,22 +1,105 @@
-// kvsim's entry point. exit_status.h says what its exit status means.
+// kvsim's entry point: its commands, what a command line means, and what it ends with (signals.h says what the exit
+// status means).
+#include <array>
 #include <exception>
 #include <functional>
 #include <new>
+#include <span>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "models/schema/spelling.h"
 #include "planner/infeasible.h"
 #include "sim/engine/invariant.h"
 #include "sim/serving/simulation.h"
 #include "tools/cli/command.h"
-#include "tools/cli/exit_status.h"
+#include "tools/cli/command_tree.h"
+#include "tools/cli/completion.h"
 #include "tools/cli/signals.h"
-#include "tools/cli/usage.h"
 #include "tools/results/result_document.h"
 
+// One line per command, in the order of `kvsim --help`.
+#define KVSIM_COMMANDS(X) \
+  X(run)                  \
+  X(compare)              \
+  X(sweep)                \
+  X(plan)                 \
+  X(capacity)             \
+  X(report)               \
+  X(check)                \
+  X(list)                 \
+  X(show)                 \
+  X(schema)               \
+  X(workload)             \
+  X(validate)             \
+  X(calibrate)            \
+  X(completion)           \
+  X(man)
+
 namespace kvsim::cli {
+
+#define X(name) extern const Command name##_command;
+KVSIM_COMMANDS(X)
+#undef X
+
 namespace {
+
+#define X(name) &name##_command,
+constexpr std::array kCommands{KVSIM_COMMANDS(X)};
+#undef X
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : subcommands_of(app)) names.push_back(command->get_name());
+  return names;
+}
+
+std::string about_leftover(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("-")) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string near = schema::nearest(name, option_names(app));
+    return fmt::format("unknown option \"{}\"{}", name,
+                       near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near));
+  }
+  const std::vector<std::string> commands = command_names(app);
+  if (commands.empty()) return fmt::format("unexpected argument \"{}\"", word);
+  return fmt::format("unknown command \"{}\"{}", word, schema::suggest(word, commands));
+}
+
+/// What CLI11 says, where that is not clear enough in other words.
+std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> commands = command_names(app);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
+    return "a command is missing" + schema::suggest("", commands);
+  }
+  const std::string message = error.what();
+  constexpr std::string_view lacks = ": 1 required ";  // "--seed: 1 required N missing"
+  const std::size_t at = message.find(lacks);
+  return at == std::string::npos ? message : message.substr(0, at) + ": a value is missing";
+}
+
+/// What is wrong with a command line and what was probably meant, from what CLI11 found and what it left over.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().back();
+    path += " " + at->get_name();
+  }
+  const std::vector<std::string> left = at->remaining();
+  const std::string message = left.empty() ? reworded(*at, error) : about_leftover(*at, left.front());
+  return fmt::format("{} ({} --help says more)", message, path);
+}
 
 void execute(int argc, char** argv, Console& console) {
   CLI::App app("kvsim simulates LLM serving where the KV cache is the bottleneck.", "kvsim");
@@ -26,10 +109,14 @@ void execute(int argc, char** argv, Console& console) {
   app.get_formatter()->column_width(column);
   app.footer("Examples:\n  kvsim compare scenarios/long_context/headline.yaml\n  kvsim run --help");
   std::function<void(Console&)> chosen;
-  for (const Command* command : commands()) {
+  for (const Command* command : kCommands) {
     CLI::App* sub = app.add_subcommand(command->name, command->description);
     sub->footer(fmt::format("Example:\n  {}", command->example));
     sub->parse_complete_callback([&chosen, run = command->declare(*sub)] { chosen = run; });
+  }
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() >= 2 && words.front() == "__complete") {  // of completion.h's scripts; any words may follow
+    return console.print(completions(app, find_shell(words[1]), std::span(words).subspan(2)));
   }
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "models/calibration/profile_writer.h"
 #include "models/kernels/profile_schema.h"

@@ -4,19 +4,19 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tools/cli/capacity_options.h"
-#include "tools/cli/capacity_progress.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
-#include "tools/cli/numbers_from_user.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/run_options.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/simulating.h"
 #include "tools/results/capacity.h"
 #include "tools/results/json_text.h"
 

@@ -1,9 +1,10 @@
 // kvsim check: reads a scenario as run would, and shows it as kvsim understood it.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
-#include "tools/cli/run_options.h"
+#include "tools/cli/simulating.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 

@@ -8,9 +8,8 @@
 #include "models/schema/error.h"
 #include "planner/policy_words.h"
 #include "tools/cli/command.h"
-#include "tools/cli/experiments.h"
 #include "tools/cli/named_things.h"
-#include "tools/cli/run_options.h"
+#include "tools/cli/simulating.h"
 #include "tools/results/compare_page.h"
 #include "tools/results/comparison.h"
 

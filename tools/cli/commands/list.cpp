@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"

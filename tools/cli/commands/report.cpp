@@ -1,5 +1,6 @@
 // kvsim report: results, as a page that leaves the engineer's desk.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
 #include "tools/cli/command.h"

@@ -1,7 +1,8 @@
 // kvsim run: simulates scenarios and prints what they came to.
+#include <CLI/CLI.hpp>
+
 #include "tools/cli/command.h"
-#include "tools/cli/experiments.h"
-#include "tools/cli/run_options.h"
+#include "tools/cli/simulating.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::cli {

@@ -1,5 +1,6 @@
 // kvsim show: one named thing in full, with the source of every figure.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
 #include "tools/cli/command.h"

@@ -1,3 +1,6 @@
+// kvsim plan SCENARIO where it drafts and verifies: draft length, keep ratio and batch, refined and explained on
+// request.
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -7,13 +10,10 @@
 #include "models/schema/units.h"
 #include "planner/explain/explain.h"
 #include "planner/export/engine_export.h"
-#include "planner/infeasible.h"
-#include "planner/prefetch/prefetch_plan.h"
-#include "planner/reuse/reuse_plan.h"
 #include "planner/sweep/axis.h"
-#include "tools/cli/plan/modes.h"
+#include "tools/cli/plan/plan.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
-#include "tools/cli/status_line.h"
 #include "tools/results/explain.h"
 #include "tools/results/numbers.h"
 #include "tools/results/pareto.h"
@@ -78,17 +78,6 @@ planner::PlanRequest request_of(const PlanOptions& options) {
   return request;
 }
 
-/// Without --out, the one export is all that is printed.
-void check_exports(const PlanOptions& options) {
-  if (options.engines.empty() || !options.out.empty()) return;
-  if (options.engines.size() > 1) throw InputError("plan: several --export need a folder: --out DIR");
-  if (options.json || options.explain) {
-    throw InputError(
-        "plan: --export without --out prints the configuration alone: give --out DIR, or leave out --json "
-        "and --explain");
-  }
-}
-
 std::vector<PlanFile> exported(const results::PlanOutcome& outcome, const PlanOptions& options) {
   std::vector<PlanFile> files;
   for (const std::string& name : options.engines) {
@@ -131,46 +120,12 @@ planner::SimulatedPlan simulated(const results::PlanOutcome& outcome, const Plan
   return found;
 }
 
-/// Options of plans for prompts made of chunks would have no effect.
-void refuse_reuse_options(const PlanOptions& options) {
-  const auto refuse = [](const char* name, bool given) {
-    if (!given) return;
-    throw InputError(
-        fmt::format("{}: belongs to scenarios with workload.chunks whose decode policy is full_kv, and would have no "
-                    "effect here: leave it out",
-                    name));
-  };
-  refuse("--context", !options.context.empty());
-  refuse("--hit-rate", !options.hit_rate.empty());
-  refuse("--link", !options.link.empty());
-  refuse("--tier", !options.tier.empty());
-}
-
-/// The scenario; where its model does not fit into the GPUs, that is a plan that cannot be.
-scenario::Scenario feasible_scenario(const PlanOptions& options) {
-  try {
-    return load(options.scenario, options);
-  } catch (const scenario::UnworkableScenario& e) {
-    if (!e.does_not_fit()) throw;
-    throw planner::Infeasible(
-        fmt::format("no plan: {}; a larger tensor-parallel group or memory_fraction would make room", e.what()));
-  }
-}
-
 }  // namespace
 
-void plan_scenario(Console& console, const PlanOptions& options) {
-  check_exports(options);
+void plan_verification(Console& console, const PlanOptions& options, const scenario::Scenario& scenario) {
+  refuse_options_beside(PlanMode::verification, options);
   results::PlanOutcome outcome;
-  outcome.scenario = feasible_scenario(options);
-  if (options.draft_table) {
-    refuse_reuse_options(options);
-    return plan_draft_table(console, options, outcome.scenario);
-  }
-  if (planner::plans_reuse(outcome.scenario)) return plan_reuse(console, options, outcome.scenario);
-  refuse_reuse_options(options);
-  if (outcome.scenario.serving.cluster.pools) return plan_pools(console, options, outcome.scenario);
-  if (planner::plans_prefetch(outcome.scenario)) return plan_prefetch(console, options, outcome.scenario);
+  outcome.scenario = scenario;
   const planner::PlanRequest request = request_of(options);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);

@@ -1,4 +1,4 @@
-#include "tools/cli/man/roff.h"
+#include "tools/cli/roff.h"
 
 #include <algorithm>
 #include <vector>

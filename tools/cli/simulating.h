@@ -1,4 +1,4 @@
-// What commands that simulate have in common: their options, and where the results of `run` and `compare` go.
+// What commands that simulate have in common: their options, how they run scenarios, where results go.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "sim/engine/chrome_trace.h"
 #include "tools/cli/console.h"
 #include "tools/cli/output_files.h"
 #include "tools/results/result_document.h"
+
+namespace CLI {
+class App;
+}
 
 namespace kvsim::cli {
 
@@ -32,6 +34,10 @@ struct RunOptions : SimulationOptions {
   bool timing = false;
 };
 
+/// Declares an option whose value is a whole number in [least, most]; `use` gets it.
+void add_whole_number(CLI::App& app, const std::string& name, std::int64_t least, std::int64_t most,
+                      const std::function<void(std::int64_t)>& use, const std::string& description);
+
 /// Declares `--set`, alone: every command that reads a scenario has it.
 void declare_set(CLI::App& app, std::vector<std::string>& set);
 
@@ -43,6 +49,19 @@ void declare_run_options(CLI::App& app, RunOptions& options);
 
 /// Reads a scenario with the options' changes to it.
 scenario::Scenario load(const std::string& file, const RunOptions& options);
+
+/// A scenario to run.
+struct Planned {
+  scenario::Scenario scenario;
+  std::string policy;                  ///< of a comparison; else empty
+  engine::TraceSink* trace = nullptr;  ///< of its first replication
+  bool timeline = false;               ///< keep its first replication's load over time
+};
+
+/// Runs scenarios side by side; results come by index, whatever the number of threads.
+/// Throws schema::InputError for scenarios that turn out not to make sense, Interrupted after SIGINT, and what
+/// planner::run_experiment throws.
+std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs);
 
 /// The results as a user gets them.
 struct Presentation {
