@@ -195,6 +195,9 @@ TEST_F(PathsCliTest, OptionsOfOtherModesAreRefused) {
   EXPECT_EQ(r.err, "kvsim: --lp-out: belongs to --paths, and would have no effect here\n");
   r = run({"plan", "--paths", "p.yaml", "--seed", "7"});
   EXPECT_EQ(r.err, "kvsim: --seed: does not go with --paths, whose file says it all\n");
+  r = run({"plan", "--paths", "p.yaml", "--pareto", "--prices", "p.yaml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err, "kvsim: --pareto: does not go with --paths, whose file says it all\n");
   r = run({"plan", "--symbols", "p.yaml", "--paths", "p.yaml"});
   EXPECT_EQ(r.status, 2);
 }

@@ -100,7 +100,7 @@ void declare_plan_options(CLI::App& app, PlanOptions& o) {
          "--explain", o.explain,
          "Say which resource binds, what more of each would bring\n(by simulation) and how far the plan holds"),
      {.beside_symbols = kNothingToSimulate, .between_pools = "it says what binds one replica"});
-  in(verification | paths,
+  in(verification,
      app.add_flag("--pareto", o.pareto,
                   "The front of throughput against speed for each user and\nquality, with cost and energy per token"),
      {.beside_symbols = "raw symbols know no other policies, give a SCENARIO",
@@ -109,7 +109,7 @@ void declare_plan_options(CLI::App& app, PlanOptions& o) {
      app.add_flag("--draft-table", o.draft_table,
                   "The best draft length by batch and context, for\ndecode.draft_lengths: policy table"),
      {.beside_symbols = "raw symbols name no machine to time, give a SCENARIO"});
-  in(verification | paths,
+  in(verification,
      app.add_option("--prices", o.prices, "With --pareto: price table (YAML) that changes the\nbuilt-in one")
          ->type_name("FILE"),
      {.only_with = {"--pareto"}});
