@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <random>
+
+#include "tests/plot/pictures.h"
 
 namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 void expect_ends(const Scale& scale, double least, double most) {
   EXPECT_DOUBLE_EQ(scale.least, least);

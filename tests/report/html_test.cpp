@@ -16,7 +16,7 @@ namespace {
 /// A report in which a name stands wherever a result's text may get to.
 Report report_with(const std::string& name) {
   const DataTable table{name, {{name}, {name, true}}, {{{name}, {name, 1.0, true}}}};
-  plot::XyChart chart;
+  plot::Chart chart;
   chart.title = chart.description = chart.x_title = chart.y_title = name;
   chart.series = {{name, {{0, 1}, {1, 2}}, {}, {name, name}}, {name, {{0, 1}, {1, 2}}}};
   plot::HeatMap map;

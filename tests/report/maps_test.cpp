@@ -39,7 +39,7 @@ TEST(Maps, ASweepOfOneAxisIsALine) {
   Json d = sweep_document(3, 1);
   d["axes"].erase(1);
   for (Json& point : d["points"]) point["set"].erase("decode.keep_ratio");
-  const auto chart = std::get<plot::XyChart>(plot_of(maps(inputs_of({d})), "sweep-line").drawing);
+  const auto chart = std::get<plot::Chart>(plot_of(maps(inputs_of({d})), "sweep-line").drawing);
   ASSERT_EQ(chart.series.at(0).points.size(), 3);
   EXPECT_EQ(chart.series[0].points[2].x, 3);
   EXPECT_EQ(chart.series[0].points[2].y, 102);

@@ -8,14 +8,14 @@ namespace {
 
 TEST(Rates, ACapacitySearchIsDrawnWithItsObjectivesAndItsKnee) {
   const Section s = rates(inputs_of({capacity_document()}));
-  const auto ttft = std::get<plot::XyChart>(plot_of(s, "ttft-by-rate").drawing);
+  const auto ttft = std::get<plot::Chart>(plot_of(s, "ttft-by-rate").drawing);
   ASSERT_EQ(ttft.zones.size(), 1);
   EXPECT_EQ(ttft.zones[0].from, 0.5);
   EXPECT_TRUE(ttft.zones[0].above);
   ASSERT_EQ(ttft.rules.size(), 1);
   EXPECT_EQ(ttft.rules[0].at, 80);
   EXPECT_EQ(ttft.series.at(0).points.size(), 3);
-  const auto share = std::get<plot::XyChart>(plot_of(s, "attainment-by-rate").drawing);
+  const auto share = std::get<plot::Chart>(plot_of(s, "attainment-by-rate").drawing);
   EXPECT_FALSE(share.zones.at(0).above);
   EXPECT_EQ(share.zones[0].from, 0.99);
   EXPECT_EQ(share.y_most, 1.0);
@@ -24,7 +24,7 @@ TEST(Rates, ACapacitySearchIsDrawnWithItsObjectivesAndItsKnee) {
 
 TEST(Rates, AttainmentIsShownByItsLowerBoundWhichARateIsJudgedBy) {
   const auto chart =
-      std::get<plot::XyChart>(plot_of(rates(inputs_of({capacity_document()})), "attainment-by-rate").drawing);
+      std::get<plot::Chart>(plot_of(rates(inputs_of({capacity_document()})), "attainment-by-rate").drawing);
   EXPECT_EQ(chart.series.at(0).points.at(0).y, 0.995);
   EXPECT_EQ(chart.series[0].points.at(2).y, 0.46);
 }
@@ -33,8 +33,8 @@ TEST(Rates, AProbeThatWasGivenUpIsShareAloneNoLatency) {
   Json d = capacity_document();
   d["configurations"][0]["probes"][2]["given_up"] = true;
   const Section s = rates(inputs_of({d}));
-  EXPECT_EQ(std::get<plot::XyChart>(plot_of(s, "ttft-by-rate").drawing).series.at(0).points.size(), 2);
-  EXPECT_EQ(std::get<plot::XyChart>(plot_of(s, "attainment-by-rate").drawing).series.at(0).points.size(), 3);
+  EXPECT_EQ(std::get<plot::Chart>(plot_of(s, "ttft-by-rate").drawing).series.at(0).points.size(), 2);
+  EXPECT_EQ(std::get<plot::Chart>(plot_of(s, "attainment-by-rate").drawing).series.at(0).points.size(), 3);
 }
 
 TEST(Rates, OfSeveralMachinesAConfirmationReplacesTheSearch) {
@@ -42,7 +42,7 @@ TEST(Rates, OfSeveralMachinesAConfirmationReplacesTheSearch) {
   d["configurations"].push_back(d["configurations"][0]);
   d["configurations"][1]["machine"] = "a100";
   d["configurations"][1]["probes"].push_back({{"stage", "confirmation"}, {"rate", 80.0}, {"ttft_p99_s", 0.45}});
-  const auto chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "ttft-by-rate").drawing);
+  const auto chart = std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "ttft-by-rate").drawing);
   ASSERT_EQ(chart.series.size(), 2);
   EXPECT_EQ(chart.series[0].points[1].y, 0.4);
   EXPECT_EQ(chart.series[1].points[1].y, 0.45);
@@ -55,7 +55,7 @@ TEST(Rates, OfSeveralMachinesConfirmedRatesReplaceSearchedOnesBetweenThem) {
   for (const double rate : {20.0, 50.0, 120.0}) {
     probes.push_back({{"stage", "confirmation"}, {"rate", rate}, {"ttft_p99_s", 0.3}});
   }
-  const auto chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "ttft-by-rate").drawing);
+  const auto chart = std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "ttft-by-rate").drawing);
   std::vector<double> shown;
   for (const plot::Point& p : chart.series.at(1).points) shown.push_back(p.x);
   EXPECT_EQ(shown, (std::vector<double>{20, 50, 120, 160}));
@@ -68,7 +68,7 @@ TEST(Rates, TheKneesOfAFewMachinesAreNamedInTheCaption) {
   d["configurations"][1]["machine"] = "a100";
   d["configurations"][1]["rate_per_replica"] = 40.0;
   const Plot p = plot_of(rates(inputs_of({d})), "ttft-by-rate");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  const auto& chart = std::get<plot::Chart>(p.drawing);
   ASSERT_EQ(chart.rules.size(), 2);
   EXPECT_EQ(chart.rules[1].at, 40);
   EXPECT_EQ(chart.rules[0].label + chart.rules[1].label, "");  // whose knee it is has no room beside it
@@ -77,7 +77,7 @@ TEST(Rates, TheKneesOfAFewMachinesAreNamedInTheCaption) {
 
   for (int i = 0; i < 2; ++i) d["configurations"].push_back(d["configurations"][0]);
   const Plot many = plot_of(rates(inputs_of({d})), "ttft-by-rate");
-  EXPECT_TRUE(std::get<plot::XyChart>(many.drawing).rules.empty());
+  EXPECT_TRUE(std::get<plot::Chart>(many.drawing).rules.empty());
   EXPECT_EQ(many.caption.find("Dotted"), std::string::npos) << many.caption;
 }
 
@@ -90,20 +90,20 @@ TEST(Rates, ASweepOverRatesHasItsKneeWhereItNoLongerKeepsUp) {
     d["points"][i]["set"] = {{"workload.arrivals.rate", rates_swept[i]}};
     d["points"][i]["result"]["throughput"]["requests_per_s"] = completed[i];
   }
-  auto chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
+  auto chart = std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
   ASSERT_EQ(chart.rules.size(), 1);
   EXPECT_EQ(chart.rules[0].at, 2);  // 1.95 of 2 is above 95 %, 2 of 4 is not
   EXPECT_TRUE(chart.zones.empty());
 
   d["resolved_scenario"] = "slo: {ttft_p99: 500 ms}\n";
   d["points"][1]["result"]["slo"]["attainment"] = 0.98;
-  chart = std::get<plot::XyChart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
+  chart = std::get<plot::Chart>(plot_of(rates(inputs_of({d})), "swept-ttft").drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);  // 98 % is less than 99 %
   EXPECT_EQ(chart.zones.at(0).from, 0.5);
 
   d["resolved_scenario"] = "slo: {e2e_p99: 3 s}\n";  // no plot of its own, an objective all the same
   const Plot p = plot_of(rates(inputs_of({d})), "swept-ttft");
-  chart = std::get<plot::XyChart>(p.drawing);
+  chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.rules.at(0).at, 1);
   EXPECT_TRUE(chart.zones.empty());
   EXPECT_EQ(p.caption, "Knee: the highest rate swept up to which 99 % of the requests meet all objectives.");

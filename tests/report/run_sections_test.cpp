@@ -83,13 +83,13 @@ TEST(Memory, OfPoliciesThePartsAreStacked) {
 
 TEST(OverTime, SharesOfTheGpusTimeAreStackedToOne) {
   const Plot p = plot_of(over_time(inputs_of({drafting()})), "gpu-over-time");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  const auto& chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.shape, plot::Shape::stacked_areas);
   EXPECT_EQ(chart.y_most, 1.0);
   ASSERT_EQ(chart.series.size(), 4);
   for (std::size_t i = 0; i < 2; ++i) {
     double sum = 0;
-    for (const plot::XySeries& s : chart.series) sum += s.points.at(i).y;
+    for (const plot::Series& s : chart.series) sum += s.points.at(i).y;
     EXPECT_NEAR(sum, 1, 1e-9);
   }
   EXPECT_EQ(p.legend.size(), 4);
@@ -99,7 +99,7 @@ TEST(OverTime, SharesOfTheGpusTimeAreStackedToOne) {
 }
 
 TEST(OverTime, KvThatStaysAndKvThatStreamsStandOnEachOtherBelowTheCapacity) {
-  const auto chart = std::get<plot::XyChart>(plot_of(over_time(inputs_of({drafting()})), "memory-over-time").drawing);
+  const auto chart = std::get<plot::Chart>(plot_of(over_time(inputs_of({drafting()})), "memory-over-time").drawing);
   EXPECT_EQ(chart.shape, plot::Shape::stacked_areas);
   ASSERT_EQ(chart.series.size(), 2);
   EXPECT_DOUBLE_EQ(chart.series[0].points[1].y, 30);  // GB
@@ -112,18 +112,18 @@ TEST(OverTime, KvThatStaysAndKvThatStreamsStandOnEachOtherBelowTheCapacity) {
 TEST(OverTime, WithoutPartsTheReservedKvIsOneArea) {
   Json run = drafting();
   run["timeline"].erase("kv_parts_bytes");
-  const auto chart = std::get<plot::XyChart>(plot_of(over_time(inputs_of({run})), "memory-over-time").drawing);
+  const auto chart = std::get<plot::Chart>(plot_of(over_time(inputs_of({run})), "memory-over-time").drawing);
   ASSERT_EQ(chart.series.size(), 1);
   EXPECT_DOUBLE_EQ(chart.series[0].points[1].y, 50);
 }
 
 TEST(OverTime, LinksAndTheQueueAreDrawn) {
   const Section s = over_time(inputs_of({drafting()}));
-  const auto links = std::get<plot::XyChart>(plot_of(s, "links-over-time").drawing);
+  const auto links = std::get<plot::Chart>(plot_of(s, "links-over-time").drawing);
   ASSERT_EQ(links.series.size(), 1);
   EXPECT_EQ(links.series[0].label, "host_to_gpu");
   EXPECT_EQ(links.series[0].points[1].y, 0.75);
-  const auto queue = std::get<plot::XyChart>(plot_of(s, "requests-over-time").drawing);
+  const auto queue = std::get<plot::Chart>(plot_of(s, "requests-over-time").drawing);
   EXPECT_EQ(queue.series.at(1).points[1].y, 7);
 }
 
@@ -136,11 +136,11 @@ TEST(OverTime, LongTimelinesAreThinnedToMeans) {
     return plot_of(over_time(inputs_of({run})), "requests-over-time");
   };
   const Plot whole = of_samples(300);
-  EXPECT_EQ(std::get<plot::XyChart>(whole.drawing).series.at(0).points.size(), 300);
+  EXPECT_EQ(std::get<plot::Chart>(whole.drawing).series.at(0).points.size(), 300);
   EXPECT_EQ(whole.caption.find("Means of"), std::string::npos);
 
   const Plot p = of_samples(601);  // three each: 200, and one of the last sample alone
-  const auto& points = std::get<plot::XyChart>(p.drawing).series.at(0).points;
+  const auto& points = std::get<plot::Chart>(p.drawing).series.at(0).points;
   ASSERT_EQ(points.size(), 201);
   EXPECT_DOUBLE_EQ(points[1].y, 4);  // of 3, 4 and 5
   EXPECT_DOUBLE_EQ(points[1].x, 5);  // the end of its last period
@@ -158,13 +158,13 @@ TEST(OverTime, ATimelineOfUnequalListsIsDrawnAsFarAsItGoes) {
   Json run = drafting();
   run["timeline"]["running"] = {3};
   const Plot p = plot_of(over_time(inputs_of({run})), "requests-over-time");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 1);
+  EXPECT_EQ(std::get<plot::Chart>(p.drawing).series.at(0).points.size(), 1);
   EXPECT_EQ(p.data.rows[1][1].text, "-");
 }
 
 TEST(Distributions, ALineAPolicyFromTheQuantilesOfItsResult) {
   const Plot p = plot_of(distributions(inputs_of({drafting()})), "ttft-distribution");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  const auto& chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.x_scale, plot::ScaleKind::logarithmic);
   ASSERT_EQ(chart.series.size(), 1);
   ASSERT_EQ(chart.series[0].points.size(), 3);
@@ -178,7 +178,7 @@ TEST(Distributions, GapsOfZeroAreInTheTableAndNotOnALogarithmicAxis) {
   Json run = drafting();
   run["details"]["latency_distribution_s"]["itl"] = {0, 0.1, 0.2};
   const Plot p = plot_of(distributions(inputs_of({run})), "itl-distribution");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 2);
+  EXPECT_EQ(std::get<plot::Chart>(p.drawing).series.at(0).points.size(), 2);
   EXPECT_EQ(p.data.rows.at(0)[1].value, 0.0);
 }
 
@@ -188,7 +188,7 @@ TEST(Distributions, WhereMostGapsAreZeroWhatLiesBelowTheAxisIsNotDrawnAlongIt) {
   steady["details"]["latency_distribution_s"]["itl"] = {0.03, 0.03, 0.03, 0.04};
   bursts["details"]["latency_distribution_s"]["itl"] = {0, 0, 0.5, 1};
   const Plot p = plot_of(distributions(inputs_of({steady, bursts})), "itl-distribution");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  const auto& chart = std::get<plot::Chart>(p.drawing);
   EXPECT_EQ(chart.y_least, 0.9);
   EXPECT_EQ(chart.series.at(0).points.size(), 2);
   EXPECT_EQ(chart.series[0].tips.size(), 2);
@@ -206,7 +206,7 @@ TEST(Distributions, AShareThatIsNoNumberIsNeitherDrawnNorWritten) {
   Json run = drafting();
   run["details"]["latency_distribution_s"]["fractions"] = {0.5, nullptr, 1.0};
   const Plot p = plot_of(distributions(inputs_of({run})), "ttft-distribution");
-  EXPECT_EQ(std::get<plot::XyChart>(p.drawing).series.at(0).points.size(), 2);
+  EXPECT_EQ(std::get<plot::Chart>(p.drawing).series.at(0).points.size(), 2);
   EXPECT_EQ(p.data.rows.at(1)[0].text, "-");
   EXPECT_EQ(p.data.rows[1][0].value, std::nullopt);
 }

@@ -38,7 +38,7 @@ TEST(Headline, AFigureThatNobodyHasHasNoColumn) {
 TEST(TradeOff, APolicyLiesAtTheSpeedOfItsUsersAndOfItsGpus) {
   const Section s = trade_off(inputs_of({compare_document({run_document("a", 100), run_document("b", 240)})}));
   const Plot p = plot_of(s, "policies");
-  const auto& chart = std::get<plot::XyChart>(p.drawing);
+  const auto& chart = std::get<plot::Chart>(p.drawing);
   ASSERT_EQ(chart.series.size(), 2);
   EXPECT_DOUBLE_EQ(chart.series[1].points[0].x, 50);  // 1 / 20 ms
   EXPECT_DOUBLE_EQ(chart.series[1].points[0].y, 120);

@@ -58,26 +58,26 @@ void Frame::draw(Svg& svg) const {
   for (const double tick : x_.scale.ticks()) {
     svg.element("line", {{"class", "grid"},
                          {"x1", coordinate(x(tick))},
-                         {"y1", coordinate(kTop)},
+                         {"y1", coordinate(at_.top)},
                          {"x2", coordinate(x(tick))},
-                         {"y2", coordinate(kBottom)}});
-    write(svg, x(tick), kBottom + below, "middle", "tick", tick_text(tick));
+                         {"y2", coordinate(at_.bottom)}});
+    write(svg, x(tick), at_.bottom + below, "middle", "tick", tick_text(tick));
   }
   for (const double tick : y_.scale.ticks()) {
     svg.element("line", {{"class", "grid"},
-                         {"x1", coordinate(kLeft)},
+                         {"x1", coordinate(at_.left)},
                          {"y1", coordinate(y(tick))},
-                         {"x2", coordinate(kRight)},
+                         {"x2", coordinate(at_.right)},
                          {"y2", coordinate(y(tick))}});
-    write(svg, kLeft - beside, y(tick) + half_a_line, "end", "tick", tick_text(tick));
+    write(svg, at_.left - beside, y(tick) + half_a_line, "end", "tick", tick_text(tick));
   }
   svg.element("path", {{"class", "axis"},
-                       {"d", fmt::format("M{},{}V{}H{}", coordinate(kLeft), coordinate(kTop), coordinate(kBottom),
-                                         coordinate(kRight))}});
+                       {"d", fmt::format("M{},{}V{}H{}", coordinate(at_.left), coordinate(at_.top),
+                                         coordinate(at_.bottom), coordinate(at_.right))}});
   constexpr double title_below = 40, title_beside = 14;
   constexpr std::size_t most = 70, most_upwards = 42;
-  write(svg, (kLeft + kRight) / 2, kBottom + title_below, "middle", "title", shortened(x_.title, most));
-  write_upwards(svg, title_beside, (kTop + kBottom) / 2, shortened(y_.title, most_upwards));
+  write(svg, (at_.left + at_.right) / 2, at_.bottom + title_below, "middle", "title", shortened(x_.title, most));
+  write_upwards(svg, title_beside, (at_.top + at_.bottom) / 2, shortened(y_.title, most_upwards));
 }
 
 }  // namespace kvsim::plot

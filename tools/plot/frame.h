@@ -29,21 +29,30 @@ inline constexpr std::size_t kSeriesClasses = 8;
 /// At most so many characters of UTF-8, the last of a longer text an ellipsis.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
 
+/// The picture, and where the area between the axes lies in it, in pixels.
+struct Layout {
+  double width, height;
+  double left, right, top, bottom;
+};
+
+inline constexpr Layout kInPage{560, 330, 66, 546, 12, 280};
+/// With a title above, and room for names on the right.
+inline constexpr Layout kOwnFile{820, 500, 74, 596, 64, 430};
+
 class Frame {
  public:
-  static constexpr double kWidth = 560, kHeight = 330;  ///< of the picture
-  static constexpr double kLeft = 66, kRight = 546, kTop = 12, kBottom = 280;
+  Frame(PageAxis x, PageAxis y, const Layout& layout) : x_(std::move(x)), y_(std::move(y)), at_(layout) {}
 
-  Frame(PageAxis x, PageAxis y) : x_(std::move(x)), y_(std::move(y)) {}
-
-  [[nodiscard]] double x(double value) const { return kLeft + x_.scale.share(value) * (kRight - kLeft); }
-  [[nodiscard]] double y(double value) const { return kBottom - y_.scale.share(value) * (kBottom - kTop); }
+  [[nodiscard]] const Layout& at() const { return at_; }
+  [[nodiscard]] double x(double value) const { return at_.left + x_.scale.share(value) * (at_.right - at_.left); }
+  [[nodiscard]] double y(double value) const { return at_.bottom - y_.scale.share(value) * (at_.bottom - at_.top); }
 
   /// Grid, ticks and titles.
   void draw(Svg& svg) const;
 
  private:
   PageAxis x_, y_;
+  Layout at_;
 };
 
 /// Words beside or below an axis. `anchor`: start, middle or end.

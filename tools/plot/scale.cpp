@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "tools/plot/log_chart.h"
-
 namespace kvsim::plot {
 namespace {
 
@@ -26,6 +24,22 @@ bool can_be_shown(ScaleKind kind, double value) {
   if (kind == ScaleKind::linear && value == 0) return true;
   const double size = kind == ScaleKind::linear ? std::fabs(value) : value;
   return size >= nearest && size <= farthest;
+}
+
+/// Numbers 1, 2 and 5 times a power of ten within [least, most]; of more than four decades the powers alone.
+std::vector<double> log_ticks(double least, double most) {
+  constexpr double kDense = 1e4;
+  constexpr double kRounding = 1e-9;
+  std::vector<double> ticks;
+  const bool powers_only = most / least > kDense;
+  for (double power = std::pow(10, std::floor(std::log10(least))); power <= most * (1 + kRounding); power *= 10) {
+    for (const double times : {1.0, 2.0, 5.0}) {
+      if (powers_only && times > 1) break;
+      const double tick = power * times;
+      if (tick >= least * (1 - kRounding) && tick <= most * (1 + kRounding)) ticks.push_back(tick);
+    }
+  }
+  return ticks;
 }
 
 }  // namespace

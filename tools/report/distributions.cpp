@@ -40,7 +40,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     p.title = latency.name;
     p.caption = latency.caption;
     p.data = {p.title, {{"share", true}}, {}};
-    plot::XyChart c;
+    plot::Chart c;
     c.title = p.title;
     c.description = p.caption;
     c.x_title = "seconds, logarithmic";
@@ -55,7 +55,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
       if (quantiles.empty() || quantiles.size() > kMostFractions) continue;
       if (fractions.empty()) fractions = numbers(d, {"fractions"});
       if (quantiles.size() != fractions.size()) continue;
-      plot::XySeries series{run.policy, {}};
+      plot::Series series{run.policy, {}};
       for (std::size_t i = 0; i < fractions.size(); ++i) {
         if (quantiles[i] > 0 && std::isfinite(fractions[i])) series.points.push_back({quantiles[i], fractions[i]});
       }
@@ -69,7 +69,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     }
     if (c.series.empty()) continue;
     if (c.y_least) {  // what lies below the axis is left out, not drawn along it
-      for (plot::XySeries& series : c.series) {
+      for (plot::Series& series : c.series) {
         std::erase_if(series.points, [&c](const plot::Point& point) { return point.y < *c.y_least; });
       }
     }
@@ -80,7 +80,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     }
     // Pointed at, a line says where it is at some of its shares.
     for (std::size_t k = 0; k < c.series.size(); ++k) {
-      plot::XySeries& series = c.series[k];
+      plot::Series& series = c.series[k];
       series.tips.resize(series.points.size());
       for (std::size_t i = 0; i < series.points.size(); ++i) {
         constexpr double tail = 0.945;

@@ -114,7 +114,7 @@ void table_html(std::string& out, const DataTable& t) {
 /// What stands before a series' name: a piece of its line, its point or its colour.
 std::string swatch(const Drawing& drawing, std::size_t series) {
   std::string marks = "<rect class=\"area\" width=\"26\" height=\"12\"/>";
-  if (const auto* chart = std::get_if<plot::XyChart>(&drawing); chart && chart->shape != plot::Shape::stacked_areas) {
+  if (const auto* chart = std::get_if<plot::Chart>(&drawing); chart && chart->shape != plot::Shape::stacked_areas) {
     const bool line = chart->shape != plot::Shape::points;
     const bool point = chart->shape == plot::Shape::points || chart->shape == plot::Shape::marked_line;
     marks = line ? "<path class=\"line\" d=\"M0,6H26\"/>" : "";

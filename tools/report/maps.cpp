@@ -164,13 +164,13 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   p.caption =
       is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
   p.data = {p.title, {{path}, {metric_name(view.metric), true}}, {}};
-  plot::XyChart c;
+  plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
   c.x_title = fmt::format("{}{}", path, axis_numbers.unit.empty() ? "" : " in " + axis_numbers.unit);
   c.y_title = metric_name(view.metric) + (view.metric.starts_with("latency_s.") ? " in s" : "");
   c.shape = plot::Shape::marked_line;
-  plot::XySeries series{view.metric, {}};
+  plot::Series series{view.metric, {}};
   for (const Json& point : at(view.sweep, {"points"})) {
     const Json& value = at(point, {"set", path});
     const std::size_t i = position(at(axis, {"values"}), value);
@@ -202,13 +202,13 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
     p.title = fmt::format("Sweep: {} against {}", metric_name(view.metric), path);
     p.caption = fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text());
     p.data = {p.title, {{path, true}, {metric_name(view.metric), true}, {"at"}}, {}};
-    plot::XyChart c;
+    plot::Chart c;
     c.title = p.title;
     c.description = p.caption;
     c.x_title = unit.empty() ? path : path + " in " + unit;
     c.y_title = metric_name(view.metric);
     c.shape = plot::Shape::points;
-    plot::XySeries series{c.y_title, {}};
+    plot::Series series{c.y_title, {}};
     for (const Json& point : at(view.sweep, {"points"})) {
       const Json& value = at(point, {"set", path});
       const AxisValues x = axis_values(Json{{"values", {value}}});

@@ -53,7 +53,7 @@ Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Lin
   p.title = std::move(look.title);
   p.caption = std::move(look.caption);
   p.data = {p.title, {{"time", true}}, {}};
-  plot::XyChart c;
+  plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
   c.x_title = "time in s";
@@ -65,7 +65,7 @@ Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Lin
   for (const Line& line : lines) {
     p.data.columns.push_back({line.label, true});
     p.legend.push_back(line.label);
-    plot::XySeries series{line.label, {}};
+    plot::Series series{line.label, {}};
     for (std::size_t i = 0; i < std::min(times.size(), line.values.size()); ++i) {
       series.points.push_back({times[i], line.values[i] / look.unit});
     }

@@ -38,7 +38,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
   p.title = std::move(look.title);
   p.caption = std::move(look.caption);
   p.data = {p.title, {{"of"}, {look.x_title, true}, {look.y_title, true}}, {}};
-  plot::XyChart c;
+  plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
   c.x_title = look.x_title;
@@ -51,7 +51,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
   c.rules = std::move(look.rules);
   bool drawn = false;
   for (const Curve& curve : curves) {
-    plot::XySeries series{curve.label, {}};
+    plot::Series series{curve.label, {}};
     for (const auto& [rate, value] : curve.points) {
       if (!std::isfinite(value)) continue;
       p.data.rows.push_back({words(curve.label), cell(rate, results::figure), cell(value, look.print)});

@@ -10,7 +10,7 @@
 
 #include "tools/plot/bars.h"
 #include "tools/plot/heat_map.h"
-#include "tools/plot/xy_chart.h"
+#include "tools/plot/chart.h"
 #include "tools/results/table.h"
 
 namespace kvsim::report {
@@ -32,7 +32,7 @@ struct DataTable {
   std::vector<std::vector<Cell>> rows;  ///< as long as `columns`
 };
 
-using Drawing = std::variant<plot::XyChart, plot::HeatMap, plot::Bars>;
+using Drawing = std::variant<plot::Chart, plot::HeatMap, plot::Bars>;
 
 struct Plot {
   std::string id;  ///< of its own in the report: a letter, then letters, digits and hyphens; the name of its CSV file

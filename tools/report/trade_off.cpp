@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kPerUser = "tokens/s per user";
 constexpr const char* kPerGpu = "tokens/s per GPU";
 
-plot::XyChart chart(std::string title, std::string description) {
-  plot::XyChart c;
+plot::Chart chart(std::string title, std::string description) {
+  plot::Chart c;
   c.title = std::move(title);
   c.description = std::move(description);
   c.x_title = kPerUser;
@@ -35,7 +35,7 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
       "Up and to the right is better. Tokens/s per user: 1 / mean time per output token (TPOT). Simulated, at the load "
       "of the scenario.";
   p.data = {p.title, {{"policy"}, {kPerUser, true}, {kPerGpu, true}, {"output", true}}, {}};
-  plot::XyChart c = chart(p.title, "A point a policy.");
+  plot::Chart c = chart(p.title, "A point a policy.");
   for (const Simulated& run : compared.results) {
     const double tpot = number_or_nan(run.result, {"latency_s", "tpot", "mean"});
     const double per_gpu = number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"});
@@ -44,7 +44,7 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
     p.data.rows.push_back({words(run.policy), cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
                            lossless ? Cell{"lossless", 1.0}
                                     : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure)});
-    plot::XySeries series{run.policy + (lossless || run.policy == "lossy" ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
+    plot::Series series{run.policy + (lossless || run.policy == "lossy" ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
     p.legend.push_back(series.label);
     c.series.push_back(std::move(series));
@@ -74,7 +74,7 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
              {"J per token, at most", true},
              {"plan"}},
             {}};
-  plot::XyChart c = chart(p.title, "Points that no other plan beats, by policy.");
+  plot::Chart c = chart(p.title, "Points that no other plan beats, by policy.");
   std::map<std::string, std::size_t> series_of;
   std::vector<const Json*> ordered;  // what loses nothing first
   for (const Json& point : points) ordered.push_back(&point);
@@ -96,7 +96,7 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
       c.series.push_back({policy, {}});
       p.legend.push_back(policy);
     }
-    plot::XySeries& series = c.series[entry->second];
+    plot::Series& series = c.series[entry->second];
     series.points.push_back({x, y});
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
   }

@@ -1,10 +1,8 @@
 // Which link hides the fetch of how many pairs.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "models/schema/si.h"
-#include "tools/plot/log_chart.h"
+#include "tools/plot/chart.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prefetch.h"
 
@@ -26,39 +24,26 @@ std::string description_of(const planner::Crossover& c) {
 }  // namespace
 
 std::string crossover_svg(const PrefetchOutcome& o, const planner::Crossover& c) {
-  plot::LogChart chart;
+  plot::Chart chart;
   chart.title = "Which link hides the fetch of how many KV pairs";
-  chart.subtitle = o.scenario.name;
   chart.description = description_of(c);
-  chart.x.title = "k: KV pairs fetched per layer and KV head";
-  chart.y.title = fmt::format("rate of rows of {}, GB/s per GPU", bytes(c.row_bytes));
-  chart.x.least = static_cast<double>(c.points.front().k);
-  chart.x.most = std::max(static_cast<double>(c.points.back().k), chart.x.least * 2);
-  double least = c.own.rows_bytes_per_s / kGB;
-  double most = least;
-  const auto include = [&](double y) {
-    least = std::min(least, y);
-    most = std::max(most, y);
-  };
+  chart.x_title = "k: KV pairs fetched per layer and KV head";
+  chart.y_title = fmt::format("rate of rows of {}, GB/s per GPU", bytes(c.row_bytes));
+  chart.x_scale = chart.y_scale = plot::ScaleKind::logarithmic;
+  plot::Series least{"least rate", {}};
   for (const planner::CrossoverPoint& p : c.points) {
-    if (!p.rows_bytes_per_s) continue;
-    chart.curve.push_back({static_cast<double>(p.k), *p.rows_bytes_per_s / kGB});
-    include(chart.curve.back().y);
+    if (p.rows_bytes_per_s) least.points.push_back({static_cast<double>(p.k), *p.rows_bytes_per_s / kGB});
   }
+  chart.series.push_back(std::move(least));
   for (const planner::HostLink& link : c.links) {
     const double y = link.rows_bytes_per_s / kGB;
-    chart.levels.push_back({y, fmt::format("{}: {}", link.name, figure(y)), link.own});
-    include(y);
+    chart.rules.push_back({y, false, fmt::format("{}: {}", link.name, figure(y)), link.own});
   }
-  constexpr double kMargin = 1.6;
-  chart.y.least = least / kMargin;
-  chart.y.most = most * kMargin;
-  chart.curve_label = "least rate";
   chart.above = "hidden";
   chart.below = "not hidden";
   chart.markers.push_back(
       {{static_cast<double>(c.k), c.own.rows_bytes_per_s / kGB}, fmt::format("this scenario, k = {}", whole(c.k))});
-  return plot::to_svg(chart);
+  return plot::to_svg_file(chart, o.scenario.name);
 }
 
 }  // namespace kvsim::results

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/si.h"
-#include "tools/plot/log_chart.h"
+#include "tools/plot/chart.h"
 #include "tools/results/numbers.h"
 #include "tools/results/reuse_plan.h"
 
@@ -41,23 +41,23 @@ std::string description_of(const ReusePlan& plan, PromptMethod main) {
 }
 
 /// Of the catalogue's host links but those far above everything, and the way that this plan loads.
-std::vector<plot::Level> levels_of(const ReusePlanOutcome& o, double most) {
+std::vector<plot::Rule> bandwidths_of(const ReusePlanOutcome& o, double most) {
   constexpr double kFar = 10;
   const auto gpus = static_cast<double>(o.scenario.serving.cluster.tensor_parallel);
   const planner::LoadPath& path = o.plan.path;
   const std::string own = path.by_storage ? path.tier : path.link;
-  std::vector<plot::Level> levels;
+  std::vector<plot::Rule> rules;
   const models::Catalogue catalogue = scenario::catalogue_of(o.scenario);
   for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::link)) {
     const models::LinkSpec link = catalogue.link(line.name);
     if (link.kind != models::LinkKind::host || link.name == own) continue;
     const double y = link.read_bytes_per_s.value * gpus / kGB;
     if (y > kFar * most) continue;
-    levels.push_back({y, fmt::format("{}: {}", link.name, figure(y)), false});
+    rules.push_back({y, false, fmt::format("{}: {}", link.name, figure(y))});
   }
   const double y = path.bytes_per_s / kGB;
-  levels.push_back({y, fmt::format("{}: {}", own, figure(y)), true});
-  return levels;
+  rules.push_back({y, false, fmt::format("{}: {}", own, figure(y)), true});
+  return rules;
 }
 
 }  // namespace
@@ -65,43 +65,30 @@ std::vector<plot::Level> levels_of(const ReusePlanOutcome& o, double most) {
 std::string break_even_svg(const ReusePlanOutcome& o) {
   const ReusePlan& plan = o.plan;
   const PromptMethod main = main_method(plan);
-  plot::LogChart chart;
+  plot::Chart chart;
   chart.title = fmt::format("From which bandwidth on chunks are faster loaded than computed, {} of them stored",
                             percent(plan.hit_rate));
-  chart.subtitle = o.scenario.name;
   chart.description = description_of(plan, main);
-  chart.x.title = "tokens of a prompt's chunks";
-  chart.y.title = "bandwidth into the replica, GB/s";
-  chart.curve = points_of(plan, main);
-  chart.curve_label = std::string(name_of(main));
+  chart.x_title = "tokens of a prompt's chunks";
+  chart.y_title = "bandwidth into the replica, GB/s";
+  chart.x_scale = chart.y_scale = plot::ScaleKind::logarithmic;
   chart.above = fmt::format("{} is faster", name_of(main));
   chart.below = "recomputing is faster";
+  chart.series.push_back({std::string(name_of(main)), points_of(plan, main)});
   for (const PromptMethod method : planner::prompt_methods()) {
-    if (method != main && method != PromptMethod::recompute)
-      chart.further.push_back({points_of(plan, method), std::string(name_of(method))});
+    if (method == main || method == PromptMethod::recompute) continue;
+    chart.series.push_back({std::string(name_of(method)), points_of(plan, method)});
   }
-  double least = plan.path.bytes_per_s / kGB;
-  double most = least;
-  const auto include = [&](double y) {
-    least = std::min(least, y);
-    most = std::max(most, y);
-  };
-  for (const plot::Point& p : chart.curve) include(p.y);
-  for (const plot::FurtherCurve& c : chart.further) {
-    for (const plot::Point& p : c.points) include(p.y);
+  double most = plan.path.bytes_per_s / kGB;
+  for (const plot::Series& s : chart.series) {
+    for (const plot::Point& p : s.points) most = std::max(most, p.y);
   }
-  chart.levels = levels_of(o, most);
-  for (const plot::Level& level : chart.levels) include(level.y);
-  constexpr double kMargin = 1.6;
-  chart.y.least = least / kMargin;
-  chart.y.most = most * kMargin;
-  chart.x.least = static_cast<double>(plan.curve.front().prompt.context());
-  chart.x.most = std::max(static_cast<double>(plan.curve.back().prompt.context()), chart.x.least * 2);
+  chart.rules = bandwidths_of(o, most);
   for (const planner::ContextOutlook& c : plan.contexts) {
     chart.markers.push_back({{static_cast<double>(c.prompt.context()), plan.path.bytes_per_s / kGB},
                              whole(c.prompt.context()) + " tokens"});
   }
-  return plot::to_svg(chart);
+  return plot::to_svg_file(chart, o.scenario.name);
 }
 
 }  // namespace kvsim::results

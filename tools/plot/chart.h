@@ -1,4 +1,4 @@
-// Lines, steps, points or stacked areas over two axes, as a part of a page.
+// Lines, steps, points or stacked areas over two axes, linear or logarithmic: a part of a page, or a file of its own.
 #pragma once
 
 #include <optional>
@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "tools/plot/frame.h"
-#include "tools/plot/log_chart.h"
 
 namespace kvsim::plot {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
 
 enum class Shape {
   line,
@@ -18,7 +22,7 @@ enum class Shape {
   stacked_areas,  ///< every series stands on those before it; all have the same x
 };
 
-struct XySeries {
+struct Series {
   std::string label;          ///< for the legend
   std::vector<Point> points;  ///< by ascending x for lines; a y that is not finite is a gap
   /// Of each point, half of an interval in y; empty, or 0: none.
@@ -38,6 +42,13 @@ struct Rule {
   double at = 0;
   bool vertical = true;
   std::string label;
+  bool strong = false;  ///< the one that matters; told apart in files alone
+};
+
+/// A point that stands out.
+struct Marker {
+  Point at;
+  std::string label;
 };
 
 /// What is said of everything at one x.
@@ -46,20 +57,28 @@ struct Hover {
   std::string tip;
 };
 
-struct XyChart {
+struct Chart {
   std::string title;
   std::string description;  ///< what it shows, for those who cannot see it
   std::string x_title, y_title;
   ScaleKind x_scale = ScaleKind::linear, y_scale = ScaleKind::linear;
   std::optional<double> y_least{}, y_most{};  ///< where the y axis begins and ends, whatever the points
   Shape shape = Shape::line;
-  std::vector<XySeries> series;
+  std::vector<Series> series;
   std::vector<Zone> zones{};
   std::vector<Rule> rules{};
   std::vector<Hover> hovers{};  ///< by ascending x
+  /// Names of both sides of the first series, which are shaded; empty, or a series of fewer than two points: no sides.
+  std::string above{}, below{};
+  std::vector<Marker> markers{};
 };
 
-/// `id` as of Svg::inlined.
-[[nodiscard]] std::string to_svg(const XyChart& chart, const std::string& id);
+/// A part of a page, whose style sheet has the colours. `id` as of Svg::inlined.
+[[nodiscard]] std::string to_svg(const Chart& chart, const std::string& id);
+
+/// A file that needs nothing else. Series and horizontal rules are named beside the chart; colours are those that the
+/// colour-blind tell apart (Okabe and Ito, 2008), with a hatch and dashes for prints without colour. `subtitle` is a
+/// second line, cut where it is too long.
+[[nodiscard]] std::string to_svg_file(const Chart& chart, const std::string& subtitle);
 
 }  // namespace kvsim::plot
