@@ -43,6 +43,12 @@ TEST(TableTest, NoNameDrivesTheTerminal) {
   }
 }
 
+TEST(TableTest, NoNameIsALinkOrAPictureInMarkdown) {
+  Page page = small_page();
+  page.subtitle = {"![x](http://a) # > b"};
+  EXPECT_NE(to_markdown(page).find("\n!\\[x\\](http://a) \\# \\> b\n"), std::string::npos) << to_markdown(page);
+}
+
 TEST(TableTest, ProseWrapsAtTheWidth) {
   Page page;
   page.title = "t";

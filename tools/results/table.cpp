@@ -144,7 +144,7 @@ Page visible_page(const Page& page) {
 std::string escaped(std::string_view cell) {
   std::string out;
   for (const char c : text::visible(cell)) {
-    if (c == '|' || c == '\\' || c == '*' || c == '_' || c == '`' || c == '<') out += '\\';
+    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) out += '\\';
     out += c == '\n' ? ' ' : c;
   }
   return out;
