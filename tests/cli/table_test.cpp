@@ -1,10 +1,10 @@
-#include "tools/results/table.h"
+#include "tools/page/page.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace kvsim::results::KVSIM_FILE {
+namespace kvsim::page::KVSIM_FILE {
 namespace {
 
 Page small_page() {
@@ -74,8 +74,9 @@ Page marked_page() {
   page.tables = {{"",
                   {"name", "in\nall", "word"},
                   {Align::left, Align::right, Align::left},
-                  {{"group:"}, {"a", "12", "x"}, {"b", "345", "y"}},
-                  {"", " * ", "  +"}}};
+                  {{"group:"}, {"a", "12", "x"}, {"b", "345", "y"}}}};
+  page.tables[0].rows[1][1].mark = '*';
+  page.tables[0].rows[2][2].mark = '+';
   return page;
 }
 
@@ -83,7 +84,9 @@ TEST(TableTest, ShadesFillTheirColumnAndTonesTheirTextAlone) {
   Page page;
   page.title = "t";
   page.tables = {{"", {"a", "b"}, {Align::right, Align::left}, {{"1", "x"}, {"22", "yy"}}}};
-  page.tables[0].looks = {{{Tone::plain, 0.0}, {Tone::faint}}, {{Tone::best, 1.0}, {}}};
+  page.tables[0].rows[0][0].look = Look{Tone::plain, 0.0};
+  page.tables[0].rows[0][1].look = Look{Tone::faint};
+  page.tables[0].rows[1][0].look = Look{Tone::best, 1.0};
   EXPECT_EQ(to_text(page), "t\n\n   a  b\n   1  x\n  22  yy\n");
   EXPECT_EQ(to_text(page, {true, 100}),
             "\x1b[1mt\x1b[0m\n\n\x1b[2m   a  b\n\x1b[0m"
@@ -95,7 +98,7 @@ TEST(TableTest, MarksAreColouredAndMarkdownHasNoColour) {
   EXPECT_NE(to_text(marked_page(), {true, 100}).find("  a      \x1b[1;32m12*\x1b[0m  x"), std::string::npos);
   EXPECT_NE(to_text(marked_page(), {true, 100}).find("\x1b[32my+\x1b[0m"), std::string::npos);
   Page page = marked_page();
-  page.tables[0].looks = {{}, {{Tone::bad, 0.5}}};
+  page.tables[0].rows[1][0].look = Look{Tone::bad, 0.5};
   EXPECT_EQ(to_markdown(page), to_markdown(marked_page()));
 }
 
@@ -166,4 +169,4 @@ TEST(TableTest, MarkdownHasMarkedFiguresInBoldAndWordsOfAHeaderInOneLine) {
 }
 
 }  // namespace
-}  // namespace kvsim::results::KVSIM_FILE
+}  // namespace kvsim::page::KVSIM_FILE

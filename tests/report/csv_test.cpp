@@ -9,8 +9,8 @@
 namespace kvsim::report::KVSIM_FILE {
 namespace {
 
-std::string csv_of(DataTable data) {
-  Report r;
+std::string csv_of(Table data) {
+  Page r;
   r.sections.push_back({"s", "Section", {}});
   r.sections[0].blocks.emplace_back(Plot{"the-plot", "title", "", plot::Bars{}, {}, std::move(data)});
   const auto files = to_csv(r);
@@ -52,7 +52,7 @@ std::vector<std::vector<std::string>> read(const std::string& csv) {
 
 TEST(ReportCsv, FieldsComeBackAsTheyWere) {
   const std::vector<std::string> names{"plain", "a,b", "say \"so\"", "two\nlines", "\"", ",", "trailing \""};
-  DataTable t{"", {{"name, with comma"}, {"\"q\""}}, {}};
+  Table t = table("", {{"name, with comma"}, {"\"q\""}});
   for (const std::string& name : names) t.rows.push_back({{name}, {name}});
   const auto rows = read(csv_of(t));
   ASSERT_EQ(rows.size(), names.size() + 1);
@@ -89,7 +89,7 @@ TEST(ReportCsv, WhatIsNotKnownIsEmpty) {
 }
 
 TEST(ReportCsv, ThereIsOneFileAPlotEachOfItsOwnName) {
-  const Report report = report_of(one_of_each());
+  const Page report = report_of(one_of_each());
   std::size_t plots = 0;
   for (const Section& s : report.sections) {
     for (const Block& b : s.blocks) plots += std::holds_alternative<Plot>(b);

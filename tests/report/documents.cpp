@@ -192,7 +192,7 @@ Inputs inputs_of(const std::vector<Json>& documents) {
   return inputs;
 }
 
-Report report_of(const std::vector<Json>& documents) {
+Page report_of(const std::vector<Json>& documents) {
   return make_report(inputs_of(documents));
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 
 namespace kvsim::report {
 
@@ -40,7 +40,7 @@ struct Gain {
 
 [[nodiscard]] Inputs inputs_of(const std::vector<Json>& documents);
 /// The sections, blocks and texts that a report has.
-[[nodiscard]] Report report_of(const std::vector<Json>& documents);
+[[nodiscard]] Page report_of(const std::vector<Json>& documents);
 /// All answers to a question, in order.
 [[nodiscard]] std::vector<Fact> facts_of(const std::vector<Json>& documents, const std::string& question);
 /// The one answer that there is; fails the test where there are more or none.

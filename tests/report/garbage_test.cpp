@@ -73,7 +73,7 @@ Json mutated(Json document, std::mt19937_64& random) {
   return document;
 }
 
-void expect_whole(const Report& report, const std::string& what) {
+void expect_whole(const Page& report, const std::string& what) {
   const std::string html = to_html(report);
   EXPECT_EQ(page_fault(html), "") << what;
   for (const char* number : {"\"nan\"", "\"-nan\"", "\"inf\"", "\"-inf\"", "=\"nan", ",nan", "NaN"}) {
@@ -82,7 +82,7 @@ void expect_whole(const Report& report, const std::string& what) {
   }
   for (const Section& s : report.sections) {
     for (const Block& b : s.blocks) {
-      const auto* table = std::get_if<DataTable>(&b);
+      const auto* table = std::get_if<Table>(&b);
       if (const auto* plot = std::get_if<Plot>(&b)) table = &plot->data;
       if (!table) continue;
       for (const auto& row : table->rows) EXPECT_EQ(row.size(), table->columns.size()) << table->caption << what;

@@ -14,15 +14,15 @@ namespace kvsim::report::KVSIM_FILE {
 namespace {
 
 /// A report in which a name stands wherever a result's text may get to.
-Report report_with(const std::string& name) {
-  const DataTable table{name, {{name}, {name, true}}, {{{name}, {name, 1.0, true}}}};
+Page report_with(const std::string& name) {
+  const Table table = page::table(name, {{name}, {name, true}}, {{{name}, {name, 1.0, true}}});
   plot::Chart chart;
   chart.title = chart.description = chart.x_title = chart.y_title = name;
   chart.series = {{name, {{0, 1}, {1, 2}}, {}, {name, name}}, {name, {{0, 1}, {1, 2}}}};
   plot::HeatMap map;
   map.x_labels = map.y_labels = {name};
   map.rows = {{{1.0, name, name}}};
-  Report r;
+  Page r;
   r.title = name;
   r.subtitle = {name};
   Section s{"decision", name, {}};
@@ -33,7 +33,7 @@ Report report_with(const std::string& name) {
   s.blocks.emplace_back(Plot{"b", name, name, map, {}, table});
   s.blocks.emplace_back(
       Plot{"c", name, name, plot::Bars{name, name, name, {{name, {{0, 1, 0, name}}, name}}}, {}, table});
-  s.blocks.emplace_back(Bullets{name, {name}});
+  s.blocks.emplace_back(List{name, {name}});
   s.blocks.emplace_back(Verbatim{name, name});
   r.sections.push_back(std::move(s));
   return r;

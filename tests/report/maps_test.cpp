@@ -49,10 +49,10 @@ TEST(Maps, ASweepOfOneAxisIsALine) {
 TEST(Maps, TheLowestIsFirstWhereLessIsBetter) {
   Json d = sweep_document(3, 1);
   d["best"]["order"] = "lowest";
-  const DataTable lowest = all<DataTable>(maps(inputs_of({d}))).at(0);
+  const Table lowest = all<Table>(maps(inputs_of({d}))).at(0);
   EXPECT_EQ(lowest.rows[0][0].text, "1");
   EXPECT_TRUE(lowest.rows[0][0].strong);
-  EXPECT_EQ(all<DataTable>(maps(inputs_of({sweep_document(3, 1)}))).at(0).rows[0][0].text, "3");
+  EXPECT_EQ(all<Table>(maps(inputs_of({sweep_document(3, 1)}))).at(0).rows[0][0].text, "3");
 }
 
 TEST(Maps, ThePlanThatWonBySimulationIsFramedBesideTheOptimum) {
@@ -84,7 +84,7 @@ TEST(Maps, ASweepOfTheLoadMarksNoBest) {
   d["best"]["set"] = d["points"][2]["set"];
   const Section s = maps(inputs_of({d}));
   EXPECT_EQ(plot_of(s, "sweep-line").caption, "Bars: 95 % intervals.");
-  const DataTable points = all<DataTable>(s).at(0);
+  const Table points = all<Table>(s).at(0);
   for (const Cell& c : points.rows.at(0)) EXPECT_FALSE(c.strong) << c.text;
 
   Json grid = sweep_document(3, 2);
@@ -98,7 +98,7 @@ TEST(Maps, ASweepOfTheLoadMarksNoBest) {
   EXPECT_EQ(of_load.caption, "Every cell simulated. Hatched: cannot be simulated, or was not.");
 
   const Section choice = maps(inputs_of({sweep_document(3, 1)}));
-  EXPECT_TRUE(all<DataTable>(choice).at(0).rows.at(0)[0].strong);
+  EXPECT_TRUE(all<Table>(choice).at(0).rows.at(0)[0].strong);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace kvsim::report::KVSIM_FILE {
 namespace {
 
-Report with(Block block) {
-  Report r;
+Page with(Block block) {
+  Page r;
   r.title = "title";
   r.sections.push_back({"s", "Section", {std::move(block)}});
   return r;
@@ -30,7 +30,7 @@ std::size_t bars_in(const std::string& line) {
 
 TEST(ReportMarkdown, PipesAndNewlinesInNamesDoNotBreakTables) {
   for (const std::string& name : testing::hostile_names()) {
-    const DataTable t{name, {{name}, {name, true}}, {{{name}, {name, 1.0}}, {{name, {}, true}, {name}}}};
+    const Table t = table(name, {{name}, {name, true}}, {{{name}, {name, 1.0}}, {{name, {}, true}, {name}}});
     std::istringstream lines(to_markdown(with(t)));
     std::size_t rows = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -49,7 +49,7 @@ TEST(ReportMarkdown, WhatMarkdownReadsIsEscaped) {
 
 TEST(ReportMarkdown, NoNameBecomesHtmlOrALink) {
   for (const std::string& name : testing::hostile_names()) {
-    Report r = with(Bullets{name, {name}});
+    Page r = with(List{name, {name}});
     r.title = name;
     r.subtitle = {name};
     r.sections[0].blocks.emplace_back(Facts{{{name, name, name, "s"}}});
@@ -62,12 +62,12 @@ TEST(ReportMarkdown, NoNameBecomesHtmlOrALink) {
 
 TEST(ReportMarkdown, NoNameDrivesATerminalThatShowsIt) {
   const std::string name = "\x1b[31mred\u009b";
-  Report r = with(Bullets{name, {name}});
+  Page r = with(List{name, {name}});
   r.title = name;
   r.subtitle = {name};
   r.sections[0].title = name;
   r.sections[0].blocks.emplace_back(Facts{{{name, name, name, "s", name}}});
-  r.sections[0].blocks.emplace_back(DataTable{name, {{name}}, {{{name}}}});
+  r.sections[0].blocks.emplace_back(table(name, {{name}}, {{{name}}}));
   for (const std::string& text : {to_markdown(r), results::to_text(summary(r))}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
@@ -77,12 +77,12 @@ TEST(ReportMarkdown, NoNameDrivesATerminalThatShowsIt) {
 
 TEST(ReportMarkdown, NumbersStandOnTheRightAndTheBestIsStrong) {
   const std::string text =
-      to_markdown(with(DataTable{"", {{"policy"}, {"figure", true}}, {{{"a", {}, true}, {"5", 5.0}}}}));
+      to_markdown(with(table("", {{"policy"}, {"figure", true}}, {{{"a", {}, true}, {"5", 5.0}}})));
   EXPECT_NE(text.find("| policy | figure |\n| --- | ---: |\n| **a** | 5 |\n"), std::string::npos) << text;
 }
 
 TEST(ReportMarkdown, LongTablesAreCutAndSaySo) {
-  DataTable t{"", {{"a"}}, std::vector<std::vector<Cell>>(61, {{"x"}})};
+  Table t = table("", {{"a"}}, std::vector<std::vector<Cell>>(61, {{"x"}}));
   EXPECT_NE(to_markdown(with(t)).find("\n60 of 61 rows; all with --format csv or html.\n"), std::string::npos);
   t.rows.pop_back();
   EXPECT_EQ(to_markdown(with(t)).find("rows;"), std::string::npos);
@@ -94,7 +94,7 @@ TEST(ReportMarkdown, AnOpenQuestionSaysThatItWasNotAsked) {
 }
 
 TEST(ReportMarkdown, HasTheSectionsOfTheReportButNoAppendix) {
-  const Report report = report_of(one_of_each());
+  const Page report = report_of(one_of_each());
   const std::string text = to_markdown(report);
   EXPECT_NE(text.find("## The decision\n"), std::string::npos);
   EXPECT_NE(text.find("## Headline numbers\n"), std::string::npos);

@@ -6,9 +6,9 @@
 namespace kvsim::report::KVSIM_FILE {
 namespace {
 
-std::size_t column(const DataTable& t, const std::string& header) {
-  for (std::size_t i = 0; i < t.columns.size(); ++i) {
-    if (t.columns[i].header == header) return i;
+std::size_t column(const Table& t, const std::string& header) {
+  for (std::size_t i = 0; i < t.header.size(); ++i) {
+    if (t.header[i] == header) return i;
   }
   ADD_FAILURE() << "no column " << header;
   return 0;
@@ -19,7 +19,7 @@ TEST(Headline, ARowAPolicyWithIntervalsTheChosenOneStrong) {
   d["speedup"] = {{"full_kv", 1.0}, {"staggered", 2.4}};
   d["left_out"] = Json::array({{{"policy", "drafter"}, {"reason", "no head"}}});
   const Section s = headline(inputs_of({d}));
-  const auto tables = all<DataTable>(s);
+  const auto tables = all<Table>(s);
   ASSERT_EQ(tables.size(), 1);
   ASSERT_EQ(tables[0].rows.size(), 2);
   EXPECT_EQ(tables[0].rows[1][0].text, "staggered");
@@ -27,12 +27,12 @@ TEST(Headline, ARowAPolicyWithIntervalsTheChosenOneStrong) {
   EXPECT_EQ(tables[0].rows[1][column(tables[0], "speed-up")].text, "2.40x");
   EXPECT_TRUE(tables[0].rows[1][0].strong);
   EXPECT_FALSE(tables[0].rows[0][0].strong);
-  EXPECT_EQ(all<Bullets>(s).at(0).items.at(0), "drafter: no head");
+  EXPECT_EQ(all<List>(s).at(0).items.at(0), "drafter: no head");
 }
 
 TEST(Headline, AFigureThatNobodyHasHasNoColumn) {
-  const auto tables = all<DataTable>(headline(inputs_of({run_document()})));
-  for (const Column& c : tables.at(0).columns) EXPECT_NE(c.header, "accepted / round");
+  const auto tables = all<Table>(headline(inputs_of({run_document()})));
+  for (const std::string& header : tables.at(0).header) EXPECT_NE(header, "accepted / round");
 }
 
 TEST(TradeOff, APolicyLiesAtTheSpeedOfItsUsersAndOfItsGpus) {
@@ -70,7 +70,7 @@ TEST(Binding, CausesOfARunAreStacked) {
 }
 
 TEST(Costs, FleetsAreListedWithWhatTheyCost) {
-  const auto tables = all<DataTable>(costs(inputs_of({fleet_document()})));
+  const auto tables = all<Table>(costs(inputs_of({fleet_document()})));
   ASSERT_EQ(tables.size(), 2);
   EXPECT_EQ(tables[0].rows.at(0)[column(tables[0], "$ per hour")].text, "$10.00");
   EXPECT_EQ(tables[0].rows[0][column(tables[0], "GPUs")].value, 4);
@@ -78,25 +78,25 @@ TEST(Costs, FleetsAreListedWithWhatTheyCost) {
 }
 
 TEST(Alternatives, CandidatesStandBesideEachOtherTheBestStrong) {
-  const auto tables = all<DataTable>(alternatives(inputs_of({simulated_plan()})));
+  const auto tables = all<Table>(alternatives(inputs_of({simulated_plan()})));
   ASSERT_EQ(tables.size(), 1);
   EXPECT_EQ(tables[0].rows.at(0)[0].text, "x = 27, c = 0.2, as many requests as fit");
   EXPECT_TRUE(tables[0].rows[0][0].strong);
 }
 
 TEST(Further, ADocumentWithoutSectionsOfItsOwnIsShownAsTables) {
-  const auto tables = all<DataTable>(further(inputs_of({one_of_each().back()})));
+  const auto tables = all<Table>(further(inputs_of({one_of_each().back()})));
   ASSERT_FALSE(tables.empty());
   EXPECT_EQ(tables.back().caption, "by hand: figures");
-  EXPECT_EQ(tables.back().columns.size(), 2);
+  EXPECT_EQ(tables.back().header.size(), 2);
   EXPECT_EQ(tables.back().rows.at(0)[1].value, 1);
 }
 
 TEST(Further, ElementsWithDifferentKeysHaveTheColumnsOfAll) {
   const Json d = {{"schema_version", 1}, {"list", {{{"a", 1}}, {{"b", {{"c", "x"}}}}, {{"a", 2}, {"d", true}}}}};
-  const DataTable t = all<DataTable>(further(inputs_of({d}))).back();
-  ASSERT_EQ(t.columns.size(), 3);
-  EXPECT_EQ(t.columns[1].header, "b.c");
+  const Table t = all<Table>(further(inputs_of({d}))).back();
+  ASSERT_EQ(t.header.size(), 3);
+  EXPECT_EQ(t.header[1], "b.c");
   ASSERT_EQ(t.rows.size(), 3);
   for (const auto& row : t.rows) ASSERT_EQ(row.size(), 3);
   EXPECT_EQ(t.rows[0][1].text, "-");
@@ -107,7 +107,7 @@ TEST(Further, ElementsWithDifferentKeysHaveTheColumnsOfAll) {
 TEST(Provenance, AnAssumptionOfManyRunsIsListedOnce) {
   Json run = run_document();
   run["details"]["assumptions"] = {"contexts are alike"};
-  const auto lists = all<Bullets>(provenance(inputs_of({run, run, compare_document({run, run})})));
+  const auto lists = all<List>(provenance(inputs_of({run, run, compare_document({run, run})})));
   ASSERT_EQ(lists.size(), 1);
   EXPECT_EQ(lists[0].items, std::vector<std::string>{"contexts are alike"});
 }

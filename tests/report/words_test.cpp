@@ -98,9 +98,9 @@ TEST(FleetWords, ALowerBoundIsRoundedDown) {
 TEST(FleetWords, AFleetsAttainmentIsItsLowerBoundRoundedDown) {
   Json d = fleet_document();
   d["configurations"][0]["fleet"]["attainment_lower"] = 0.99979;
-  EXPECT_EQ(all<DataTable>(costs(inputs_of({d}))).at(0).rows.at(0).back().text, "99.97 %");
+  EXPECT_EQ(all<Table>(costs(inputs_of({d}))).at(0).rows.at(0).back().text, "99.97 %");
   d["configurations"][0]["fleet"]["simulated"] = false;
-  EXPECT_EQ(all<DataTable>(costs(inputs_of({d}))).at(0).rows.at(0).back().text, "estimated, not simulated");
+  EXPECT_EQ(all<Table>(costs(inputs_of({d}))).at(0).rows.at(0).back().text, "estimated, not simulated");
 }
 
 }  // namespace

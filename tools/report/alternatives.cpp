@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -14,13 +14,13 @@ void add_candidates(Section& s, const Json& plan) {
   const Json& simulated = at(plan, {"simulated"});
   const Json& candidates = at(simulated, {"candidates"});
   if (!candidates.is_array() || candidates.empty()) return;
-  DataTable t{fmt::format("Candidates that were simulated, best first ({} simulations)",
-                          plain(number_or_nan(simulated, {"simulations"}))),
-              {{"plan"}, {"why tried"}, {"predicted tokens/s", true}, {"simulated tokens/s", true}, {"seeds", true}},
-              {}};
+  Table t =
+      table(fmt::format("Candidates that were simulated, best first ({} simulations)",
+                        plain(number_or_nan(simulated, {"simulations"}))),
+            {{"plan"}, {"why tried"}, {"predicted tokens/s", true}, {"simulated tokens/s", true}, {"seeds", true}});
   for (const Json& c : candidates) {
     t.rows.push_back(
-        {words(plan_text(at(c, {"plan"}))), words(text(c, {"origin"})),
+        {plan_text(at(c, {"plan"})), text(c, {"origin"}),
          cell(number_or_nan(c, {"predicted_tokens_per_s"}), results::figure),
          cell(number_or_nan(c, {"simulated_tokens_per_s"}), number_or_nan(c, {"half_width_95"}), results::figure),
          cell(number_or_nan(c, {"replications"}), plain)});
@@ -38,14 +38,13 @@ void add_candidates(Section& s, const Json& plan) {
 void add_neighbours(Section& s, const Json& plan) {
   const Json& list = at(plan, {"explanation", "runner_up"});
   if (!list.is_array() || list.empty()) return;
-  DataTable t{
-      "Beside the optimum, by the closed forms", {{"instead"}, {"tokens/s", true}, {"loss", true}, {"plan"}}, {}};
+  Table t =
+      table("Beside the optimum, by the closed forms", {{"instead"}, {"tokens/s", true}, {"loss", true}, {"plan"}});
   for (const Json& a : list) {
     const bool fits = truth(a, {"fits"});
-    t.rows.push_back({words(text(a, {"what"})),
-                      cell(number_or_nan(a, {"plan", "throughput_tokens_per_s"}), results::figure),
+    t.rows.push_back({text(a, {"what"}), cell(number_or_nan(a, {"plan", "throughput_tokens_per_s"}), results::figure),
                       cell(number_or_nan(a, {"loss"}), results::percent),
-                      words(fits ? plan_text(at(a, {"plan"})) : "does not fit")});
+                      fits ? plan_text(at(a, {"plan"})) : "does not fit"});
   }
   s.blocks.emplace_back(std::move(t));
 }
@@ -54,11 +53,10 @@ void add_models(Section& s, const Json& plan) {
   const Json& models = at(plan, {"details", "by_model"});
   if (!models.is_object() || models.empty()) return;
   const std::string used = text(plan, {"model"});
-  DataTable t{"Three models of the transfer, and what each would plan",
-              {{"model"}, {"plan"}, {"tokens/s", true}, {"time of the GPU", true}, {"time of the transfer", true}},
-              {}};
+  Table t = table("Three models of the transfer, and what each would plan",
+                  {{"model"}, {"plan"}, {"tokens/s", true}, {"time of the GPU", true}, {"time of the transfer", true}});
   for (const auto& [name, point] : models.items()) {
-    t.rows.push_back({words(name + (name == used ? " (used)" : "")), words(plan_text(point)),
+    t.rows.push_back({name + (name == used ? " (used)" : ""), plan_text(point),
                       cell(number_or_nan(point, {"throughput_tokens_per_s"}), results::figure),
                       cell(number_or_nan(point, {"t_gpu_s"}), results::seconds),
                       cell(number_or_nan(point, {"t_xfer_s"}), results::seconds)});

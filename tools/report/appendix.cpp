@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/policy_words.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 
 namespace kvsim::report {
@@ -16,14 +16,14 @@ class Definitions {
   void add(const Json& definitions) {
     for (const auto& [word, sentence] : definitions.items()) {
       if (!sentence.is_string() || !seen_.insert(word).second) continue;
-      table_.rows.push_back({words(word), words(sentence.get<std::string>())});
+      table_.rows.push_back({word, sentence.get<std::string>()});
     }
   }
-  [[nodiscard]] DataTable take() { return std::move(table_); }
+  [[nodiscard]] Table take() { return std::move(table_); }
 
  private:
   std::set<std::string> seen_;
-  DataTable table_{"Definitions", {{"figure"}, {"what it is"}}, {}};
+  Table table_ = table("Definitions", {{"figure"}, {"what it is"}});
 };
 
 class Scenarios {
@@ -40,29 +40,25 @@ class Scenarios {
 };
 
 /// Words that plans and policies are described with.
-DataTable planning_words() {
-  return {
-      "Words",
-      {{"word"}, {"what it is"}},
-      {{words("x, draft length"), words("tokens that a request drafts before they are verified in one pass")},
-       {words("c, keep ratio"), words("share of the KV that is kept on the GPU to draft on")},
-       {words("B_c, offloaded"),
-        words("requests at once whose full KV is in host memory; they draft on compressed KV")},
-       {words("B_g, resident"), words("requests at once whose full KV stays on the GPU")},
-       {words("l, reloads spread over"), words("iterations over which the full KV of one verification streams in")},
-       {words("open batch"), words("as many requests as fit, in place of a fixed B_c and B_g")},
-       {words("published, conserving, rings"),
-        words("three models of the time that reloads take; rings, which counts both link and memory in windows of an "
-              "iteration, is nearest to the simulator")},
-       {words("agreement"), words("probability that a drafted token is what the model itself would have written")},
-       {words("ADMIT, staggered"),
-        words("verifications are given places in coming iterations so that their reloads fit the link and the memory")},
-       {words("stopped"),
-        words("a candidate that was clearly behind after its first seeds, and not simulated further")},
-       {words("headroom"),
-        words("GPU memory that is not reserved; of a fleet, what it sustains beyond the rate asked for")},
-       {words("fall-back"), words("a figure used outside of what it was measured on")},
-       {words("tensor parallel"), words("GPUs that share one replica's weights and KV")}}};
+Table planning_words() {
+  return table(
+      "Words", {{"word"}, {"what it is"}},
+      {{"x, draft length", "tokens that a request drafts before they are verified in one pass"},
+       {"c, keep ratio", "share of the KV that is kept on the GPU to draft on"},
+       {"B_c, offloaded", "requests at once whose full KV is in host memory; they draft on compressed KV"},
+       {"B_g, resident", "requests at once whose full KV stays on the GPU"},
+       {"l, reloads spread over", "iterations over which the full KV of one verification streams in"},
+       {"open batch", "as many requests as fit, in place of a fixed B_c and B_g"},
+       {"published, conserving, rings",
+        "three models of the time that reloads take; rings, which counts both link and memory in windows of an "
+        "iteration, is nearest to the simulator"},
+       {"agreement", "probability that a drafted token is what the model itself would have written"},
+       {"ADMIT, staggered",
+        "verifications are given places in coming iterations so that their reloads fit the link and the memory"},
+       {"stopped", "a candidate that was clearly behind after its first seeds, and not simulated further"},
+       {"headroom", "GPU memory that is not reserved; of a fleet, what it sustains beyond the rate asked for"},
+       {"fall-back", "a figure used outside of what it was measured on"},
+       {"tensor parallel", "GPUs that share one replica's weights and KV"}});
 }
 
 }  // namespace
@@ -98,7 +94,7 @@ Section appendix(const Inputs& inputs) {
     definitions.add(sentences);
     scenarios.add("Scenario of the capacity search", text(capacity, {"resolved_scenario"}));
   }
-  if (DataTable t = definitions.take(); !t.rows.empty()) s.blocks.emplace_back(std::move(t));
+  if (Table t = definitions.take(); !t.rows.empty()) s.blocks.emplace_back(std::move(t));
   for (Verbatim& v : scenarios.take()) s.blocks.emplace_back(std::move(v));
   return s;
 }

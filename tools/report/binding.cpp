@@ -7,7 +7,7 @@
 
 #include "tools/report/binding.h"
 #include "tools/report/choice.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/stacks.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -36,13 +36,11 @@ Plot elasticities(const Json& explanation, std::size_t index) {
   p.id = numbered("elasticities", index);
   p.title = "What 10 % more of each would bring, in tokens/s";
   p.caption = "By simulation, with the plan made anew for it. ±: half of the 95 % interval.";
-  p.data = {p.title,
-            {{"10 % more"},
-             {"tokens/s, planned anew", true},
-             {"tokens/s, same plan", true},
-             {"elasticity", true},
-             {"plan for it"}},
-            {}};
+  p.data = table(p.title, {{"10 % more"},
+                           {"tokens/s, planned anew", true},
+                           {"tokens/s, same plan", true},
+                           {"elasticity", true},
+                           {"plan for it"}});
   plot::Bars bars;
   bars.title = p.title;
   bars.description = p.caption;
@@ -56,9 +54,9 @@ Plot elasticities(const Json& explanation, std::size_t index) {
   for (const auto& [key, found] : ranked) {
     const Json& e = *found;
     const std::string name = factor_name(key);
-    p.data.rows.push_back({words(name), change(at(e, {"replanned"})), change(at(e, {"kept"})),
+    p.data.rows.push_back({name, change(at(e, {"replanned"})), change(at(e, {"kept"})),
                            cell(number_or_nan(e, {"elasticity"}), results::figure),
-                           words(truth(e, {"same_plan"}) ? "the same" : plan_text(at(e, {"plan"})))});
+                           truth(e, {"same_plan"}) ? "the same" : plan_text(at(e, {"plan"}))});
     const double relative = number_or_nan(e, {"replanned", "relative"});
     if (!std::isfinite(relative)) continue;
     bars.bars.push_back({name,
@@ -77,21 +75,21 @@ std::string side(const Json& margin) {
   return fmt::format("{:+.{}f} %: {}", change, std::fabs(change) < small ? 3 : 1, text(margin, {"change"}));
 }
 
-DataTable margins(const Json& explanation) {
-  DataTable t{
-      "How far the plan stays the best, by the closed forms", {{"if there is"}, {"less, until"}, {"more, until"}}, {}};
+Table margins(const Json& explanation) {
+  Table t = table("How far the plan stays the best, by the closed forms",
+                  {{"if there is"}, {"less, until"}, {"more, until"}});
   for (const auto& [key, m] : at(explanation, {"margins"}).items()) {
     if (!m.is_object()) continue;
-    t.rows.push_back({words(factor_name(key)), words(side(at(m, {"down"}))), words(side(at(m, {"up"})))});
+    t.rows.push_back({factor_name(key), side(at(m, {"down"})), side(at(m, {"up"}))});
   }
   return t;
 }
 
-DataTable time_shares(const Json& explanation) {
-  DataTable t{"Where the time goes", {{"share of"}, {"what"}, {"share", true}}, {}};
+Table time_shares(const Json& explanation) {
+  Table t = table("Where the time goes", {{"share of"}, {"what"}, {"share", true}});
   const auto add = [&](const char* of, const char* what, Path path) {
     const double share = number_or_nan(explanation, path);
-    if (std::isfinite(share)) t.rows.push_back({words(of), words(what), cell(share, results::percent)});
+    if (std::isfinite(share)) t.rows.push_back({of, what, cell(share, results::percent)});
   };
   for (const auto& [key, name] : kCauses) add("GPU time bound by", name, {"binding", "time_shares", key});
   add("time in which", "the next request or reload found no room in GPU memory", {"binding", "short_of_gpu_memory"});
@@ -169,7 +167,7 @@ Section binding(const Inputs& inputs) {
     }
     s.blocks.emplace_back(time_shares(e));
     if (auto remarks = texts(e, {"remarks"}); !remarks.empty()) {
-      s.blocks.emplace_back(Bullets{"Remarks", std::move(remarks)});
+      s.blocks.emplace_back(List{"Remarks", std::move(remarks)});
     }
   }
   for (std::size_t i = 0; i < inputs.compares.size(); ++i) {

@@ -6,7 +6,7 @@
 #include "tools/report/binding.h"
 #include "tools/report/fleet_words.h"
 #include "tools/report/provenance_lists.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -25,33 +25,31 @@ std::string costs_share(double value) {
 void add_fleets(Section& s, const Json& capacity) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   if (!std::isfinite(rate)) return;
-  DataTable t{fmt::format("Fleets for {} requests/s, cheapest first", plain(rate)),
-              {{"machine"},
-               {"policy"},
-               {"GPUs", true},
-               {"replicas", true},
-               {"host memory for KV", true},
-               {"storage", true},
-               {"$ per hour", true},
-               {"of it GPUs", true},
-               {"of it host memory", true},
-               {"$ per 1M output tokens", true},
-               {"headroom", true},
-               {"attainment, at least", true}},
-              {}};
+  Table t =
+      table(fmt::format("Fleets for {} requests/s, cheapest first", plain(rate)), {{"machine"},
+                                                                                   {"policy"},
+                                                                                   {"GPUs", true},
+                                                                                   {"replicas", true},
+                                                                                   {"host memory for KV", true},
+                                                                                   {"storage", true},
+                                                                                   {"$ per hour", true},
+                                                                                   {"of it GPUs", true},
+                                                                                   {"of it host memory", true},
+                                                                                   {"$ per 1M output tokens", true},
+                                                                                   {"headroom", true},
+                                                                                   {"attainment, at least", true}});
   for (const Json& c : at(capacity, {"configurations"})) {
     const Json& f = at(c, {"fleet"});
     if (f.empty()) continue;
     Cell attainment = cell(number_or_nan(f, {"attainment_lower"}), at_least);
     if (!truth(f, {"simulated"})) attainment = {"estimated, not simulated"};
-    t.rows.push_back({words(fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})))),
-                      words(text(c, {"policy"})), cell(number_or_nan(f, {"gpus"}), plain),
-                      cell(number_or_nan(f, {"replicas"}), plain), cell(number_or_nan(f, {"dram_gb"}), gigabytes),
-                      cell(number_or_nan(f, {"ssd_gb"}), gigabytes), cell(number_or_nan(f, {"usd_per_hour"}), usd),
-                      cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd),
-                      cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
-                      cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
-                      cell(number_or_nan(f, {"headroom"}), costs_share), std::move(attainment)});
+    t.rows.push_back(
+        {fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
+         text(c, {"policy"}), cell(number_or_nan(f, {"gpus"}), plain), cell(number_or_nan(f, {"replicas"}), plain),
+         cell(number_or_nan(f, {"dram_gb"}), gigabytes), cell(number_or_nan(f, {"ssd_gb"}), gigabytes),
+         cell(number_or_nan(f, {"usd_per_hour"}), usd), cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd),
+         cell(number_or_nan(f, {"usd_per_hour_dram"}), usd), cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
+         cell(number_or_nan(f, {"headroom"}), costs_share), std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
@@ -79,32 +77,30 @@ std::string most_of(const Json& shares) {
 }
 
 void add_machines(Section& s, const Json& capacity) {
-  DataTable t{"One replica at the rate that it sustains",
-              {{"machine"},
-               {"policy"},
-               {"requests/s", true},
-               {"requests/s per GPU", true},
-               {"tokens/s", true},
-               {"TTFT p99", true},
-               {"TPOT p99", true},
-               {"misses first"},
-               {"bound by"},
-               {"$ per hour", true},
-               {"$ per 1M output tokens", true},
-               {"output"}},
-              {}};
+  Table t = table("One replica at the rate that it sustains", {{"machine"},
+                                                               {"policy"},
+                                                               {"requests/s", true},
+                                                               {"requests/s per GPU", true},
+                                                               {"tokens/s", true},
+                                                               {"TTFT p99", true},
+                                                               {"TPOT p99", true},
+                                                               {"misses first"},
+                                                               {"bound by"},
+                                                               {"$ per hour", true},
+                                                               {"$ per 1M output tokens", true},
+                                                               {"output"}});
   for (const Json& c : at(capacity, {"configurations"})) {
     std::string misses = text(c, {"limited_by"});
     if (const std::string problem = text(c, {"cannot_run"}); !problem.empty()) misses = "cannot run: " + problem;
-    t.rows.push_back({words(fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"})))),
-                      words(text(c, {"policy"})), cell(number_or_nan(c, {"rate_per_replica"}), results::figure),
+    t.rows.push_back({fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
+                      text(c, {"policy"}), cell(number_or_nan(c, {"rate_per_replica"}), results::figure),
                       cell(number_or_nan(c, {"rate_per_gpu"}), results::figure),
                       cell(number_or_nan(c, {"tokens_per_s"}), results::figure),
                       cell(number_or_nan(c, {"ttft_p99_s"}), results::seconds),
-                      cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), words(misses.empty() ? "-" : misses),
-                      words(most_of(at(c, {"bound_by"}))), cell(number_or_nan(c, {"usd_per_hour"}), usd),
+                      cell(number_or_nan(c, {"tpot_p99_s"}), results::seconds), misses.empty() ? "-" : misses,
+                      most_of(at(c, {"bound_by"})), cell(number_or_nan(c, {"usd_per_hour"}), usd),
                       cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd),
-                      words(truth(c, {"lossless"}) ? "lossless" : "lossy")});
+                      truth(c, {"lossless"}) ? "lossless" : "lossy"});
   }
   if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
 }
@@ -112,15 +108,14 @@ void add_machines(Section& s, const Json& capacity) {
 /// Cost of every policy of a comparison, cheapest by its own sorting.
 void add_policies(Section& s, const Inputs::Compared& compared) {
   const Json& cost = at(compared.document, {"usd_per_1m_output_tokens"});
-  DataTable t{fmt::format("{}: cost by policy", scenario_of(compared.document)),
-              {{"policy"},
-               {"$ per 1M output tokens", true},
-               {"output tokens/s per GPU", true},
-               {"J per output token, at most", true}},
-              {}};
+  Table t =
+      table(fmt::format("{}: cost by policy", scenario_of(compared.document)), {{"policy"},
+                                                                                {"$ per 1M output tokens", true},
+                                                                                {"output tokens/s per GPU", true},
+                                                                                {"J per output token, at most", true}});
   for (const Simulated& run : compared.results) {
     t.rows.push_back(
-        {words(run.policy), cell(number_or_nan(cost, {run.policy}), usd),
+        {run.policy, cell(number_or_nan(cost, {run.policy}), usd),
          cell(number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"}), results::figure),
          cell(number_or_nan(run.result, {"details", "energy", "joules_per_output_token_at_most"}), results::figure)});
   }
@@ -128,10 +123,10 @@ void add_policies(Section& s, const Inputs::Compared& compared) {
 }
 
 void add_prices(Section& s, const Inputs& inputs) {
-  DataTable t{"Prices", {{"what"}, {"price", true}, {"per"}, {"date"}, {"source"}, {"reference"}}, {}};
+  Table t = table("Prices", {{"what"}, {"price", true}, {"per"}, {"date"}, {"source"}, {"reference"}});
   for (const Json& p : prices_of(inputs)) {
-    t.rows.push_back({words(text(p, {"what"})), cell(number_or_nan(p, {"usd"}), usd), words(text(p, {"per"})),
-                      words(text(p, {"date"})), words(text(p, {"source"})), words(text(p, {"reference"}))});
+    t.rows.push_back({text(p, {"what"}), cell(number_or_nan(p, {"usd"}), usd), text(p, {"per"}), text(p, {"date"}),
+                      text(p, {"source"}), text(p, {"reference"})});
   }
   if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
 }

@@ -6,7 +6,7 @@
 
 #include "tools/report/answers.h"
 #include "tools/report/choice.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/sureness.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -39,7 +39,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
     p.id = numbered(std::string(latency.key) + "-distribution", index);
     p.title = latency.name;
     p.caption = latency.caption;
-    p.data = {p.title, {{"share", true}}, {}};
+    p.data = table(p.title, {{"share", true}});
     plot::Chart c;
     c.title = p.title;
     c.description = p.caption;
@@ -63,7 +63,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
       constexpr double most = 0.5, rest = 0.9;
       if (!series.points.empty() && series.points.front().y > most) c.y_least = rest;
       p.legend.push_back(run.policy);
-      p.data.columns.push_back({run.policy, true});
+      p.data.add({run.policy, true});
       columns.push_back(quantiles);
       c.series.push_back(std::move(series));
     }

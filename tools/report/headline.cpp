@@ -7,7 +7,7 @@
 
 #include "tools/report/choice.h"
 #include "tools/report/objectives.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -85,20 +85,20 @@ std::vector<Figure> figures() {
 }
 
 /// Columns in which nobody has a figure are left out.
-DataTable table_of(const std::vector<Simulated>& runs, std::string caption, std::vector<Figure> columns) {
-  DataTable t{std::move(caption), {}, std::vector<std::vector<Cell>>(runs.size())};
+Table table_of(const std::vector<Simulated>& runs, std::string caption, std::vector<Figure> columns) {
+  Table t = table(std::move(caption), {}, std::vector<std::vector<Cell>>(runs.size()));
   for (const Figure& column : columns) {
     std::vector<Cell> cells;
     for (const Simulated& run : runs) cells.push_back(column.of(run));
     const bool any = std::any_of(cells.begin(), cells.end(), [](const Cell& c) { return c.text != "-"; });
     if (!any) continue;
-    t.columns.push_back({column.header, column.numeric});
+    t.add({column.header, column.numeric});
     for (std::size_t i = 0; i < runs.size(); ++i) t.rows[i].push_back(std::move(cells[i]));
   }
   return t;
 }
 
-void strengthen(DataTable& t, std::size_t row) {
+void strengthen(Table& t, std::size_t row) {
   for (Cell& c : t.rows[row]) c.strong = true;
 }
 
@@ -115,7 +115,7 @@ Prose measured(const Json& result) {
 
 void add_comparison(Section& s, const Inputs::Compared& compared) {
   std::vector<Figure> columns = figures();
-  columns.insert(columns.begin(), {"policy", false, [](const Simulated& run) { return words(run.policy); }});
+  columns.insert(columns.begin(), {"policy", false, [](const Simulated& run) { return run.policy; }});
   const std::string baseline = text(compared.document, {"baseline"});
   const Json& ttft = at(compared.document, {"ttft_speedup"});
   const Json& speedups = ttft.empty() ? at(compared.document, {"speedup"}) : ttft;
@@ -127,12 +127,11 @@ void add_comparison(Section& s, const Inputs::Compared& compared) {
                                          return cell(number_or_nan(cost, {run.policy}), usd);
                                        }});
   s.blocks.emplace_back(measured(compared.results.front().result));
-  DataTable t =
-      table_of(compared.results,
-               fmt::format("{}: policies, speed-up over {}", scenario_of(compared.document), baseline), columns);
+  Table t = table_of(compared.results,
+                     fmt::format("{}: policies, speed-up over {}", scenario_of(compared.document), baseline), columns);
   strengthen(t, chosen_of(compared));
   s.blocks.emplace_back(std::move(t));
-  Bullets left{"Policies that cannot run on this scenario", {}};
+  List left{"Policies that cannot run on this scenario", {}};
   for (const Json& l : at(compared.document, {"left_out"})) {
     left.items.push_back(fmt::format("{}: {}", text(l, {"policy"}), text(l, {"reason"})));
   }
@@ -146,9 +145,8 @@ Section headline(const Inputs& inputs) {
   for (const Inputs::Compared& compared : inputs.compares) add_comparison(s, compared);
   if (!inputs.runs.empty()) {
     std::vector<Figure> columns = figures();
-    columns.insert(columns.begin(),
-                   {{"scenario", false, [](const Simulated& r) { return words(scenario_of(r.result)); }},
-                    {"policy", false, [](const Simulated& r) { return words(r.policy); }}});
+    columns.insert(columns.begin(), {{"scenario", false, [](const Simulated& r) { return scenario_of(r.result); }},
+                                     {"policy", false, [](const Simulated& r) { return r.policy; }}});
     s.blocks.emplace_back(measured(inputs.runs.front().result));
     s.blocks.emplace_back(table_of(inputs.runs, "Runs", columns));
   }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/objectives.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -14,11 +14,11 @@ namespace kvsim::report {
 namespace {
 
 /// The matrix as a table: a row a y label.
-DataTable table_of(const plot::HeatMap& map, std::string caption, std::string corner) {
-  DataTable t{std::move(caption), {{std::move(corner), true}}, {}};
-  for (const std::string& label : map.x_labels) t.columns.push_back({label, true});
+Table table_of(const plot::HeatMap& map, std::string caption, std::string corner) {
+  Table t = table(std::move(caption), {{std::move(corner), true}});
+  for (const std::string& label : map.x_labels) t.add({label, true});
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    std::vector<Cell> row{words(map.y_labels[r])};
+    std::vector<Cell> row{map.y_labels[r]};
     for (std::size_t c = 0; c < map.rows[r].size(); ++c) {
       const plot::HeatCell& cell = map.rows[r][c];
       const bool best = map.best && map.best->first == r && map.best->second == c;
@@ -163,7 +163,7 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   p.title = fmt::format("Sweep: {}", metric_name(view.metric));
   p.caption =
       is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
-  p.data = {p.title, {{path}, {metric_name(view.metric), true}}, {}};
+  p.data = table(p.title, {{path}, {metric_name(view.metric), true}});
   plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
@@ -179,7 +179,7 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
     const double half = half_width(at(point, {"result"}), view.metric);
     Cell shown{printed(view.metric, y), y};
     if (!std::isfinite(y)) shown = {"infeasible: " + text(point, {"reason"})};
-    p.data.rows.push_back({words(scalar_text(value)), shown});
+    p.data.rows.push_back({scalar_text(value), shown});
     series.points.push_back({axis_numbers.values[i], y});
     series.half_widths.push_back(half);
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
@@ -201,7 +201,7 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
     p.id = numbered(fmt::format("sweep-axis-{}", a + 1), index);
     p.title = fmt::format("Sweep: {} against {}", metric_name(view.metric), path);
     p.caption = fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text());
-    p.data = {p.title, {{path, true}, {metric_name(view.metric), true}, {"at"}}, {}};
+    p.data = table(p.title, {{path, true}, {metric_name(view.metric), true}, {"at"}});
     plot::Chart c;
     c.title = p.title;
     c.description = p.caption;
@@ -215,7 +215,7 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
       const double y = figure_at(at(point, {"result"}), view.metric);
       if (x.values.size() != 1 || !std::isfinite(y)) continue;
       p.data.rows.push_back(
-          {{scalar_text(value), x.values.front()}, {printed(view.metric, y), y}, words(at(point, {"set"}).dump())});
+          {{scalar_text(value), x.values.front()}, {printed(view.metric, y), y}, at(point, {"set"}).dump()});
       series.points.push_back({x.values.front(), y});
       series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
     }
@@ -236,7 +236,7 @@ void add_reasons(Section& s, const SweepView& view) {
   for (const auto& [reason, count] : times) reasons.emplace_back(count, reason);
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   constexpr std::size_t most = 10;
-  Bullets list{"Points that cannot be simulated", {}};
+  List list{"Points that cannot be simulated", {}};
   for (std::size_t i = 0; i < std::min(most, reasons.size()); ++i) {
     list.items.push_back(fmt::format("{}: {}", reasons[i].first, reasons[i].second));
   }
@@ -264,23 +264,22 @@ void add_points(Section& s, const SweepView& view) {
   std::stable_sort(ranked.begin(), ranked.end(),
                    [less](const auto& a, const auto& b) { return less ? a.first < b.first : a.first > b.first; });
   if (ranked.empty()) return;
-  DataTable t;
-  t.caption = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
-                                   : fmt::format("{} points simulated, best first", ranked.size());
-  if (infeasible > 0) t.caption += fmt::format("; {} cannot be", infeasible);
-  for (const Json& axis : at(view.sweep, {"axes"})) t.columns.push_back({text(axis, {"path"}), true});
+  Table t;
+  t.title = ranked.size() > most ? fmt::format("The best {} of {} points simulated", most, ranked.size())
+                                 : fmt::format("{} points simulated, best first", ranked.size());
+  if (infeasible > 0) t.title += fmt::format("; {} cannot be", infeasible);
+  for (const Json& axis : at(view.sweep, {"axes"})) t.add({text(axis, {"path"}), true});
   for (const char* header : {"output tokens/s", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "within SLO"}) {
-    t.columns.push_back({header, true});
+    t.add({header, true});
   }
-  const bool shown = std::any_of(t.columns.begin(), t.columns.end(),
-                                 [&view](const Column& c) { return c.header == metric_name(view.metric); });
-  if (!shown) t.columns.push_back({metric_name(view.metric), true});
+  const bool shown = std::find(t.header.begin(), t.header.end(), metric_name(view.metric)) != t.header.end();
+  if (!shown) t.add({metric_name(view.metric), true});
   for (std::size_t i = 0; i < std::min(most, ranked.size()); ++i) {
     const Json& result = at(*ranked[i].second, {"result"});
     std::vector<Cell> row;
     for (const Json& axis : at(view.sweep, {"axes"})) {
       const Json& value = at(*ranked[i].second, {"set", text(axis, {"path"})});
-      row.push_back(value.is_number() ? Cell{scalar_text(value), value.get<double>()} : words(scalar_text(value)));
+      row.push_back(value.is_number() ? Cell{scalar_text(value), value.get<double>()} : scalar_text(value));
     }
     row.push_back(cell(figure_at(result, "throughput.output_tokens_per_s"),
                        half_width(result, "throughput.output_tokens_per_s"), results::figure));
@@ -288,7 +287,7 @@ void add_points(Section& s, const SweepView& view) {
       row.push_back(cell(figure_at(result, path), results::seconds));
     }
     row.push_back(cell(figure_at(result, "slo.attainment"), results::percent));
-    if (row.size() < t.columns.size()) row.push_back({printed(view.metric, ranked[i].first), ranked[i].first});
+    if (row.size() < t.align.size()) row.push_back({printed(view.metric, ranked[i].first), ranked[i].first});
     if (i == 0 && !over_load) {
       for (Cell& c : row) c.strong = true;
     }

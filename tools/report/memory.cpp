@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/choice.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/stacks.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
@@ -54,7 +54,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
       results::bytes(all),
       results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "streaming_peak_bytes"})),
       results::bytes(number_or_nan(run.result, {"details", "memory", "kv", "reserved_peak_bytes"})));
-  p.data = {p.title, {{"part"}, {"bytes", true}, {"share", true}}, {}};
+  p.data = table(p.title, {{"part"}, {"bytes", true}, {"share", true}});
   plot::Bars bars;
   bars.title = p.title;
   bars.description = p.caption;
@@ -65,7 +65,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   for (std::size_t i = 0; i < kParts.size(); ++i) {
     const double size = part_of(run.result, kParts[i]);
     if (!std::isfinite(size) || (size == 0 && i < 4)) continue;
-    p.data.rows.push_back({words(kParts[i].name), cell(size, results::bytes), cell(size / all, results::percent)});
+    p.data.rows.push_back({kParts[i].name, cell(size, results::bytes), cell(size / all, results::percent)});
     const double begin = std::max(0.0, end - size);
     if (size < seen * all && i == 3) {
       end = begin;
@@ -100,12 +100,12 @@ Plot memory_by_policy(const std::vector<Simulated>& all, const std::string& id) 
 }
 
 /// Pools: KV reserved beside what there is, by pool.
-std::optional<DataTable> of_pools(const Simulated& run) {
-  DataTable t{fmt::format("KV memory of a node under {}, the fullest and on average", run.policy),
-              {{"pool"}, {"nodes", true}, {"room for KV", true}, {"reserved, mean", true}, {"reserved, most", true}},
-              {}};
+std::optional<Table> of_pools(const Simulated& run) {
+  Table t =
+      table(fmt::format("KV memory of a node under {}, the fullest and on average", run.policy),
+            {{"pool"}, {"nodes", true}, {"room for KV", true}, {"reserved, mean", true}, {"reserved, most", true}});
   for (const auto& [name, pool] : at(run.result, {"pools"}).items()) {
-    t.rows.push_back({words(name), cell(number_or_nan(pool, {"nodes"}), plain),
+    t.rows.push_back({name, cell(number_or_nan(pool, {"nodes"}), plain),
                       cell(number_or_nan(pool, {"kv_capacity_bytes"}), results::bytes),
                       cell(number_or_nan(pool, {"kv_reserved_mean_bytes"}), results::bytes),
                       cell(number_or_nan(pool, {"kv_reserved_peak_bytes"}), results::bytes)});

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/choice.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -52,7 +52,7 @@ Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Lin
   p.id = std::move(look.id);
   p.title = std::move(look.title);
   p.caption = std::move(look.caption);
-  p.data = {p.title, {{"time", true}}, {}};
+  p.data = table(p.title, {{"time", true}});
   plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
@@ -63,7 +63,7 @@ Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Lin
   c.rules = std::move(look.rules);
   if (warmup_s > 0) c.rules.push_back({warmup_s, true, "end of warm-up"});
   for (const Line& line : lines) {
-    p.data.columns.push_back({line.label, true});
+    p.data.add({line.label, true});
     p.legend.push_back(line.label);
     plot::Series series{line.label, {}};
     for (std::size_t i = 0; i < std::min(times.size(), line.values.size()); ++i) {

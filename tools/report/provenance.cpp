@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/provenance_lists.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 
 namespace kvsim::report {
@@ -13,14 +13,14 @@ Section provenance(const Inputs& inputs) {
   for (Assumed& a : assumed) {
     std::string title = "Assumptions";
     if (assumed.size() > 1) title += ": " + a.scenario;
-    s.blocks.emplace_back(Bullets{std::move(title), std::move(a.items)});
+    s.blocks.emplace_back(List{std::move(title), std::move(a.items)});
   }
   if (auto list = fallbacks_of(inputs); !list.empty()) {
-    s.blocks.emplace_back(Bullets{"Fall-backs: figures used outside what they were measured on", std::move(list)});
+    s.blocks.emplace_back(List{"Fall-backs: figures used outside what they were measured on", std::move(list)});
   }
-  DataTable t{"Sources of the figures", {{"figure"}, {"value"}, {"source"}, {"reference"}}, {}};
+  Table t = table("Sources of the figures", {{"figure"}, {"value"}, {"source"}, {"reference"}});
   for (const SourcedFigure& f : sources_of(inputs)) {
-    t.rows.push_back({words(f.figure), words(f.value), words(f.source), words(f.reference)});
+    t.rows.push_back({f.figure, f.value, f.source, f.reference});
   }
   if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
   return s;

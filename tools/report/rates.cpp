@@ -10,7 +10,7 @@
 #include "tools/report/choice.h"
 #include "tools/report/fleet_words.h"
 #include "tools/report/objectives.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -37,7 +37,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
   p.id = std::move(look.id);
   p.title = std::move(look.title);
   p.caption = std::move(look.caption);
-  p.data = {p.title, {{"of"}, {look.x_title, true}, {look.y_title, true}}, {}};
+  p.data = table(p.title, {{"of"}, {look.x_title, true}, {look.y_title, true}});
   plot::Chart c;
   c.title = p.title;
   c.description = p.caption;
@@ -54,7 +54,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
     plot::Series series{curve.label, {}};
     for (const auto& [rate, value] : curve.points) {
       if (!std::isfinite(value)) continue;
-      p.data.rows.push_back({words(curve.label), cell(rate, results::figure), cell(value, look.print)});
+      p.data.rows.push_back({curve.label, cell(rate, results::figure), cell(value, look.print)});
       series.points.push_back({rate, value});
       series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
     }

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 
 namespace kvsim::report {
@@ -64,9 +64,9 @@ std::string made_of(const Inputs& inputs) {
 
 }  // namespace
 
-Report make_report(const Inputs& inputs) {
+Page make_report(const Inputs& inputs) {
   const About a = about(inputs);
-  Report report;
+  Page report;
   report.title = a.scenarios.empty() ? "kvsim results" : a.scenarios.front();
   if (a.scenarios.size() > 1) {
     std::string names;

@@ -1,105 +1,58 @@
-// What a report says, before it becomes HTML, Markdown or CSV: sections of prose, facts, tables and plots. It is made
-// of result documents alone, so equal results give equal reports.
+// A report: a page made of result documents alone, so equal results give equal reports. Its sections are each in a
+// file: what it shows of which documents.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <variant>
-#include <vector>
-
-#include "tools/plot/bars.h"
-#include "tools/plot/heat_map.h"
-#include "tools/plot/chart.h"
-#include "tools/results/table.h"
+#include "tools/page/page.h"
+#include "tools/report/input.h"
 
 namespace kvsim::report {
 
-struct Cell {
-  std::string text;
-  std::optional<double> value = {};  ///< what a column is sorted by, and what CSV holds; none: the text
-  bool strong = false;               ///< the best, the chosen one
-};
+using page::Align;
+using page::Block;
+using page::Cell;
+using page::Drawing;
+using page::Fact;
+using page::Facts;
+using page::List;
+using page::Page;
+using page::Plot;
+using page::Prose;
+using page::Section;
+using page::Table;
+using page::table;
+using page::tip_of;
+using page::Verbatim;
 
-struct Column {
-  std::string header;    ///< with its unit
-  bool numeric = false;  ///< numbers stand on the right
-};
+/// Which policy, which x and c, how many GPUs, what binds, what to buy next, how sure.
+[[nodiscard]] Section decision(const Inputs& inputs);
+/// Headline numbers with their intervals, a row a policy or run.
+[[nodiscard]] Section headline(const Inputs& inputs);
+/// Tokens/s per GPU against tokens/s per user.
+[[nodiscard]] Section trade_off(const Inputs& inputs);
+/// Latency and attainment against the rate of arrivals, with objectives and the knee.
+[[nodiscard]] Section rates(const Inputs& inputs);
+/// Throughput over draft length and keep ratio, and other sweeps.
+[[nodiscard]] Section maps(const Inputs& inputs);
+/// What GPU memory holds.
+[[nodiscard]] Section memory(const Inputs& inputs);
+/// GPUs, links, memory and queue over the time of a run.
+[[nodiscard]] Section over_time(const Inputs& inputs);
+/// Distributions of latencies.
+[[nodiscard]] Section distributions(const Inputs& inputs);
+/// Binding resource, elasticities, how far the plan holds.
+[[nodiscard]] Section binding(const Inputs& inputs);
+/// What else was tried, and what it would cost.
+[[nodiscard]] Section alternatives(const Inputs& inputs);
+/// Fleets, costs and prices.
+[[nodiscard]] Section costs(const Inputs& inputs);
+/// Tables of documents that have no section of their own.
+[[nodiscard]] Section further(const Inputs& inputs);
+/// Assumptions, fall-backs, sources of figures.
+[[nodiscard]] Section provenance(const Inputs& inputs);
+/// Definitions and resolved scenarios.
+[[nodiscard]] Section appendix(const Inputs& inputs);
 
-struct DataTable {
-  std::string caption;
-  std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;  ///< as long as `columns`
-};
-
-using Drawing = std::variant<plot::Chart, plot::HeatMap, plot::Bars>;
-
-struct Plot {
-  std::string id;  ///< of its own in the report: a letter, then letters, digits and hyphens; the name of its CSV file
-  std::string title;
-  std::string caption;  ///< what to look at, and how to read it
-  Drawing drawing;
-  std::vector<std::string> legend;  ///< of the series, in order; none for heat maps
-  DataTable data;
-};
-
-struct Prose {
-  std::string text;
-};
-
-/// A question that the reader came with. No answer: the results do not say, and `detail` tells how to find out.
-struct Fact {
-  std::string question;
-  std::string answer;
-  std::string detail;         ///< points, a line each
-  std::string section;        ///< id of the section that shows it; may be empty
-  std::string scenario = {};  ///< whose answer this is, where results are of several scenarios
-};
-
-struct Facts {
-  std::vector<Fact> facts;
-};
-
-struct Bullets {
-  std::string title;
-  std::vector<std::string> items;
-};
-
-/// Text as it stands, folded away.
-struct Verbatim {
-  std::string title;
-  std::string text;
-};
-
-using Block = std::variant<Prose, Facts, DataTable, Plot, Bullets, Verbatim>;
-
-struct Section {
-  std::string id;
-  std::string title;
-  std::vector<Block> blocks;
-};
-
-struct Report {
-  std::string title;
-  std::vector<std::string> subtitle;
-  std::vector<Section> sections;
-
-  /// Left out where it is empty.
-  void add(Section section) {
-    if (!section.blocks.empty()) sections.push_back(std::move(section));
-  }
-};
-
-/// Self-contained: no request leaves the page, and nothing but its own style and script runs there.
-[[nodiscard]] std::string to_html(const Report& report);
-
-/// For a pull request: the tables, of each plot what it shows and the rows of its data.
-[[nodiscard]] std::string to_markdown(const Report& report);
-
-/// What the report answers, for a terminal.
-[[nodiscard]] results::Page summary(const Report& report);
-
-/// {file name, contents}: the data of every plot.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> to_csv(const Report& report);
+/// All of it.
+[[nodiscard]] Page make_report(const Inputs& inputs);
 
 }  // namespace kvsim::report

@@ -11,14 +11,14 @@ Plot stacked(const std::vector<Simulated>& runs, Stacks stacks) {
   p.id = std::move(stacks.id);
   p.title = std::move(stacks.title);
   p.caption = std::move(stacks.caption);
-  p.data = {p.title, {{"policy"}}, {}};
+  p.data = table(p.title, {{"policy"}});
   plot::Bars bars;
   bars.title = p.title;
   bars.description = p.caption;
   bars.x_title = std::move(stacks.x_title);
-  for (const std::string& part : stacks.parts) p.data.columns.push_back({part, true});
+  for (const std::string& part : stacks.parts) p.data.add({part, true});
   for (const Simulated& run : runs) {
-    std::vector<Cell> row{words(run.policy)};
+    std::vector<Cell> row{run.policy};
     plot::Bar bar{run.policy, {}, stacks.behind ? stacks.behind(run.result) : std::string()};
     double end = 0;
     for (std::size_t i = 0; i < stacks.parts.size(); ++i) {

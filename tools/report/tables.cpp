@@ -37,20 +37,6 @@ std::string interval_text(double value, double half_width, std::string (*print)(
   return cell(value, half_width, print).text;
 }
 
-Cell words(std::string text) {
-  return {std::move(text)};
-}
-
-std::string tip_of(const DataTable& table, std::size_t row) {
-  std::string tip;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const std::string& text = table.rows[row][i].text;
-    if (text.empty()) continue;
-    tip += fmt::format("{}{}: {}", tip.empty() ? "" : "; ", table.columns[i].header, text);
-  }
-  return tip;
-}
-
 std::string numbered(std::string_view id, std::size_t index) {
   return index == 0 ? std::string(id) : fmt::format("{}-{}", id, index + 1);
 }

@@ -13,12 +13,8 @@ namespace kvsim::report {
 [[nodiscard]] Cell cell(double value, std::string (*print)(double));
 /// The same with an interval behind it: "233.5 ± 7.1".
 [[nodiscard]] Cell cell(double value, double half_width, std::string (*print)(double));
-[[nodiscard]] Cell words(std::string text);
 /// A number with its interval, as text.
 [[nodiscard]] std::string interval_text(double value, double half_width, std::string (*print)(double));
-
-/// A row in words, for pointing at: "rate: 0.5; TTFT p99: 1.2 s".
-[[nodiscard]] std::string tip_of(const DataTable& table, std::size_t row);
 
 /// "id" for the first, "id-2", "id-3", ... for those after it.
 [[nodiscard]] std::string numbered(std::string_view id, std::size_t index);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/report/choice.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
@@ -34,14 +34,14 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
   p.caption =
       "Up and to the right is better. Tokens/s per user: 1 / mean time per output token (TPOT). Simulated, at the load "
       "of the scenario.";
-  p.data = {p.title, {{"policy"}, {kPerUser, true}, {kPerGpu, true}, {"output", true}}, {}};
+  p.data = table(p.title, {{"policy"}, {kPerUser, true}, {kPerGpu, true}, {"output", true}});
   plot::Chart c = chart(p.title, "A point a policy.");
   for (const Simulated& run : compared.results) {
     const double tpot = number_or_nan(run.result, {"latency_s", "tpot", "mean"});
     const double per_gpu = number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"});
     if (!(tpot > 0) || !std::isfinite(per_gpu)) continue;
     const bool lossless = is_lossless(run.result);
-    p.data.rows.push_back({words(run.policy), cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
+    p.data.rows.push_back({run.policy, cell(1 / tpot, results::figure), cell(per_gpu, results::figure),
                            lossless ? Cell{"lossless", 1.0}
                                     : cell(number_or_nan(run.result, {"quality", "mean_score"}), results::figure)});
     plot::Series series{run.policy + (lossless || run.policy == "lossy" ? "" : " (lossy)"), {{1 / tpot, per_gpu}}};
@@ -65,15 +65,13 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
       "Nothing else of these policies gives more of all three. By the closed forms; on one machine, cost and energy "
       "per "
       "token follow from tokens/s per GPU.";
-  p.data = {p.title,
-            {{"policy"},
-             {kPerUser, true},
-             {kPerGpu, true},
-             {"quality", true},
-             {"$ per 1M output tokens", true},
-             {"J per token, at most", true},
-             {"plan"}},
-            {}};
+  p.data = table(p.title, {{"policy"},
+                           {kPerUser, true},
+                           {kPerGpu, true},
+                           {"quality", true},
+                           {"$ per 1M output tokens", true},
+                           {"J per token, at most", true},
+                           {"plan"}});
   plot::Chart c = chart(p.title, "Points that no other plan beats, by policy.");
   std::map<std::string, std::size_t> series_of;
   std::vector<const Json*> ordered;  // what loses nothing first
@@ -86,11 +84,11 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
     const double x = number_or_nan(point, {"tokens_per_s_per_user"}),
                  y = number_or_nan(point, {"tokens_per_s_per_gpu"});
     if (!std::isfinite(x) || !std::isfinite(y)) continue;
-    p.data.rows.push_back({words(policy), cell(x, results::figure), cell(y, results::figure),
+    p.data.rows.push_back({policy, cell(x, results::figure), cell(y, results::figure),
                            cell(number_or_nan(point, {"quality"}), results::percent),
                            cell(number_or_nan(point, {"usd_per_1m_output_tokens"}), usd),
                            cell(number_or_nan(point, {"joules_per_output_token_at_most"}), results::figure),
-                           words(plan_text(at(point, {"plan"})))});
+                           plan_text(at(point, {"plan"}))});
     const auto [entry, fresh] = series_of.try_emplace(policy, c.series.size());
     if (fresh) {
       c.series.push_back({policy, {}});

@@ -95,17 +95,14 @@ Table policy_table(const std::vector<Outcome>& outcomes, const std::vector<Colum
     const Label label = label_of(outcomes[i].policy, labels);
     if (!label.group.empty() && label.group != group) {
       t.rows.push_back({label.group});
-      t.marks.emplace_back();
     }
     group = label.group;
-    std::vector<std::string> row{label.name};
-    std::string row_marks(1, ' ');
+    std::vector<Cell> row{label.name};
     for (std::size_t c = 0; c < columns.size(); ++c) {
       row.push_back(columns[c].cells[i]);
-      row_marks += mark_character(marks[c][i]);
+      row.back().mark = mark_character(marks[c][i]);
     }
     t.rows.push_back(std::move(row));
-    t.marks.push_back(std::move(row_marks));
   }
   return t;
 }

@@ -28,7 +28,7 @@ Table grid(std::string title, const DraftTable& table, Text&& text) {
   for (const std::int64_t context : table.contexts) t.header.push_back(whole(context));
   t.align.assign(t.header.size(), Align::right);
   for (const std::int64_t batch : table.batches) {
-    std::vector<std::string> row{whole(batch)};
+    std::vector<Cell> row{whole(batch)};
     for (const std::int64_t context : table.contexts) {
       const DraftTableEntry* entry = find(table, batch, context);
       row.push_back(entry ? text(*entry) : "-");

@@ -61,7 +61,7 @@ Table representations(const Outcome& outcome) {
   header.insert(header.end(), names.begin(), names.end());
   Table t = with_columns("Representations at the end", std::move(header));
   for (const auto& [option, total] : order) {
-    std::vector<std::string> row{option};
+    std::vector<Cell> row{option};
     for (const std::string& name : names) row.push_back(whole(found_or_none(found_or_none(all, name).options, option)));
     t.rows.push_back(std::move(row));
   }

@@ -24,7 +24,7 @@ Table pools(const Outcome& outcome) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
   const auto capacity = static_cast<double>(outcome.result.capacity.bytes);
   std::vector<std::string> header{""};
-  std::vector<std::vector<std::string>> rows{{"nodes"},
+  std::vector<std::vector<Cell>> rows{{"nodes"},
                                              {"GPUs"},
                                              {"busy"},
                                              {"iterations"},

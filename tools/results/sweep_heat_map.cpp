@@ -27,10 +27,11 @@ bool has_map(const Design& design, std::size_t across, std::size_t down) {
   return std::all_of(axes[across].values.begin(), axes[across].values.end(), fits);
 }
 
-struct Cell {
-  std::string text;
-  Look look;
-};
+Cell looking(std::string text, Look look) {
+  Cell cell(std::move(text));
+  cell.look = look;
+  return cell;
+}
 
 class Cells {
  public:
@@ -40,17 +41,17 @@ class Cells {
   Cell at(std::size_t row) {
     if (!sweep_.points[row].simulated()) {
       infeasible_ = true;
-      return {"- ", {Tone::faint}};
+      return looking("- ", {Tone::faint});
     }
     const double value = figures_.at(row, sweep_.metric);
     if (!std::isfinite(value)) {
       missing_ = true;
-      return {"none ", {Tone::faint}};
+      return looking("none ", {Tone::faint});
     }
     const bool best = row == order_.front();
     const double shade =
         shade_of(value, figures_.at(order_.back(), sweep_.metric), figures_.at(order_.front(), sweep_.metric));
-    return {printed_figure(sweep_.metric, value) + (best ? "*" : " "), {best ? Tone::best : Tone::plain, shade}};
+    return looking(printed_figure(sweep_.metric, value) + (best ? "*" : " "), {best ? Tone::best : Tone::plain, shade});
   }
 
   /// What stands in place of figures.
@@ -79,13 +80,10 @@ Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector
   t.header.insert(t.header.end(), axes[across].values.begin(), axes[across].values.end());
   t.align.assign(t.header.size(), Align::right);
   for (const std::string& value : axes[down].values) t.rows.emplace_back(t.header.size(), "").front() = value;
-  t.looks.assign(t.rows.size(), std::vector<Look>(t.header.size()));
   Cells cells(sweep, figures, order);
   for (std::size_t row = 0; row < sweep.points.size(); ++row) {
     const std::vector<std::uint32_t> at = design.at(sweep.points[row].point);
-    Cell cell = cells.at(row);
-    t.rows[at[down]][at[across] + 1] = std::move(cell.text);
-    t.looks[at[down]][at[across] + 1] = cell.look;
+    t.rows[at[down]][at[across] + 1] = cells.at(row);
   }
   const std::vector<std::string> names = axis_labels(axes);
   t.title = fmt::format("{}: {} down, {} across{}", sweep.metric, names[down], names[across], cells.legend());

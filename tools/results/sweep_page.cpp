@@ -49,10 +49,10 @@ std::string binding(const FigureTable& figures, std::size_t row) {
   return most < 0 ? "-" : fmt::format("{} {:.0f} %", name, most * 100);
 }
 
-std::vector<std::string> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best) {
+std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best) {
   const PointResult& point = sweep.points[row];
   const Design& design = sweep.plan.design;
-  std::vector<std::string> cells{best ? "*" : "", std::to_string(point.point)};
+  std::vector<Cell> cells{best ? "*" : "", std::to_string(point.point)};
   const std::vector<std::uint32_t> numbers = design.at(point.point);
   for (std::size_t a = 0; a < numbers.size(); ++a) cells.push_back(design.axes()[a].values[numbers[a]]);
   if (!point.simulated()) {
@@ -93,8 +93,8 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const std::ve
   for (const std::size_t row : rows) {
     const bool best = !order.empty() && row == order.front();
     t.rows.push_back(table_row(sweep, figures, row, best));
-    t.looks.emplace_back(t.header.size(), Look{best ? Tone::best : Tone::plain});
-    if (!sweep.points[row].simulated()) t.looks.back()[t.rows.back().size() - 1].tone = Tone::faint;
+    for (Cell& cell : t.rows.back()) cell.look = Look{best ? Tone::best : Tone::plain};
+    if (!sweep.points[row].simulated()) t.rows.back().back().look = Look{Tone::faint};
   }
   return t;
 }

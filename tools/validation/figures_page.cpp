@@ -94,7 +94,7 @@ bool has_row(const Figure& f) {
   return f.skipped.empty() || std::isfinite(f.simulated);
 }
 
-std::vector<std::string> row_of(const Figure& f, Notes& notes) {
+std::vector<results::Cell> row_of(const Figure& f, Notes& notes) {
   std::vector<std::size_t> numbers{notes.number(f.source)};
   for (const std::string& a : f.assumptions) numbers.push_back(notes.number(a));
   if (!f.skipped.empty()) numbers.push_back(notes.number("Not judged: " + f.skipped));
@@ -190,7 +190,7 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
     }
     results::Table& table = page.tables.back();
     table.rows.push_back(row_of(f, notes));
-    table.looks.emplace_back(table.header.size())[kVerdictColumn].tone = tone_of(f.verdict());
+    table.rows.back()[kVerdictColumn].look = results::Look{tone_of(f.verdict())};
   }
   page.lists = {{"Skipped without being simulated", without_rows(figures)}, {"Notes", notes.numbered()}};
   return page;

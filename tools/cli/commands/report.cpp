@@ -6,7 +6,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/output_files.h"
 #include "tools/report/input.h"
-#include "tools/report/sections.h"
+#include "tools/report/report.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::cli {
@@ -29,16 +29,16 @@ void write_report(Console& console, const Options& options) {
   if (options.format == "csv" && options.out.empty()) {
     throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
   }
-  const report::Report report = report::make_report(report::read_inputs(options.results));
+  const page::Page report = report::make_report(report::read_inputs(options.results));
   if (options.format == "csv") {
     OutputFolder folder(options.out);
-    const auto files = report::to_csv(report);
+    const auto files = page::to_csv(report);
     folder.write(files);
     console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
     return;
   }
   if (options.format == "md") {
-    const std::string text = report::to_markdown(report);
+    const std::string text = page::to_markdown(report);
     if (options.out.empty()) {
       console.print(text);
     } else {
@@ -47,11 +47,11 @@ void write_report(Console& console, const Options& options) {
     return;
   }
   const std::string path = options.out.empty() ? "report.html" : options.out;
-  const std::string page = report::to_html(report);
-  write_file(path, page);
-  console.print(report::summary(report));
+  const std::string html = page::to_html(report);
+  write_file(path, html);
+  console.print(page::summary(report));
   console.print(fmt::format("\nThe report, to open in a browser: {} ({})\n", path,
-                            results::bytes(static_cast<double>(page.size()))));
+                            results::bytes(static_cast<double>(html.size()))));
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {

@@ -1,32 +1,32 @@
-#include "tools/results/table.h"
+// Pages on a terminal.
 
 #include <algorithm>
-#include <functional>
-#include <span>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "tools/page/page.h"
 #include "tools/text/visible.h"
 
-namespace kvsim::results {
+namespace kvsim::page {
 namespace {
 
 constexpr std::string_view kIndent = "  ";
 constexpr std::size_t kLabelWidth = 22;  // so that the columns of consecutive tables line up
 constexpr std::size_t kNumberWidth = 10;
 
-char mark_of(const Table& table, std::size_t row, std::size_t column) {
-  return row < table.marks.size() && column < table.marks[row].size() ? table.marks[row][column] : ' ';
-}
+using Lines = std::vector<std::vector<std::string>>;
 
 /// The rows with their marks: in a column with a mark every cell takes its place, so that figures line up.
-std::vector<std::vector<std::string>> marked_rows(const Table& table) {
-  std::vector<std::vector<std::string>> rows = table.rows;
-  for (std::size_t column = 0; column < table.align.size(); ++column) {
-    bool any = false;
-    for (std::size_t row = 0; row < rows.size(); ++row) any = any || mark_of(table, row, column) != ' ';
-    for (std::size_t row = 0; any && row < rows.size(); ++row) {
-      if (column < rows[row].size()) rows[row][column] += mark_of(table, row, column);
+Lines marked_rows(const Table& table) {
+  Lines rows(table.rows.size());
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t column = 0; column < table.rows[row].size(); ++column) {
+      const auto marked = [column](const std::vector<Cell>& cells) {
+        return column < cells.size() && cells[column].mark != ' ';
+      };
+      rows[row].push_back(table.rows[row][column].text);
+      if (std::any_of(table.rows.begin(), table.rows.end(), marked)) rows[row].back() += table.rows[row][column].mark;
     }
   }
   return rows;
@@ -52,8 +52,6 @@ std::vector<std::vector<std::string>> header_lines(const std::vector<std::string
   return out;
 }
 
-using Lines = std::vector<std::vector<std::string>>;
-
 /// A row of one cell is a heading of those below it, which no column stands beside.
 std::vector<std::size_t> column_widths(const Table& table, const Lines& header, const Lines& rows) {
   std::vector<std::size_t> widths(table.align.size(), 0);
@@ -73,23 +71,56 @@ std::string_view gap_for(const std::vector<std::size_t>& widths, std::size_t wid
   return total <= width ? "  " : " ";
 }
 
-Look look_of(const Table& table, std::size_t row, std::size_t column) {
-  if (row < table.looks.size() && column < table.looks[row].size()) return table.looks[row][column];
-  const char mark = mark_of(table, row, column);
-  return {mark == '*' ? Tone::best : mark == ' ' ? Tone::plain : Tone::good};
+std::string code_of(const Look& look) {
+  std::string code;
+  const auto add = [&code](std::string_view more) { code += (code.empty() ? "" : ";") + std::string(more); };
+  switch (look.tone) {
+    case Tone::plain:
+      break;
+    case Tone::good:
+      add("32");
+      break;
+    case Tone::best:
+      add(look.shade ? "1" : "1;32");
+      break;
+    case Tone::bad:
+      add("1;31");
+      break;
+    case Tone::faint:
+      add("2");
+      break;
+  }
+  if (look.shade) {
+    const double step = std::floor(std::clamp(*look.shade, 0.0, 1.0) * static_cast<double>(kShades.size()));
+    const ShadeColour& colour = kShades[std::min(static_cast<std::size_t>(step), kShades.size() - 1)];
+    // 16 and 231 are black and white whatever the terminal's own colours are.
+    add(fmt::format("48;5;{};38;5;{}", colour.background, colour.black_text ? 16 : 231));
+  }
+  return code;
 }
 
-/// `looks` has the look of a column. A shade fills the column and the gap before it, so that a heat map is one area.
-std::string aligned_row(
-    const std::vector<std::string>& cells, const std::vector<Align>& align, const std::vector<std::size_t>& widths,
-    std::string_view gap, const std::function<Look(std::size_t)>& looks = [](std::size_t) { return Look{}; }) {
+/// `text` between the escape sequences that the look needs, if any.
+std::string painted(std::string_view text, const Look& look) {
+  const std::string code = code_of(look);
+  return code.empty() ? std::string(text) : fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+Look look_of(const Cell& cell) {
+  return cell.look.value_or(Look{cell.mark == '*' ? Tone::best : cell.mark == ' ' ? Tone::plain : Tone::good});
+}
+
+/// `looks` has the cells whose looks are shown; none: plain. A shade fills the column and the gap before it, so that a
+/// heat map is one area.
+std::string aligned_row(const std::vector<std::string>& words, const std::vector<Align>& align,
+                        const std::vector<std::size_t>& widths, std::string_view gap,
+                        const std::vector<Cell>* looks = nullptr) {
   std::string line(kIndent);
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - std::min(widths[i], display_width(cells[i])), ' ');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string padding(widths[i] - std::min(widths[i], display_width(words[i])), ' ');
     const std::string before = std::string(i > 0 ? gap : "") + (align[i] == Align::right ? padding : "");
     const std::string after = align[i] == Align::right ? "" : padding;
-    const Look look = looks(i);
-    line += look.shade ? painted(before + cells[i] + after, look) : before + painted(cells[i], look) + after;
+    const Look look = looks ? look_of((*looks)[i]) : Look{};
+    line += look.shade ? painted(before + words[i] + after, look) : before + painted(words[i], look) + after;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -120,8 +151,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view f
 }
 
 /// Nothing in it drives the terminal: names are their author's.
-Page visible_page(const Page& page) {
-  Page out = page;
+Page visible_page(Page out) {
   const auto clean = [](std::string& words) { words = text::visible(words); };
   const auto clean_line = [&clean](std::string& words) {
     clean(words);
@@ -132,7 +162,9 @@ Page visible_page(const Page& page) {
   for (Table& table : out.tables) {
     clean_line(table.title);
     for (std::string& word : table.header) clean(word);
-    for (auto& row : table.rows) std::for_each(row.begin(), row.end(), clean_line);
+    for (auto& row : table.rows) {
+      for (Cell& cell : row) clean_line(cell.text);
+    }
   }
   for (List& list : out.lists) {
     clean_line(list.title);
@@ -141,27 +173,27 @@ Page visible_page(const Page& page) {
   return out;
 }
 
-std::string escaped(std::string_view cell) {
-  std::string out;
-  for (const char c : text::visible(cell)) {
-    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
-/// Marked cells are bold, with their mark behind them.
-std::string markdown_row(std::span<const std::string> cells, std::size_t columns, std::string_view marks = {}) {
-  std::string line = "|";
-  for (std::size_t i = 0; i < columns; ++i) {
-    const std::string cell = i < cells.size() ? escaped(cells[i]) : std::string();
-    const bool marked = i < marks.size() && marks[i] != ' ';
-    line += " " + (marked ? "**" + cell + "**" + escaped(marks.substr(i, 1)) : cell) + " |";
-  }
-  return line + "\n";
-}
-
 }  // namespace
+
+Table table(std::string title, std::vector<Column> columns, std::vector<std::vector<Cell>> rows) {
+  Table t{std::move(title), {}, {}, std::move(rows)};
+  for (Column& column : columns) t.add(std::move(column));
+  return t;
+}
+
+std::string tip_of(const Table& table, std::size_t row) {
+  std::string tip;
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    const std::string& text = table.rows[row][i].text;
+    if (text.empty()) continue;
+    tip += fmt::format("{}{}: {}", tip.empty() ? "" : "; ", table.header[i], text);
+  }
+  return tip;
+}
+
+double shade_of(double value, double worst, double best) {
+  return best == worst ? 1.0 : std::clamp((value - worst) / (best - worst), 0.0, 1.0);
+}
 
 Table with_columns(std::string title, std::vector<std::string> header) {
   Table t{std::move(title), std::move(header), {}, {}};
@@ -177,6 +209,27 @@ Table key_figures(std::string title) {
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+Page summary(const Page& page) {
+  Page out;
+  out.title = page.title;
+  for (const Section& section : page.sections) {
+    for (const Block& block : section.blocks) {
+      const auto* facts = std::get_if<Facts>(&block);
+      if (!facts) continue;
+      for (const Fact& f : facts->facts) {
+        std::vector<std::string> lines{f.answer.empty() ? "not asked yet" : f.answer};
+        for (std::size_t begin = 0; begin < f.detail.size();) {
+          const std::size_t end = std::min(f.detail.find('\n', begin), f.detail.size());
+          lines.push_back(f.detail.substr(begin, end - begin));
+          begin = end + 1;
+        }
+        out.lists.push_back({f.question, std::move(lines)});
+      }
+    }
+  }
+  return out;
 }
 
 std::string to_text(const Page& written, const TextStyle& style) {
@@ -198,8 +251,7 @@ std::string to_text(const Page& written, const TextStyle& style) {
       if (!table.header.empty()) out += dim(aligned_row(line, table.align, widths, gap));
     }
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      out += aligned_row(rows[row], table.align, widths, gap,
-                         [&](std::size_t column) { return style.colour ? look_of(table, row, column) : Look{}; });
+      out += aligned_row(rows[row], table.align, widths, gap, style.colour ? &table.rows[row] : nullptr);
     }
   }
   for (const List& list : page.lists) {
@@ -210,25 +262,4 @@ std::string to_text(const Page& written, const TextStyle& style) {
   return out;
 }
 
-std::string to_markdown(const Page& page) {
-  std::string out = "# " + escaped(page.title) + "\n";
-  for (const std::string& line : page.subtitle) out += "\n" + escaped(line) + "\n";
-  for (const Table& table : page.tables) {
-    if (!table.title.empty()) out += "\n## " + escaped(table.title) + "\n";
-    out += "\n" + markdown_row(table.header, table.align.size()) + "|";
-    for (const Align a : table.align) out += a == Align::right ? " ---: |" : " --- |";
-    out += "\n";
-    for (std::size_t i = 0; i < table.rows.size(); ++i) {
-      const std::string_view marks = i < table.marks.size() ? std::string_view(table.marks[i]) : std::string_view();
-      out += markdown_row(table.rows[i], table.align.size(), marks);
-    }
-  }
-  for (const List& list : page.lists) {
-    if (list.items.empty()) continue;
-    out += "\n## " + escaped(list.title) + "\n\n";
-    for (const std::string& item : list.items) out += "- " + escaped(item) + "\n";
-  }
-  return out;
-}
-
-}  // namespace kvsim::results
+}  // namespace kvsim::page

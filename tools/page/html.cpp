@@ -1,4 +1,4 @@
-// A report as one HTML page. Everything that comes from a result is escaped; the page's policy allows its own style and
+// Pages as HTML. Everything that comes from a result is escaped; the page's policy allows its own style and
 // script, by their hashes, and nothing else: no request, no other script, whatever a name in a result says.
 #include <algorithm>
 #include <array>
@@ -7,21 +7,18 @@
 
 #include <fmt/format.h>
 
-#include "report_assets.h"
+#include "page_assets.h"
+#include "tools/page/page.h"
 #include "tools/plot/frame.h"
 #include "tools/plot/svg.h"
-#include "tools/report/report.h"
-#include "tools/results/numbers.h"
-#include "tools/results/result_document.h"
-#include "tools/results/table.h"
 
-namespace kvsim::report {
+namespace kvsim::page {
 namespace {
 
 using plot::xml_escaped;
 
 std::string_view asset(std::string_view name) {
-  for (const auto& [path, contents] : embedded::report_assets()) {
+  for (const auto& [path, contents] : embedded::page_assets()) {
     if (path.ends_with(name)) return contents;
   }
   return {};
@@ -49,7 +46,7 @@ std::string base64(std::string_view hex) {
   return out;
 }
 
-std::string head(const Report& report) {
+std::string head(const Page& page) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; script-src "
@@ -57,8 +54,8 @@ std::string head(const Report& report) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta name=\"generator\" content=\"kvsim {}\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-      base64(KVSIM_REPORT_CSS_SHA256), base64(KVSIM_REPORT_JS_SHA256), results::kvsim_version(),
-      xml_escaped(report.title), asset("report.css"));
+      base64(KVSIM_PAGE_CSS_SHA256), base64(KVSIM_PAGE_JS_SHA256), KVSIM_VERSION, xml_escaped(page.title),
+      asset("report.css"));
 }
 
 /// Whether no word is so long that a column would have to break it.
@@ -72,27 +69,30 @@ bool keeps_words(std::string_view text) {
   return true;
 }
 
-std::string head_class(const Column& column) {
-  std::string classes = column.numeric ? "n" : "";
-  if (keeps_words(column.header)) classes += classes.empty() ? "k" : " k";
+std::string head_class(const Table& t, std::size_t column) {
+  std::string classes = t.align[column] == Align::right ? "n" : "";
+  if (keeps_words(t.header[column])) classes += classes.empty() ? "k" : " k";
   return classes.empty() ? "" : fmt::format(" class=\"{}\"", classes);
 }
 
 /// Words stay on a line where they are few, and get some room where they are many.
 std::string width_class(std::string_view text) {
   constexpr std::size_t few = 34;
-  return results::display_width(text) <= few ? "w" : "l";
+  return display_width(text) <= few ? "w" : "l";
 }
 
-void table_html(std::string& out, const DataTable& t) {
+void table_html(std::string& out, const Table& t) {
   out += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>",
-                     xml_escaped(t.caption.empty() ? "Table" : t.caption));
-  if (!t.caption.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.caption));
-  out += "<thead><tr>";
-  for (const Column& c : t.columns) {
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", head_class(c), xml_escaped(c.header));
+                     xml_escaped(t.title.empty() ? "Table" : t.title));
+  if (!t.title.empty()) out += fmt::format("<caption>{}</caption>", xml_escaped(t.title));
+  if (!t.header.empty()) {
+    out += "<thead><tr>";
+    for (std::size_t i = 0; i < t.header.size(); ++i) {
+      out += fmt::format("<th scope=\"col\"{}>{}</th>", head_class(t, i), xml_escaped(t.header[i]));
+    }
+    out += "</tr></thead>\n";
   }
-  out += "</tr></thead>\n<tbody>\n";
+  out += "<tbody>\n";
   for (const std::vector<Cell>& row : t.rows) {
     bool strong = true;
     for (const Cell& c : row) strong = strong && c.strong;
@@ -100,11 +100,12 @@ void table_html(std::string& out, const DataTable& t) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Cell& c = row[i];
       const char* tag = i == 0 ? "th" : "td";
-      std::string classes = t.columns[i].numeric ? "n" : width_class(c.text);
+      std::string classes = t.align[i] == Align::right ? "n" : width_class(c.text);
       if (c.strong && !strong) classes += classes.empty() ? "strong" : " strong";
       out += fmt::format("<{}{}{}{}>{}</{}>", tag, i == 0 ? " scope=\"row\"" : "",
                          classes.empty() ? "" : fmt::format(" class=\"{}\"", classes),
-                         c.value ? fmt::format(" data-v=\"{}\"", *c.value) : "", xml_escaped(c.text), tag);
+                         c.value ? fmt::format(" data-v=\"{}\"", *c.value) : "",
+                         xml_escaped(c.mark == ' ' ? c.text : c.text + c.mark), tag);
     }
     out += "</tr>\n";
   }
@@ -167,13 +168,13 @@ void plot_html(std::string& out, const Plot& p) {
 }
 
 /// Not every answer's section is there: a document may say no more than the answer.
-bool has_section(const Report& report, std::string_view id) {
-  return std::any_of(report.sections.begin(), report.sections.end(), [id](const Section& s) { return s.id == id; });
+bool has_section(const Page& page, std::string_view id) {
+  return std::any_of(page.sections.begin(), page.sections.end(), [id](const Section& s) { return s.id == id; });
 }
 
 struct HtmlWriter {
   std::string& out;
-  const Report& report;
+  const Page& page;
 
   void operator()(const Prose& p) const { out += fmt::format("<p>{}</p>\n", xml_escaped(p.text)); }
   /// The first point, then the others as a list.
@@ -198,15 +199,16 @@ struct HtmlWriter {
       const std::string answer = open ? "not asked yet" : xml_escaped(f.answer);
       out += fmt::format("<p class=\"answer\">{}</p>", answer);
       details_html(f.detail);
-      if (has_section(report, f.section)) out += fmt::format("<a class=\"detail\" href=\"#{}\">More</a>", f.section);
+      if (has_section(page, f.section)) out += fmt::format("<a class=\"detail\" href=\"#{}\">More</a>", f.section);
       if (!f.scenario.empty()) out += fmt::format("<p class=\"soft of\">{}</p>", xml_escaped(f.scenario));
       out += "</dd></div>\n";
     }
     out += "</dl>\n";
   }
-  void operator()(const DataTable& t) const { table_html(out, t); }
+  void operator()(const Table& t) const { table_html(out, t); }
   void operator()(const Plot& p) const { plot_html(out, p); }
-  void operator()(const Bullets& b) const {
+  void operator()(const List& b) const {
+    if (b.items.empty()) return;
     out += fmt::format("<h3>{}</h3>\n<ul>\n", xml_escaped(b.title));
     for (const std::string& item : b.items) out += fmt::format("<li>{}</li>\n", xml_escaped(item));
     out += "</ul>\n";
@@ -217,7 +219,7 @@ struct HtmlWriter {
   }
 };
 
-void section_html(std::string& out, const Report& report, const Section& s) {
+void section_html(std::string& out, const Page& page, const Section& s) {
   out += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-heading\">\n<h2 id=\"{}-heading\">{}</h2>\n", s.id, s.id,
                      s.id, xml_escaped(s.title));
   bool in_plots = false;
@@ -225,7 +227,7 @@ void section_html(std::string& out, const Report& report, const Section& s) {
     const bool plot = std::holds_alternative<Plot>(block);
     if (plot != in_plots) out += plot ? "<div class=\"plots\">\n" : "</div>\n";
     in_plots = plot;
-    std::visit(HtmlWriter{out, report}, block);
+    std::visit(HtmlWriter{out, page}, block);
   }
   if (in_plots) out += "</div>\n";
   out += "</section>\n";
@@ -233,22 +235,25 @@ void section_html(std::string& out, const Report& report, const Section& s) {
 
 }  // namespace
 
-std::string to_html(const Report& report) {
-  std::string out = head(report);
+std::string to_html(const Page& page) {
+  std::string out = head(page);
   out += "<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n";
-  out += fmt::format("<h1>{}</h1>\n", xml_escaped(report.title));
-  for (const std::string& line : report.subtitle) out += fmt::format("<p class=\"soft\">{}</p>\n", xml_escaped(line));
+  out += fmt::format("<h1>{}</h1>\n", xml_escaped(page.title));
+  for (const std::string& line : page.subtitle) out += fmt::format("<p class=\"soft\">{}</p>\n", xml_escaped(line));
   out += "</header>\n<nav aria-label=\"Contents\"><ul>\n";
-  for (const Section& s : report.sections) {
+  for (const Section& s : page.sections) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
   }
   out += "</ul></nav>\n<main id=\"content\">\n";
-  for (const Section& s : report.sections) section_html(out, report, s);
+  const HtmlWriter whole{out, page};
+  for (const Table& t : page.tables) whole(t);
+  for (const List& list : page.lists) whole(list);
+  for (const Section& s : page.sections) section_html(out, page, s);
   out += fmt::format(
       "</main>\n<footer><p>Written by kvsim {}. Simulated results, not measurements: what they rest on is listed "
       "above.</p></footer>\n<script>{}</script>\n</body>\n</html>\n",
-      results::kvsim_version(), asset("report.js"));
+      KVSIM_VERSION, asset("report.js"));
   return out;
 }
 
-}  // namespace kvsim::report
+}  // namespace kvsim::page

@@ -1,12 +1,12 @@
-// A report for a pull request, the data of its plots as CSV, and its answers for a terminal.
-#include <cmath>
+// Pages as Markdown, and the data of their plots as CSV.
+#include <limits>
 
 #include <fmt/format.h>
 
-#include "tools/report/report.h"
+#include "tools/page/page.h"
 #include "tools/text/visible.h"
 
-namespace kvsim::report {
+namespace kvsim::page {
 namespace {
 
 std::string escaped(std::string_view text) {
@@ -18,17 +18,25 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-void table_markdown(std::string& out, const DataTable& t, std::size_t most) {
+/// Strong and marked cells are bold, with their mark behind them.
+std::string shown(const Cell& cell) {
+  const std::string text = escaped(cell.text);
+  if (cell.mark != ' ') return "**" + text + "**" + escaped(std::string(1, cell.mark));
+  return cell.strong && !text.empty() ? "**" + text + "**" : text;
+}
+
+void table_markdown(std::string& out, const Table& t, std::size_t most) {
   out += "|";
-  for (const Column& c : t.columns) out += fmt::format(" {} |", escaped(c.header));
+  for (std::size_t i = 0; i < t.align.size(); ++i) {
+    out += fmt::format(" {} |", i < t.header.size() ? escaped(t.header[i]) : "");
+  }
   out += "\n|";
-  for (const Column& c : t.columns) out += c.numeric ? " ---: |" : " --- |";
+  for (const Align align : t.align) out += align == Align::right ? " ---: |" : " --- |";
   out += "\n";
   for (std::size_t r = 0; r < std::min(most, t.rows.size()); ++r) {
     out += "|";
-    for (const Cell& c : t.rows[r]) {
-      out += c.strong && !c.text.empty() ? fmt::format(" **{}** |", escaped(c.text))
-                                         : fmt::format(" {} |", escaped(c.text));
+    for (std::size_t i = 0; i < t.align.size(); ++i) {
+      out += fmt::format(" {} |", i < t.rows[r].size() ? shown(t.rows[r][i]) : "");
     }
     out += "\n";
   }
@@ -41,6 +49,8 @@ void table_markdown(std::string& out, const DataTable& t, std::size_t most) {
 struct MarkdownWriter {
   static constexpr std::size_t kMostRows = 60, kMostRowsOfPlots = 24, kMostColumns = 16;
   std::string& out;
+  std::string_view heading = "###";
+  std::size_t most_rows = kMostRows;
 
   void operator()(const Prose& p) const { out += escaped(p.text) + "\n\n"; }
   void operator()(const Facts& facts) const {
@@ -51,17 +61,18 @@ struct MarkdownWriter {
     }
     out += "\n";
   }
-  void operator()(const DataTable& t) const {
-    if (!t.caption.empty()) out += fmt::format("### {}\n\n", escaped(t.caption));
-    table_markdown(out, t, kMostRows);
+  void operator()(const Table& t) const {
+    if (!t.title.empty()) out += fmt::format("{} {}\n\n", heading, escaped(t.title));
+    table_markdown(out, t, most_rows);
   }
   void operator()(const Plot& p) const {
-    if (p.data.rows.size() > kMostRowsOfPlots || p.data.columns.size() > kMostColumns) return;
+    if (p.data.rows.size() > kMostRowsOfPlots || p.data.align.size() > kMostColumns) return;
     out += fmt::format("### {}\n\n{}\n\n", escaped(p.title), escaped(p.caption));
     table_markdown(out, p.data, kMostRowsOfPlots);
   }
-  void operator()(const Bullets& b) const {
-    out += fmt::format("### {}\n\n", escaped(b.title));
+  void operator()(const List& b) const {
+    if (b.items.empty()) return;
+    out += fmt::format("{} {}\n\n", heading, escaped(b.title));
     for (const std::string& item : b.items) out += fmt::format("- {}\n", escaped(item));
     out += "\n";
   }
@@ -81,9 +92,9 @@ std::string csv_field(const std::string& text) {
   return out + "\"";
 }
 
-std::string csv_of(const DataTable& t) {
+std::string csv_of(const Table& t) {
   std::string out;
-  for (std::size_t i = 0; i < t.columns.size(); ++i) out += (i ? "," : "") + csv_field(t.columns[i].header);
+  for (std::size_t i = 0; i < t.header.size(); ++i) out += (i ? "," : "") + csv_field(t.header[i]);
   out += "\n";
   for (const std::vector<Cell>& row : t.rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -101,10 +112,13 @@ std::string csv_of(const DataTable& t) {
 
 }  // namespace
 
-std::string to_markdown(const Report& report) {
-  std::string out = fmt::format("# {}\n\n", escaped(report.title));
-  for (const std::string& line : report.subtitle) out += escaped(line) + "\n\n";
-  for (const Section& s : report.sections) {
+std::string to_markdown(const Page& page) {
+  std::string out = fmt::format("# {}\n\n", escaped(page.title));
+  for (const std::string& line : page.subtitle) out += escaped(line) + "\n\n";
+  const MarkdownWriter whole{out, "##", std::numeric_limits<std::size_t>::max()};
+  for (const Table& t : page.tables) whole(t);
+  for (const List& list : page.lists) whole(list);
+  for (const Section& s : page.sections) {
     if (s.id == "appendix") continue;
     std::string blocks;
     for (const Block& block : s.blocks) std::visit(MarkdownWriter{blocks}, block);
@@ -114,9 +128,9 @@ std::string to_markdown(const Report& report) {
   return out;
 }
 
-std::vector<std::pair<std::string, std::string>> to_csv(const Report& report) {
+std::vector<std::pair<std::string, std::string>> to_csv(const Page& page) {
   std::vector<std::pair<std::string, std::string>> files;
-  for (const Section& s : report.sections) {
+  for (const Section& s : page.sections) {
     for (const Block& block : s.blocks) {
       if (const auto* p = std::get_if<Plot>(&block)) files.emplace_back(p->id + ".csv", csv_of(p->data));
     }
@@ -124,25 +138,4 @@ std::vector<std::pair<std::string, std::string>> to_csv(const Report& report) {
   return files;
 }
 
-results::Page summary(const Report& report) {
-  results::Page page;
-  page.title = report.title;
-  for (const Section& s : report.sections) {
-    for (const Block& block : s.blocks) {
-      const auto* facts = std::get_if<Facts>(&block);
-      if (!facts) continue;
-      for (const Fact& f : facts->facts) {
-        std::vector<std::string> lines{f.answer.empty() ? "not asked yet" : f.answer};
-        for (std::size_t begin = 0; begin < f.detail.size();) {
-          const std::size_t end = std::min(f.detail.find('\n', begin), f.detail.size());
-          lines.push_back(f.detail.substr(begin, end - begin));
-          begin = end + 1;
-        }
-        page.lists.push_back({f.question, std::move(lines)});
-      }
-    }
-  }
-  return page;
-}
-
-}  // namespace kvsim::report
+}  // namespace kvsim::page
