@@ -1,5 +1,5 @@
 // Which policy a comparison speaks for: what objectives, quality and chance do to it.
-#include "tools/report/choice.h"
+#include "tools/report/best_policy.h"
 
 #include <gtest/gtest.h>
 

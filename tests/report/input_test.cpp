@@ -1,5 +1,5 @@
 // Which documents a report is made of, and what is said of those that are none.
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // Documents as they come: what is not there, or is of another type, reads as absent.
-#include "tools/report/view.h"
+#include "tools/report/documents.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "tests/report/documents.h"
-#include "tools/report/fleet_words.h"
+#include "tools/report/words.h"
 
 namespace kvsim::report::KVSIM_FILE {
 namespace {

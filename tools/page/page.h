@@ -124,6 +124,14 @@ struct Section {
   std::string id;
   std::string title;
   std::vector<Block> blocks;
+
+  /// Left out where it is a table without rows, or a list without items.
+  void add(Block block) {
+    const auto* t = std::get_if<Table>(&block);
+    const auto* list = std::get_if<List>(&block);
+    if ((t && t->rows.empty()) || (list && list->items.empty())) return;
+    blocks.push_back(std::move(block));
+  }
 };
 
 /// Tables and lists, and sections below them.

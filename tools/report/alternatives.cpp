@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/parts.h"
 #include "tools/report/report.h"
-#include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -29,9 +29,9 @@ void add_candidates(Section& s, const Json& plan) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
   }
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
   if (const std::string remark = text(simulated, {"remark"}); !remark.empty()) {
-    s.blocks.emplace_back(Prose{"Tokens/s are " + remark + "."});
+    s.add(Prose{"Tokens/s are " + remark + "."});
   }
 }
 
@@ -46,7 +46,7 @@ void add_neighbours(Section& s, const Json& plan) {
                       cell(number_or_nan(a, {"loss"}), results::percent),
                       fits ? plan_text(at(a, {"plan"})) : "does not fit"});
   }
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 void add_models(Section& s, const Json& plan) {
@@ -61,7 +61,7 @@ void add_models(Section& s, const Json& plan) {
                       cell(number_or_nan(point, {"t_gpu_s"}), results::seconds),
                       cell(number_or_nan(point, {"t_xfer_s"}), results::seconds)});
   }
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 }  // namespace

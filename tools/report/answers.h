@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 #include "tools/report/report.h"
 
 namespace kvsim::report {
@@ -33,6 +33,9 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 
 /// What can be bought: not the agreement of drafts, not shorter contexts.
 [[nodiscard]] Fact purchase(const Json& explanation);
+
+/// Intervals of what the results are chosen by, confidence of fleets, and how many figures are assumptions.
+[[nodiscard]] Fact how_sure(const Inputs& inputs);
 
 /// "its output is that of full-KV decoding", or its score.
 [[nodiscard]] std::string output_words(const Json& result);

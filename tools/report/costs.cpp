@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/binding.h"
-#include "tools/report/fleet_words.h"
-#include "tools/report/provenance_lists.h"
+#include "tools/report/parts.h"
+#include "tools/report/provenance.h"
 #include "tools/report/report.h"
-#include "tools/report/tables.h"
+#include "tools/report/words.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -55,12 +54,12 @@ void add_fleets(Section& s, const Json& capacity) {
     }
   }
   if (t.rows.empty()) return;
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
   for (const Json& c : at(capacity, {"configurations"})) {
     const std::string why = pooling(capacity, c);
     if (why.empty()) continue;
-    s.blocks.emplace_back(Prose{fmt::format("{} under {}, {} replicas.{}", text(c, {"machine"}), text(c, {"policy"}),
-                                            plain(number_or_nan(c, {"fleet", "replicas"})), on_one_line(why))});
+    s.add(Prose{fmt::format("{} under {}, {} replicas.{}", text(c, {"machine"}), text(c, {"policy"}),
+                            plain(number_or_nan(c, {"fleet", "replicas"})), on_one_line(why))});
   }
 }
 
@@ -102,7 +101,7 @@ void add_machines(Section& s, const Json& capacity) {
                       cell(number_or_nan(c, {"usd_per_1m_output_tokens"}), usd),
                       truth(c, {"lossless"}) ? "lossless" : "lossy"});
   }
-  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 /// Cost of every policy of a comparison, cheapest by its own sorting.
@@ -119,7 +118,7 @@ void add_policies(Section& s, const Inputs::Compared& compared) {
          cell(number_or_nan(run.result, {"throughput", "output_tokens_per_s_per_gpu"}), results::figure),
          cell(number_or_nan(run.result, {"details", "energy", "joules_per_output_token_at_most"}), results::figure)});
   }
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 void add_prices(Section& s, const Inputs& inputs) {
@@ -128,7 +127,7 @@ void add_prices(Section& s, const Inputs& inputs) {
     t.rows.push_back({text(p, {"what"}), cell(number_or_nan(p, {"usd"}), usd), text(p, {"per"}), text(p, {"date"}),
                       text(p, {"source"}), text(p, {"reference"})});
   }
-  if (!t.rows.empty()) s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 }  // namespace

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 
 #include "tools/report/answers.h"
-#include "tools/report/choice.h"
+#include "tools/report/best_policy.h"
+#include "tools/report/parts.h"
 #include "tools/report/report.h"
-#include "tools/report/sureness.h"
-#include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -151,7 +150,7 @@ Section decision(const Inputs& inputs) {
   questions.binding();
   questions.sureness();
   Section s{"decision", "The decision", {}};
-  if (Facts facts{questions.take()}; !facts.facts.empty()) s.blocks.emplace_back(std::move(facts));
+  if (Facts facts{questions.take()}; !facts.facts.empty()) s.add(std::move(facts));
   return s;
 }
 

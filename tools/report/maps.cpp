@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/objectives.h"
+#include "tools/report/documents.h"
+#include "tools/report/parts.h"
 #include "tools/report/report.h"
-#include "tools/report/tables.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -30,11 +30,8 @@ Table table_of(const plot::HeatMap& map, std::string caption, std::string corner
 }
 
 Plot finished(Plot p, plot::HeatMap map, const std::string& corner) {
-  map.title = p.title;
-  map.description = p.caption;
   p.data = table_of(map, p.title, corner);
-  p.drawing = std::move(map);
-  return p;
+  return drawn(std::move(p), std::move(map));
 }
 
 void add_plan(Section& s, const Json& plan, std::size_t index) {
@@ -77,7 +74,7 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
     }
     map.rows.push_back(std::move(row));
   }
-  s.blocks.emplace_back(finished(std::move(p), std::move(map), "c \\ x"));
+  s.add(finished(std::move(p), std::move(map), "c \\ x"));
 }
 
 /// How much work there is, which is no choice.
@@ -118,7 +115,7 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
   const Json &rows = at(down, {"values"}), &columns = at(across, {"values"});
   constexpr std::size_t most_cells = 3000;
   if (rows.size() * columns.size() > most_cells) {
-    s.blocks.emplace_back(Prose{
+    s.add(Prose{
         fmt::format("A grid of {} x {} cells is too fine to be drawn: its best points are below, sweep.csv has all.",
                     rows.size(), columns.size())});
     return;
@@ -150,7 +147,7 @@ void add_grid(Section& s, const SweepView& view, std::size_t index) {
     }
     if (set.dump() == view.set && !over_load) map.best = {r, c};
   }
-  s.blocks.emplace_back(finished(std::move(p), std::move(map), down_path + " \\ " + across_path));
+  s.add(finished(std::move(p), std::move(map), down_path + " \\ " + across_path));
 }
 
 void add_line(Section& s, const SweepView& view, std::size_t index) {
@@ -158,15 +155,11 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
   const std::string path = text(axis, {"path"});
   const AxisValues axis_numbers = axis_values(axis);
   if (axis_numbers.values.size() < 2) return;
-  Plot p;
-  p.id = numbered("sweep-line", index);
-  p.title = fmt::format("Sweep: {}", metric_name(view.metric));
-  p.caption =
-      is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text());
-  p.data = table(p.title, {{path}, {metric_name(view.metric), true}});
+  Plot p = plot_of(
+      numbered("sweep-line", index), fmt::format("Sweep: {}", metric_name(view.metric)),
+      is_load(path) ? "Bars: 95 % intervals." : fmt::format("The best: {}. Bars: 95 % intervals.", view.best_text()),
+      {{path}, {metric_name(view.metric), true}});
   plot::Chart c;
-  c.title = p.title;
-  c.description = p.caption;
   c.x_title = fmt::format("{}{}", path, axis_numbers.unit.empty() ? "" : " in " + axis_numbers.unit);
   c.y_title = metric_name(view.metric) + (view.metric.starts_with("latency_s.") ? " in s" : "");
   c.shape = plot::Shape::marked_line;
@@ -185,8 +178,7 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
   }
   c.series.push_back(std::move(series));
-  p.drawing = std::move(c);
-  s.blocks.emplace_back(std::move(p));
+  s.add(drawn(std::move(p), std::move(c)));
 }
 
 /// The metric against one axis, over all values of the others.
@@ -197,14 +189,11 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
   for (std::size_t a = 0; a < std::min(most_axes, axes.size()); ++a) {
     const std::string path = text(axes[a], {"path"});
     const std::string unit = axis_values(axes[a]).unit;
-    Plot p;
-    p.id = numbered(fmt::format("sweep-axis-{}", a + 1), index);
-    p.title = fmt::format("Sweep: {} against {}", metric_name(view.metric), path);
-    p.caption = fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text());
-    p.data = table(p.title, {{path, true}, {metric_name(view.metric), true}, {"at"}});
+    Plot p = plot_of(numbered(fmt::format("sweep-axis-{}", a + 1), index),
+                     fmt::format("Sweep: {} against {}", metric_name(view.metric), path),
+                     fmt::format("A mark a point, whatever the other axes. The best: {}.", view.best_text()),
+                     {{path, true}, {metric_name(view.metric), true}, {"at"}});
     plot::Chart c;
-    c.title = p.title;
-    c.description = p.caption;
     c.x_title = unit.empty() ? path : path + " in " + unit;
     c.y_title = metric_name(view.metric);
     c.shape = plot::Shape::points;
@@ -221,8 +210,7 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
     }
     if (series.points.size() < 2) continue;
     c.series.push_back(std::move(series));
-    p.drawing = std::move(c);
-    s.blocks.emplace_back(std::move(p));
+    s.add(drawn(std::move(p), std::move(c)));
   }
 }
 
@@ -240,7 +228,7 @@ void add_reasons(Section& s, const SweepView& view) {
   for (std::size_t i = 0; i < std::min(most, reasons.size()); ++i) {
     list.items.push_back(fmt::format("{}: {}", reasons[i].first, reasons[i].second));
   }
-  if (!list.items.empty()) s.blocks.emplace_back(std::move(list));
+  s.add(std::move(list));
 }
 
 /// The points, best first, at most so many.
@@ -293,7 +281,7 @@ void add_points(Section& s, const SweepView& view) {
     }
     t.rows.push_back(std::move(row));
   }
-  s.blocks.emplace_back(std::move(t));
+  s.add(std::move(t));
 }
 
 }  // namespace

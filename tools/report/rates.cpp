@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/choice.h"
-#include "tools/report/fleet_words.h"
-#include "tools/report/objectives.h"
+#include "tools/report/best_policy.h"
+#include "tools/report/documents.h"
+#include "tools/report/parts.h"
 #include "tools/report/report.h"
-#include "tools/report/tables.h"
+#include "tools/report/words.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -33,14 +33,9 @@ struct RateLook {
 
 /// Nothing where no curve has two points.
 std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look) {
-  Plot p;
-  p.id = std::move(look.id);
-  p.title = std::move(look.title);
-  p.caption = std::move(look.caption);
-  p.data = table(p.title, {{"of"}, {look.x_title, true}, {look.y_title, true}});
+  Plot p = plot_of(std::move(look.id), std::move(look.title), std::move(look.caption),
+                   {{"of"}, {look.x_title, true}, {look.y_title, true}});
   plot::Chart c;
-  c.title = p.title;
-  c.description = p.caption;
   c.x_title = look.x_title;
   c.y_title = look.y_title;
   c.y_scale = look.y_scale;
@@ -64,8 +59,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
     c.series.push_back(std::move(series));
   }
   if (!drawn) return std::nullopt;
-  p.drawing = std::move(c);
-  return p;
+  return drawn(std::move(p), std::move(c));
 }
 
 std::string name_of(const Json& configuration) {
@@ -135,7 +129,7 @@ void add_capacity(Section& s, const Json& capacity, std::size_t index) {
     const std::vector<Curve> curves = curves_of(configurations, figure, also_given_up);
     look.rules = knees;
     look.x_title = "requests/s on one replica";
-    if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
+    if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
   };
   const auto objective = [&capacity, target](std::string_view key, std::string_view name) {
     std::vector<plot::Zone> zones;
@@ -272,7 +266,7 @@ void add_sweep(Section& s, const Json& sweep, std::size_t& drawn) {
         look.zones.push_back(
             {*metric.objective, true, fmt::format("objective missed: above {}", results::seconds(*metric.objective))});
       }
-      if (auto plot = against_rate(curves, std::move(look))) s.blocks.emplace_back(std::move(*plot));
+      if (auto plot = against_rate(curves, std::move(look))) s.add(std::move(*plot));
     }
     ++drawn;
   }

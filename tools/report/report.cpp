@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/report.h"
-#include "tools/report/tables.h"
+#include "tools/report/parts.h"
 
 namespace kvsim::report {
 namespace {

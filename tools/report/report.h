@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tools/page/page.h"
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 
 namespace kvsim::report {
 

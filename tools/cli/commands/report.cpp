@@ -5,7 +5,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_files.h"
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
 

@@ -1,10 +1,12 @@
-// Cells, names and tips that sections have in common.
+// Cells, names and plots that sections have in common.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 #include "tools/report/report.h"
 
 namespace kvsim::report {
@@ -43,5 +45,31 @@ namespace kvsim::report {
 
 /// Name of a document's scenario.
 [[nodiscard]] std::string scenario_of(const Json& document);
+
+/// A plot without its drawing, and its data without rows.
+[[nodiscard]] Plot plot_of(std::string id, std::string title, std::string caption, std::vector<page::Column> columns);
+
+/// The plot with its drawing, which has its title and says its caption where it has no description of its own.
+template <class D>
+[[nodiscard]] Plot drawn(Plot p, D drawing) {
+  drawing.title = p.title;
+  if (drawing.description.empty()) drawing.description = p.caption;
+  p.drawing = std::move(drawing);
+  return p;
+}
+
+struct Stacks {
+  std::string id, title, caption;
+  std::string x_title;             ///< with the unit of the axis
+  double unit = 1;                 ///< what of the figures is one of that unit
+  std::vector<std::string> parts;  ///< names, from the left
+  std::string (*print)(double) = nullptr;
+  /// Of a result, the figure of a part; not a number where there is none.
+  std::function<double(const Json& result, std::size_t part)> of;
+  std::function<std::string(const Json& result)> behind = {};  ///< written behind the bar; none: nothing
+};
+
+/// A bar a run, labelled with its policy.
+[[nodiscard]] Plot stacked(const std::vector<Simulated>& runs, Stacks stacks);
 
 }  // namespace kvsim::report

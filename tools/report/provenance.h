@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 
 namespace kvsim::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/report/input.h"
+#include "tools/report/documents.h"
 
 namespace kvsim::report {
 

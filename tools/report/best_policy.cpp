@@ -1,9 +1,9 @@
-#include "tools/report/choice.h"
+#include "tools/report/best_policy.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/objectives.h"
+#include "tools/report/documents.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {

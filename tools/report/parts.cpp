@@ -1,4 +1,4 @@
-#include "tools/report/tables.h"
+#include "tools/report/parts.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,6 @@
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
-
 namespace {
 
 /// An interval is not known to more: "7.1", "0.052", "1,234".
@@ -118,6 +117,35 @@ double half_width(const Json& result, std::string_view metric) {
 
 std::string scenario_of(const Json& document) {
   return text(document, {"scenario"});
+}
+
+Plot plot_of(std::string id, std::string title, std::string caption, std::vector<page::Column> columns) {
+  Table data = table(title, std::move(columns));
+  return {std::move(id), std::move(title), std::move(caption), {}, {}, std::move(data)};
+}
+
+Plot stacked(const std::vector<Simulated>& runs, Stacks stacks) {
+  Plot p = plot_of(std::move(stacks.id), std::move(stacks.title), std::move(stacks.caption), {{"policy"}});
+  plot::Bars bars;
+  bars.x_title = std::move(stacks.x_title);
+  for (const std::string& part : stacks.parts) p.data.add({part, true});
+  for (const Simulated& run : runs) {
+    std::vector<Cell> row{run.policy};
+    plot::Bar bar{run.policy, {}, stacks.behind ? stacks.behind(run.result) : std::string()};
+    double end = 0;
+    for (std::size_t i = 0; i < stacks.parts.size(); ++i) {
+      const double size = stacks.of(run.result, i);
+      row.push_back(cell(size, stacks.print));
+      if (!(size > 0)) continue;
+      bar.parts.push_back({end / stacks.unit, (end + size) / stacks.unit, i,
+                           fmt::format("{}: {}: {}", run.policy, stacks.parts[i], stacks.print(size))});
+      end += size;
+    }
+    p.data.rows.push_back(std::move(row));
+    bars.bars.push_back(std::move(bar));
+  }
+  p.legend = std::move(stacks.parts);
+  return drawn(std::move(p), std::move(bars));
 }
 
 }  // namespace kvsim::report

@@ -1,0 +1,92 @@
+// Result documents, read again. They may be written by hand, cut short or older: what is not there, or is of another
+// type, reads as absent.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/results/section.h"
+
+namespace kvsim::report {
+
+using results::Json;
+using Path = std::initializer_list<std::string_view>;
+
+/// The member at the end of the path; an empty object or array where there is none.
+[[nodiscard]] const Json& at(const Json& document, Path path);
+[[nodiscard]] bool has(const Json& document, Path path);
+[[nodiscard]] std::optional<double> number(const Json& document, Path path);
+/// Not a number where there is none.
+[[nodiscard]] double number_or_nan(const Json& document, Path path);
+/// Empty where there is none.
+[[nodiscard]] std::string text(const Json& document, Path path);
+[[nodiscard]] bool truth(const Json& document, Path path);
+/// The elements of an array; not a number for those that are none.
+[[nodiscard]] std::vector<double> numbers(const Json& document, Path path);
+[[nodiscard]] std::vector<std::string> texts(const Json& document, Path path);
+
+/// The scenario that a document carries ("resolved_scenario", of a run under "details"), read again; empty where there
+/// is none, or one that was changed by hand into something else.
+[[nodiscard]] Json resolved_scenario(const Json& document);
+
+/// Seconds; none where the scenario sets none.
+struct Objectives {
+  std::optional<double> ttft_s, tpot_s;
+};
+[[nodiscard]] Objectives objectives_of(const Json& document);
+
+/// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms"; empty where the scenario sets none.
+[[nodiscard]] std::string objectives_words(const Json& document);
+
+/// What drafts are made with in a scenario: "x = 25, c = 0.2"; empty where it does not say.
+[[nodiscard]] std::string draft_settings(const Json& document);
+
+/// The values of an axis as numbers, if they are: quantities all in the same unit too ("0.5/s"). Empty where not.
+struct AxisValues {
+  std::vector<double> values;
+  std::string unit;
+};
+[[nodiscard]] AxisValues axis_values(const Json& axis);
+
+/// A figure of a point's result by its dotted path, as of sweeps.
+[[nodiscard]] double figure_at(const Json& result, std::string_view path);
+
+/// What a document says, by the keys it has.
+enum class Kind { run, runs, compare, sweep, plan, capacity, other };
+
+/// Throws schema::InputError, which names `name`, where it is no result of kvsim, or of a newer one.
+[[nodiscard]] Kind kind_of(const Json& document, const std::string& name);
+
+/// The results of one simulation.
+struct Simulated {
+  Json result;         ///< as of `kvsim run`
+  std::string policy;  ///< as asked for by a comparison, else the decode policy's name
+};
+
+/// All documents, each kind in the order in which they were read.
+struct Inputs {
+  std::vector<Simulated> runs;  ///< of run
+  struct Compared {
+    Json document;  ///< without its results
+    std::vector<Simulated> results;
+  };
+  std::vector<Compared> compares;
+  std::vector<Json> sweeps, plans, capacities, others;
+  std::set<std::string> seen;  ///< what was added, as text: the same result given twice counts once
+
+  [[nodiscard]] std::size_t size() const {
+    return runs.size() + compares.size() + sweeps.size() + plans.size() + capacities.size() + others.size();
+  }
+  /// Throws schema::InputError as kind_of does.
+  void add(Json document, const std::string& name);
+};
+
+/// Reads JSON files, and of folders all results in them and in folders below, in the order of their names. Throws
+/// schema::InputError for what is not there, is no JSON or no result, and for folders without any.
+[[nodiscard]] Inputs read_inputs(const std::vector<std::string>& paths);
+
+}  // namespace kvsim::report

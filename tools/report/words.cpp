@@ -1,0 +1,97 @@
+#include "tools/report/words.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/cache/placements.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/schedule_policy.h"
+#include "tools/report/parts.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::report {
+namespace {
+
+/// As the scenario reference has it; empty for what does not put prompts together from chunks.
+std::string prefill_words(std::string_view policy) {
+  if (policy == "recompute" || policy == "stored" || policy == "prefix_cache") return {};
+  const schema::FieldInfo* prefill = scenario::scenario_schema().info().find("prefill");
+  const schema::FieldInfo* choice = prefill && prefill->object ? prefill->object->find("policy") : nullptr;
+  if (!choice) return {};
+  for (const schema::Word& word : choice->scalar.words()) {
+    if (word.name == policy) return word.description;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string pooling(const Json& capacity, const Json& configuration) {
+  const double rate = number_or_nan(capacity, {"rate_required"});
+  const double alone = number_or_nan(configuration, {"rate_per_replica"});
+  const double replicas = number_or_nan(configuration, {"fleet", "replicas"});
+  if (!(rate > alone * replicas)) return {};
+  return fmt::format(
+      "\nThat is more than {} times the {} requests/s of a replica alone: in a fleet each request goes to the "
+      "least loaded replica, so queues stay short at a higher load.",
+      plain(replicas), results::figure(alone));
+}
+
+std::string at_least(double share) {
+  constexpr double parts = 1e4;
+  return std::isfinite(share) ? fmt::format("{:.2f} %", std::floor(share * parts + 1e-9) / parts * 100) : "-";
+}
+
+std::string policy_words(const Json& result) {
+  std::string said;
+  const auto add = [&said](std::string_view name, std::string_view description) {
+    said += fmt::format("{}{}: {}.", said.empty() ? "" : " ", name, description);
+  };
+  const std::string decode = text(result, {"details", "policies", "decode"});
+  const std::string schedule = text(result, {"details", "policies", "schedule"});
+  const std::string prefill = text(result, {"details", "policies", "prefill"});
+  const std::string placement = text(result, {"details", "policies", "placement"});
+  const serving::DecodePolicy* decoding = serving::find_decode_policy(decode);
+  if (const std::string said_of_prefill = prefill_words(prefill); !said_of_prefill.empty())
+    add(prefill, said_of_prefill);
+  if (const auto* stored = cache::find_placement(placement)) add(placement, stored->description);
+  if (decoding) add(decode, decoding->description);
+  if (decoding && decoding->verifies && placement.empty() && !has(result, {"details", "pools"})) {
+    if (const auto* scheduling = serving::find_schedule_policy(schedule)) add(schedule, scheduling->description);
+  }
+  return said;
+}
+
+std::string factor_name(std::string_view key) {
+  if (key == "hbm_capacity") return "GPU memory (HBM capacity)";
+  if (key == "hbm_bandwidth") return "HBM bandwidth";
+  if (key == "link_bandwidth") return "link bandwidth (host to GPU)";
+  if (key == "agreement") return "agreement of the drafts";
+  if (key == "context") return "context length";
+  std::string name(key);
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+std::string explained_plan(const Json& explanation) {
+  const std::string plan = plan_text(at(explanation, {"plan"}));
+  if (plan.empty()) return {};
+  return fmt::format("\nThis is of the plan that the closed forms choose, {}: {} tokens/s simulated.", plan,
+                     interval_text(number_or_nan(explanation, {"binding", "output_tokens_per_s"}),
+                                   number_or_nan(explanation, {"binding", "half_width_95"}), results::figure));
+}
+
+std::string time_and_memory(const Json& explanation) {
+  if (text(explanation, {"binding", "resource"}) != "hbm_capacity") return {};
+  const double share = number_or_nan(explanation, {"binding", "time_shares", "hbm_bandwidth"});
+  constexpr double most = 0.5;
+  if (!(share > most)) return {};
+  return fmt::format(
+      "\nThe GPUs spend {} of their time reading memory, whatever is decoded: how many requests share each "
+      "reading is what memory decides.",
+      results::percent(share));
+}
+
+}  // namespace kvsim::report

@@ -1,0 +1,31 @@
+// What is said of policies, fleets and what binds, in words.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tools/report/documents.h"
+
+namespace kvsim::report {
+
+/// Why a fleet serves more than its replicas would one by one, where it does. Begins a line of its own.
+[[nodiscard]] std::string pooling(const Json& capacity, const Json& configuration);
+
+/// A lower bound, rounded down: "99.97 %".
+[[nodiscard]] std::string at_least(double share);
+
+/// "draft_verify: drafts on the compressed KV, .... staggered: verifications spread ...." of a run's policies; empty
+/// where this kvsim knows none of them.
+[[nodiscard]] std::string policy_words(const Json& result);
+
+/// Where memory binds although the GPUs' time goes to something else: why that is no contradiction. Begins with a
+/// line of its own.
+[[nodiscard]] std::string time_and_memory(const Json& explanation);
+
+/// Which plan an explanation is of, and its tokens/s: it is that of the closed forms. Begins a line of its own.
+[[nodiscard]] std::string explained_plan(const Json& explanation);
+
+/// "hbm_capacity" as people say it.
+[[nodiscard]] std::string factor_name(std::string_view key);
+
+}  // namespace kvsim::report
