@@ -50,6 +50,12 @@ std::vector<std::vector<std::string>> read(const std::string& csv) {
   return rows;
 }
 
+TEST(ReportCsv, NumbersBelowZeroAreNoFormulas) {
+  EXPECT_EQ(page::csv_field("-0.5"), "-0.5");
+  EXPECT_EQ(page::csv_field("-0.5+cmd"), "'-0.5+cmd");
+  EXPECT_EQ(page::csv_field("=1"), "'=1");
+}
+
 TEST(ReportCsv, FieldsComeBackAsTheyWere) {
   const std::vector<std::string> names{"plain", "a,b", "say \"so\"", "two\nlines", "\"", ",", "trailing \""};
   Table t = table("", {{"name, with comma"}, {"\"q\""}});

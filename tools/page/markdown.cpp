@@ -1,4 +1,5 @@
 // Pages as Markdown, and the data of their plots as CSV.
+#include <charconv>
 #include <limits>
 
 #include <fmt/format.h>
@@ -79,19 +80,6 @@ struct MarkdownWriter {
   void operator()(const Verbatim&) const {}
 };
 
-/// RFC 4180. What a spreadsheet would take for a formula is kept from being one.
-std::string csv_field(const std::string& text) {
-  std::string field = text;
-  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos &&
-      field.size() > 1) {
-    field.insert(field.begin(), '\'');
-  }
-  if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out.append(c == '"' ? 2 : 1, c);
-  return out + "\"";
-}
-
 std::string csv_of(const Table& t) {
   std::string out;
   for (std::size_t i = 0; i < t.header.size(); ++i) out += (i ? "," : "") + csv_field(t.header[i]);
@@ -111,6 +99,20 @@ std::string csv_of(const Table& t) {
 }
 
 }  // namespace
+
+std::string csv_field(std::string_view text) {
+  std::string field(text);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (field.size() > 1 && !is_number && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+    field.insert(field.begin(), '\'');
+  }
+  if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
+  std::string out = "\"";
+  for (const char c : field) out.append(c == '"' ? 2 : 1, c);
+  return out + "\"";
+}
 
 std::string to_markdown(const Page& page) {
   std::string out = fmt::format("# {}\n\n", escaped(page.title));

@@ -168,6 +168,9 @@ struct TextStyle {
 /// {file name, contents}: the data of every plot.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> to_csv(const Page& page);
 
+/// A field as RFC 4180 has it. What a spreadsheet would take for a formula is kept from being one.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
 /// Columns that UTF-8 text takes on a terminal, every character one.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 

@@ -6,6 +6,7 @@
 
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
+#include "tools/page/page.h"
 #include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {
@@ -57,13 +58,6 @@ Json best_of(const Sweep& sweep, const std::vector<std::vector<Json>>& values) {
           {"value", figures.at(order.front(), sweep.metric)}};
 }
 
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\n") == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out.append(c == '"' ? 2 : 1, c);
-  return out + "\"";
-}
-
 }  // namespace
 
 std::string sweep_json(const Sweep& sweep) {
@@ -101,9 +95,9 @@ std::string sweep_csv(const Sweep& sweep) {
   std::unordered_map<std::string, std::size_t> columns;
   for (std::size_t i = 0; i < names.size(); ++i) columns[names[i]] = i;
   std::string out = "index";
-  for (const Axis& axis : design.axes()) out += "," + quoted(axis.path);
+  for (const Axis& axis : design.axes()) out += "," + page::csv_field(axis.path);
   out += ",status,reason";
-  for (const std::string& name : names) out += "," + quoted(name);
+  for (const std::string& name : names) out += "," + page::csv_field(name);
   out += '\n';
   for (const PointResult& point : sweep.points) {
     std::vector<std::string> figures(names.size());
@@ -114,8 +108,8 @@ std::string sweep_csv(const Sweep& sweep) {
     }
     out += std::to_string(point.point);
     const std::vector<std::uint32_t> numbers = design.at(point.point);
-    for (std::size_t a = 0; a < numbers.size(); ++a) out += "," + quoted(design.axes()[a].values[numbers[a]]);
-    out += point.simulated() ? ",done," : ",infeasible," + quoted(point.reason);
+    for (std::size_t a = 0; a < numbers.size(); ++a) out += "," + page::csv_field(design.axes()[a].values[numbers[a]]);
+    out += point.simulated() ? ",done," : ",infeasible," + page::csv_field(point.reason);
     for (const std::string& figure : figures) out += "," + figure;
     out += '\n';
   }
