@@ -68,14 +68,14 @@ TEST(ReportCsv, FieldsComeBackAsTheyWere) {
 
 TEST(ReportCsv, EveryRowHasAsManyFieldsAsTheHeader) {
   for (const std::string& name : testing::hostile_names()) {
-    for (const auto& row : read(csv_of({"", {{name}, {name}}, {{{name}, {name}}}}))) EXPECT_EQ(row.size(), 2);
+    for (const auto& row : read(csv_of(table("", {{name}, {name}}, {{{name}, {name}}})))) EXPECT_EQ(row.size(), 2);
   }
 }
 
 TEST(ReportCsv, FormulasAreDefused) {
   for (const std::string formula :
        {"=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\r=1+1", "=HYPERLINK(\"x\",\"y\")"}) {
-    const auto rows = read(csv_of({"", {{formula}}, {{{formula}}}}));
+    const auto rows = read(csv_of(table("", {{formula}}, {{{formula}}})));
     EXPECT_EQ(rows[0][0], "'" + formula);
     EXPECT_EQ(rows[1][0], "'" + formula);
   }
@@ -83,7 +83,7 @@ TEST(ReportCsv, FormulasAreDefused) {
 
 TEST(ReportCsv, NumbersAreNotRoundedAndNegativeOnesStayNumbers) {
   const auto rows = read(csv_of(
-      {"", {{"n"}}, {{{"0.33", 1.0 / 3}}, {{"1.2k", 1234.5678901234567}}, {{"-5 %", -0.05}}, {{"big", 1e300}}}}));
+      table("", {{"n"}}, {{{"0.33", 1.0 / 3}}, {{"1.2k", 1234.5678901234567}}, {{"-5 %", -0.05}}, {{"big", 1e300}}})));
   EXPECT_EQ(rows[1][0], "0.3333333333333333");
   EXPECT_EQ(std::stod(rows[2][0]), 1234.5678901234567);
   EXPECT_EQ(rows[3][0], "-0.05");
@@ -91,7 +91,7 @@ TEST(ReportCsv, NumbersAreNotRoundedAndNegativeOnesStayNumbers) {
 }
 
 TEST(ReportCsv, WhatIsNotKnownIsEmpty) {
-  EXPECT_EQ(csv_of({"", {{"a"}, {"b"}, {"c"}}, {{{"-"}, {"x"}, {"-"}}}}), "a,b,c\n,x,\n");
+  EXPECT_EQ(csv_of(table("", {{"a"}, {"b"}, {"c"}}, {{{"-"}, {"x"}, {"-"}}})), "a,b,c\n,x,\n");
 }
 
 TEST(ReportCsv, ThereIsOneFileAPlotEachOfItsOwnName) {

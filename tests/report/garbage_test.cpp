@@ -85,7 +85,7 @@ void expect_whole(const Page& report, const std::string& what) {
       const auto* table = std::get_if<Table>(&b);
       if (const auto* plot = std::get_if<Plot>(&b)) table = &plot->data;
       if (!table) continue;
-      for (const auto& row : table->rows) EXPECT_EQ(row.size(), table->columns.size()) << table->caption << what;
+      for (const auto& row : table->rows) EXPECT_EQ(row.size(), table->align.size()) << table->title << what;
     }
   }
   EXPECT_FALSE(to_markdown(report).empty());

@@ -55,6 +55,31 @@ TEST(ReportPage, NamesStayTextWhateverTheyAre) {
   }
 }
 
+TEST(ReportPage, TablesAndListsOfResultsAreAPageToo) {
+  Page p;
+  p.title = "run";
+  p.tables = {page::key_figures("Requests"), page::with_columns("Links", {"", "busy"})};
+  p.tables[0].rows = {{"completed", "12", "in time"}};
+  p.tables[1].rows = {{"pcie", {"40 %", 0.4}}};
+  p.tables[1].rows[0][1].mark = '*';
+  p.lists = {{"Notes", {"one"}}, {"none", {}}};
+  const std::string html = to_html(p);
+  EXPECT_EQ(page_fault(html), "");
+  EXPECT_EQ(count(html, "<thead>"), 1);  // rows of key figures speak for themselves
+  EXPECT_NE(html.find("<td class=\"n\" data-v=\"0.4\">40 %*</td>"), std::string::npos) << html;
+  EXPECT_NE(html.find("<h3>Notes</h3>\n<ul>\n<li>one</li>"), std::string::npos);
+  EXPECT_EQ(html.find("<h3>none</h3>"), std::string::npos);
+}
+
+TEST(ReportPage, EmptyTablesAndListsAreLeftOutOfSections) {
+  Section s{"s", "Section", {}};
+  s.add(table("nothing", {{"a"}}));
+  s.add(List{"nothing", {}});
+  EXPECT_TRUE(s.blocks.empty());
+  s.add(table("one", {{"a"}}, {{"x"}}));
+  EXPECT_EQ(s.blocks.size(), 1);
+}
+
 TEST(ReportPage, NamesInResultsStayTextToo) {
   for (const std::string& name : testing::hostile_names()) {
     Json run = one_of_each()[0];

@@ -68,7 +68,7 @@ TEST(ReportMarkdown, NoNameDrivesATerminalThatShowsIt) {
   r.sections[0].title = name;
   r.sections[0].blocks.emplace_back(Facts{{{name, name, name, "s", name}}});
   r.sections[0].blocks.emplace_back(table(name, {{name}}, {{{name}}}));
-  for (const std::string& text : {to_markdown(r), results::to_text(summary(r))}) {
+  for (const std::string& text : {to_markdown(r), page::to_text(summary(r))}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_EQ(text.find("\u009b"), std::string::npos) << text;
     EXPECT_NE(text.find("31mred"), std::string::npos) << text;

@@ -87,7 +87,7 @@ TEST(Alternatives, CandidatesStandBesideEachOtherTheBestStrong) {
 TEST(Further, ADocumentWithoutSectionsOfItsOwnIsShownAsTables) {
   const auto tables = all<Table>(further(inputs_of({one_of_each().back()})));
   ASSERT_FALSE(tables.empty());
-  EXPECT_EQ(tables.back().caption, "by hand: figures");
+  EXPECT_EQ(tables.back().title, "by hand: figures");
   EXPECT_EQ(tables.back().header.size(), 2);
   EXPECT_EQ(tables.back().rows.at(0)[1].value, 1);
 }

@@ -9,7 +9,7 @@
 namespace kvsim::report {
 namespace {
 
-using Words = std::array<std::uint32_t, 64>;
+using RoundWords = std::array<std::uint32_t, 64>;
 
 std::vector<std::uint32_t> primes(std::size_t wanted) {
   std::vector<std::uint32_t> found;
@@ -27,15 +27,15 @@ std::uint32_t fraction(long double value) {
 }
 
 /// The standard's constants: of the cube roots of the first 64 primes.
-Words constants() {
-  Words k{};
+RoundWords constants() {
+  RoundWords k{};
   const std::vector<std::uint32_t> p = primes(k.size());
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = fraction(std::cbrt(static_cast<long double>(p[i])));
   return k;
 }
 
-void mix(std::array<std::uint32_t, 8>& state, const unsigned char* block, const Words& k) {
-  Words w{};
+void mix(std::array<std::uint32_t, 8>& state, const unsigned char* block, const RoundWords& k) {
+  RoundWords w{};
   for (std::size_t i = 0; i < 16; ++i) {
     for (std::size_t b = 0; b < 4; ++b) w[i] = (w[i] << 8U) | block[4 * i + b];
   }
@@ -89,7 +89,7 @@ std::string sha256_base64(std::string_view text) {
   std::array<std::uint32_t, 8> state{};
   const std::vector<std::uint32_t> p = primes(state.size());
   for (std::size_t i = 0; i < state.size(); ++i) state[i] = fraction(std::sqrt(static_cast<long double>(p[i])));
-  const Words k = constants();
+  const RoundWords k = constants();
   for (std::size_t at = 0; at < message.size(); at += 64) mix(state, message.data() + at, k);
   std::vector<unsigned char> digest;
   for (const std::uint32_t word : state) {

@@ -14,7 +14,7 @@ inline constexpr const char* kHowManyGpus = "How many GPUs?";
 inline constexpr const char* kWhatBinds = "What binds?";
 inline constexpr const char* kWhatToBuy = "What to buy next?";
 
-/// Which policy, by a comparison (choice.h), or by a sweep over policies.
+/// Which policy, by a comparison (best_policy.h), or by a sweep over policies.
 [[nodiscard]] Fact policy_of(const Inputs::Compared& compared);
 [[nodiscard]] std::optional<Fact> swept_policy(const Inputs& inputs);
 

@@ -31,7 +31,7 @@ Table table_of(const plot::HeatMap& map, std::string caption, std::string corner
 
 Plot finished(Plot p, plot::HeatMap map, const std::string& corner) {
   p.data = table_of(map, p.title, corner);
-  return drawn(std::move(p), std::move(map));
+  return with_drawing(std::move(p), std::move(map));
 }
 
 void add_plan(Section& s, const Json& plan, std::size_t index) {
@@ -178,7 +178,7 @@ void add_line(Section& s, const SweepView& view, std::size_t index) {
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
   }
   c.series.push_back(std::move(series));
-  s.add(drawn(std::move(p), std::move(c)));
+  s.add(with_drawing(std::move(p), std::move(c)));
 }
 
 /// The metric against one axis, over all values of the others.
@@ -210,7 +210,7 @@ void add_scatter(Section& s, const SweepView& view, std::size_t index) {
     }
     if (series.points.size() < 2) continue;
     c.series.push_back(std::move(series));
-    s.add(drawn(std::move(p), std::move(c)));
+    s.add(with_drawing(std::move(p), std::move(c)));
   }
 }
 

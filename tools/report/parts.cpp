@@ -145,7 +145,7 @@ Plot stacked(const std::vector<Simulated>& runs, Stacks stacks) {
     bars.bars.push_back(std::move(bar));
   }
   p.legend = std::move(stacks.parts);
-  return drawn(std::move(p), std::move(bars));
+  return with_drawing(std::move(p), std::move(bars));
 }
 
 }  // namespace kvsim::report

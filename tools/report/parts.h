@@ -51,7 +51,7 @@ namespace kvsim::report {
 
 /// The plot with its drawing, which has its title and says its caption where it has no description of its own.
 template <class D>
-[[nodiscard]] Plot drawn(Plot p, D drawing) {
+[[nodiscard]] Plot with_drawing(Plot p, D drawing) {
   drawing.title = p.title;
   if (drawing.description.empty()) drawing.description = p.caption;
   p.drawing = std::move(drawing);

@@ -173,7 +173,7 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
     c.series.push_back(std::move(series));
   }
   if (c.series.size() < 2) return;
-  s.add(drawn(std::move(p), std::move(c)));
+  s.add(with_drawing(std::move(p), std::move(c)));
 }
 
 /// The planner's front, a series a policy.
@@ -218,7 +218,7 @@ void add_front(Section& s, const Json& plan, std::size_t index) {
     series.points.push_back({x, y});
     series.tips.push_back(tip_of(p.data, p.data.rows.size() - 1));
   }
-  s.add(drawn(std::move(p), std::move(c)));
+  s.add(with_drawing(std::move(p), std::move(c)));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::optional<Plot> against_rate(const std::vector<Curve>& curves, RateLook look
     c.series.push_back(std::move(series));
   }
   if (!drawn) return std::nullopt;
-  return drawn(std::move(p), std::move(c));
+  return with_drawing(std::move(p), std::move(c));
 }
 
 std::string name_of(const Json& configuration) {

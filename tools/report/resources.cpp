@@ -60,7 +60,7 @@ Plot elasticities(const Json& explanation, std::size_t index) {
                          {{0, relative * 100, 0, tip_of(p.data, p.data.rows.size() - 1)}},
                          change_text(relative, number_or_nan(e, {"replanned", "half_width_95"}))});
   }
-  return drawn(std::move(p), std::move(bars));
+  return with_drawing(std::move(p), std::move(bars));
 }
 
 std::string side(const Json& margin) {
@@ -173,7 +173,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
         {kParts[i].name, {{begin / kGb, end / kGb, i, tip_of(p.data, p.data.rows.size() - 1)}}, results::bytes(size)});
     end = begin;
   }
-  return drawn(std::move(p), std::move(bars));
+  return with_drawing(std::move(p), std::move(bars));
 }
 
 Plot memory_by_policy(const std::vector<Simulated>& all, const std::string& id) {

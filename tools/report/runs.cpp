@@ -87,7 +87,7 @@ void add(Section& s, const std::vector<Simulated>& runs, std::size_t index) {
                                      results::seconds(series.points[i].x));
       }
     }
-    s.add(drawn(std::move(p), std::move(c)));
+    s.add(with_drawing(std::move(p), std::move(c)));
   }
 }
 
@@ -150,7 +150,7 @@ Plot over(const std::vector<double>& all_times, double warmup_s, std::vector<Lin
     p.data.rows.push_back(std::move(row));
     c.hovers.push_back({times[i], tip_of(p.data, i)});
   }
-  return drawn(std::move(p), std::move(c));
+  return with_drawing(std::move(p), std::move(c));
 }
 
 void add(Section& s, const Simulated& run, std::size_t index, const std::string& whose) {
