@@ -7,7 +7,7 @@
 #include "tests/support/well_formed.h"
 #include "tools/plot/svg.h"
 
-namespace kvsim::plot {
+namespace kvsim::plot::KVSIM_FILE {
 namespace {
 
 using testing::xml_fault;
@@ -120,4 +120,4 @@ TEST(XmlFault, SeesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvsim::plot
+}  // namespace kvsim::plot::KVSIM_FILE

@@ -3,7 +3,7 @@
 
 #include "tools/results/fields.h"
 
-namespace kvsim::results {
+namespace kvsim::results::KVSIM_FILE {
 namespace {
 
 struct Machine {
@@ -71,4 +71,4 @@ TEST(Fields, EverySecondRowAndTheLastRemain) {
 }
 
 }  // namespace
-}  // namespace kvsim::results
+}  // namespace kvsim::results::KVSIM_FILE

@@ -7,7 +7,7 @@
 #include "tools/validation/expression.h"
 #include "tools/validation/group.h"
 
-namespace kvsim::validation {
+namespace kvsim::validation::KVSIM_FILE {
 namespace {
 
 std::vector<Figure> figures_in(const std::string& text, const Inputs& inputs = {}) {
@@ -192,4 +192,4 @@ TEST(FigureFiles, ThatReferToThemselvesAreRefused) {
 }
 
 }  // namespace
-}  // namespace kvsim::validation
+}  // namespace kvsim::validation::KVSIM_FILE

@@ -41,11 +41,11 @@ Table error_table(std::string title, std::vector<std::string> names) {
   return t;
 }
 
-void add(Table& table, std::vector<std::string> names, const ErrorSummary& e) {
+void add(Table& table, const std::vector<std::string>& names, const ErrorSummary& e) {
   if (e.count == 0) return;
-  const std::vector<std::string> figures = cells(kErrorFields, e);
-  names.insert(names.end(), figures.begin(), figures.end());
-  table.rows.push_back(std::move(names));
+  std::vector<Cell>& row = table.rows.emplace_back(names.begin(), names.end());
+  const std::vector<Cell> figures = cells(kErrorFields, e);
+  row.insert(row.end(), figures.begin(), figures.end());
 }
 
 const Fields<TableReport> kTableFields{{"table", "table", &TableReport::name, Align::left},

@@ -189,7 +189,7 @@ Table fleet_table(const CapacityPlan& plan) {
   }
   for (const Configuration& c : plan.configurations) {
     if (!c.fleet) continue;
-    std::vector<std::string>& row = t.rows.emplace_back(cells(names, c));
+    std::vector<Cell>& row = t.rows.emplace_back(cells(names, c));
     add(row, cells(fields, *c.fleet));
     if (placement) row.push_back(cheapest.text(c));
   }

@@ -33,15 +33,15 @@ void add_value(Section& section, const std::string& key, Json value, std::string
 }
 
 void thin_out(Table& table) {
-  std::vector<std::vector<std::string>> kept;
+  std::vector<std::vector<Cell>> kept;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     if (i % 2 == 0 || i + 1 == table.rows.size()) kept.push_back(std::move(table.rows[i]));
   }
   table.rows = std::move(kept);
 }
 
-std::vector<std::string> dashes(std::string name, std::size_t columns) {
-  std::vector<std::string> cells(columns, "-");
+std::vector<Cell> dashes(std::string name, std::size_t columns) {
+  std::vector<Cell> cells(columns, "-");
   cells.front() = std::move(name);
   return cells;
 }

@@ -174,8 +174,8 @@ std::string csv(const Fields<Row>& fields, const Rows& rows) {
 }
 
 template <class Row>
-std::vector<std::string> cells(const Fields<Row>& fields, const Row& row) {
-  std::vector<std::string> texts;
+std::vector<Cell> cells(const Fields<Row>& fields, const Row& row) {
+  std::vector<Cell> texts;
   for (const Field<Row>& field : fields) {
     if (field.header) texts.push_back(field.text(row));
   }
@@ -205,7 +205,7 @@ Table table_of(std::string title, const Fields<Row>& fields, const Rows& rows) {
 void thin_out(Table& table);
 
 /// A row that has a name and no figures.
-std::vector<std::string> dashes(std::string name, std::size_t columns);
+std::vector<Cell> dashes(std::string name, std::size_t columns);
 
 /// One row, upright: label, number, unit, remark.
 template <class Row>

@@ -47,7 +47,7 @@ Table point_table(std::string title, std::string first) {
 }
 
 void add_point(Table& t, std::string name, const Baseline& point, const Baseline& full_kv) {
-  std::vector<std::string> row{"nothing fits"};
+  std::vector<Cell> row{"nothing fits"};
   if (point) row = cells(point_fields(full_kv), *point);
   row.insert(row.begin(), std::move(name));
   row.resize(t.header.size());
@@ -127,8 +127,7 @@ Table heat_table(const ScenarioPlan& plan) {
   t.align.front() = Align::right;
   const auto [least, most] = range_of(plan.best_of_each);
   for (std::size_t i = 0; i < r.keep_ratios.size(); ++i) {
-    std::vector<std::string> row{keep_ratio_text(r.keep_ratios[i])};
-    std::vector<Look> looks{{}};
+    std::vector<Cell> row{keep_ratio_text(r.keep_ratios[i])};
     for (const std::int64_t x : columns) {
       const std::size_t at = i * static_cast<std::size_t>(lengths) + static_cast<std::size_t>(x - r.least_draft_length);
       const auto& point = plan.best_of_each[at];
@@ -136,11 +135,10 @@ Table heat_table(const ScenarioPlan& plan) {
       row.push_back(point ? fmt::format("{}{}", best ? "*" : "",
                                         with_commas(fmt::format("{:.0f}", point->throughput_tokens_per_s)))
                           : "-");
-      looks.push_back({!point ? Tone::faint : best ? Tone::best : Tone::plain});
-      if (point) looks.back().shade = shade_of(point->throughput_tokens_per_s, least, most);
+      row.back().look = Look{!point ? Tone::faint : best ? Tone::best : Tone::plain};
+      if (point) row.back().look->shade = shade_of(point->throughput_tokens_per_s, least, most);
     }
     t.rows.push_back(std::move(row));
-    t.looks.push_back(std::move(looks));
   }
   return t;
 }

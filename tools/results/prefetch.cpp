@@ -57,7 +57,7 @@ Table step_table(const PrefetchPlan& plan) {
   const Fields<PolicyOutlook> fields = policy_fields(plan.own.policy);
   Table t = table_of("Step: as many requests as fit, and what sets the pace", fields, plan.policies);
   for (std::size_t i = 0; i < t.rows.size(); ++i) {
-    if (!plan.policies[i].problem.empty()) t.rows[i] = dashes(t.rows[i].front(), t.header.size());
+    if (!plan.policies[i].problem.empty()) t.rows[i] = dashes(t.rows[i].front().text, t.header.size());
   }
   return t;
 }

@@ -10,6 +10,7 @@
 #include "models/schema/spelling.h"
 #include "models/schema/yaml_reader.h"
 #include "planner/paths/planned_weights.h"
+#include "planner/policy_words.h"
 #include "tools/results/result_document.h"
 #include "validation_scenarios.h"
 
