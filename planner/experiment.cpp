@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
-#include "planner/paths/planned_weights.h"
+#include "planner/paths/path_plan.h"
 #include "planner/planned_dispatch.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"

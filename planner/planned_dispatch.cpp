@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "planner/experiment.h"
-#include "planner/paths/planned_weights.h"
+#include "planner/paths/path_plan.h"
 
 namespace kvsim::planner {
 namespace {

@@ -15,11 +15,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/placement/option_building.h"
-#include "models/placement/placement_schema.h"
-#include "models/placement/quality_file.h"
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/placement/quality_curves.h"
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
+#include "models/schemas.h"
 #include "sim/cache/placements.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"

@@ -12,9 +12,7 @@
 
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
-#include "models/calibration/roofline_fit.h"
-#include "models/calibration/selection.h"
-#include "models/calibration/shapes.h"
+#include "models/calibration/samples.h"
 #include "models/schema/error.h"
 
 namespace kvsim::models {
@@ -337,26 +335,6 @@ class Calibrator {
   std::set<std::string> versions_;
   Calibration* result_ = nullptr;
 };
-
-std::size_t count(const Samples& s) {
-  return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.all_reduce.size();
-}
-
-/// The framework whose rows to fit. Throws schema::InputError for one that no row of the GPU names.
-std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked) {
-  const std::vector<std::string> there = frameworks_of(all, gpu);
-  if (!asked.empty()) {
-    const bool known = std::find(there.begin(), there.end(), asked) != there.end();
-    if (known || count(select(all, gpu, asked, true)) == 0) return asked;
-    throw schema::InputError(fmt::format(
-        "--framework: no row of {} names {}; {}", gpu, asked,
-        there.empty() ? "the rows name no framework" : fmt::format("there are rows of {}", fmt::join(there, ", "))));
-  }
-  if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
-  if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
-  throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
-}
 
 }  // namespace
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/cross_validation.h"
-#include "models/calibration/sample_reader.h"
+#include "models/calibration/fit_problem.h"
+#include "models/calibration/samples.h"
 #include "models/calibration/tables.h"
 #include "models/hardware/gpu.h"
 #include "models/kernels/profile.h"

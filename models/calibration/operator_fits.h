@@ -2,6 +2,8 @@
 // they are that small), so that values are of order one.
 #pragma once
 
+#include <functional>
+
 #include "models/calibration/fit_problem.h"
 #include "models/calibration/samples.h"
 #include "models/kernels/profile.h"
@@ -29,5 +31,13 @@ struct TiledKind {
 
 [[nodiscard]] FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machine& machine);
 [[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);
+
+// The roofline that every profile has, for operators and sizes that no form or table covers.
+
+/// Fills linear_* and attention_* of a profile: t0 and bandwidth from rows that stream, by robust least squares;
+/// efficiencies of arithmetic as medians by size. Where there are no such rows, a figure is an assumption and says so.
+/// `before_step` as in FitProblem.
+void fit_roofline(const Samples& samples, const Machine& machine, const std::string& reference,
+                  const std::function<void()>& before_step, KernelProfile& profile);
 
 }  // namespace kvsim::models

@@ -1,7 +1,9 @@
 // Rows that cannot be true: published tables hold some, and every benchmark writes one sooner or later.
 #pragma once
 
-#include "models/calibration/sample_reader.h"
+#include <string>
+
+#include "models/calibration/samples.h"
 
 namespace kvsim::models {
 
@@ -21,5 +23,21 @@ inline constexpr double kFastestCache = 5;
 /// Whether all of `bytes` fits into the L2 cache, so that a benchmark that repeats its run may have read it from there:
 /// such a row says nothing about the speed of the memory.
 [[nodiscard]] bool may_hit_l2(double bytes, const Machine& machine);
+
+// Which rows are of one GPU and one kernel stack.
+
+/// Rows of a GPU and a framework; rows that name none belong to every one if `unnamed`.
+[[nodiscard]] Samples select(const Samples& all, const std::string& gpu, const std::string& framework, bool unnamed);
+
+/// The frameworks that rows of this GPU name, in order.
+[[nodiscard]] std::vector<std::string> frameworks_of(const Samples& all, const std::string& gpu);
+
+/// The framework whose rows to fit. Throws schema::InputError for one that no row of the GPU names.
+[[nodiscard]] std::string framework_for(const Samples& all, const std::string& gpu, const std::string& asked);
+
+/// Only bf16 or only fp8.
+[[nodiscard]] std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format);
+[[nodiscard]] std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format);
+[[nodiscard]] std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format);
 
 }  // namespace kvsim::models

@@ -1,9 +1,9 @@
-#include "models/calibration/roofline_fit.h"
+#include "models/calibration/operator_fits.h"
 
 #include <algorithm>
 #include <map>
 
-#include "models/calibration/cross_validation.h"
+#include "models/calibration/fit_problem.h"
 #include "models/calibration/physics.h"
 #include "models/schema/si.h"
 

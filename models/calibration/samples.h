@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "models/kernels/forms/machine.h"
-#include "models/kernels/forms/tiled_form.h"
+#include "models/kernels/forms.h"
+#include "models/llm/llm_spec.h"
 #include "models/schema/origin.h"
 
 namespace kvsim::models {
@@ -94,5 +96,50 @@ struct Samples {
   std::vector<SkewSample> skew;
   std::vector<AllReduceSample> all_reduce;
 };
+
+/// Rows that something can be fitted to: skewed ones are compared with these.
+[[nodiscard]] std::size_t count(const Samples& s);
+
+// Shapes of a model's kernels on one GPU of a tensor-parallel group.
+
+struct LayerShape {
+  std::string_view layer;  ///< qkv_proj, o_proj, gate_up_proj, down_proj, lm_head
+  double n = 0;
+  double k = 0;
+};
+
+/// The dense layers with grouped-query attention; none for models with a latent (MLA), no feed-forward block of a
+/// mixture of experts.
+[[nodiscard]] std::vector<LayerShape> linear_shapes(const LlmSpec& model, int tensor_parallel);
+
+/// Query heads and KV heads; {0, 0} for a latent, and where the heads do not divide.
+[[nodiscard]] std::pair<double, double> head_counts(const LlmSpec& model, int tensor_parallel);
+
+// Readers of measured kernel times: CSV files with a header, columns found by name, others ignored. A table is known by
+// its columns; docs/kernel_timing.md lists them.
+
+/// A row that no fit may use, and why.
+struct RefusedRow {
+  schema::Origin origin;
+  std::string reason;
+};
+
+/// What the files of one command line hold.
+struct Readings {
+  Samples samples;
+  std::vector<RefusedRow> refused;
+  std::vector<std::string> ignored;  ///< files of folders that are no such tables: no row of them is used
+};
+
+/// Whether a CSV file is a layer profile of one model (dense.csv, attention.csv and so on), which needs to be told the
+/// model's shapes.
+[[nodiscard]] bool needs_model(const std::string& path);
+
+/// Adds the rows of one file. Throws schema::InputError (file:line:column) where it cannot be read or, with `required`,
+/// where it is none of the known tables. `model` may be null for files that need none.
+void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into);
+
+/// The CSV files that a path stands for: itself, or those in the folder, by name. Throws schema::InputError.
+[[nodiscard]] std::vector<std::string> csv_files(const std::string& path);
 
 }  // namespace kvsim::models

@@ -1,7 +1,10 @@
 // Measured tables of a profile: fitted curves and surfaces over one shape's own rows, thinned.
 #pragma once
 
-#include "models/calibration/cross_validation.h"
+#include <cstddef>
+#include <vector>
+
+#include "models/calibration/fit_problem.h"
 #include "models/calibration/samples.h"
 #include "models/kernels/profile.h"
 
@@ -33,5 +36,36 @@ inline constexpr std::size_t kTableRows = 16;
 [[nodiscard]] std::vector<AllReduceTable> all_reduce_tables(const std::vector<AllReduceSample>& rows,
                                                             const TableTolerances& t,
                                                             std::vector<TableReport>& reports);
+
+// A surface through measured times over two sizes, bilinear in the logarithms of sizes and times, rising along both.
+
+struct SurfacePoint {
+  double x = 1;
+  double y = 1;
+  double value = 1;
+};
+
+struct Surface {
+  std::vector<double> x;                    ///< ascending
+  std::vector<double> y;                    ///< ascending
+  std::vector<std::vector<double>> values;  ///< by x, then y
+};
+
+/// Least squares of the logarithms on nodes chosen from the points' own coordinates: those that are missed least are
+/// taken out until neither axis has more than `most`. Coordinates and values are positive.
+[[nodiscard]] Surface thinned_surface(const std::vector<SurfacePoint>& points, std::size_t most);
+
+// Curves through many measured points, drawn with few: piecewise linear, never falling, within a tolerance.
+
+/// The nearest curve that does not fall, by least squares of relative differences (pool adjacent violators). Points
+/// ascend in size.
+[[nodiscard]] std::vector<TimePoint> not_falling(std::vector<TimePoint> points);
+
+/// As few knots as a greedy search finds for which the least-squares curve stays within `tolerance` (relative) of every
+/// point of not_falling(points). Steps get a knot on both sides. Points ascend in size.
+[[nodiscard]] std::vector<TimePoint> thinned(const std::vector<TimePoint>& points, double tolerance);
+
+/// Value of a curve: linear in between, held at its ends.
+[[nodiscard]] double value_at(const std::vector<TimePoint>& curve, double size);
 
 }  // namespace kvsim::models

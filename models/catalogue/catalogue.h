@@ -10,6 +10,7 @@
 // schema::merge: a figure with its source is replaced whole.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,7 +18,6 @@
 #include <string_view>
 #include <vector>
 
-#include "models/catalogue/entry_kind.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
 #include "models/hardware/gpu.h"
@@ -27,10 +27,39 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
 #include "models/schema/config_node.h"
+#include "models/schema/object_info.h"
 #include "models/schema/parse_context.h"
 #include "models/workload/dataset.h"
 
 namespace kvsim::models {
+
+// The kinds of entry that a catalogue holds, by the words users know them by.
+
+enum class EntryKind { gpu, link, model, compressor, drafter, profile, attention_profile, dataset, rag_task };
+
+inline constexpr std::array all_entry_kinds{EntryKind::gpu,
+                                            EntryKind::link,
+                                            EntryKind::model,
+                                            EntryKind::compressor,
+                                            EntryKind::drafter,
+                                            EntryKind::profile,
+                                            EntryKind::attention_profile,
+                                            EntryKind::dataset,
+                                            EntryKind::rag_task};
+
+/// "gpu", "model", ...: in messages, and the catalogue that a schema's reference field names.
+[[nodiscard]] std::string_view singular(EntryKind kind);
+/// "gpus", "models", ...: the key in catalogue files, and what `kvsim list` takes.
+[[nodiscard]] std::string_view plural(EntryKind kind);
+/// The kind of a word from either list; throws std::logic_error for any other.
+[[nodiscard]] EntryKind entry_kind(std::string_view word);
+
+/// The field table of the kind's entries.
+[[nodiscard]] const schema::ObjectInfo& entry_info(EntryKind kind);
+/// Parses an entry and drops it: throws InputError where it is not what its table says. `references` (not owned) is
+/// where entries that it names are looked up; without it only those written inline are read.
+void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::string& path,
+                 const schema::ReferenceResolver* references);
 
 class Catalogue : public schema::ReferenceResolver {
  public:

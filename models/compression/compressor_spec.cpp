@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+
+#include "models/schemas.h"
 
 namespace kvsim::models {
 namespace {
@@ -64,6 +67,153 @@ double CompressorSpec::quality_at(double keep_ratio) const {
     above = *it;
   }
   return above.value * keep_ratio / above.keep_ratio;  // towards 0 with nothing kept
+}
+
+namespace {
+
+using namespace schema;
+using Points = std::vector<KeepRatioPoint>;
+
+/// One curve over the keep ratio: {points: [{keep_ratio, value}], source, reference}, held in two members.
+ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* description, Points CompressorSpec::*points,
+                                          Source CompressorSpec::*source, const ScalarSpec& value) {
+  ObjectSchema<KeepRatioPoint> point(std::string(name) + " point", "One point of the curve.");
+  point.required("keep_ratio", &KeepRatioPoint::keep_ratio,
+                 number().above(0).at_most(1).because("it is compressed bytes over full bytes"),
+                 "compressed KV bytes over full KV bytes");
+  point.required("value", &KeepRatioPoint::value, value, description);
+
+  ObjectSchema<CompressorSpec> s(name, std::string("Over the keep ratio: ") + description + ".");
+  s.list("points", points, point, Presence::required, "ascending in keep_ratio", {.at_least = 1});
+  add_source_fields(s, source, Presence::optional);
+  s.check([points](const CompressorSpec& compressor, const Reporter& report) {
+    const Points& given = std::invoke(points, compressor);
+    for (std::size_t i = 1; i < given.size(); ++i) {
+      if (given[i].keep_ratio <= given[i - 1].keep_ratio) {
+        report.fail("points." + std::to_string(i) + ".keep_ratio", "the points must ascend in keep_ratio");
+      }
+    }
+  });
+  return s;
+}
+
+/// A loss falls, a score rises, as more is kept: `sign` is -1 for losses.
+ObjectSchema<CompressorSpec>::Check monotone(const char* key, Points CompressorSpec::*points, double sign,
+                                             const char* reason) {
+  return [=](const CompressorSpec& compressor, const Reporter& report) {
+    const Points& given = std::invoke(points, compressor);
+    for (std::size_t i = 1; i < given.size(); ++i) {
+      if (sign * given[i].value < sign * given[i - 1].value) {
+        report.fail(std::string(key) + ".points." + std::to_string(i) + ".value", reason);
+      }
+    }
+  };
+}
+
+void check_kind(const CompressorSpec& compressor, const Reporter& report) {
+  const bool narrow = compressor.bits_per_element < 16;
+  if (compressor.kind == CompressionKind::token_dropping && narrow) {
+    report.fail("bits_per_element", "token_dropping keeps elements whole (16 bits); expected kind: both");
+  }
+  if (compressor.kind != CompressionKind::token_dropping && !narrow) {
+    report.fail("bits_per_element", "must be below 16: a quantiser that narrows nothing is none");
+  }
+  if (compressor.kind != CompressionKind::token_dropping && compressor.reload == ReloadContent::missing) {
+    report.fail("reload", "must be whole: quantised tokens are not exact, so nothing of the full KV is on the GPU");
+  }
+}
+
+/// What is chosen anew for every draft out of the whole KV is neither narrower, nor sent, nor known beforehand.
+void check_reads_only(const CompressorSpec& compressor, const Reporter& report) {
+  if (!compressor.reads_only) return;
+  if (compressor.kind != CompressionKind::token_dropping) {
+    report.fail("reads_only", "needs kind token_dropping: the whole KV stays as it is, and some of it is read");
+  }
+  if (compressor.mode == CompressionMode::offline) {
+    report.fail("reads_only", "needs mode online: what to read is chosen while decoding");
+  }
+  if (compressor.remote_prefix) {
+    report.fail("remote_prefix", "must be false with reads_only: there is nothing smaller to send");
+  }
+}
+
+void add_character(ObjectSchema<CompressorSpec>& s) {
+  using C = CompressorSpec;
+  s.required("kind", &C::kind,
+             choice<CompressionKind>({{"token_dropping", CompressionKind::token_dropping, "keeps some tokens, exactly"},
+                                      {"quantisation", CompressionKind::quantisation, "keeps all tokens in fewer bits"},
+                                      {"both", CompressionKind::both, "keeps some tokens in fewer bits"}}),
+             "what it does to the cache");
+  s.required(
+      "mode", &C::mode,
+      choice<CompressionMode>({{"offline", CompressionMode::offline, "off the serving GPU, before the request"},
+                               {"online", CompressionMode::online, "on the serving GPU, during or after prefill"}}),
+      "when it compresses");
+  s.required("scope", &C::scope,
+             choice<CompressionScope>({{"prompt", CompressionScope::prompt, "the prompt; generated tokens stay whole"},
+                                       {"all", CompressionScope::all, "generated tokens too"}}),
+             "which positions it compresses");
+  s.required("reload", &C::reload,
+             choice<ReloadContent>({{"missing", ReloadContent::missing, "the dropped tokens: kept ones are exact"},
+                                    {"whole", ReloadContent::whole, "the whole KV"}}),
+             "what a verification must bring to the GPU");
+  s.optional("long_context", &C::long_context, boolean(), "usable for drafting on one replica");
+  s.optional("remote_prefix", &C::remote_prefix, boolean(), "usable for transfer between pools");
+  s.optional(
+      "reads_only", &C::reads_only, boolean(),
+      "chooses anew what to read out of the whole KV, which must stay in GPU memory: nothing smaller can be kept or "
+      "moved");
+}
+
+ObjectSchema<CompressorSpec> make_schema() {
+  using C = CompressorSpec;
+  C defaults;
+  defaults.attention_time_factor.value = 1;
+  ObjectSchema<C> s("compressor", "A KV compressor: what it keeps, what it costs, how well drafts from it agree.",
+                    defaults);
+  s.optional("name", &C::name, text(), "name in the catalogue");
+  s.required("description", &C::description, text().non_empty(), "one line for lists");
+  add_character(s);
+  s.optional("bits_per_element", &C::bits_per_element, number().above(0).at_most(16), "width of a kept element");
+  s.optional("group_size", &C::group_size, integer().non_negative(),
+             "elements that share a 16-bit scale and a 16-bit zero point; 0: no such metadata");
+  s.optional("residual_tokens", &C::residual_tokens, integer().non_negative(),
+             "number of most recent tokens always kept whole on the GPU");
+  s.optional("sink_tokens", &C::sink_tokens, integer().non_negative(),
+             "number of first tokens always kept whole on the GPU");
+  s.optional("compress_rate", &C::compress_bytes_per_s, bandwidth().positive(),
+             "full-KV bytes per second; left out: free (part of prefill, or offline)");
+  s.optional("decompress_rate", &C::decompress_bytes_per_s, bandwidth().positive(),
+             "full-KV bytes per second; left out: free");
+  s.optional("attention_time_factor", &C::attention_time_factor, number().positive(),
+             "time of attention over compressed KV over the time for as many bytes of whole KV");
+  const auto whole = [](auto& x) -> auto& {
+    return x;
+  };
+  s.object("step_kl", whole,
+           curve_schema("step_kl", "KL divergence per decoding step between compressed and full KV, in nats",
+                        &C::step_kl_nats, &C::step_kl_source, number().non_negative()),
+           Presence::optional, "how far a step drifts from the full KV");
+  s.object("agreement", whole,
+           curve_schema("agreement", "probability that a drafted token is the full KV's", &C::agreement,
+                        &C::agreement_source, number().above(0).at_most(1).because("it is a probability")),
+           Presence::optional, "per-token agreement where published; otherwise exp(-step_kl)");
+  s.object("quality", whole,
+           curve_schema("quality", "task score relative to the full KV", &C::quality, &C::quality_source,
+                        number().at_least(0).at_most(1)),
+           Presence::optional, "task score without verification");
+  s.check(check_kind);
+  s.check(check_reads_only);
+  s.check(monotone("step_kl", &C::step_kl_nats, -1, "rises with keep_ratio: keeping more cannot drift further"));
+  s.check(monotone("agreement", &C::agreement, 1, "falls with keep_ratio: keeping more cannot agree less"));
+  return s;
+}
+
+}  // namespace
+
+const ObjectSchema<CompressorSpec>& compressor_schema() {
+  static const ObjectSchema<CompressorSpec> schema = make_schema();
+  return schema;
 }
 
 }  // namespace kvsim::models

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/kernels/linear_times.h"
+#include "models/kernels/operator_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"

@@ -16,4 +16,38 @@ std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus
           {"final_layernorm", 4 * hidden * kBytes, 1, 0, 0}};
 }
 
+namespace {
+
+/// `launches` calls that together pass over `bytes`, evenly; nothing of it is in L2 before.
+double passes_s(const ElementwiseForm& form, const Machine& machine, double bytes, double launches) {
+  return launches * form.t0_s * machine.latency_scale + form.stream.seconds(bytes, machine, true);
+}
+
+}  // namespace
+
+double top_k_s(const ElementwiseForm& form, const Machine& machine, double scores, double layers) {
+  constexpr double kScoreBytes = 4;
+  constexpr double kPasses = 3;
+  return passes_s(form, machine, kPasses * kScoreBytes * scores, kPasses * layers);
+}
+
+double gather_s(const ElementwiseForm& form, const Machine& machine, double kept_bytes, double layers) {
+  return passes_s(form, machine, 2 * kept_bytes, layers);
+}
+
+double quantise_s(const ElementwiseForm& form, const Machine& machine, double full_bytes, double kept_bytes,
+                  double layers) {
+  return passes_s(form, machine, full_bytes + kept_bytes, layers);
+}
+
+double compression_s(const ElementwiseForm& form, const Machine& machine, const CompressionWork& work) {
+  double sum = 0;
+  if (work.scores > 0) {
+    sum += top_k_s(form, machine, work.scores, work.layers);
+    if (!work.quantises) sum += gather_s(form, machine, work.kept_bytes, work.layers);
+  }
+  if (work.quantises) sum += quantise_s(form, machine, work.full_bytes, work.kept_bytes, work.layers);
+  return sum;
+}
+
 }  // namespace kvsim::models

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "models/kernels/forms.h"
 #include "models/llm/llm_spec.h"
 
 namespace kvsim::models {
@@ -18,5 +19,30 @@ struct ElementwiseKernel {
 /// Embedding, two norms with their residual addition, rotary embedding and gated activation a layer, final norm; bf16
 /// activations. Norms run whole on every GPU, heads and the feed-forward block are sharded over `gpus`.
 [[nodiscard]] std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& model, double gpus);
+
+// Kernels that make a compressed KV cache out of a full one, as passes over memory: scores in, the best kept; elements
+// in, fewer bits out. On one GPU.
+
+/// One context's KV on one GPU.
+struct CompressionWork {
+  double full_bytes = 0;  ///< before, all layers
+  double kept_bytes = 0;  ///< after
+  double scores = 0;      ///< one per token, layer and KV head, where tokens are dropped by score; 0: none are
+  double layers = 1;
+  bool quantises = false;
+};
+
+/// Seconds to choose the k largest of `scores` 4-byte scores: radix selection reads them three times (histograms of the
+/// high and the low half, then the choice), one launch each and layer.
+[[nodiscard]] double top_k_s(const ElementwiseForm& form, const Machine& machine, double scores, double layers);
+/// Seconds to copy the kept tokens' KV together: read and written once, one launch a layer.
+[[nodiscard]] double gather_s(const ElementwiseForm& form, const Machine& machine, double kept_bytes, double layers);
+/// Seconds to quantise: the full KV read, the narrow one written, one launch a layer. Reading it back whole
+/// (dequantising outside attention) moves the same bytes the other way and takes as long.
+[[nodiscard]] double quantise_s(const ElementwiseForm& form, const Machine& machine, double full_bytes,
+                                double kept_bytes, double layers);
+
+/// All of them that a compression needs.
+[[nodiscard]] double compression_s(const ElementwiseForm& form, const Machine& machine, const CompressionWork& work);
 
 }  // namespace kvsim::models

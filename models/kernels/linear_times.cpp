@@ -1,4 +1,4 @@
-#include "models/kernels/linear_times.h"
+#include "models/kernels/operator_times.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,15 @@
 #include "models/kernels/profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "models/kernels/fitted_schema.h"
+#include "models/kernels/operator_times.h"
+#include "models/schema/units.h"
+#include "models/schemas.h"
 
 namespace kvsim::models {
 
@@ -75,6 +83,241 @@ Machine machine_for(const GpuSpec& gpu, const KernelProfile& profile) {
 
 bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu) {
   return profile.measured_on == gpu.name;
+}
+
+namespace {
+
+using namespace schema;
+
+ScalarSpec fixed_time() {
+  return time().non_negative().because("no operator takes less than no time");
+}
+
+ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
+  ObjectSchema<EfficiencyPoint> point(std::string(name) + " efficiency point", "One point of the curve.");
+  point.required("size", &EfficiencyPoint::size, number().positive(), size);
+  point.required("efficiency", &EfficiencyPoint::efficiency, kernel_efficiency(), "fraction of the GPU's peak rate");
+
+  ObjectSchema<EfficiencyCurve> s(std::string(name) + " compute efficiency",
+                                  "Fraction of the peak rate by size: linear in log(size), constant outside.");
+  s.list("points", &EfficiencyCurve::points, point, Presence::required, "ascending in size", {.at_least = 1});
+  add_source_fields(s, &EfficiencyCurve::source, Presence::optional);
+  s.check([](const EfficiencyCurve& curve, const Reporter& report) {
+    for (std::size_t i = 1; i < curve.points.size(); ++i) {
+      if (curve.points[i].size <= curve.points[i - 1].size) {
+        report.fail(fmt::format("points.{}.size", i), "the points must ascend in size");
+      }
+    }
+  });
+  return s;
+}
+
+ObjectSchema<AllReduceTable> all_reduce_schema() {
+  ObjectSchema<AllReducePoint> point("all_reduce point", "One message size.");
+  point.required("bytes", &AllReducePoint::bytes, bytes().positive(), "size of the message");
+  point.required("seconds", &AllReducePoint::seconds, time().positive(), "time of one all-reduce");
+
+  ObjectSchema<AllReduceTable> s("all_reduce", "Times of an all-reduce in one group of GPUs.");
+  s.required("gpus", &AllReduceTable::gpus, integer().at_least(2), "GPUs in the group");
+  s.list("points", &AllReduceTable::points, point, Presence::required, "ascending in bytes", {.at_least = 1});
+  add_source_fields(s, &AllReduceTable::source, Presence::optional);
+  s.check([](const AllReduceTable& table, const Reporter& report) {
+    for (std::size_t i = 1; i < table.points.size(); ++i) {
+      const AllReducePoint& a = table.points[i - 1];
+      const AllReducePoint& b = table.points[i];
+      if (b.bytes <= a.bytes) report.fail(fmt::format("points.{}.bytes", i), "the points must ascend in bytes");
+      if (b.seconds < a.seconds) {
+        report.fail(fmt::format("points.{}.seconds", i),
+                    fmt::format("{} for {}, but {} for the smaller {}: a larger message cannot take less time",
+                                format_time(b.seconds), format_bytes(static_cast<std::int64_t>(b.bytes)),
+                                format_time(a.seconds), format_bytes(static_cast<std::int64_t>(a.bytes))));
+      }
+    }
+  });
+  return s;
+}
+
+ObjectSchema<KernelProfile> linear_schema() {
+  ObjectSchema<KernelProfile> s("linear", "Linear layers, which stream the weights.");
+  s.required("t0", &KernelProfile::linear_t0_s, fixed_time(), "fixed time per linear-layer call");
+  s.required("bandwidth_efficiency", &KernelProfile::linear_bandwidth_efficiency, kernel_efficiency(),
+             "fraction of the peak memory bandwidth with few tokens");
+  s.object("compute_efficiency", &KernelProfile::linear_compute_efficiency,
+           curve_schema("linear", "tokens in the step"), Presence::required,
+           "fraction of the peak rate by tokens in the step");
+  return s;
+}
+
+ObjectSchema<KernelProfile> attention_schema() {
+  ObjectSchema<KernelProfile> s("attention", "Attention, which reads the KV cache.");
+  s.required("t0", &KernelProfile::attention_t0_s, fixed_time(), "fixed time per layer and attention call");
+  s.required("bandwidth_efficiency", &KernelProfile::attention_bandwidth_efficiency, kernel_efficiency(),
+             "fraction of the peak memory bandwidth when reading KV in decode and verify");
+  s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,
+           curve_schema("attention", "length of the KV attended to, in tokens"), Presence::required,
+           "fraction of the peak rate by length of the KV attended to");
+  s.optional("low_bit_time_factor", &KernelProfile::low_bit_time_factor, number().positive(),
+             "time over KV of few bits / time over as many bytes of whole KV; left out: as the compressor has it");
+  s.optional("further_query_share", &KernelProfile::further_query_share, number().at_least(0).at_most(1),
+             "of the first query token's reading of the KV, what each further one of a request reads again in a decode "
+             "step; 0: the KV is read once for all");
+  return s;
+}
+
+ObjectSchema<FrameworkMemory> framework_schema() {
+  using F = FrameworkMemory;
+  ObjectSchema<F> s("framework", "GPU memory that a framework without paged KV takes beside weights and KV.");
+  s.optional("workspace", &F::workspace_bytes, bytes().non_negative(),
+             "per GPU: activations and logits of prompts, copies, fragmentation");
+  s.optional("full_kv_factor", &F::full_kv_factor, number().at_least(1).because("a cache holds at least its bytes"),
+             "memory of a 16-bit KV cache / its bytes, with the copies made to append to it");
+  return s;
+}
+
+ObjectSchema<KernelProfile> make_schema() {
+  using P = KernelProfile;
+  ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
+  s.optional("name", &P::name, text(), "name in the catalogue");
+  s.required("description", &P::description, text().non_empty(), "one line for lists");
+  s.required("measured_on", &P::measured_on, text().non_empty(), "the GPU behind the figures; none: not measured");
+  const auto whole = [](auto& x) -> auto& {
+    return x;
+  };
+  s.object("linear", whole, linear_schema(), Presence::required, "linear layers");
+  s.object("attention", whole, attention_schema(), Presence::required, "attention");
+  s.object("machine", &P::machine, measured_machine_schema(), Presence::optional,
+           "datasheet of measured_on; needed with fitted forms and tables");
+  s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");
+  s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
+  s.object("framework", &P::framework, framework_schema(), Presence::optional,
+           "memory that the framework takes; none: a paged engine");
+  s.list("all_reduce", &P::all_reduce, all_reduce_schema(), Presence::optional, "one table per group size");
+  s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
+             "launch, scheduling and sampling, once per iteration");
+  s.check(check_against_physics);
+  s.check([](const P& profile, const Reporter& report) {
+    std::set<int> groups;
+    for (std::size_t i = 0; i < profile.all_reduce.size(); ++i) {
+      const int gpus = profile.all_reduce[i].gpus;
+      if (!groups.insert(gpus).second) {
+        report.fail(fmt::format("all_reduce.{}.gpus", i), fmt::format("a second table for {} GPUs", gpus));
+      }
+    }
+  });
+  return s;
+}
+
+}  // namespace
+
+const ObjectSchema<KernelProfile>& profile_schema() {
+  static const ObjectSchema<KernelProfile> schema = make_schema();
+  return schema;
+}
+
+namespace {
+
+using schema::Dimension;
+
+class Figures {
+ public:
+  /// `scaled_from`: the machine that was measured, where that is another one; empty otherwise.
+  explicit Figures(std::string scaled_from) : scaled_from_(std::move(scaled_from)) {}
+
+  void add(std::string name, std::string value, schema::Source source) {
+    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
+      source = {schema::SourceKind::derived,
+                fmt::format("scaled by datasheet from {}: {}", scaled_from_, source.reference)};
+    }
+    list_.push_back({std::move(name), std::move(value), std::move(source)});
+  }
+  /// A figure that another machine takes over as it stands.
+  void add_unscaled(std::string name, std::string value, schema::Source source) {
+    if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
+      source = {schema::SourceKind::derived, fmt::format("as on {}: {}", scaled_from_, source.reference)};
+    }
+    list_.push_back({std::move(name), std::move(value), std::move(source)});
+  }
+  void add(std::string name, Dimension dimension, const Sourced<double>& figure) {
+    add(std::move(name), schema::format_real(dimension, figure.value), figure.source);
+  }
+  [[nodiscard]] std::vector<UsedFigure> take() { return std::move(list_); }
+
+ private:
+  std::string scaled_from_;
+  std::vector<UsedFigure> list_;
+};
+
+void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model, double gpus) {
+  std::string why;
+  const Machine machine = Machine::of(gpu);
+  if (!LinearTimes::covers(p, model, machine, why)) {
+    out.add("profile.linear.t0", Dimension::time, p.linear_t0_s);
+    out.add("profile.linear.bandwidth_efficiency", Dimension::number, p.linear_bandwidth_efficiency);
+    out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
+    return;
+  }
+  const NumberFormat format = weight_format(model);
+  out.add("profile.fitted.linear", "form", form_for(p.fitted.linear, &LinearForm::weights, format)->source);
+  std::vector<LinearShape> shapes = body_shapes(model, gpus);
+  shapes.push_back(head_shape(model, gpus));
+  for (const LinearTable& t : p.tables.linear) {
+    for (const LinearShape& s : shapes) {
+      if (t.weights != format || t.n != s.n || t.k != s.k) continue;
+      out.add(fmt::format("profile.tables.linear {:.0f} x {:.0f}", t.n, t.k), "table", t.source);
+      break;
+    }
+  }
+}
+
+void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model, double gpus) {
+  std::string why;
+  const bool fitted = AttentionTimes::covers(p, model, Machine::of(gpu), why);
+  if (!fitted) {
+    out.add("profile.attention.t0", Dimension::time, p.attention_t0_s);
+    out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
+  }
+  out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
+  if (p.low_bit_time_factor.value > 0) {
+    out.add("profile.attention.low_bit_time_factor", Dimension::number, p.low_bit_time_factor);
+  }
+  if (p.further_query_share.value > 0) {
+    out.add("profile.attention.further_query_share", Dimension::number, p.further_query_share);
+  }
+  if (!fitted) return;
+  const NumberFormat kv = kv_format(model);
+  out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
+  out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
+  if (const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv)) {
+    out.add("profile.fitted.mixed_attention", "form", mixed->source);
+  }
+  const auto heads = static_cast<double>(model.heads) / gpus;
+  for (const DecodeTable& t : p.tables.decode_attention) {
+    if (t.kv == kv && t.heads == heads) out.add("profile.tables.decode_attention", "table", t.source);
+  }
+}
+
+}  // namespace
+
+std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p, const LlmSpec& model,
+                                     std::int64_t tensor_parallel) {
+  Figures out(is_measured_machine(p, gpu) || p.measured_on == "none" ? "" : p.measured_on);
+  const auto gpus = static_cast<double>(tensor_parallel);
+  add_linear(out, gpu, p, model, gpus);
+  add_attention(out, gpu, p, model, gpus);
+  if (p.fitted.elementwise) out.add("profile.fitted.elementwise", "form", p.fitted.elementwise->source);
+  if (!p.tables.sampler.empty()) out.add("profile.tables.sampler", "table", p.tables.sampler_source);
+  if (p.framework) {
+    const FrameworkMemory& f = *p.framework;
+    out.add_unscaled("profile.framework.workspace", schema::format_bytes(f.workspace_bytes.value),
+                     f.workspace_bytes.source);
+    out.add_unscaled("profile.framework.full_kv_factor", schema::format_real(Dimension::number, f.full_kv_factor.value),
+                     f.full_kv_factor.source);
+  }
+  for (const AllReduceTable& t : p.all_reduce) {
+    if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add_unscaled("profile.all_reduce", "table", t.source);
+  }
+  out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
+  return out.take();
 }
 
 }  // namespace kvsim::models

@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "models/kernels/forms/decode_form.h"
-#include "models/kernels/forms/elementwise_form.h"
-#include "models/kernels/forms/linear_form.h"
-#include "models/kernels/forms/tiled_form.h"
+#include "models/hardware/gpu.h"
+#include "models/kernels/forms.h"
+#include "models/llm/llm_spec.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -161,5 +160,17 @@ template <class Form>
 
 /// Whether the profile was measured on this GPU; one that a scenario changed in place ("x (changed)") is another one.
 [[nodiscard]] bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu);
+
+// Which of a profile's figures decide a model's step times, for reports.
+
+struct UsedFigure {
+  std::string name;   ///< as a path in the scenario, from `profile.`
+  std::string value;  ///< with its unit, or what it is: curve, table, form
+  schema::Source source;
+};
+
+/// In the order of the profile's keys. Of tables, only those whose shape the model has.
+[[nodiscard]] std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& profile,
+                                                   const LlmSpec& model, std::int64_t tensor_parallel);
 
 }  // namespace kvsim::models

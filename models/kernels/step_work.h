@@ -1,4 +1,4 @@
-// What one forward pass of a batch has to do, as a scheduler knows it.
+// What one forward pass of a batch has to do, as a scheduler knows it, and its time cut into layers.
 #pragma once
 
 #include <utility>
@@ -50,6 +50,15 @@ struct StepWork {
     *this = {};
     chunks = std::move(kept);
   }
+};
+
+/// layers (before_s + attention_s + after_s) + tail_s is the step's total.
+struct LayerTime {
+  double layers = 1;
+  double before_s = 0;     ///< of a layer, until its queries, keys and values are there
+  double attention_s = 0;  ///< of a layer
+  double after_s = 0;  ///< of a layer, from the end of attention: output projection, feed-forward block, all-reduces
+  double tail_s = 0;   ///< once, after the last layer: LM head, sampling, launch overhead of the iteration
 };
 
 }  // namespace kvsim::models

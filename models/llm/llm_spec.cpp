@@ -1,7 +1,11 @@
 #include "models/llm/llm_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "models/schemas.h"
 
 namespace kvsim::models {
 namespace {
@@ -102,6 +106,110 @@ double LlmSpec::attention_flops_per_pair() const {
     return 2.0 * l * h * static_cast<double>(2 * mla.kv_lora_rank + mla.qk_rope_head_dim);
   }
   return 4.0 * l * h * static_cast<double>(head_dim);
+}
+
+namespace {
+
+using namespace schema;
+
+ObjectSchema<Source> source_schema() {
+  ObjectSchema<Source> s("source", "Where the architecture is published.");
+  add_source_fields(
+      s, [](auto& x) -> auto& { return x; }, Presence::required);
+  return s;
+}
+
+ObjectSchema<MlaShape> mla_schema() {
+  ObjectSchema<MlaShape> s("mla", "Dimensions of multi-head latent attention (arXiv:2405.04434, section 2.1).");
+  s.optional("q_lora_rank", &MlaShape::q_lora_rank, integer().non_negative(),
+             "rank of the query projection; 0: queries are not compressed");
+  s.required("kv_lora_rank", &MlaShape::kv_lora_rank, integer().positive(), "width of the latent that is cached");
+  s.required("qk_nope_head_dim", &MlaShape::qk_nope_head_dim, integer().positive(),
+             "width of a head's query and key without position");
+  s.required("qk_rope_head_dim", &MlaShape::qk_rope_head_dim, integer().positive(),
+             "width of the shared rotary key that is cached");
+  s.required("v_head_dim", &MlaShape::v_head_dim, integer().positive(), "width of a head's value");
+  return s;
+}
+
+ObjectSchema<MoeShape> moe_schema() {
+  ObjectSchema<MoeShape> s("moe", "Mixture of experts in place of the feed-forward block.");
+  s.required("experts", &MoeShape::experts, integer().positive(), "routed experts per MoE layer");
+  s.required("experts_per_token", &MoeShape::experts_per_token, integer().positive(), "routed experts each token uses");
+  s.optional("shared_experts", &MoeShape::shared_experts, integer().non_negative(), "experts every token uses");
+  s.required("expert_intermediate", &MoeShape::expert_intermediate, integer().positive(), "hidden width of one expert");
+  s.optional("dense_layers", &MoeShape::dense_layers, integer().non_negative(),
+             "leading layers with an ordinary feed-forward block");
+  s.check([](const MoeShape& moe, const Reporter& report) {
+    if (moe.experts_per_token > moe.experts) {
+      report.fail("experts_per_token", fmt::format("{} experts per token, but there are only {} experts",
+                                                   moe.experts_per_token, moe.experts));
+    }
+  });
+  return s;
+}
+
+void check_heads(const LlmSpec& llm, const Reporter& report) {
+  if (llm.kv_heads > 0 && llm.heads % llm.kv_heads != 0) {
+    report.fail("kv_heads",
+                fmt::format("must divide heads: {} heads do not share {} KV heads evenly", llm.heads, llm.kv_heads));
+  }
+  const bool has_latent = report.node().find("mla") != nullptr;
+  if (llm.attention == AttentionKind::mla && !has_latent) {
+    report.fail("attention", "mla needs the key \"mla\" with its dimensions");
+  }
+  if (llm.attention != AttentionKind::mla && has_latent) {
+    report.fail("mla", "given, but attention is not mla");
+  }
+}
+
+void check_moe(const LlmSpec& llm, const Reporter& report) {
+  if (llm.moe.experts > 0 && llm.moe.dense_layers >= llm.layers) {
+    report.fail("moe.dense_layers",
+                fmt::format("must be below layers ({}): no layer is left for the experts", llm.layers));
+  }
+}
+
+ObjectSchema<LlmSpec> make_schema() {
+  ObjectSchema<LlmSpec> s("model", "The architecture of a decoder-only transformer, as its configuration states it.");
+  s.optional("name", &LlmSpec::name, text(), "name in the catalogue");
+  s.required("description", &LlmSpec::description, text().non_empty(), "one line for lists");
+  s.object("source", &LlmSpec::source, source_schema(), Presence::optional, "where the architecture is published");
+  s.required("layers", &LlmSpec::layers, integer().positive(), "transformer layers");
+  s.required("hidden", &LlmSpec::hidden, integer().positive(), "width of the residual stream");
+  s.required("heads", &LlmSpec::heads, integer().positive(), "query heads");
+  s.required("kv_heads", &LlmSpec::kv_heads, integer().positive(), "KV heads; must divide heads");
+  s.required("head_dim", &LlmSpec::head_dim, integer().positive(), "width of one head");
+  s.required("intermediate", &LlmSpec::intermediate, integer().positive(),
+             "width of the gated feed-forward block (three matrices)");
+  s.required("vocabulary", &LlmSpec::vocabulary, integer().positive(), "rows of the embedding table");
+  s.optional("tied_embeddings", &LlmSpec::tied_embeddings, boolean(), "the LM head is the embedding table");
+  s.optional("qkv_bias", &LlmSpec::qkv_bias, boolean(), "query, key and value projections have biases");
+  s.optional("qk_norm", &LlmSpec::qk_norm, boolean(), "queries and keys are normalised per head");
+  s.required("max_context", &LlmSpec::max_context, tokens().positive(), "longest context, prompt and output together");
+  s.optional("attention", &LlmSpec::attention,
+             choice<AttentionKind>({{"gqa", AttentionKind::gqa,
+                                     "grouped-query attention, multi-head and multi-query "
+                                     "included"},
+                                    {"mla", AttentionKind::mla, "multi-head latent attention"}}),
+             "what the KV cache holds");
+  s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
+  s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
+  s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive(),
+             "bf16: 2, fp8: 1, 4-bit: 0.5");
+  s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive(), "bf16: 2, fp8: 1");
+  s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive(),
+             "bytes of all weights, where they are not parameters times their width");
+  s.check(check_heads);
+  s.check(check_moe);
+  return s;
+}
+
+}  // namespace
+
+const ObjectSchema<LlmSpec>& llm_schema() {
+  static const ObjectSchema<LlmSpec> schema = make_schema();
+  return schema;
 }
 
 }  // namespace kvsim::models

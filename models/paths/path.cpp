@@ -1,5 +1,10 @@
 #include "models/paths/path.h"
 
+#include <cstdint>
+#include <string>
+
+#include "models/schemas.h"
+
 namespace kvsim::models {
 
 const PathTraits& traits(Path path) {
@@ -12,6 +17,15 @@ const PathTraits& traits(Path path) {
       {"P2_stateless", "as P1_stateless until the full KV has reached the remote pool", true, true, true, false, true},
   }};
   return table.at(index_of(path));
+}
+
+std::vector<schema::Word> path_words() {
+  std::vector<schema::Word> words;
+  for (const Path path : kAllPaths) {
+    const PathTraits& t = traits(path);
+    words.push_back({std::string(t.name), std::string(t.description), static_cast<std::int64_t>(path)});
+  }
+  return words;
 }
 
 }  // namespace kvsim::models

@@ -1,9 +1,12 @@
 // What a scenario says about stored prompts: what is kept of them, where, and who decides it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/compression/compressor_spec.h"
@@ -108,5 +111,26 @@ struct PlacementSpec {
   double in_transit = 0.1;            ///< share of a tier's capacity kept for objects on their way out of it
   std::int64_t gpu_memory_bytes = 0;  ///< of a replica's KV memory, kept as the first tier
 };
+
+/// The policies that read keys of their own.
+inline constexpr std::string_view utility_policy = "utility";
+inline constexpr std::string_view importance_policy = "importance_chunks";
+inline constexpr std::string_view no_store_policy = "none";
+
+/// The compressors that stand for `options.methods` where a scenario leaves it out; looking them up is the scenario's.
+inline constexpr std::array<const char*, 3> default_option_methods{"kvzip", "knorm", "snapkv"};
+
+/// Puts the default methods where none are given; `find` looks a compressor up by its name.
+void complete_methods(OptionsSpec& options, const std::function<CompressorSpec(const char*)>& find);
+
+/// A key of placement that a policy does not look at, and what to do instead.
+struct ForeignKey {
+  std::string_view key;
+  std::string_view instead;
+};
+
+/// The keys that are refused with a policy where they are written; a scenario that is written out whole leaves them
+/// out.
+[[nodiscard]] std::vector<ForeignKey> foreign_keys(std::string_view policy);
 
 }  // namespace kvsim::models

@@ -2,20 +2,54 @@
 // published of data sets, and made to drift.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
-#include "models/placement/quality_table.h"
 #include "models/workload/dataset.h"
-#include "models/workload/random_source.h"
+#include "models/workload/distributions.h"
+#include "models/workload/line_reader.h"
 #include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
+
+// Relative task score of every curve (a context's, or one that many objects share) in every storage option.
+
+using CurveIndex = std::uint32_t;
+
+class QualityTable {
+ public:
+  /// For a pool of this many options; no curve yet.
+  explicit QualityTable(std::size_t options) : options_(options) {}
+
+  /// Adds a curve: the score in [0, 1] of each option, in the pool's order. Throws std::invalid_argument for another
+  /// number of them.
+  CurveIndex add(std::span<const float> by_option);
+
+  [[nodiscard]] float quality(CurveIndex curve, OptionIndex option) const {
+    return values_[std::size_t{curve} * options_ + option];
+  }
+  [[nodiscard]] std::span<const float> curve(CurveIndex curve) const {
+    return std::span(values_).subspan(std::size_t{curve} * options_, options_);
+  }
+  /// Replaces a curve: it drifted, or was profiled again.
+  void replace(CurveIndex curve, std::span<const float> by_option);
+
+  [[nodiscard]] std::size_t curves() const { return options_ == 0 ? 0 : values_.size() / options_; }
+  [[nodiscard]] std::size_t options() const { return options_; }
+
+ private:
+  std::size_t options_ = 0;
+  std::vector<float> values_;
+};
 
 /// How much the contexts of a kind lose where KeyDiff keeps a tenth of their tokens.
 struct Sensitivity {
@@ -82,5 +116,52 @@ struct ContextLoss {
                                                            std::span<const DatasetSpec> datasets = {});
 /// What drift takes for granted; nothing where there is none.
 [[nodiscard]] std::vector<std::string> drift_assumptions(const DriftSpec& spec);
+
+// Quality curves measured elsewhere, from a CSV file with the columns context, method, keep_ratio, quality:
+//
+//   context,method,keep_ratio,quality
+//   0,kvzip,0.25,0.97
+//   0,kvzip,0.1,0.81
+//   *,kvzip,0.1,0.7
+//
+// A context is a number from 0 (shared prefixes: by popularity), or `*` for all contexts that have no row of that
+// method. A curve is linear between its keep ratios and 1 where everything is kept, unless the file says otherwise. It
+// may not rise as less is kept.
+
+class QualityFile {
+ public:
+  /// Throws schema::InputError with file and line for rows that say nothing sensible: no number or share, a keep ratio
+  /// twice, a curve that rises.
+  static QualityFile read(const std::string& path);
+  /// The same from memory; `name` stands for the file's in messages.
+  static QualityFile from_text(const std::string& name, std::string_view text);
+
+  /// The score of a method that keeps this share of a context's tokens; none where neither the context nor `*` has a
+  /// row of the method, or none that keeps as little.
+  [[nodiscard]] std::optional<double> quality(std::int64_t context, std::string_view method, double keep) const;
+
+  /// One curve for each of so many contexts: options that drop tokens as the file says of their method, times the
+  /// quantiser's own score. Throws schema::InputError that names the first context and method without a curve, or
+  /// whose curve ends above the pool's keep ratios.
+  [[nodiscard]] QualityTable curves(std::size_t contexts, const OptionPool& pool) const;
+
+ private:
+  struct Point {
+    double keep = 1;
+    double quality = 1;
+    int line = 0;
+  };
+  using Curve = std::vector<Point>;  ///< ascending in keep
+  using Curves = std::map<std::pair<std::int64_t, std::string>, Curve, std::less<>>;
+
+  explicit QualityFile(std::string name) : name_(std::move(name)) {}
+  void read_rows(LineReader& lines);
+  void check() const;
+  [[nodiscard]] const Curve* curve_of(std::int64_t context, std::string_view method) const;
+  [[noreturn]] void fail(int line, const std::string& message) const;
+
+  std::string name_;
+  Curves curves_;
+};
 
 }  // namespace kvsim::models

@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "models/compression/compressor_spec.h"
+#include "models/llm/llm_spec.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
+
+/// The catalogue entry that stands for `attention` where a scenario leaves it out; looking it up is the scenario's.
+inline constexpr const char* default_attention_profile = "specache-published";
 
 /// One point of a curve.
 struct CurvePoint {
@@ -17,7 +22,7 @@ struct CurvePoint {
 };
 
 /// How concentrated attention is, and what covering a part of it is worth. Curves are linear between their points (in
-/// log(at) for coverage) and do not fall; attention_profile.h has what they are outside the points.
+/// log(at) for coverage) and do not fall; coverage_at() and its like have what they are outside the points.
 struct AttentionProfile {
   std::string name;
   std::string description;
@@ -53,5 +58,68 @@ struct PrefetchSpec {
   std::int64_t buffered_layers = 2;  ///< full_offload: layers whose KV the GPU has room for
   AttentionProfile attention;
 };
+
+// The curves of an attention profile, read at any point. They do not fall and stay within [0, 1].
+
+/// Attention mass on the most attended `share` of the keys: linear in log(share) between the points, proportional to
+/// the share below the first, and 1 at share 1, which is the last point's right-hand neighbour.
+[[nodiscard]] double coverage_at(const AttentionProfile& profile, double share);
+
+/// Of the mass that the next token's own top-k covers, what the speculative token's covers with a copy of `bits` bits
+/// an element: linear in bits between the points, from (0, 0) to the first and from the last to (16, 1), where the copy
+/// is the KV itself.
+[[nodiscard]] double hit_rate_at(const AttentionProfile& profile, double bits);
+
+/// Of the score that quantising lost, what comes back where pairs of this attention mass are whole: linear in the mass
+/// between the points, from (0, 0) to the first and from the last to (1, 1).
+[[nodiscard]] double recovery_at(const AttentionProfile& profile, double mass);
+
+// Bytes and rows that prefetching moves, and what stays on the GPU.
+
+/// Expected size of the union of the top-k sets of `queries` consecutive query tokens, of which neighbours share the
+/// fraction `overlap`: k (1 + (queries - 1)(1 - overlap)), at most `context`.
+[[nodiscard]] double union_of_top_k(double k, double queries, double overlap, double context);
+
+/// Tokens whose pairs the GPU holds in 16 bit for one request, per layer and KV head, because they were fetched: the
+/// union over the step's query tokens in whole rows, at most `context`.
+[[nodiscard]] std::int64_t fetched_tokens(const PrefetchSpec& spec, std::int64_t context);
+
+/// What one request's fetch of one layer moves to one GPU.
+struct LayerFetch {
+  double rows = 0;
+  double row_bytes = 0;
+  [[nodiscard]] double bytes() const { return rows * row_bytes; }
+};
+
+/// Of `context` tokens to choose among (those kept in 16 bit left out): fetched tokens less those that are there
+/// already, in rows of the model's KV heads on one of `tensor_parallel` GPUs:
+/// ceil((1 - overlap) rows of tokens) per head, twice as many rows where keys and values lie apart. Rows move whole,
+/// also the one that the context ends in. Throws std::invalid_argument for latent attention, which has no KV heads.
+[[nodiscard]] LayerFetch layer_fetch(const PrefetchSpec& spec, const LlmSpec& model, std::int64_t tensor_parallel,
+                                     std::int64_t context);
+
+/// KV bytes on the GPU over those of a 16-bit cache: bits/16 + 2/g + kept/L (SpeCache; spec/speculative_prefetch). The
+/// low-bit copy covers all L tokens, those kept in 16 bit too; kept, the residual and the fetched, is at most L.
+[[nodiscard]] double resident_fraction(const CompressorSpec& quantiser, std::int64_t kept_tokens, std::int64_t context);
+
+// What prefetched pairs give back of the score that quantising the KV cost.
+
+struct PrefetchQuality {
+  double share_of_keys = 0;  ///< fetched pairs / context
+  double mass = 0;       ///< attention mass that a token's own top-k covers, in rows: no less than its most attended
+                         ///< keys, one a row, and than as many keys taken blindly. Pairs that are fetched beside it
+                         ///< for other query tokens do not count
+  double hit_rate = 1;   ///< of it, what the speculative token's choice covers, no less than a blind one; 1 where
+                         ///< the token's own scores choose
+  double covered = 0;    ///< mass x hit_rate
+  double recovered = 0;  ///< of what quantising lost, what comes back
+  double score = 1;      ///< task score relative to full KV: q + (1 - q) recovered, q the quantiser's own
+  double step_kl = 0;    ///< nats a step: the quantiser's own x (1 - recovered), an assumption
+};
+
+/// `speculative`: the pairs were chosen by the step before. NaN where the quantiser has no such figure. A context of at
+/// least one token; the residual tokens, whole too, are not counted as covered.
+[[nodiscard]] PrefetchQuality prefetch_quality(const PrefetchSpec& spec, const CompressorSpec& quantiser,
+                                               std::int64_t context, bool speculative);
 
 }  // namespace kvsim::models

@@ -1,5 +1,8 @@
 #include "models/workload/dataset.h"
 
+#include "models/schemas.h"
+#include "models/workload/distributions.h"
+
 namespace kvsim::models {
 
 LengthSpec lengths_of(const DatasetSpec& dataset) {
@@ -10,6 +13,33 @@ LengthSpec lengths_of(const DatasetSpec& dataset) {
     lengths.cv = dataset.tokens_cv.value;
   }
   return lengths;
+}
+
+namespace {
+
+using namespace schema;
+
+ObjectSchema<DatasetSpec> make_schema() {
+  using D = DatasetSpec;
+  ObjectSchema<D> s("dataset", "Contexts that many requests share: how long they are, what compressing them costs.");
+  s.optional("name", &D::name, text(), "name in the catalogue");
+  s.required("description", &D::description, text().non_empty(), "one line for lists");
+  s.required("mean_tokens", &D::mean_tokens, number().at_least(1).at_most(static_cast<double>(max_request_tokens)),
+             "mean tokens of a context");
+  s.required("tokens_cv", &D::tokens_cv, number().at_least(0).at_most(100),
+             "standard deviation / mean of the tokens (log-normal); 0: all alike");
+  s.required("sensitivity", &D::sensitivity, number().at_least(0).at_most(1).because("it is a share of the score"),
+             "median share of the score lost with 90 % of the tokens removed by KeyDiff");
+  s.required("loss_cv", &D::loss_cv, number().at_least(0).at_most(10),
+             "standard deviation / median of that loss, over contexts");
+  return s;
+}
+
+}  // namespace
+
+const ObjectSchema<DatasetSpec>& dataset_schema() {
+  static const ObjectSchema<DatasetSpec> schema = make_schema();
+  return schema;
 }
 
 }  // namespace kvsim::models

@@ -1,14 +1,69 @@
 // Token lengths of generated requests.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "models/workload/limits.h"
-#include "models/workload/random_source.h"
-
 namespace kvsim::models {
+
+// Bounds that every workload obeys, whoever made it. They keep nonsense (a byte count read as a token count) out.
+
+inline constexpr std::int64_t max_request_tokens = 10'000'000;
+/// A hundred years: keeps sums of arrival times far from the end of the nanosecond clock.
+inline constexpr std::int64_t max_arrival_ns = 3'155'760'000LL * 1'000'000'000LL;
+/// Of Zipf exponents: beyond it, all requests ask for the same thing.
+inline constexpr double kSteepestPopularity = 10;
+
+// Zipf's law as weights.
+
+/// In proportion to the chance of what has this rank, from 1: 1/rank^exponent.
+inline double zipf_weight(double rank, double exponent) {
+  // Of the usual exponents, 0 and 1, without pow(): the same on all platforms, to the last bit.
+  if (exponent == 0) return 1;
+  return exponent == 1 ? 1 / rank : std::pow(rank, -exponent);
+}
+
+// Where a workload's random numbers come from. models knows no engine, so it asks for draws through this interface; the
+// engine's named streams satisfy it by RandomSourceOf.
+
+class RandomSource {
+ public:
+  RandomSource() = default;
+  RandomSource(const RandomSource&) = delete;
+  RandomSource& operator=(const RandomSource&) = delete;
+  virtual ~RandomSource() = default;
+
+  virtual double uniform() = 0;                               ///< [0, 1)
+  virtual double uniform_open() = 0;                          ///< (0, 1)
+  virtual std::uint64_t below(std::uint64_t n) = 0;           ///< [0, n), n >= 1
+  virtual double exponential(double mean) = 0;                ///< mean > 0
+  virtual double normal() = 0;                                ///< mean 0, variance 1
+  virtual double lognormal(double mean, double cv) = 0;       ///< of the values, not of their logarithms
+  virtual double gamma(double mean, double cv) = 0;           ///< mean > 0, cv > 0
+  virtual std::uint64_t zipf(std::uint64_t n, double s) = 0;  ///< rank in [0, n), P(k) proportional to 1/(k+1)^s
+};
+
+/// Any class with these members as a RandomSource; it owns its stream.
+template <class Stream>
+class RandomSourceOf final : public RandomSource {
+ public:
+  explicit RandomSourceOf(Stream stream) : stream_(std::move(stream)) {}
+
+  double uniform() override { return stream_.uniform(); }
+  double uniform_open() override { return stream_.uniform_open(); }
+  std::uint64_t below(std::uint64_t n) override { return stream_.below(n); }
+  double exponential(double mean) override { return stream_.exponential(mean); }
+  double normal() override { return stream_.normal(); }
+  double lognormal(double mean, double cv) override { return stream_.lognormal(mean, cv); }
+  double gamma(double mean, double cv) override { return stream_.gamma(mean, cv); }
+  std::uint64_t zipf(std::uint64_t n, double s) override { return stream_.zipf(n, s); }
+
+ private:
+  Stream stream_;
+};
 
 enum class LengthDistribution { fixed, uniform, lognormal, exponential, gamma, empirical };
 
@@ -41,6 +96,38 @@ class LengthSampler {
 
  private:
   LengthSpec spec_;
+};
+
+// Open-loop arrival processes. Times are whole nanoseconds, so that runs agree to the last bit across platforms.
+
+enum class ArrivalKind {
+  poisson,  ///< independent exponential gaps
+  gamma,    ///< independent gamma gaps: bursty for cv > 1, regular for cv < 1
+  constant  ///< equal gaps
+};
+
+struct ArrivalSpec {
+  ArrivalKind kind = ArrivalKind::poisson;
+  double rate_per_s = 1;  ///< requests per second, > 0
+  double cv = 1;          ///< of the gaps, of gamma
+};
+
+/// What is wrong with the specification and what was expected; empty if nothing is.
+std::string problem_with(const ArrivalSpec& spec);
+
+/// Arrival times in order; the first comes one gap after time zero.
+class ArrivalProcess {
+ public:
+  /// Throws schema::InputError with problem_with(spec).
+  explicit ArrivalProcess(const ArrivalSpec& spec);
+
+  /// The next arrival, in ns since the start. Throws schema::InputError past a hundred years.
+  std::int64_t next(RandomSource& random);
+
+ private:
+  ArrivalSpec spec_;
+  std::int64_t count_ = 0;
+  std::int64_t now_ns_ = 0;
 };
 
 }  // namespace kvsim::models

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/schema/error.h"
-#include "models/workload/limits.h"
+#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 namespace {

@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
-#include "models/workload/limits.h"
-#include "models/workload/mixed_hash.h"
-#include "models/workload/zipf_weight.h"
+#include "models/workload/distributions.h"
+#include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
 namespace {

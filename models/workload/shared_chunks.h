@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "models/workload/random_source.h"
+#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "models/schema/error.h"
-#include "models/workload/limits.h"
-#include "models/workload/mixed_hash.h"
-#include "models/workload/zipf_weight.h"
+#include "models/workload/distributions.h"
 
 namespace kvsim::models {
 namespace {

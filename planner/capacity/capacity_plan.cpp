@@ -6,10 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
-#include "planner/capacity/confirmation.h"
-#include "planner/capacity/first_guess.h"
-#include "planner/capacity/nearest_miss.h"
-#include "planner/capacity/ranking.h"
+#include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
 #include "planner/policy_words.h"

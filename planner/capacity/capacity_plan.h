@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,8 +14,6 @@
 #include "planner/capacity/machine_choice.h"
 #include "planner/capacity/probe.h"
 #include "planner/capacity/rate_search.h"
-#include "planner/capacity/tier_sizes.h"
-#include "planner/capacity/warmth.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::capacity {
@@ -83,10 +82,44 @@ struct CapacityPlan {
 std::string_view word_of(serving::Miss miss);
 
 /// Searches every machine under every policy with every combination of sizes: short runs find a rate, long ones with
-/// fresh seeds confirm or lower it (planner/capacity/confirmation.h). A size that was chosen automatically and sustains
+/// fresh seeds confirm or lower it (planner/capacity/rate_search.h). A size that was chosen automatically and sustains
 /// nothing is doubled, up to 16 GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without
 /// a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the nearest miss;
 /// and what `request.watch` throws.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
+
+// The order in which configurations are shown. Internal to the capacity planner.
+
+/// Best first: with a required rate by $/h of the fleet, then by GPUs; without one by $ per 1M output tokens. Where a
+/// configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU. Those that meet the
+/// objectives at no rate come last. Equal ones keep their order.
+void rank(CapacityPlan& plan);
+
+// What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.
+
+/// Throws Infeasible: which objective was missed and by how much at the lowest rate probed, by the configuration that
+/// came nearest; and why the others could not run.
+[[noreturn]] void throw_nearest_miss(const std::vector<Configuration>& configurations, const ProbeOptions& options);
+
+/// "TTFT p99 2.4 s > 2 s": what most of the misses of a probe are about.
+std::string describe_misses(const Probe& probe, const serving::SloConfig& slo);
+
+// What buying less would lead to.
+
+/// The most expensive of what costs less an hour than the plan's first configuration.
+struct NextCheaper {
+  const Configuration* configuration = nullptr;
+  std::int64_t replicas = 1;
+  double usd_per_hour = 0;
+  double rate = 0;  ///< requests/s that these replicas sustain; 0 where none is known
+  std::string why;  ///< what is missed: where a rate is required, at that rate; else just above `rate`
+};
+
+/// Of a ranked plan. Where a rate is required: among the largest fleets of each configuration that cost less and have
+/// fewer replicas than it needs, and single replicas of those that meet the objectives at no rate; none of them serves
+/// the rate. Without one: among
+/// single replicas, which sustain less or cost more per token. None where nothing that was simulated costs less, or a
+/// price is missing.
+std::optional<NextCheaper> next_cheaper(const CapacityPlan& plan);
 
 }  // namespace kvsim::planner::capacity

@@ -1,19 +1,75 @@
 #include "planner/capacity/probe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "planner/experiment.h"
 #include "planner/parallel.h"
+#include "sim/engine/statistics.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner::capacity {
+namespace {
+
+double met_share(std::span<const std::uint8_t> verdicts) {
+  const auto met = std::count(verdicts.begin(), verdicts.end(), std::uint8_t{0});
+  return static_cast<double>(met) / static_cast<double>(verdicts.size());
+}
+
+/// Attainments of equal batches of one run; a remainder at the start is dropped.
+std::vector<double> batch_shares(std::span<const std::uint8_t> verdicts) {
+  std::vector<double> shares;
+  const std::size_t length = verdicts.size() / kBatches;
+  if (length == 0) return shares;
+  for (std::size_t i = 0; i < kBatches; ++i) {
+    shares.push_back(met_share(verdicts.subspan(verdicts.size() - (kBatches - i) * length, length)));
+  }
+  return shares;
+}
+
+double student_lower_bound(std::span<const double> shares, double confidence) {
+  engine::Sample sample;
+  for (const double share : shares) sample.add(share);
+  const auto n = static_cast<double>(shares.size());
+  return sample.mean() -
+         engine::student_t_quantile(confidence, n - 1) * std::sqrt(std::max(sample.variance(), 0.0) / n);
+}
+
+}  // namespace
+
+Attainment attainment_of(std::span<const Verdicts> replications, double confidence) {
+  Attainment a;
+  std::vector<double> shares;
+  for (const Verdicts& verdicts : replications) {
+    if (verdicts.empty()) continue;
+    a.requests += verdicts.size();
+    a.misses += static_cast<std::uint64_t>(
+        std::count_if(verdicts.begin(), verdicts.end(), [](std::uint8_t v) { return v != 0; }));
+    shares.push_back(met_share(verdicts));
+  }
+  if (a.requests == 0) return a;
+  const auto met = static_cast<double>(a.requests - a.misses);
+  a.share = met / static_cast<double>(a.requests);
+  if (shares.size() == 1) {
+    for (const Verdicts& verdicts : replications) {
+      if (!verdicts.empty()) shares = batch_shares(verdicts);
+    }
+  }
+  a.observations = shares.size();
+  if (shares.size() < 2) return a;
+  const double binomial = boost::math::binomial_distribution<>::find_lower_bound_on_p(static_cast<double>(a.requests),
+                                                                                      met, 1.0 - confidence);
+  a.lower = std::clamp(std::min(binomial, student_lower_bound(shares, confidence)), 0.0, 1.0);
+  return a;
+}
+
 namespace {
 
 using serving::Measurements;
@@ -196,6 +252,54 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
                                  scaled.serving.cluster.profile.name);
   summarise(probe, runs);
   return probe;
+}
+
+namespace {
+
+/// Of all replicas together.
+std::optional<std::int64_t> capacity_of(const scenario::Scenario& s, const std::string& tier) {
+  const serving::ClusterConfig& cluster = s.serving.cluster;
+  if (tier == "gpu") return s.serving.placement->gpu_memory_bytes * cluster.replicas;
+  if (tier == "host") return cluster.host_memory_bytes * cluster.replicas;
+  for (const serving::StorageTierConfig& t : cluster.storage) {
+    if (t.name == tier && t.capacity_bytes) return *t.capacity_bytes * (t.shared ? 1 : cluster.replicas);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool TierFill::filling() const {
+  return !overflowed &&
+         static_cast<double>(at_end_bytes) > (1 + kStillFilling) * static_cast<double>(after_warmup_bytes);
+}
+
+std::vector<TierFill> tier_fills(const scenario::Scenario& scenario, const Probe& probe, const Watch& watch) {
+  if (!scenario.serving.placement) return {};
+  scenario::Scenario warming = at_rate(scenario, probe.rate, probe.length);
+  serving::RunConfig& run = warming.serving.run;
+  run.duration_s = run.warmup_s;
+  run.warmup_s = 0;
+  run.judge_until_s.reset();
+  serving::SimulationOptions options;
+  options.progress = [&](engine::SimTime) {
+    if (watch) watch();
+    return true;
+  };
+  const bool confirming = probe.stage == Stage::confirmation && !scenario.trace;
+  const auto outcome = simulate_replication(warming, confirming ? kConfirmationSeeds : 0, options);
+  const auto& contents = outcome.measured.placement.contents;
+  const auto fill_of = [&](const std::string& tier) {
+    TierFill fill{tier, capacity_of(scenario, tier), 0, 0, false};
+    const auto& tiers = outcome.measured.tiers;
+    if (const auto found = tiers.find(tier); found != tiers.end()) fill.overflowed = found->second.evictions > 0;
+    if (const auto found = contents.find(tier); found != contents.end()) fill.after_warmup_bytes = found->second.bytes;
+    if (const auto found = probe.tiers.find(tier); found != probe.tiers.end()) fill.at_end_bytes = found->second.bytes;
+    return fill;
+  };
+  std::vector<TierFill> fills;
+  for (const std::string& tier : tier_names(scenario)) fills.push_back(fill_of(tier));
+  return fills;
 }
 
 }  // namespace kvsim::planner::capacity

@@ -1,19 +1,49 @@
 // One probe: a scenario simulated at one rate, and whether it meets its objectives there.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "planner/capacity/attainment.h"
 #include "planner/capacity/run_length.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/objectives.h"
 
 namespace kvsim::planner::capacity {
+
+// Attainment: the share of requests that met every objective, and how sure one can be of it.
+//
+//   attainment = requests without a miss / requests that arrived in the judged part of the run
+//
+// The judged part begins after the warm-up and ends when arrivals do not count any more; all that arrived in it counts:
+// refused, unfinished and still queued requests are misses (sim/serving/objectives.h).
+
+/// The verdicts (bits of serving::Miss, 0: met) of one run, in order of arrival.
+using Verdicts = std::vector<std::uint8_t>;
+
+struct Attainment {
+  double share = 0;              ///< of requests that met every objective; 0 where none arrived
+  double lower = 0;              ///< one-sided lower confidence bound of it
+  std::uint64_t requests = 0;    ///< judged
+  std::uint64_t misses = 0;      ///< of them
+  std::size_t observations = 0;  ///< replications, or batches of one run, whose spread the bound is made of
+};
+
+/// Attainment of replications with the same law. The lower bound is the smaller of two:
+/// - Student t over the replications' own attainments, mean - t(confidence, n - 1) s / sqrt(n). Requests within a run
+///   are correlated (they queue behind each other), so runs are counted, not requests. One run alone is cut into
+///   `kBatches` batches of consecutive requests instead (batch means).
+/// - Clopper and Pearson's exact binomial bound over all requests, which holds where the spread says nothing: without
+///   any miss it is 1 + ln(1 - confidence) / n, the rule of three. It takes requests as independent.
+/// `confidence` is in (0, 1). One run of fewer requests than batches has a lower bound of 0.
+Attainment attainment_of(std::span<const Verdicts> replications, double confidence);
+
+inline constexpr std::size_t kBatches = 20;
 
 /// Shares of the replicas' time; they add up to 1.
 struct BoundBy {
@@ -77,5 +107,26 @@ inline constexpr std::uint64_t kConfirmationSeeds = 1'000'000'000;
 /// closed loop. Throws what serving::simulate throws.
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs = 1,
                  const Watch& watch = {});
+
+// How warm tiers were when judging began.
+
+/// What a tier held, all replicas together, in the first run of a probe.
+struct TierFill {
+  std::string tier;
+  std::optional<std::int64_t> capacity_bytes;  ///< none: everything has room
+  std::int64_t after_warmup_bytes = 0;
+  std::int64_t at_end_bytes = 0;
+  bool overflowed = false;  ///< during the warm-up: something had to leave it for room, so it had been full
+
+  /// Whether it had never been full and held noticeably more at the end than when judging began (over kStillFilling
+  /// more): what was judged includes a cache on its way to what it will be.
+  [[nodiscard]] bool filling() const;
+};
+
+inline constexpr double kStillFilling = 0.05;
+
+/// Simulates the warm-up of `probe` alone, with the seed of its first run, and compares what the tiers held then with
+/// what they held when that run ended. Empty without placement.
+std::vector<TierFill> tier_fills(const scenario::Scenario& scenario, const Probe& probe, const Watch& watch = {});
 
 }  // namespace kvsim::planner::capacity

@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "sim/scenario/scenario.h"
+
 namespace kvsim::planner::capacity {
 
 struct RateSearchOptions {
@@ -32,5 +34,35 @@ struct RateSearch {
 /// between them. Then probes at fractions of the answer, and begins again below one that fails. Deterministic; asks for
 /// no rate twice. `passes` is called from this thread.
 RateSearch search_rate(const std::function<bool(double rate)>& passes, const RateSearchOptions& options);
+
+// Where the search for a rate begins: closed forms, right within a factor of a few.
+
+/// Requests/s of the whole cluster at which the GPUs would be about half busy, by peak rates alone:
+///   1/rate = K T(B)/B + 2 P c / F,   T(B) = (M + B KV)/BW,   B = min(KV capacity / KV, most requests)
+/// with K output tokens and c prompt tokens of a mean request, KV the bytes of its context, P active parameters, F the
+/// group's bf16 peak (the prompt's term only where prompts are prefilled here). The scenario must fit its machine.
+double first_guess(const scenario::Scenario& scenario);
+
+/// Requests/s at which a request is alone nearly always (one in fifty meets another) if it meets its objectives; where
+/// they do not bound its time, a 256th of first_guess(). What fails here fails at any rate.
+double lone_rate(const scenario::Scenario& scenario);
+
+// The second stage of a search: long runs confirm the rate that short ones found, or lower it.
+
+struct ConfirmationOptions {
+  double lowest = 0.001;    ///< requests/s, > 0: where this fails nothing passes
+  double tolerance = 0.02;  ///< ends when a rate this share higher has failed
+};
+
+struct ConfirmedRate {
+  double rate = 0;      ///< the highest rate probed that passes; 0 where none does
+  double fails_at = 0;  ///< the lowest rate probed that fails; 0 where the first one passes
+};
+
+/// Probes `found`. Where it fails, goes down by 2 %, then twice that, four times that, ..., to the lowest rate at most,
+/// until one passes, and bisects the logarithm of the rate between it and the lowest that failed. Deterministic; asks
+/// for no rate twice, and for none above `found`.
+ConfirmedRate confirm_rate(double found, const std::function<bool(double rate)>& passes,
+                           const ConfirmationOptions& options);
 
 }  // namespace kvsim::planner::capacity

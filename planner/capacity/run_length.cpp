@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "models/workload/trace_statistics.h"
+#include "models/workload/trace_reader.h"
 
 namespace kvsim::planner::capacity {
 namespace {

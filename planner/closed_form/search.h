@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "planner/closed_form/cycle.h"
 #include "planner/closed_form/transfer_model.h"
 
 namespace kvsim::planner {

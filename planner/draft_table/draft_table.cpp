@@ -7,12 +7,12 @@
 
 #include "models/schema/error.h"
 #include "planner/infeasible.h"
-#include "planner/plan/traffic.h"
-#include "sim/serving/acceptance_draws.h"
-#include "sim/serving/capacity.h"
+#include "planner/plan/scenario_costs.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/drafting.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/serving/whole_kv.h"
 
 namespace kvsim::planner {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/explain/explanation.h"
+#include "planner/explain/explain.h"
 #include "planner/plan/scenario_plan.h"
 
 namespace kvsim::planner {
@@ -22,5 +22,11 @@ inline constexpr double kFarthest = 2.0;
 
 /// What margins() looks at, in words.
 [[nodiscard]] std::string margins_searched(const ScenarioPlan& plan);
+
+// What the candidates next to the optimum lose, by the closed forms.
+
+/// The best batch with x - 1 and x + 1, with the next keep ratio below and above, and with no drafting at all; the
+/// plan with B_c (or, where there is none, B_g) one smaller and one larger.
+[[nodiscard]] std::vector<Alternative> alternatives(const scenario::Scenario& scenario, const ScenarioPlan& plan);
 
 }  // namespace kvsim::planner

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "planner/explain/explanation.h"
+#include "planner/explain/explain.h"
 #include "sim/engine/statistics.h"
 #include "sim/serving/measurements.h"
 

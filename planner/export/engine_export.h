@@ -2,9 +2,11 @@
 // engine_export.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/plan/scenario_plan.h"
 #include "sim/scenario/scenario.h"
@@ -28,5 +30,28 @@ struct EngineExport {
 /// The text of one engine. Throws schema::InputError for an unknown one.
 [[nodiscard]] std::string export_plan(const scenario::Scenario& scenario, const ScenarioPlan& plan,
                                       std::string_view engine);
+
+// What every engine's file says of a plan, in comments, and the figures that several of them need.
+
+/// `text` as "# " comment lines of at most 100 columns; control characters become blanks, so that nothing of it can
+/// end the comment. `indent` goes before every line.
+[[nodiscard]] std::string comment(std::string_view text, std::string_view indent = "");
+
+/// What the file is, of which scenario and plan, and `checked`: against what its options were checked.
+[[nodiscard]] std::string heading(const scenario::Scenario& scenario, const ScenarioPlan& plan, std::string_view engine,
+                                  std::string_view checked);
+
+/// What engines cannot express of this plan, and what each would need.
+[[nodiscard]] std::string left_out(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+
+/// Requests at once that an engine without compressed KV can hold: the plan's own batch where it decodes with the full
+/// KV, else that of the full-KV baseline; at least 1.
+[[nodiscard]] std::int64_t full_kv_requests(const ScenarioPlan& plan);
+
+/// Whether KV lives in host memory: prompts are stored there, or the plan offloads.
+[[nodiscard]] bool uses_host_memory(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+
+/// The longest prompt and output that the workload has, in tokens; the model's own limit where it has none.
+[[nodiscard]] std::int64_t longest_request(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::planner

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "planner/paths/path_costs.h"
@@ -44,5 +45,13 @@ struct ConsistencySearch {
 /// refined until it is good enough or its triangle narrower than 1e-12. At least one shows on any grid. Two that lie in
 /// one cell of the grid can hide each other. Throws nothing of its own.
 std::vector<ConsistentBatches> find_consistent_batches(const ConsistencySearch& search);
+
+// The second way to consistent batches, for where the triangulation loses its track: one pool inside the other.
+
+/// For every batch of pool `outer` (0 local, 1 remote) the other pool's is found by bisection, and the outer one by
+/// bisection over that; at a jump the two sides are mixed, so that both occupancies come out. Sure to converge where
+/// the inner fixed point is unique, which it mostly is; about two thousand calls of `respond`. No value where the outer
+/// bisection ended between two unrelated inner fixed points, whose mixture means nothing.
+std::optional<ConsistentBatches> nested_bisection(const ConsistencySearch& search, std::size_t outer);
 
 }  // namespace kvsim::planner

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 
 #include "planner/paths/path_costs.h"
 
@@ -27,5 +28,10 @@ struct PathLpSolution {
 /// Solved by CLP on columns and rows scaled to 1.
 /// Throws std::runtime_error where CLP does not reach the optimum, which a bounded LP with the feasible point 0 has.
 PathLpSolution solve(const PathLp& lp);
+
+// The path LP for other solvers and for reading.
+
+/// CPLEX LP format: maximise tokens/s. Numbers read back to the same bits; every line of `remarks` becomes a comment.
+std::string lp_text(const PathLp& lp, double tokens_per_request, const std::string& remarks);
 
 }  // namespace kvsim::planner

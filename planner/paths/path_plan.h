@@ -14,10 +14,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "planner/paths/path_lp.h"
 #include "planner/paths/path_problem.h"
+#include "sim/scenario/scenario.h"
 
 namespace kvsim::planner {
 
@@ -47,5 +50,40 @@ PathPlan plan_paths(const PathProblem& problem);
 
 /// The LP at given batches.
 PathLp path_lp(const PathProblem& problem, const PerPool& batch);
+
+// What more of one resource would bring.
+
+struct Purchase {
+  std::string name;         ///< "local_gpu", "BW_h", ...
+  std::string description;  ///< "one more local GPU", "10 % more of BW_h"
+  double tokens_per_s = 0;
+  bool converged = false;
+};
+
+/// The whole fixed point anew with one more GPU in either pool, and with 10 % more of BW_h, BW_l, BW_hbm and HBM. (The
+/// LP's shadow prices hold the coefficients still, which all depend on these.)
+std::vector<Purchase> purchases(const PathProblem& problem);
+
+/// The same of a scenario with pools: one more node in either pool, and 10 % more of both links (with what a pool's
+/// nodes share), of memory and of its bandwidth.
+std::vector<Purchase> purchases(const scenario::Scenario& scenario);
+
+// Dispatch policy "planned": weights from the path LP.
+
+/// The scenario with dispatch policy "weighted" and the LP's requests/s by path as weights. Throws Infeasible.
+/// Precondition: scenario.serving.cluster.pools.
+scenario::Scenario with_planned_weights(const scenario::Scenario& scenario);
+
+/// The same from a plan that was made of it.
+scenario::Scenario with_weights(const scenario::Scenario& scenario, const PathRates& n);
+
+/// With the best weights among the paths that serve with the full KV; nothing where it has no such paths, or no others.
+std::optional<scenario::Scenario> with_full_kv_weights(const scenario::Scenario& scenario);
+
+/// The rates, less those of paths that next to no request takes.
+PathRates path_weights(const PathRates& n);
+
+/// Whether the scenario's weights are still to be planned.
+bool needs_planned_weights(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::planner

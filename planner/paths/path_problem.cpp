@@ -5,8 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "models/acceptance/acceptance_schema.h"
-#include "models/paths/path_schema.h"
+#include "models/acceptance/acceptance.h"
+#include "models/paths/path.h"
+#include "models/schemas.h"
 
 namespace kvsim::planner {
 namespace {

@@ -1,11 +1,184 @@
 #include "planner/plan/scenario_costs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
 
-#include "sim/serving/capacity.h"
+#include "models/workload/trace_reader.h"
+#include "planner/infeasible.h"
+#include "sim/engine/random.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {
+namespace {
+
+constexpr int kSample = 4096;  // standard error of a mean: cv / 64
+constexpr std::uint64_t kSeed = 0;
+
+std::vector<double> draw(const models::LengthSpec& spec, const char* stream) {
+  const models::LengthSampler sampler(spec);
+  models::RandomSourceOf<engine::RandomStream> random(engine::RandomStream(kSeed, stream));
+  std::vector<double> values;
+  values.reserve(kSample);
+  for (int i = 0; i < kSample; ++i) values.push_back(static_cast<double>(sampler.sample(random)));
+  return values;
+}
+
+/// Lengths of the requests' prefixes: of each kind as many as its share of the requests.
+std::vector<double> draw_prefixes(const models::SharedPrefixSpec& spec) {
+  std::vector<double> values;
+  double share = 0;
+  for (const models::PrefixKind& kind : prefix_kinds(spec)) {
+    share += kind.requests;
+    const std::vector<double> drawn = draw(kind.tokens, "plan.prefixes");
+    const std::size_t end = std::min(drawn.size(), static_cast<std::size_t>(std::llround(share * kSample)));
+    while (values.size() < end) values.push_back(drawn[values.size()]);
+  }
+  return values;
+}
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0.0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void set_lengths(Traffic& t, std::vector<double> contexts, std::vector<double> outputs) {
+  std::sort(contexts.begin(), contexts.end());
+  t.mean_context = mean(contexts);
+  t.mean_output = mean(outputs);
+  double squares = 0;
+  for (const double n : outputs) squares += n * n;
+  // A request of n tokens is under way for a time in proportion to n, and has n/2 on average.
+  t.mean_generated = squares / static_cast<double>(outputs.size()) / (2 * t.mean_output);
+  t.contexts = std::move(contexts);
+  t.outputs = std::move(outputs);
+}
+
+}  // namespace
+
+double Traffic::longest_of(double requests) const {
+  const double at = requests / (requests + 1) * static_cast<double>(contexts.size() - 1);
+  return contexts[static_cast<std::size_t>(std::llround(at))];
+}
+
+Traffic traffic_of(const scenario::Scenario& scenario) {
+  const scenario::WorkloadConfig& w = scenario.workload;
+  const auto replicas = static_cast<double>(scenario.serving.cluster.replicas);
+  Traffic t;
+  if (w.trace) {
+    std::vector<double> contexts, outputs;
+    for (const models::RequestSpec& r : *scenario.trace) {
+      contexts.push_back(static_cast<double>(r.prompt_tokens));
+      outputs.push_back(static_cast<double>(r.output_tokens));
+    }
+    set_lengths(t, std::move(contexts), std::move(outputs));
+    t.named_context = t.mean_context;
+    t.rate_per_s = models::arrival_rate(*scenario.trace) / replicas;
+    return t;
+  }
+  std::vector<double> contexts = draw(*w.context, "plan.context");
+  t.named_context = models::LengthSampler(*w.context).mean();
+  if (w.prefixes) {
+    // Of one kind, popular prefixes have lengths like any others, so that over all runs popularity does not matter.
+    const std::vector<double> prefixes = draw_prefixes(*w.prefixes);
+    std::transform(contexts.begin(), contexts.end(), prefixes.begin(), contexts.begin(), std::plus<>());
+    t.named_context += models::mean_prefix_tokens(*w.prefixes);
+  }
+  if (w.chunks) {
+    const auto tokens = static_cast<double>(w.chunks->tokens_per_request());
+    for (double& context : contexts) context += tokens;
+    t.named_context += tokens;
+  }
+  set_lengths(t, std::move(contexts), draw(*w.output, "plan.output"));
+  if (w.closed) {
+    t.concurrency = (w.closed->concurrency + scenario.serving.cluster.replicas - 1) / scenario.serving.cluster.replicas;
+  } else {
+    t.rate_per_s = w.arrivals->rate_per_s / replicas;
+  }
+  return t;
+}
+
+void check_context(const scenario::Scenario& s, const Traffic& traffic) {
+  const double tokens = traffic.mean_context + traffic.mean_output;
+  const auto most = static_cast<double>(s.serving.model.max_context);
+  if (tokens <= most) return;
+  throw Infeasible(fmt::format(
+      "{}: no plan: requests of {:.0f} tokens on average, prompt and output, and {} goes up to {:.0f}; shorten them by "
+      "{:.0f} tokens or take a model with a longer context",
+      s.file, tokens, s.serving.model.name, most, tokens - most));
+}
+
+models::StepWork average_work(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
+                              const Requests& r, double drafting, double verifying) {
+  const double context = static_cast<double>(r.prompt + r.generated);
+  const auto x = static_cast<double>(r.x);
+  const double drafted = r.x > 0 ? (x - 1) / 2 : 0.0;  // of the round so far, on average
+  const double batch = drafting + verifying;
+  const std::int64_t longest = r.uneven ? std::llround(r.uneven->longest_of(batch)) : 0;
+
+  models::StepWork work;
+  work.decode.query_tokens = drafting;
+  work.decode.requests = drafting;
+  if (r.compressed) {
+    const double factor = serving::attention_time_factor(config.cluster.profile, config.decode.compressor);
+    const double read = geometry.compressed_read(r.prompt, r.generated) * factor;
+    const double token = geometry.full_read(1);
+    work.decode.kv_bytes = drafting * (read + drafted * token);
+    work.decode.pairs = drafting * (geometry.attended_compressed(r.prompt, r.generated) + drafted);
+    if (r.uneven) work.decode.longest_kv = geometry.attended_compressed(longest, r.generated) + drafted;
+  } else {
+    work.decode.kv_bytes = drafting * geometry.full_read(r.prompt + r.generated);
+    work.decode.pairs = drafting * context;
+    if (r.uneven) work.decode.longest_kv = static_cast<double>(longest + r.generated);
+  }
+  const double queries = x + 1;
+  work.verify.query_tokens = verifying * queries;
+  work.verify.requests = verifying;
+  work.verify.kv_bytes = verifying * geometry.full_read(r.prompt + r.generated + r.x);
+  work.verify.pairs = verifying * (queries * context + queries * (queries + 1) / 2);
+  work.logit_tokens = drafting + verifying * queries;
+  return work;
+}
+
+double peak_s(const serving::ServingConfig& config, const models::StepWork& work, bool compute) {
+  const models::LlmSpec& m = config.model;
+  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const models::GpuSpec& gpu = config.cluster.gpu;
+  const double kv = work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes;
+  const double bytes = static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.tensor_parallel);
+  const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
+  if (!compute) return bytes_s;
+  const bool fp8 = m.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
+  const double linear = m.linear_flops_per_token() * work.tokens();
+  const double attention = m.attention_flops_per_pair() * (work.decode.pairs + work.verify.pairs + work.prefill.pairs);
+  const double flops_s = (linear / (fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value) +
+                          attention / gpu.bf16_flops_per_s.value) /
+                         gpus;
+  return std::max(bytes_s, flops_s);
+}
+
+double iterations_per_request(const models::AcceptanceModel& acceptance, std::int64_t x, double output) {
+  constexpr std::int64_t kExact = 1024;
+  const double steady = static_cast<double>(x + 1) / (acceptance.expected_accepted(x) + 1);
+  const auto last = static_cast<std::int64_t>(std::min(std::ceil(output), static_cast<double>(kExact)));
+  std::vector<double> iterations(static_cast<std::size_t>(last) + 1, 0.0);  // by tokens left
+  std::vector<double> survival, exactly;  // k accepted: at least, and no more of a draft that is longer than k
+  for (std::int64_t k = 0; k <= std::min(x, last); ++k) survival.push_back(acceptance.survival(k));
+  for (std::size_t k = 0; k + 1 < survival.size(); ++k) exactly.push_back(survival[k] - survival[k + 1]);
+  for (std::size_t left = 1; left < iterations.size(); ++left) {
+    const std::size_t drafts = std::min(survival.size() - 1, left);
+    double sum = static_cast<double>(drafts + 1);
+    for (std::size_t k = 0; k < drafts; ++k) sum += exactly[k] * iterations[left - k - 1];
+    iterations[left] = sum + survival[drafts] * iterations[left > drafts ? left - drafts - 1 : 0];
+  }
+  return iterations.back() + std::max(0.0, output - static_cast<double>(last)) * steady;
+}
+
 namespace {
 
 constexpr std::int64_t kLargestTable = 4096;  // requests per replica; larger batches are not considered

@@ -2,19 +2,126 @@
 // compressor and traffic.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "models/acceptance/acceptance.h"
 #include "models/kernels/step_time.h"
-#include "planner/closed_form/cycle.h"
-#include "planner/plan/average_iteration.h"
-#include "planner/plan/refinements.h"
-#include "planner/plan/traffic.h"
+#include "models/llm/llm_spec.h"
+#include "planner/closed_form/transfer_model.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::planner {
+
+// What a plan needs to know of a scenario's requests: lengths as moments and as a sample.
+
+struct Traffic {
+  double named_context = 1;      ///< prompt tokens: the mean as the scenario names it; a trace's own mean
+  double mean_context = 1;       ///< prompt tokens: the mean of what is really drawn, bounds applied
+  std::vector<double> contexts;  ///< a sample of prompt tokens, ascending
+  double mean_output = 1;        ///< output tokens
+  std::vector<double> outputs;   ///< a sample of them
+  double mean_generated = 0;     ///< output tokens that a request under way has, at a random moment: E[n^2] / 2 E[n]
+  std::optional<double> rate_per_s;         ///< requests per second and replica; none: closed loop
+  std::optional<std::int64_t> concurrency;  ///< requests at once and replica; none: open loop
+
+  /// Prompt tokens of the longest of `requests`, expected: the quantile n / (n + 1).
+  [[nodiscard]] double longest_of(double requests) const;
+};
+
+/// Generated workloads are sampled with a stream of its own, so that plans do not depend on the run's seed.
+Traffic traffic_of(const scenario::Scenario& scenario);
+
+/// Throws Infeasible where requests of mean lengths are longer than the model's contexts.
+void check_context(const scenario::Scenario& scenario, const Traffic& traffic);
+
+// What a plan for a scenario takes into account beyond bytes over peak bandwidth, each of which can be left out.
+
+struct Refinements {
+  bool reservations = true;  ///< KV in whole blocks, with room for drafts
+  bool iterations = true;    ///< reloads are whole and take whole iterations, and the largest one always fits
+  bool compute = true;       ///< arithmetic at its peak may bind, as verification does at a large B
+  bool kernels = true;       ///< the profile's kernel times, launches and all-reduces in place of both
+  bool lengths = true;       ///< the distribution of context lengths in place of one length
+  bool outputs = true;       ///< outputs end: first loads or prefills of the next request, shorter last rounds
+};
+
+struct RefinementName {
+  bool Refinements::*member;
+  std::string_view name;
+  std::string_view description;
+};
+
+/// In the order in which they are added to the closed form.
+inline constexpr std::array<RefinementName, 6> kRefinements{{
+    {&Refinements::reservations, "reservations", "KV in whole blocks, with room for drafts"},
+    {&Refinements::iterations, "iterations", "reloads are whole and take whole iterations, as ADMIT places them"},
+    {&Refinements::compute, "compute", "arithmetic at its peak may bind"},
+    {&Refinements::kernels, "kernels", "kernel times of the profile, launches and all-reduces included"},
+    {&Refinements::lengths, "lengths", "the distribution of context lengths"},
+    {&Refinements::outputs, "outputs", "outputs end and requests are replaced: first loads, prefill, last rounds"},
+}};
+
+inline constexpr Refinements kNoRefinements{false, false, false, false, false, false};
+
+inline const RefinementName* find_refinement(std::string_view name) {
+  for (const RefinementName& entry : kRefinements) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+// The work of an average iteration of a batch: some requests draft, some verify, all alike.
+
+/// The requests of a batch: their lengths, and what they read.
+struct Requests {
+  std::int64_t prompt = 1;
+  std::int64_t generated = 0;
+  const Traffic* uneven = nullptr;  ///< lengths differ as here; null: all alike
+  bool compressed = false;          ///< decoding and drafting read the compressed KV
+  std::int64_t x = 0;               ///< draft length; 0: no drafts
+};
+
+/// `drafting` requests take one token each, `verifying` ones x + 1 each over the full KV. Preconditions: not both 0.
+[[nodiscard]] models::StepWork average_work(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
+                                            const Requests& requests, double drafting, double verifying);
+
+/// Bytes over peak bandwidth, or FLOPs over peak rate where `compute` and that is more.
+[[nodiscard]] double peak_s(const serving::ServingConfig& config, const models::StepWork& work, bool compute);
+
+/// Seconds that prefilling one prompt adds to iterations whose other work is `beside`: chunks of what the iteration's
+/// tokens leave, each timed with and without. `time` is either of the two timings.
+template <class Time>
+[[nodiscard]] double prefill_s(const serving::KvGeometry& geometry, const serving::ServingConfig& config,
+                               std::int64_t prompt, models::StepWork beside, Time&& time) {
+  const double alone = beside.tokens() > 0 ? time(beside) : 0.0;
+  const double budget = static_cast<double>(config.schedule.max_batched_tokens) - beside.tokens();
+  const double chunk = budget >= 1 ? budget : 1;
+  const auto total = static_cast<double>(prompt);
+  double sum = 0;
+  for (double done = 0; done < total; done += chunk) {
+    const double n = total - done < chunk ? total - done : chunk;
+    models::StepWork mixed = beside;
+    mixed.prefill.query_tokens = n;
+    mixed.prefill.requests = 1;
+    mixed.prefill.pairs = n * done + n * (n + 1) / 2;
+    mixed.prefill.kv_bytes = geometry.full_read(static_cast<std::int64_t>(done + n));
+    mixed.chunks.push_back({n, done});
+    if (done + n >= total) mixed.logit_tokens += 1;
+    sum += time(mixed) - alone;
+  }
+  return sum;
+}
+
+/// Iterations that a request of `output` tokens takes with drafts of x: every round drafts min(x, what is left) tokens,
+/// verifies in one more iteration and yields the accepted ones and one more. By recursion over what is left for the
+/// last thousand tokens, before that at the steady rate (x + 1) / (A(x) + 1) per token.
+[[nodiscard]] double iterations_per_request(const models::AcceptanceModel& acceptance, std::int64_t x, double output);
 
 class ScenarioCosts {
  public:

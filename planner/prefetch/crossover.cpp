@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/hardware/gather.h"
-#include "models/prefetch/fetch.h"
+#include "models/hardware/link_spec.h"
+#include "models/prefetch/prefetch_spec.h"
 
 namespace kvsim::planner {
 namespace {

@@ -1,20 +1,91 @@
 #include "planner/prefetch/prefetch_plan.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "models/hardware/gather.h"
-#include "models/prefetch/fetch.h"
+#include <algorithm>
+#include <cmath>
+
+#include "models/hardware/link_spec.h"
+#include "models/kernels/step_time.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
-namespace {
 
 using serving::DecodePolicy;
+using serving::KvGeometry;
+
+std::string_view words_of(BatchBound bound) {
+  switch (bound) {
+    case BatchBound::gpu_memory:
+      return "GPU memory";
+    case BatchBound::host_memory:
+      return "host memory";
+    case BatchBound::max_requests:
+      return "schedule.max_requests";
+    case BatchBound::concurrency:
+      return "the workload's concurrency";
+  }
+  return "";
+}
+
+LikeRequests average_requests(const Traffic& traffic, std::int64_t batch) {
+  return {batch, std::max<std::int64_t>(1, std::llround(traffic.mean_context)), std::llround(traffic.mean_generated)};
+}
+
+BatchByMemory batch_by_memory(const serving::ServingConfig& config, const Traffic& traffic) {
+  const DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  const KvGeometry geometry = serving::replica_geometry(config);
+  const LikeRequests average = average_requests(traffic, 1);
+  const std::int64_t output = std::llround(traffic.mean_output);
+  BatchByMemory b;
+  b.capacity_bytes = std::max<std::int64_t>(0, serving::kv_capacity_bytes(config, geometry));
+  b.request_bytes = serving::decoding_reservation(config, decode, geometry, average.prompt, average.generated);
+  b.batch = b.capacity_bytes / b.request_bytes;
+  b.at_the_end = b.capacity_bytes / serving::decoding_reservation(config, decode, geometry, average.prompt, output);
+  const auto at_most = [&b](std::int64_t requests, BatchBound bound) {
+    b.at_the_end = std::min(b.at_the_end, requests);
+    if (requests >= b.batch) return;
+    b.batch = requests;
+    b.bound = bound;
+  };
+  if (config.prefill == serving::PrefillKind::stored || decode.offloads()) {
+    at_most(
+        config.cluster.host_memory_bytes / serving::host_reservation(config, decode, geometry, average.prompt, output),
+        BatchBound::host_memory);
+  }
+  at_most(config.schedule.max_requests, BatchBound::max_requests);
+  if (traffic.concurrency) at_most(*traffic.concurrency, BatchBound::concurrency);
+  return b;
+}
+
+std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenario, const Traffic& traffic,
+                                                const models::Catalogue& catalogue) {
+  std::vector<TwoTokenMachine> machines;
+  for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::gpu)) {
+    const serving::ServingConfig config =
+        scenario::on_machine(scenario, line.name, scenario.serving.cluster.tensor_parallel).serving;
+    TwoTokenMachine machine;
+    machine.gpu = line.name;
+    machine.fits = batch_by_memory(config, traffic).batch;
+    if (machine.fits < 1) continue;
+    const LikeRequests one = average_requests(traffic, 1);
+    const models::TwoTokenWork work{outlook(config, one).attention_bytes_per_request,
+                                    static_cast<double>(one.context())};
+    const models::StepTimer timer = step_timer(config);
+    machine.not_free = models::two_token_batches(timer, work, kLargestBatch, kFreeShare);
+    machine.cost_at_fits = models::two_token_cost(timer, work, static_cast<double>(machine.fits));
+    machines.push_back(std::move(machine));
+  }
+  return machines;
+}
+
+namespace {
+
 using serving::Fetch;
 
 /// Policies without drafts, whose steps outlook() knows.

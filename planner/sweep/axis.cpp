@@ -1,17 +1,209 @@
 #include "planner/sweep/axis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
 #include <stdexcept>
-
-#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/schema/decimal.h"
 #include "models/schema/error.h"
-#include "planner/sweep/range.h"
+#include "models/schema/units.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::sweep {
+
+// Numeric ranges with units, in decimal arithmetic: 0.1:0.5:0.1 is 0.1, 0.2, 0.3, 0.4, 0.5. Internal to the axes.
+
+/// Whether this is a range at all: two or three parts with colons between, the first of them a number.
+bool is_range(std::string_view text);
+
+/// The parts of a range, without blanks at either end.
+std::vector<std::string> range_parts(std::string_view text);
+
+/// The values of `low:high:step` or `low:high:*factor`, written in the unit of `low`, or the smallest unit of the
+/// three where they differ. Throws std::invalid_argument that says what is wrong.
+std::vector<std::string> range_values(std::string_view low, std::string_view high, std::string_view step);
+
+/// What the unit of this quantity measures; no value where it is a bare number or the unit unknown.
+std::optional<schema::Dimension> dimension_of(std::string_view quantity);
+
+namespace {
+
+using schema::Decimal;
+using schema::Dimension;
+
+struct Quantity {
+  Decimal number;
+  std::string unit;
+  std::string suffix;  ///< the unit with the blank before it, as written
+};
+
+Quantity quantity(std::string_view text) {
+  const auto split = schema::split_number(text);
+  if (!split) throw std::invalid_argument(fmt::format("expected a number in a range, found \"{}\"", text));
+  Quantity q{split->number, std::string(split->rest), std::string(split->rest)};
+  const std::size_t at = text.size() - split->rest.size();
+  if (!q.unit.empty() && at > 0 && text[at - 1] == ' ') q.suffix = " " + q.suffix;
+  return q;
+}
+
+constexpr std::size_t kMostDigits = 17;  // of numbers that differ by a step: a sum of two still fits 64 bits
+
+/// number = result * 10^exponent, exactly.
+std::int64_t scaled(const Decimal& number, int exponent) {
+  if (number.is_zero()) return 0;
+  const auto zeros = static_cast<std::size_t>(number.exponent - exponent);
+  if (number.digits.size() + zeros > kMostDigits) throw std::invalid_argument("the numbers have too many digits");
+  const std::string digits = number.digits + std::string(zeros, '0');
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return number.negative ? -value : value;
+}
+
+/// value * 10^exponent in full, without trailing zeros after the point.
+std::string written(std::int64_t value, int exponent) {
+  const std::string sign = value < 0 ? "-" : "";
+  std::string digits = std::to_string(value < 0 ? -value : value);
+  if (value == 0 || exponent >= 0) {
+    return sign + digits + std::string(value == 0 ? 0 : static_cast<std::size_t>(exponent), '0');
+  }
+  const auto decimals = static_cast<std::size_t>(-exponent);
+  if (digits.size() <= decimals) digits.insert(0, decimals + 1 - digits.size(), '0');
+  digits.insert(digits.size() - decimals, ".");
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return sign + digits;
+}
+
+void check_count(double count) {
+  if (count > static_cast<double>(kMostPoints)) {
+    throw std::invalid_argument(fmt::format("{:.0f} values are more than {} points", count, kMostPoints));
+  }
+}
+
+std::vector<std::string> arithmetic(const Decimal& low, const Decimal& high, const Decimal& step) {
+  int exponent = 0;
+  for (const Decimal* d : {&low, &high, &step}) {
+    if (!d->is_zero()) exponent = std::min(exponent, d->exponent);
+  }
+  const std::int64_t from = scaled(low, exponent), to = scaled(high, exponent), by = scaled(step, exponent);
+  if (by == 0) throw std::invalid_argument("the step is 0");
+  if (to != from && (to > from) != (by > 0)) {
+    throw std::invalid_argument(fmt::format("the range is empty: a step of {} never gets from {} to {}",
+                                            written(by, exponent), written(from, exponent), written(to, exponent)));
+  }
+  const std::int64_t steps = (to - from) / by;
+  check_count(static_cast<double>(steps) + 1);
+  std::vector<std::string> values;
+  for (std::int64_t k = 0; k <= steps; ++k) values.push_back(written(from + k * by, exponent));
+  return values;
+}
+
+double real(const Decimal& number) {
+  const auto value = schema::to_double(number, {});
+  if (!value) throw std::invalid_argument("a number is too large");
+  return *value;
+}
+
+std::vector<std::string> geometric(const Decimal& low, const Decimal& high, const Decimal& factor) {
+  const double from = real(low), to = real(high), by = real(factor);
+  if (!(from > 0 && to > 0)) throw std::invalid_argument("a range with a factor needs ends above 0");
+  if (!(by > 0) || by == 1) throw std::invalid_argument("expected a factor above 0 other than 1");
+  if (to != from && (to > from) != (by > 1)) {
+    throw std::invalid_argument(
+        fmt::format("the range is empty: a factor of {:g} never gets from {:g} to {:g}", by, from, to));
+  }
+  constexpr double tolerance = 1e-9;  // of steps: the end is hit although powers are rounded
+  const double steps = std::floor(std::log(to / from) / std::log(by) + tolerance);
+  check_count(steps + 1);
+  std::vector<std::string> values;
+  // Twelve digits: more than anyone writes, fewer than rounding reaches.
+  for (double k = 0; k <= steps; ++k) values.push_back(fmt::format("{:.12g}", from * std::pow(by, k)));
+  return values;
+}
+
+/// The same quantity as a bare number of the dimension's own unit.
+Decimal in_own_unit(Dimension dimension, std::string_view text) {
+  try {
+    const std::string number = schema::is_integral(dimension)
+                                   ? std::to_string(schema::parse_integral(dimension, text))
+                                   : fmt::format("{:.15g}", schema::parse_real(dimension, text));
+    return schema::split_number(number)->number;
+  } catch (const schema::UnitError& error) {
+    throw std::invalid_argument(fmt::format("{}; write every part of the range with its unit", error.what()));
+  }
+}
+
+std::string with_unit(Dimension dimension, const std::string& number) {
+  const Decimal value = schema::split_number(number)->number;
+  if (!schema::is_integral(dimension)) return schema::format_real(dimension, real(value));
+  const auto whole = schema::to_integer(value, {});
+  if (!whole) throw std::invalid_argument("a number is too large");
+  return schema::format_integral(dimension, whole->value);
+}
+
+}  // namespace
+
+std::optional<Dimension> dimension_of(std::string_view text) {
+  const auto split = schema::split_number(text);
+  if (!split || split->rest.empty()) return std::nullopt;
+  for (const Dimension dimension : {Dimension::bytes, Dimension::bandwidth, Dimension::time, Dimension::tokens,
+                                    Dimension::compute, Dimension::rate, Dimension::price}) {
+    const auto units = schema::dimension_units(dimension);
+    if (std::find(units.begin(), units.end(), split->rest) != units.end()) return dimension;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> range_parts(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    std::string_view part = text.substr(begin, end - begin);
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    part = part.substr(0, part.find_last_not_of(' ') + 1);
+    parts.emplace_back(part);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+bool is_range(std::string_view text) {
+  const std::vector<std::string> parts = range_parts(text);
+  return parts.size() >= 2 && schema::split_number(parts.front()).has_value();
+}
+
+std::vector<std::string> range_values(std::string_view low, std::string_view high, std::string_view step) {
+  const bool by_factor = step.starts_with('*');
+  const Quantity from = quantity(low), to = quantity(high);
+  const Quantity by = quantity(by_factor ? step.substr(1) : step);
+  if (by_factor && !by.unit.empty()) {
+    throw std::invalid_argument(fmt::format("expected a factor without a unit, found \"{}\"", step));
+  }
+  const auto expand = by_factor ? geometric : arithmetic;
+  if (from.unit == to.unit && (by_factor || by.unit == from.unit)) {
+    std::vector<std::string> values = expand(from.number, to.number, by.number);
+    for (std::string& value : values) value += from.suffix;
+    return values;
+  }
+  const auto dimension = dimension_of(low.empty() || from.unit.empty() ? high : low);
+  if (!dimension) throw std::invalid_argument("the parts of the range have different units");
+  std::vector<std::string> values = expand(in_own_unit(*dimension, low), in_own_unit(*dimension, high),
+                                           by_factor ? by.number : in_own_unit(*dimension, step));
+  for (std::string& value : values) value = with_unit(*dimension, value);
+  return values;
+}
+
 namespace {
 
 using schema::InputError;

@@ -1,19 +1,22 @@
 #include "planner/sweep/journal.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
-#include <utility>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "models/schema/error.h"
 
@@ -143,6 +146,123 @@ void Journal::stop() {
 void Journal::close() {
   stop();
   if (error_ != 0) fail(path_, error_);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) {
+    throw schema::InputError(schema::Origin(path), "there is no such file, expected the journal of a sweep");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) throw schema::InputError(schema::Origin(path), "cannot be read");
+  return text;
+}
+
+/// Throws std::exception for what is no such line.
+PointResult to_point(std::string_view line) {
+  const Json json = Json::parse(line);
+  PointResult result;
+  result.point = json.at("index");
+  if (json.at("status") == "done") {
+    result.result = json.at("result").dump();
+    json.at("assumptions").get_to(result.assumptions);
+    json.at("fallbacks").get_to(result.fallbacks);
+  } else {
+    result.reason = json.at("reason");
+    if (result.reason.empty()) throw std::invalid_argument("no reason");
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<JournalContents> read_journal(const std::string& path) {
+  const std::string text = text_of(path);
+  std::optional<JournalContents> contents;
+  std::vector<bool> seen;
+  int line_number = 0;
+  for (std::size_t begin = 0, end = text.find('\n'); end != std::string::npos;
+       begin = end + 1, end = text.find('\n', begin)) {
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const schema::Origin origin = schema::Origin(path).at(++line_number, 1);
+    if (!contents) {
+      try {
+        contents.emplace();
+        contents->plan = to_plan(line);
+      } catch (const std::exception&) {
+        throw schema::InputError(origin, "not the first line of a sweep's journal");
+      }
+      seen.resize(contents->plan.design.size());
+    } else {
+      PointResult result;
+      try {
+        result = to_point(line);
+      } catch (const std::exception&) {
+        throw schema::InputError(origin, "not a line of a sweep's journal");
+      }
+      if (result.point >= seen.size() || !contents->plan.shard.holds(result.point)) {
+        throw schema::InputError(origin, fmt::format("point {} is none of this sweep's", result.point));
+      }
+      if (seen[result.point]) throw schema::InputError(origin, fmt::format("point {} is there twice", result.point));
+      seen[result.point] = true;
+      contents->points.push_back(std::move(result));
+    }
+    contents->bytes = end + 1;
+  }
+  return contents;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw schema::InputError("--merge: " + message);
+}
+
+void check_complete(const std::vector<std::string>& paths, const MergedSweep& merged) {
+  const std::size_t expected = merged.plan.design.size();
+  if (merged.points.size() == expected) return;
+  std::size_t first = 0;
+  while (first < merged.points.size() && merged.points[first].point == first) ++first;
+  refuse(fmt::format("{} of {} points are missing from {} journal{}, the first is point {} ({})",
+                     expected - merged.points.size(), expected, paths.size(), paths.size() == 1 ? "" : "s", first,
+                     merged.plan.design.describe(first)));
+}
+
+}  // namespace
+
+MergedSweep merge_journals(const std::vector<std::string>& paths) {
+  std::optional<MergedSweep> merged;
+  std::vector<std::string> owner;  // of each point: the journal it was in
+  for (auto named = paths.begin(); named != paths.end(); ++named) {
+    const std::string& path = *named;
+    if (std::find(paths.begin(), named, path) != named) refuse(path + " is named twice");
+    std::optional<JournalContents> shard = read_journal(path);
+    if (!shard) refuse(path + " is empty");
+    if (!merged) {
+      merged = MergedSweep{shard->plan, {}};
+      owner.resize(shard->plan.design.size());
+    }
+    const std::string other = difference(merged->plan, shard->plan, false);
+    if (!other.empty())
+      refuse(fmt::format("{} and {} are not of one sweep: they differ in {}", paths.front(), path, other));
+    for (PointResult& result : shard->points) {
+      std::string& there = owner[result.point];
+      if (!there.empty()) refuse(fmt::format("point {} is in both {} and {}", result.point, there, path));
+      there = path;
+      merged->points.push_back(std::move(result));
+    }
+  }
+  if (!merged) refuse("no folder was named");
+  merged->plan.shard = {};
+  std::sort(merged->points.begin(), merged->points.end(),
+            [](const PointResult& a, const PointResult& b) { return a.point < b.point; });
+  check_complete(paths, *merged);
+  return std::move(*merged);
 }
 
 }  // namespace kvsim::planner::sweep

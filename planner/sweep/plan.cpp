@@ -1,17 +1,20 @@
 #include "planner/sweep/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/schema/config_node.h"
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
+#include "planner/infeasible.h"
 
 namespace kvsim::planner::sweep {
 namespace {
@@ -200,6 +203,41 @@ Plan to_plan(std::string_view line) {
   plan.shard = parse_shard(json.at("shard").get<std::string>());
   if (json.at("fingerprint") != fingerprint(plan)) throw std::invalid_argument("its fingerprint is another one");
   return plan;
+}
+
+scenario::Scenario load_point(const scenario::ScenarioFile& file, const Design& design, std::size_t point) {
+  try {
+    return file.load(design.changes(point));
+  } catch (const scenario::UnworkableScenario&) {
+    throw;
+  } catch (const schema::InputError& error) {
+    if (design.axes().size() < 2) throw;
+    throw schema::InputError(fmt::format("{} (point {}: {})", error.what(), point, design.describe(point)));
+  }
+}
+
+std::optional<scenario::Scenario> base_of(const scenario::ScenarioFile& file, const Design& design,
+                                          const std::function<bool()>& proceed) {
+  std::string problem;
+  try {
+    return file.load();
+  } catch (const schema::InputError& error) {
+    problem = error.what();
+  }
+  std::string reason;  // of the first point that cannot be simulated
+  for (std::size_t point = 0; point < design.size(); ++point) {
+    if (proceed && !proceed()) return std::nullopt;
+    try {
+      return load_point(file, design, point);
+    } catch (const scenario::UnworkableScenario& error) {
+      if (reason.empty()) reason = error.reason();
+    } catch (const schema::InputError& error) {
+      // What is wrong without any point's changes is not the point's fault.
+      if (std::string_view(error.what()).starts_with(problem)) throw schema::InputError(problem);
+      throw;
+    }
+  }
+  throw Infeasible(fmt::format("no point of the sweep can be simulated; {}", reason));
 }
 
 }  // namespace kvsim::planner::sweep

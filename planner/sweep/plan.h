@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +31,7 @@ std::string to_string(const Shard& shard);
 
 struct Plan {
   std::string version;   ///< of kvsim
-  std::string scenario;  ///< name of the base scenario (base.h)
+  std::string scenario;  ///< name of the base scenario
   std::string resolved;  ///< the base scenario with every default written out, YAML
   std::string requests;  ///< digest of the requests of the base scenario's trace; empty: it has none
   std::uint64_t seed = 1;
@@ -41,7 +43,7 @@ struct Plan {
   [[nodiscard]] std::vector<std::size_t> points() const;
 };
 
-/// The plan of a sweep over `base`, the scenario without any point's changes where that can be simulated (base.h).
+/// The plan of a sweep over `base`, the scenario without any point's changes where that can be simulated.
 Plan make_plan(const scenario::Scenario& base, Design design, Shard shard, std::string_view version);
 
 /// What decides every figure of the sweep, as 16 hexadecimal digits.
@@ -54,5 +56,19 @@ std::string difference(const Plan& a, const Plan& b, bool shards_too = true);
 /// The plan as one line of JSON, without a line end; and back. `to_plan` throws std::exception for anything else.
 std::string to_line(const Plan& plan);
 Plan to_plan(std::string_view line);
+
+// The base of a sweep: the scenario that its points change, which its journal and resolved.yaml hold. Only points run,
+// so that it need not be workable itself: its trace may be missing, its model may not fit, its policies may not go
+// together, as long as points put that right. Then the first point that can be simulated is the base in its place.
+
+/// The scenario of a point. Throws UnworkableScenario where it cannot be simulated, InputError naming the point where
+/// it is wrong.
+scenario::Scenario load_point(const scenario::ScenarioFile& file, const Design& design, std::size_t point);
+
+/// The base of the sweep, the same for all its shards. No value where `proceed` (asked before every point; may be
+/// empty) ended the search. Throws schema::InputError for what no point puts right, Infeasible where neither the
+/// scenario nor any point can be simulated.
+std::optional<scenario::Scenario> base_of(const scenario::ScenarioFile& file, const Design& design,
+                                          const std::function<bool()>& proceed = {});
 
 }  // namespace kvsim::planner::sweep

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "planner/parallel.h"
-#include "planner/sweep/base.h"
+#include "planner/sweep/plan.h"
 
 namespace kvsim::planner::sweep {
 namespace {

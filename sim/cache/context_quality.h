@@ -9,8 +9,7 @@
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
-#include "models/placement/quality_table.h"
-#include "models/workload/random_source.h"
+#include "models/workload/distributions.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
 

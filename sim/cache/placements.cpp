@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "models/placement/placement_schema.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 #include "sim/cache/placement/order_placement.h"
 #include "sim/cache/placement/utility_placement.h"
 

@@ -8,8 +8,7 @@
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
-#include "models/placement/quality_table.h"
-#include "models/placement/utility.h"
+#include "models/placement/quality_curves.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "sim/cache/placement/placement.h"
 

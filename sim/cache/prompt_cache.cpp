@@ -1,17 +1,52 @@
 #include "sim/cache/prompt_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include "models/placement/option_building.h"
-#include "models/placement/placement_schema.h"
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 #include "sim/cache/placements.h"
-#include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::cache {
+
+void FutureUses::add(std::uint64_t request, const std::vector<std::uint64_t>& keys) {
+  for (const std::uint64_t key : keys) uses_[key].push_back(request);
+}
+
+std::uint64_t FutureUses::next(std::uint64_t key, std::uint64_t request) const {
+  const auto uses = uses_.find(key);
+  if (uses == uses_.end()) return UINT64_MAX;
+  const auto at = std::upper_bound(uses->second.begin(), uses->second.end(), request);
+  return at == uses->second.end() ? UINT64_MAX : *at;
+}
+
+std::vector<PromptPart> prompt_parts(const models::RequestSpec& spec, models::Granularity granularity,
+                                     std::int64_t block_tokens) {
+  std::vector<PromptPart> parts;
+  if (granularity == models::Granularity::contexts) {
+    if (spec.context >= 0 && spec.context_tokens > 0) {
+      parts.push_back({static_cast<std::uint64_t>(spec.context), std::min(spec.context_tokens, spec.prompt_tokens)});
+    }
+    return parts;
+  }
+  if (granularity == models::Granularity::chunks) {
+    for (const std::uint64_t chunk : spec.chunks) parts.push_back({chunk, spec.chunk_tokens});
+    return parts;
+  }
+  std::int64_t begin = 0;
+  for (const std::uint64_t hash : spec.prefix_blocks) {
+    const std::int64_t tokens = std::min(block_tokens, spec.prompt_tokens - begin);
+    if (tokens <= 0) break;
+    parts.push_back({hash, tokens});
+    begin += tokens;
+  }
+  return parts;
+}
 
 using serving::Request;
 using serving::StoredPrefix;

@@ -11,17 +11,43 @@
 #include <vector>
 
 #include "models/kernels/step_time.h"
-#include "models/placement/utility.h"
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/workload/request_source.h"
 #include "models/workload/shared_chunks.h"
 #include "sim/cache/context_quality.h"
-#include "sim/cache/future_uses.h"
-#include "sim/cache/prompt_parts.h"
 #include "sim/cache/store/tiered_store.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/prompt_store.h"
 
 namespace kvsim::cache {
+
+// When each object is used next, for the policy that knows the future (Belady).
+
+class FutureUses {
+ public:
+  /// Adds the next request of the workload, in order of arrival. `keys`: what it uses.
+  void add(std::uint64_t request, const std::vector<std::uint64_t>& keys);
+
+  /// The first request after `request` that uses the object; UINT64_MAX: none.
+  [[nodiscard]] std::uint64_t next(std::uint64_t key, std::uint64_t request) const;
+
+ private:
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> uses_;  ///< requests by key, ascending
+};
+
+// What a prompt is made of as stored objects: the context it shares, or a chain of blocks, or chunks of their own.
+
+struct PromptPart {
+  std::uint64_t key = 0;
+  std::int64_t tokens = 0;
+};
+
+/// In order, the first `tokens` of them each begin where the one before ends. Nothing for a prompt that shares nothing.
+/// `block_tokens`: of RequestSpec::prefix_blocks.
+std::vector<PromptPart> prompt_parts(const models::RequestSpec& spec, models::Granularity granularity,
+                                     std::int64_t block_tokens);
 
 /// What computing a prompt alone takes, in chunks of a full iteration: exact at 8 and at 32 of them (or at the model's
 /// longest context).

@@ -1,12 +1,20 @@
 #include "sim/cache/simulation.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 #include "sim/cache/placements.h"
 #include "sim/cache/prompt_cache.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
-#include "sim/serving/system.h"
+#include "sim/serving/simulation.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::cache {
 
@@ -35,6 +43,251 @@ serving::SimulationOutcome simulate(const serving::ServingConfig& config, servin
         environment, std::make_unique<PromptCache>(environment.simulator, environment.trace, config,
                                                    environment.prefix_block_tokens, future ? &*future : nullptr));
   });
+}
+
+// From a scenario's machines and placement to the tiers of a store; and what such a configuration must be like.
+
+namespace {
+
+using serving::ConfigurationError;
+using serving::ServingConfig;
+
+std::vector<BandwidthChange> changes_of(const std::vector<serving::Outage>& outages) {
+  std::vector<BandwidthChange> changes;
+  for (const serving::Outage& o : outages) changes.push_back({o.at_s, o.lasting_s, o.bandwidth_fraction});
+  return changes;
+}
+
+std::vector<StoreTier> tiers_of(const ServingConfig& config) {
+  const serving::ClusterConfig& cluster = config.cluster;
+  std::vector<StoreTier> tiers;
+  if (config.placement->gpu_memory_bytes > 0) {
+    StoreTier gpu;
+    gpu.name = "gpu";
+    gpu.kind = TierKind::gpu;
+    gpu.capacity_bytes = config.placement->gpu_memory_bytes;
+    // A copy reads and writes every byte.
+    gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.tensor_parallel);
+    tiers.push_back(std::move(gpu));
+  }
+  if (cluster.host_memory_bytes > 0) {
+    StoreTier host;
+    host.name = "host";
+    host.shared = cluster.host_shared;
+    host.capacity_bytes = cluster.host_memory_bytes * (cluster.host_shared ? cluster.replicas : 1);
+    tiers.push_back(std::move(host));
+  }
+  for (const serving::StorageTierConfig& t : cluster.storage) {
+    StoreTier device;
+    device.name = t.name;
+    device.kind = TierKind::device;
+    device.capacity_bytes = t.capacity_bytes;
+    device.read_bytes_per_s = t.read_bytes_per_s;
+    device.write_bytes_per_s = t.write_bytes_per_s.value_or(t.read_bytes_per_s);
+    device.latency_s = t.latency_s;
+    device.shared = t.shared;
+    device.changes = changes_of(t.outages);
+    tiers.push_back(std::move(device));
+  }
+  return tiers;
+}
+
+void check_tiers(const ServingConfig& config) {
+  const auto& storage = config.cluster.storage;
+  for (std::size_t i = 0; i < storage.size(); ++i) {
+    const std::string key = fmt::format("cluster.storage.{}", i);
+    const std::string& name = storage[i].name;
+    const auto same = [&](const serving::StorageTierConfig& t) { return t.name == name; };
+    if (name == "host" || name == "gpu" ||
+        std::find_if(storage.begin(), storage.end(), same) != storage.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw ConfigurationError(key + ".name",
+                               fmt::format("another tier has the name {}: choose a different one", name));
+    }
+    if (!storage[i].capacity_bytes && i + 1 < storage.size()) {
+      throw ConfigurationError(key + ".capacity",
+                               fmt::format("{} has no end, and nothing would ever reach {} below it: "
+                                           "give it a capacity",
+                                           name, storage[i + 1].name));
+    }
+    const bool shared_above =
+        i > 0 ? storage[i - 1].shared : config.cluster.host_shared && config.cluster.host_memory_bytes > 0;
+    if (shared_above && !storage[i].shared) {
+      throw ConfigurationError(key + ".shared", fmt::format("the tier above {} is shared by all replicas, and below it "
+                                                            "all are: use shared: true",
+                                                            name));
+    }
+  }
+}
+
+/// Drafts on what is stored compressed, verified against what is kept whole.
+void check_verification(const ServingConfig& config, const models::OptionPool& pool) {
+  const std::string& policy = config.decode.policy;
+  if (pool.size() == 1) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("over placement {} drafts on what is stored compressed, and {} stores prompts "
+                                         "whole (compressing them for drafts while tiers keep the whole ones is not "
+                                         "simulated): give placement.compressor, use utility, full_kv or sparse_self",
+                                         policy, config.placement->policy));
+  }
+  if (config.schedule.policy != "fcfs") {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("{} plans reloads from host memory, and here they come from tiers: use fcfs",
+                                         config.schedule.policy));
+  }
+  const std::vector<StoreTier> tiers = tiers_of(config);
+  if (tiers.empty() || tiers.back().capacity_bytes) {
+    throw ConfigurationError("cluster.storage",
+                             "what is verified against is kept whole in the last tier, which must be without end: "
+                             "give a device without capacity");
+  }
+  if (config.placement->profiling.online) {
+    throw ConfigurationError("placement.profiling.online",
+                             "verified requests lose no quality that could be profiled: leave it out");
+  }
+  if (config.decode.acceptance.kind != models::AcceptanceKind::compressor) return;
+  for (const models::StorageOption& option : pool.all()) {
+    if (option.step_kl == option.step_kl) continue;
+    throw ConfigurationError("decode.acceptance",
+                             fmt::format("nothing is known of how drafts on \"{}\" agree with the whole KV: give "
+                                         "decode.acceptance, or other options",
+                                         option.name));
+  }
+}
+
+/// What may be done with prompts that are continued from what was loaded.
+void check_decode(const ServingConfig& config) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  const models::OptionPool pool = models::option_pool(*config.placement);
+  const bool whole = pool.size() == 1;
+  if (decode.fetch != serving::Fetch::none || decode.low_bit_copy) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{} keeps running requests' KV in host memory, which is a tier for stored "
+                                         "prompts here: use full_kv, drafter, sparse_self or draft_verify",
+                                         decode.name));
+  }
+  if (decode.keeps_full && !whole) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{} verifies against the full KV in GPU memory, and of what placement stores "
+                                         "compressed only a part comes there: use draft_verify, or store prompts whole",
+                                         decode.name));
+  }
+  if (decode.reads_compressed && !decode.verifies && !whole) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("placement compresses prompts, and {} would compress them again: use full_kv, "
+                                         "which decodes with them as they are stored",
+                                         decode.name));
+  }
+  if (decode.verifies && !decode.keeps_full) check_verification(config, pool);
+}
+
+/// What is stored is smaller than the whole; what only reads a part of the whole stores nothing.
+void check_stored_forms(const models::PlacementSpec& spec) {
+  const auto check = [](const std::string& key, const models::CompressorSpec& c) {
+    if (!c.reads_only) return;
+    throw ConfigurationError(key, fmt::format("{} chooses anew what to read out of the whole KV, and nothing smaller "
+                                              "can be stored: use a compressor",
+                                              c.name));
+  };
+  if (spec.compressor) check("placement.compressor", *spec.compressor);
+  for (std::size_t i = 0; i < spec.options.methods.size(); ++i) {
+    check(fmt::format("placement.options.methods.{}", i), spec.options.methods[i]);
+  }
+}
+
+void check_placement(const ServingConfig& config) {
+  const models::PlacementSpec& spec = *config.placement;
+  if (!find_placement(spec.policy)) {
+    throw ConfigurationError("placement.policy", fmt::format("unknown placement policy {}", spec.policy));
+  }
+  check_stored_forms(spec);
+  const bool by_chunk = serving::reuses_chunks(config.prefill);
+  if (config.prefill != serving::PrefillKind::prefix_cache && !by_chunk) {
+    throw ConfigurationError("placement",
+                             "says what becomes of prompts that are stored and found again: use prefill: prefix_cache, "
+                             "or one that reuses chunks (selective, cacheblend, epic, full_reuse)");
+  }
+  if (by_chunk != (spec.granularity == models::Granularity::chunks)) {
+    throw ConfigurationError("placement.granularity",
+                             by_chunk ? "this prefill policy puts prompts together from chunks: use chunks"
+                                      : "a prefix is a chain, and chunks are no part of one: use blocks, or a prefill "
+                                        "policy that reuses chunks (selective, cacheblend, epic, full_reuse)");
+  }
+  if (tiers_of(config).empty()) {
+    throw ConfigurationError("cluster.host.memory",
+                             "there is no tier to store prompts in: give cluster.host.memory, "
+                             "cluster.storage or placement.gpu_memory");
+  }
+  const auto sequences = spec.profiling.queries * static_cast<std::int64_t>(models::option_pool(spec).size());
+  if (spec.profiling.online && sequences > config.schedule.max_requests) {
+    throw ConfigurationError(
+        "placement.profiling.queries",
+        fmt::format("profiling decodes every query with every representation, {} sequences at once, "
+                    "and schedule.max_requests allows {}: use fewer queries or options",
+                    sequences, config.schedule.max_requests));
+  }
+  if (spec.profiling.online && spec.granularity != models::Granularity::contexts) {
+    throw ConfigurationError(
+        "placement.profiling.online",
+        "a block or chunk belongs to many contexts, and nobody profiles it alone: use granularity: contexts");
+  }
+}
+
+}  // namespace
+
+bool verifies_stored(const ServingConfig& config) {
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
+  return serving::drafts_as_loaded(config, decode) && serving::whole_kv(config) == serving::WholeKv::tiers;
+}
+
+StoreConfig store_config(const ServingConfig& config) {
+  const serving::ClusterConfig& cluster = config.cluster;
+  const auto gpus = static_cast<double>(cluster.tensor_parallel);
+  StoreConfig store;
+  store.replicas = static_cast<std::size_t>(cluster.replicas);
+  store.host_to_gpu_bytes_per_s = cluster.host_link.read_bytes_per_s.value * gpus;
+  store.gpu_to_host_bytes_per_s = cluster.host_link.write_bytes_per_s.value * gpus;
+  store.host_latency_s = cluster.host_link.latency_s.value;
+  store.host_setup_s = cluster.host_link.setup_s.value;
+  store.serial_host_link = cluster.host_link_discipline == engine::LinkDiscipline::serialised;
+  store.host_changes = changes_of(cluster.host_outages);
+  store.tiers = tiers_of(config);
+  store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
+  store.keeps_whole = verifies_stored(config);
+  store.in_transit = config.placement->in_transit;
+  store.observed_bandwidth = config.placement->policy == models::utility_policy &&
+                             config.placement->utility.bandwidth == models::BandwidthBelief::observed;
+  return store;
+}
+
+models::PrefillCost prefill_cost(const ServingConfig& config, const serving::KvGeometry& geometry,
+                                 const models::StepTimer& timer) {
+  const std::int64_t chunk = config.schedule.max_batched_tokens;
+  const std::int64_t longest = std::max<std::int64_t>(config.model.max_context / chunk, 2);  // chunks
+  const auto time_s = [&](std::int64_t chunks) {
+    double total = 0;
+    for (std::int64_t i = 0; i < chunks; ++i) {
+      models::StepWork work;
+      serving::add_chunk(work, geometry, i * chunk, chunk, i + 1 == chunks);
+      total += timer.time(work).total_s;
+    }
+    return total;
+  };
+  const auto bytes_of = [&](std::int64_t chunks) {
+    return static_cast<double>(geometry.full_transfer(chunks * chunk));
+  };
+  constexpr std::int64_t kShort = 8, kLong = 32;
+  const std::int64_t b = std::min(kLong, longest), a = std::min(kShort, b / 2);
+  const double per_a = time_s(a) / bytes_of(a), per_b = time_s(b) / bytes_of(b);
+  const double square = std::max((per_b - per_a) / (bytes_of(b) - bytes_of(a)), 0.0);
+  return {per_a - square * bytes_of(a), square};
+}
+
+void check_configuration(const ServingConfig& config) {
+  if (!serving::reuses_chunks(config.prefill))
+    check_decode(config);  // what does not go together, before what is missing
+  serving::check_configuration(config);
+  check_tiers(config);
+  check_placement(config);
 }
 
 }  // namespace kvsim::cache

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "sim/cache/future_uses.h"
+#include "sim/cache/prompt_cache.h"
 #include "sim/serving/config.h"
-#include "sim/serving/request_feed.h"
+#include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::cache {

@@ -1,17 +1,161 @@
 #include "sim/engine/chrome_trace.h"
 
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iosfwd>
 #include <limits>
 #include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/json_escape.h"
-#include "sim/engine/trace_name.h"
-#include "sim/engine/trace_output.h"
+#include "sim/engine/trace.h"
 
 namespace kvsim::engine {
+
+// Internal: text as the inside of a JSON string.
+
+/// Appends `text` escaped. Bytes that are not UTF-8 become U+FFFD, since JSON knows no others.
+void append_json_escaped(std::string& to, std::string_view text);
+
+namespace {
+
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none (Unicode 15, table 3-7).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) -> std::uint32_t {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool overlong = lead == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = lead == 0xED && byte(1) > 0x9F;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool overlong = lead == 0xF0 && byte(1) < 0x90;
+    const bool beyond = lead == 0xF4 && byte(1) > 0x8F;
+    return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void append_json_escaped(std::string& to, std::string_view text) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const auto c = static_cast<unsigned char>(text.front());
+    if (length == 0) {
+      to += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      to.append("\\").append(1, text.front());
+    } else if (c < 0x20) {
+      to.append("\\u00").append(1, hex[c / 16]).append(1, hex[c % 16]);
+    } else {
+      to.append(text.substr(0, length));
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+}
+
+// Internal: where a timeline goes.
+
+class TraceOutput {
+ public:
+  virtual ~TraceOutput() = default;
+  /// A failure is remembered and reported by close().
+  virtual void write(std::string_view text) = 0;
+  /// Flushes; throws TraceWriteError if anything could not be written.
+  virtual void close() = 0;
+};
+
+/// Throws TraceWriteError if the file cannot be created.
+std::unique_ptr<TraceOutput> open_trace_file(const std::string& path, bool gzip);
+std::unique_ptr<TraceOutput> borrow_trace_stream(std::ostream& out);
+
+namespace {
+
+// Passes bytes on to a stream, whose state remembers a failure. Boost's own adapters lose a short write.
+struct StreamSink {
+  using char_type = char;
+  using category = boost::iostreams::sink_tag;
+
+  std::ostream* out;
+
+  std::streamsize write(const char* bytes, std::streamsize count) {
+    out->write(bytes, count);
+    return count;
+  }
+};
+
+class StreamOutput : public TraceOutput {
+ public:
+  explicit StreamOutput(std::ostream& out, std::string name = "the trace") : out_(out), name_(std::move(name)) {}
+
+  void write(std::string_view text) override { out_.write(text.data(), static_cast<std::streamsize>(text.size())); }
+
+  void close() override {
+    out_.flush();
+    if (!out_) throw TraceWriteError("cannot write " + name_);
+  }
+
+ private:
+  std::ostream& out_;
+  std::string name_;
+};
+
+class FileOutput final : public TraceOutput {
+ public:
+  FileOutput(const std::string& path, bool gzip) : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
+    if (!file_) throw TraceWriteError("cannot create " + path + ": " + std::strerror(errno));
+    if (gzip) {
+      gzip_.push(boost::iostreams::gzip_compressor());
+      gzip_.push(StreamSink{&file_});
+    }
+  }
+
+  void write(std::string_view text) override {
+    std::ostream& out = gzip_.empty() ? static_cast<std::ostream&>(file_) : gzip_;
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  }
+
+  void close() override {
+    const bool compressed = gzip_.empty() || gzip_.good();  // a stream without filters is never good
+    if (!gzip_.empty()) gzip_.reset();                      // writes the rest and the checksum to file_
+    file_.close();
+    if (!compressed || !file_) throw TraceWriteError("cannot write " + path_ + " (is the disk full?)");
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+  boost::iostreams::filtering_ostream gzip_;  // empty where there is no compression
+};
+
+}  // namespace
+
+std::unique_ptr<TraceOutput> open_trace_file(const std::string& path, bool gzip) {
+  return std::make_unique<FileOutput>(path, gzip);
+}
+
+std::unique_ptr<TraceOutput> borrow_trace_stream(std::ostream& out) {
+  return std::make_unique<StreamOutput>(out);
+}
+
 namespace {
 
 constexpr std::size_t flush_at = std::size_t{1} << 16;

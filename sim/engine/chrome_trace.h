@@ -29,7 +29,7 @@ enum class TraceCompression {
 /// A group becomes a process, a track a thread, both in the order of their declaration, but GPUs before links; one on
 /// which nothing happens is left out. A slice becomes a complete event ("X"): its name is what happened, to which
 /// request; its category is what happened alone; its `args` hold the request, and the value as requests (on the track
-/// kGpuRow, trace_name.h) or bytes. A counter becomes counter events ("C"), one whenever it changes. Times are
+/// kGpuRow, trace.h) or bytes. A counter becomes counter events ("C"), one whenever it changes. Times are
 /// microseconds with three decimals: nanoseconds, exactly.
 class ChromeTrace final : public TraceSink {
  public:

@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/link_disciplines.h"
+#include "sim/engine/link.h"
 #include "sim/engine/ordered_queue.h"
 #include "sim/engine/slot_table.h"
-#include "sim/engine/trace_lanes.h"
-#include "sim/engine/trace_name.h"
-#include "sim/engine/transfer_time.h"
+#include "sim/engine/time.h"
+#include "sim/engine/trace.h"
 
 namespace kvsim::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/trace_name.h"
+#include "sim/engine/trace.h"
 
 namespace kvsim::engine {
 

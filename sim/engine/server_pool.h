@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 
-#include "sim/engine/callback.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/slot_table.h"
 #include "sim/engine/time.h"

@@ -4,12 +4,85 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/engine/callback.h"
-#include "sim/engine/event_queue.h"
 #include "sim/engine/invariant.h"
+#include "sim/engine/ordered_queue.h"
 #include "sim/engine/time.h"
 
 namespace kvsim::engine {
+
+// What an event runs: a plain function, an object and one word. Trivially copyable and never allocating, because the
+// event hot path may do neither.
+
+struct Callback {
+  using Function = void (*)(void* object, std::uint64_t word);
+
+  Function function = nullptr;
+  void* object = nullptr;
+  std::uint64_t word = 0;
+
+  explicit operator bool() const { return function != nullptr; }
+  void operator()() const { function(object, word); }
+
+  /// Binds `object->Method(word)`, or `object->Method()` where it takes nothing. `object` is not owned and must
+  /// outlive the event.
+  template <auto Method, class T>
+  static Callback to(T* object, std::uint64_t word = 0) {
+    return {[](void* o, [[maybe_unused]] std::uint64_t w) {
+              if constexpr (requires(T & t) { (t.*Method)(w); }) {
+                (static_cast<T*>(o)->*Method)(w);
+              } else {
+                (static_cast<T*>(o)->*Method)();
+              }
+            },
+            object, word};
+  }
+};
+
+// The pending events in order of (time, scheduling). See ordered_queue.h for the mechanism and its costs.
+
+/// Names one scheduled event. A handle kept after its event ran or was cancelled is stale for ever, and harmless.
+struct EventHandle {
+  std::uint64_t value = 0;  ///< 0: none
+
+  explicit operator bool() const { return value != 0; }
+  bool operator==(const EventHandle&) const = default;
+};
+
+/// At most 2^24 - 2 events pending at a time and 2^40 - 1 in all (checked in every build). Allocates only when more
+/// events are pending than ever before.
+class EventQueue {
+ public:
+  struct Event {
+    SimTime time;
+    Callback callback;
+  };
+
+  EventHandle push(SimTime at, const Callback& callback) { return {queue_.push(at.ns, callback)}; }
+
+  /// Removes the earliest event; of equal times, the one pushed first. Throws InvariantViolation when empty.
+  Event pop() {
+    const auto item = queue_.pop();
+    return {{item.key}, item.value};
+  }
+
+  /// The time of the earliest event; throws InvariantViolation when empty.
+  [[nodiscard]] SimTime top_time() { return {queue_.top_key()}; }
+
+  /// True if the event was pending and now never comes out; false if it came out, was cancelled or never existed. O(1).
+  bool cancel(EventHandle handle) { return queue_.cancel(handle.value); }
+
+  [[nodiscard]] bool pending(EventHandle handle) const { return queue_.contains(handle.value); }
+  [[nodiscard]] std::size_t size() const { return queue_.size(); }
+  [[nodiscard]] bool empty() const { return queue_.empty(); }
+  /// Makes room for `events` pending at once.
+  void reserve(std::size_t events) { queue_.reserve(events); }
+
+  /// Starts the count of events at `sequence`, to test what happens at its end.
+  void set_next_sequence(std::uint64_t sequence) { queue_.set_next_sequence(sequence); }
+
+ private:
+  OrderedQueue<Callback> queue_;
+};
 
 class Simulator {
  public:

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/pools/dispatchers/dispatchers.h"
-
 namespace kvsim::pools {
 namespace {
 

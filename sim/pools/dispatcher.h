@@ -109,4 +109,10 @@ std::span<const DispatcherEntry> dispatchers();
 /// The entry of this name, or null.
 const DispatcherEntry* find_dispatcher(std::string_view name);
 
+// Factories of the registered dispatchers.
+
+std::unique_ptr<Dispatcher> make_online(const serving::ServingConfig& config, std::span<const models::Path> paths);
+std::unique_ptr<Dispatcher> make_weighted(const serving::ServingConfig& config, std::span<const models::Path> paths);
+std::unique_ptr<Dispatcher> make_admit(const serving::ServingConfig& config, std::span<const models::Path> paths);
+
 }  // namespace kvsim::pools

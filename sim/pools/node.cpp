@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/trace_name.h"
+#include "sim/engine/trace.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {

@@ -14,7 +14,7 @@
 #include "sim/engine/memory_pool.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
-#include "sim/pools/lru_list.h"
+#include "sim/pools/prefix_store.h"
 
 namespace kvsim::pools {
 

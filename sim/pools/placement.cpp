@@ -8,7 +8,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/pool_system.h"
-#include "sim/serving/acceptance_draws.h"
+#include "sim/serving/drafting.h"
 
 namespace kvsim::pools {
 

@@ -6,9 +6,9 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/simulation.h"
-#include "sim/serving/acceptance_draws.h"
-#include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/drafting.h"
+#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::pools {
 namespace {

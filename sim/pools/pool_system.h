@@ -13,11 +13,11 @@
 #include "models/kernels/step_time.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/node.h"
+#include "sim/pools/pool_request.h"
 #include "sim/pools/prefix_store.h"
-#include "sim/pools/request_memory.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/request_log.h"
-#include "sim/serving/system.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::pools {
 
@@ -117,7 +117,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void forget_if_free(PoolRequest& r);
   void forget(std::uint64_t id);
 
-  // Reloads (reloads.cpp).
+  // Reloads (loading.cpp).
   void wish_reload(PoolRequest& r);
   void withdraw_reload(PoolRequest& r);
   void start_reloads(Node& node);

@@ -11,8 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/pools/lru_list.h"
-
 namespace kvsim::pools {
 
 class PrefixStore {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/serving/config.h"
-#include "sim/serving/request_feed.h"
+#include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::pools {

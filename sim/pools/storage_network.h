@@ -15,7 +15,7 @@
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
-#include "sim/serving/timeline.h"
+#include "sim/serving/request_log.h"
 
 namespace kvsim::pools {
 

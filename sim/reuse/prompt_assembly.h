@@ -1,15 +1,48 @@
 // How a prompt made of chunks is put together, from what of it is stored: simulation and plan add up the same parts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
-#include "models/reuse/reuse_spec.h"
-#include "sim/reuse/chunk_rows.h"
+#include "models/reuse/importance_signal.h"
+#include "models/reuse/rag_task.h"
 #include "sim/reuse/reuse_times.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::reuse {
+
+// Which tokens of a prompt's chunks are computed again over the whole prompt, by each method.
+
+using ScoredPrompts = std::shared_ptr<const std::vector<models::ScoredPrompt>>;
+
+struct ChunkRows {
+  std::int64_t count = 0;
+  double positions = 0;  ///< sum of their places in the prompt, from 0
+};
+
+class ChunkRowCounter {
+ public:
+  /// `spec` outlives the counter. `prompts`: of a file of importances; null where they are generated.
+  ChunkRowCounter(const models::ReuseSpec& spec, ScoredPrompts prompts, std::uint64_t seed);
+
+  /// For the request with this number, whose prompt begins with so many chunks.
+  [[nodiscard]] ChunkRows rows(std::uint64_t request, std::int64_t chunks, std::int64_t chunk_tokens) const;
+
+ private:
+  [[nodiscard]] ChunkRows selected(std::uint64_t request, std::int64_t tokens) const;
+  [[nodiscard]] models::ScoredPrompt generated(std::size_t signal, std::int64_t tokens) const;
+  [[nodiscard]] ChunkRows choose(const models::ScoredPrompt& prompt, std::int64_t tokens) const;
+
+  const models::ReuseSpec& spec_;
+  ScoredPrompts prompts_;
+  std::uint64_t seed_;
+  mutable std::map<std::pair<std::size_t, std::int64_t>, ChunkRows> known_;  // by signal and tokens
+};
 
 /// Whether somebody has to be asked which tokens are computed again: not where none, or all, are.
 [[nodiscard]] bool chooses_tokens(const models::ReuseSpec& spec);

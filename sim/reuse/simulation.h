@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/serving/config.h"
-#include "sim/serving/request_feed.h"
+#include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::reuse {

@@ -1,8 +1,7 @@
-#include "sim/scenario/draft_lengths_schema.h"
+#include "sim/scenario/schemas.h"
 
 #include <fmt/format.h>
 
-#include "sim/scenario/registry_words.h"
 #include "sim/serving/draft_lengths/draft_length_policy.h"
 
 namespace kvsim::scenario {

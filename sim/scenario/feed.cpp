@@ -1,5 +1,7 @@
 // Requests of a scenario: from its trace, or generated from named random streams.
-#include "models/workload/random_source.h"
+#include <algorithm>
+
+#include "models/workload/distributions.h"
 #include "models/workload/request_source.h"
 #include "models/workload/trace_reader.h"
 #include "sim/engine/random.h"
@@ -77,6 +79,12 @@ std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::u
   if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, with_blocks, seed);
   const std::int64_t block_tokens = models::find_trace_format(workload.trace->format).block_tokens;
   return std::make_unique<TraceFeed>(scenario.trace, with_blocks ? block_tokens : 0);
+}
+
+bool has_prefix_blocks(const Scenario& scenario) {
+  if (!scenario.trace) return scenario.workload.prefixes || scenario.workload.chunks;
+  return std::any_of(scenario.trace->begin(), scenario.trace->end(),
+                     [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }
 
 }  // namespace kvsim::scenario

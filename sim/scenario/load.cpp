@@ -11,23 +11,23 @@
 
 #include <fmt/format.h>
 
-#include "models/placement/option_building.h"
-#include "models/placement/placement_schema.h"
-#include "models/placement/quality_file.h"
-#include "models/prefetch/prefetch_schema.h"
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
+#include "models/placement/quality_curves.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/importance_signal.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
+#include "models/schemas.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placements.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
 #include "sim/reuse/simulation.h"
-#include "sim/scenario/pools_schema.h"
-#include "sim/scenario/prefill_schema.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
@@ -85,18 +85,6 @@ double keep_ratio_of(const Scenario& s, const Reporter& report) {
   return ratio;
 }
 
-/// The dispatch of the pools, from what the scenario says of it.
-void complete_pools(Scenario& s, const Reporter& report) {
-  auto& pools = s.serving.cluster.pools;
-  if (!pools) {
-    if (s.dispatch) report.fail("dispatch", "belongs to cluster.pools, and there are none: remove this key");
-    return;
-  }
-  check_written_with_pools(s, report);
-  const DispatchInput given = s.dispatch.value_or(DispatchInput{});
-  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
-}
-
 /// What is fetched: as the scenario says, else the defaults.
 void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
   models::PrefetchSpec& spec = s.serving.decode.prefetch;
@@ -150,16 +138,6 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   const std::size_t curves = s.serving.context_sensitivities.size();
   s.serving.context_curves =
       std::make_shared<const models::QualityTable>(file.curves(curves, models::option_pool(*placement)));
-}
-
-/// A prefix cache needs requests that say what they share. Asked once the trace has been read.
-void check_prefixes(const Scenario& s, const Reporter& report) {
-  if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
-  report.fail(
-      "prefill",
-      "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-      "nothing: give workload.prefixes or workload.chunks, use a trace with hashes of blocks (mooncake, bailian), or "
-      "prefill: stored");
 }
 
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
@@ -356,12 +334,6 @@ void check_configuration(const serving::ServingConfig& config) {
   if (config.cluster.pools) return pools::check_configuration(config);
   if (config.reuse) return reuse::check_configuration(config);
   config.placement ? cache::check_configuration(config) : serving::check_configuration(config);
-}
-
-bool has_prefix_blocks(const Scenario& scenario) {
-  if (!scenario.trace) return scenario.workload.prefixes || scenario.workload.chunks;
-  return std::any_of(scenario.trace->begin(), scenario.trace->end(),
-                     [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }
 
 models::Catalogue catalogue_of(const Scenario& scenario) {

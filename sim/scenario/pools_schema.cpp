@@ -1,29 +1,84 @@
-#include "sim/scenario/pools_schema.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
-#include <fmt/format.h>
-
-#include "models/hardware/link_schema.h"
-#include "models/paths/path_schema.h"
+#include "models/hardware/link_spec.h"
+#include "models/paths/path.h"
+#include "models/schemas.h"
 #include "sim/pools/dispatcher.h"
-#include "sim/scenario/outage_schema.h"
-#include "sim/scenario/registry_words.h"
+#include "sim/scenario/schemas.h"
 
 namespace kvsim::scenario {
-namespace {
 
-using schema::bandwidth;
-using schema::bytes;
-using schema::integer;
 using schema::number;
 using schema::ObjectSchema;
-using schema::one_of;
-using schema::Presence;
 using schema::Reporter;
-using schema::ScalarSpec;
 using schema::time;
+using serving::Outage;
+
+namespace {
+
+/// The place of an outage that begins before another one of the list is over; none where they follow one another.
+std::optional<std::size_t> overlapping(const std::vector<Outage>& outages) {
+  for (std::size_t i = 0; i < outages.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const Outage& a = outages[i];
+      const Outage& b = outages[j];
+      if (a.at_s < b.at_s + b.lasting_s && b.at_s < a.at_s + a.lasting_s) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ObjectSchema<Outage> outage_schema() {
+  ObjectSchema<Outage> s("outages", "A time in which links fail or are slow, in both directions.");
+  s.required("at", &Outage::at_s, time().non_negative(), "when it begins, since the start of the run");
+  s.required("lasting", &Outage::lasting_s, time().positive(), "how long it lasts");
+  s.optional("bandwidth", &Outage::bandwidth_fraction, number().non_negative().below(1),
+             "share of the bandwidth that is left meanwhile; 0: transfers stand still");
+  return s;
+}
+
+void check_outages(const std::vector<Outage>& outages, const Reporter& report) {
+  if (const auto i = overlapping(outages)) {
+    report.fail(fmt::format("outages.{}", *i), "overlaps an outage before it in the list: make one of them");
+  }
+}
+
+using schema::bandwidth;
+using schema::boolean;
+using schema::bytes;
+using schema::Presence;
+using schema::text;
+using serving::StorageTierConfig;
+
+ObjectSchema<StorageTierConfig> storage_schema() {
+  using T = StorageTierConfig;
+  constexpr double kSlowest = 1e3;  // bytes/s: below, a load outlasts any run
+  ObjectSchema<T> s("storage", "A tier below host memory, for stored prompts (placement).");
+  s.required("name", &T::name, text().non_empty(), "what results call it: ssd, remote");
+  s.optional("capacity", &T::capacity_bytes, bytes().non_negative(),
+             "of each such tier; without it, which only the last tier may be, all is kept");
+  s.required("read", &T::read_bytes_per_s, bandwidth().at_least(kSlowest), "to host memory, all readers together");
+  s.optional("write", &T::write_bytes_per_s, bandwidth().at_least(kSlowest),
+             "from host memory; by default that of reading");
+  s.optional("latency", &T::latency_s, time().non_negative().at_most(3600),
+             "of every read and write, beside its bytes");
+  s.optional("shared", &T::shared, boolean(), "one tier for all replicas, else one for each");
+  s.list("outages", &T::outages, outage_schema(), Presence::optional, "failures of its links, both directions");
+  s.check([](const T& tier, const Reporter& report) { check_outages(tier.outages, report); });
+  return s;
+}
+
+namespace {
+
+using schema::integer;
+using schema::one_of;
+using schema::ScalarSpec;
 using serving::PoolConfig;
 using serving::PoolsConfig;
 using serving::StorageConfig;
@@ -143,17 +198,24 @@ std::span<const ReplicaKey> replica_keys() {
   return kReplicaKeys;
 }
 
-void check_written_with_pools(const Scenario& scenario, const Reporter& report) {
+void complete_pools(Scenario& s, const Reporter& report) {
+  auto& pools = s.serving.cluster.pools;
+  if (!pools) {
+    if (s.dispatch) report.fail("dispatch", "belongs to cluster.pools, and there are none: remove this key");
+    return;
+  }
   for (const ReplicaKey& key : kReplicaKeys) {
     if (report.node().find_path(key.key)) report.fail(key.key, fmt::format("not with cluster.pools: {}", key.instead));
   }
-  const std::string& schedule = scenario.serving.schedule.policy;
+  const std::string& schedule = s.serving.schedule.policy;
   if (schedule != "fcfs") {
     report.fail("schedule.policy",
                 fmt::format("not with cluster.pools: {} orders the reloads of one replica; use fcfs, and "
                             "dispatch.policy for which requests draft",
                             schedule));
   }
+  const DispatchInput given = s.dispatch.value_or(DispatchInput{});
+  pools->dispatch = {given.policy, given.paths, given.weights.value_or(PathWeights{})};
 }
 
 }  // namespace kvsim::scenario

@@ -1,10 +1,11 @@
-#include "sim/scenario/prefill_schema.h"
+#include "sim/scenario/schemas.h"
 
 #include <array>
 
 #include <fmt/format.h>
 
-#include "models/llm/llm_schema.h"
+#include "models/llm/llm_spec.h"
+#include "models/schemas.h"
 
 namespace kvsim::scenario {
 namespace {
@@ -242,6 +243,15 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
   s.serving.chunks = chunks;
   s.chunk_placement = s.serving.placement;
   set_prefill(s, s.serving.prefill);
+}
+
+void check_prefixes(const Scenario& s, const Reporter& report) {
+  if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
+  report.fail(
+      "prefill",
+      "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
+      "nothing: give workload.prefixes or workload.chunks, use a trace with hashes of blocks (mooncake, bailian), or "
+      "prefill: stored");
 }
 
 }  // namespace kvsim::scenario

@@ -15,13 +15,12 @@
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/overrides.h"
-#include "models/workload/arrivals.h"
 #include "models/workload/distributions.h"
-#include "models/workload/request_spec.h"
+#include "models/workload/request_source.h"
 #include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
 #include "sim/serving/config.h"
-#include "sim/serving/request_feed.h"
+#include "sim/serving/request.h"
 
 namespace kvsim::scenario {
 

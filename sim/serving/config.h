@@ -20,7 +20,6 @@
 #include "models/placement/quality_curves.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
-#include "models/reuse/reuse_spec.h"
 #include "models/workload/shared_chunks.h"
 #include "sim/engine/link.h"
 

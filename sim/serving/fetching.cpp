@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/hardware/gather.h"
-#include "sim/serving/capacity.h"
+#include "models/hardware/link_spec.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {

@@ -6,7 +6,7 @@
 
 #include "models/hardware/link_spec.h"
 #include "models/kernels/step_time.h"
-#include "models/prefetch/fetch.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"

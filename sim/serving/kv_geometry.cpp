@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/prefetch/prefetch_spec.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+
 namespace kvsim::serving {
 
 using models::CompressionKind;
@@ -143,6 +146,114 @@ double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generat
   if (low_bit_copy_) return static_cast<double>(prompt + generated);
   const std::int64_t acted_on = compressible(prompt, generated);
   return static_cast<double>(acted_on) * kept_ + static_cast<double>(prompt + generated - acted_on);
+}
+
+DecodeConfig own_drafts(const DecodeConfig& decode) {
+  const DecodePolicy* policy = find_decode_policy(decode.policy);
+  DecodeConfig own = decode;
+  if (!policy || !policy->keeps_full) return own;
+  const SparseConfig sparse = decode.sparse.value_or(SparseConfig{});
+  own.compressor = sparse.selection.value_or(own.compressor);
+  own.compressor.reload = models::ReloadContent::missing;  // what is read is a part of the full KV, no copy beside it
+  own.keep_ratio = sparse.keep_ratio.value_or(own.keep_ratio);
+  own.draft_length = sparse.draft_length.value_or(own.draft_length);
+  own.acceptance = sparse.acceptance.value_or(own.acceptance);
+  return own;
+}
+
+models::PrefetchSpec step_prefetch(const ServingConfig& config, std::int64_t proposals) {
+  models::PrefetchSpec prefetch = config.decode.prefetch;
+  prefetch.query_tokens += proposals;
+  return prefetch;
+}
+
+models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodePolicy& decode) {
+  return step_prefetch(config, decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0);
+}
+
+KvGeometry replica_geometry(const ServingConfig& config) {
+  const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
+  const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
+  KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
+                      decode.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens);
+  if (const auto& framework = config.cluster.profile.framework) {
+    geometry = geometry.with_full_kv_factor(framework->full_kv_factor.value);
+  }
+  if (decode.low_bit_copy) {
+    geometry = geometry.with_low_bit_copy(
+        decode.fetches_pairs() ? models::fetched_tokens(prefetch, config.model.max_context) : 0);
+  }
+  if (decode.fetch == Fetch::everything) {
+    const auto layers = static_cast<double>(config.model.layers);
+    geometry = geometry.with_streaming(static_cast<double>(prefetch.buffered_layers) / layers);
+  }
+  if (decode.drafter) {
+    const models::LlmSpec& network = config.decode.drafter->spec.network;
+    geometry = geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
+                                     network.kv_copies(config.cluster.tensor_parallel));
+  }
+  return geometry;
+}
+
+std::int64_t replica_weights(const ServingConfig& config) {
+  std::int64_t own = config.model.weight_bytes();
+  if (find_decode_policy(config.decode.policy)->drafter) own += config.decode.drafter->spec.own_weight_bytes();
+  if (config.prefill != PrefillKind::selective || !config.reuse || config.reuse->speculative.gpus > 0) return own;
+  return own + config.reuse->speculative.model.weight_bytes();
+}
+
+std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry) {
+  const ClusterConfig& c = config.cluster;
+  const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
+  const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
+  const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace);
+  const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
+  const std::int64_t bytes = usable - replica_weights(config) - stored;
+  return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
+}
+
+MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry) {
+  const ClusterConfig& c = config.cluster;
+  const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
+  MemorySplit m;
+  m.gpu = c.tensor_parallel * c.gpu.memory_bytes.value;
+  m.kept_free = m.gpu - c.tensor_parallel * std::llround(std::floor(per_gpu));
+  m.weights = config.model.weight_bytes();
+  m.activations = c.tensor_parallel * c.activation_bytes;
+  m.kv = kv_capacity_bytes(config, geometry);
+  m.other = m.gpu - m.kept_free - m.weights - m.activations - m.kv;
+  return m;
+}
+
+std::int64_t draft_limit(const DecodeConfig& decode) {
+  const std::int64_t longest = longest_draft(decode);
+  return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;
+}
+
+std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.proposes()) return longest_draft(config);
+  return decode.drafter ? config.drafter->tokens() : 0;
+}
+
+std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) {
+  if (decode.verifies) return draft_limit(config) + 1;
+  const std::int64_t proposed = most_proposed(config, decode);
+  if (decode.fetch == Fetch::speculative) return config.prefetch.query_tokens + 1 + 2 * proposed;
+  return 1 + proposed;
+}
+
+std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                                  std::int64_t prompt, std::int64_t generated) {
+  const std::int64_t room = draft_room(config.decode, decode);
+  return decode.holds_part() ? geometry.compressed_reservation(prompt, generated, room)
+                             : geometry.full_reservation(prompt + generated + room);
+}
+
+std::int64_t host_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                              std::int64_t prompt, std::int64_t output) {
+  const bool separate_copy = decode.holds_part() && decode.reads_compressed && config.prefill == PrefillKind::stored &&
+                             config.decode.compressor.kind != models::CompressionKind::token_dropping;
+  return geometry.stored_transfer(prompt + output) + (separate_copy ? geometry.compressed_transfer(prompt, 0) : 0);
 }
 
 }  // namespace kvsim::serving

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "sim/engine/callback.h"
 #include "sim/engine/link.h"
 #include "sim/engine/planned_link.h"
 #include "sim/engine/simulator.h"

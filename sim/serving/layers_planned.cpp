@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/engine/convex_sequence.h"
+#include "sim/engine/planned_link.h"
 #include "sim/serving/layer_pipeline.h"
 
 namespace kvsim::serving {

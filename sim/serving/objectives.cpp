@@ -35,4 +35,58 @@ std::uint8_t verdict_so_far(const SloConfig& slo, const Request& r, engine::SimT
   return only_ttft && started ? std::uint8_t{0} : miss_bit(Miss::unfinished);
 }
 
+namespace {
+
+bool open(const Request* r) {
+  return r && r->phase != Phase::finished && r->phase != Phase::refused;
+}
+
+}  // namespace
+
+void Judgement::arrived(Request& request, engine::SimTime now) {
+  if (!config_.run.judge_until_s || now.seconds() >= *config_.run.judge_until_s) return;
+  request.judged = static_cast<std::int64_t>(measured_.verdicts.size());
+  measured_.verdicts.push_back(miss_bit(Miss::unfinished));
+}
+
+void Judgement::refused(const Request& request) {
+  if (request.judged < 0) return;
+  measured_.verdicts[static_cast<std::size_t>(request.judged)] = miss_bit(Miss::refused);
+}
+
+/// Calls `use` with every judged request that has not finished.
+template <class Use>
+void Judgement::for_each_open(const Use& use) {
+  while (first_open_ < requests_.size() && !open(requests_[first_open_].get())) ++first_open_;
+  for (std::size_t i = first_open_; i < requests_.size(); ++i) {
+    if (open(requests_[i].get()) && requests_[i]->judged >= 0) use(*requests_[i]);
+  }
+}
+
+bool Judgement::over(engine::SimTime now) {
+  if (!config_.run.judge_until_s || now.seconds() < *config_.run.judge_until_s) return false;
+  bool all = true;
+  for_each_open(
+      [&](const Request& r) { all = all && verdict_so_far(config_.slo, r, now) != miss_bit(Miss::unfinished); });
+  return all;
+}
+
+bool Judgement::hopeless(engine::SimTime now) {
+  if (!config_.run.most_misses) return false;
+  constexpr std::uint8_t open_yet = miss_bit(Miss::unfinished);
+  const auto& verdicts = measured_.verdicts;
+  auto missed = std::count_if(verdicts.begin(), verdicts.end(), [](std::uint8_t v) { return v != 0 && v != open_yet; });
+  for_each_open([&](const Request& r) {
+    const std::uint8_t verdict = verdict_so_far(config_.slo, r, now);
+    missed += verdict != 0 && verdict != open_yet ? 1 : 0;
+  });
+  return static_cast<std::uint64_t>(missed) > *config_.run.most_misses;
+}
+
+void Judgement::close(engine::SimTime now) {
+  for_each_open([&](const Request& r) {
+    measured_.verdicts[static_cast<std::size_t>(r.judged)] = verdict_so_far(config_.slo, r, now);
+  });
+}
+
 }  // namespace kvsim::serving

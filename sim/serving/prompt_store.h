@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "models/kernels/step_work.h"
-#include "models/workload/request_spec.h"
-#include "sim/engine/callback.h"
+#include "models/workload/request_source.h"
+#include "sim/engine/simulator.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
-#include "sim/serving/timeline.h"
+#include "sim/serving/request_log.h"
 
 namespace kvsim::serving {
 

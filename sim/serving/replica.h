@@ -25,8 +25,6 @@
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
-#include "sim/serving/timeline.h"
-#include "sim/serving/whole_kv.h"
 
 namespace kvsim::serving {
 
@@ -204,7 +202,7 @@ class Replica {
   void batch_profiling(models::StepWork& work);
   void apply_profiling();
 
-  // Prompts put together from chunks (replica_assembly.cpp).
+  // Prompts put together from chunks (replica.cpp).
   void begin_assembly(Request& r);
   void abandon_assembly(Request& r);
   void on_selected(std::uint64_t id);
@@ -219,7 +217,7 @@ class Replica {
     return work.tokens() > 0 || !assembly_step_.empty();
   }
 
-  // Drafts on prompts as they were loaded or put together, verified against whole ones (replica_whole_prompts.cpp).
+  // Drafts on prompts as they were loaded or put together, verified against whole ones (replica_prompts.cpp).
   void choose_drafts(Request& r);
   void bring_whole(Request& r);
   void begin_bringing();

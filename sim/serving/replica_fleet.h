@@ -1,12 +1,36 @@
 // The ordinary serving system: identical replicas with host memory, and a router before them.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "sim/serving/prompt_store.h"
-#include "sim/serving/system.h"
+#include "sim/serving/replica.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::serving {
+
+// Which replica an arriving request goes to.
+
+class Router {
+ public:
+  virtual ~Router() = default;
+  /// Index of the replica for the next request. `replicas` is never empty.
+  virtual std::size_t choose(const std::vector<std::unique_ptr<Replica>>& replicas) = 0;
+};
+
+struct RouterEntry {
+  std::string_view name;
+  std::string_view description;
+  std::unique_ptr<Router> (*make)() = nullptr;
+};
+
+/// All registered routers.
+std::span<const RouterEntry> routers();
+const RouterEntry* find_router(std::string_view name);
 
 /// `prompts`: where prompts are stored and found again; null: nowhere.
 std::unique_ptr<ServingSystem> make_replica_fleet(const RunEnvironment& environment,

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/engine/invariant.h"
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/replica.h"
 
 namespace kvsim::serving {
@@ -157,58 +157,6 @@ bool Replica::try_admit(Request& r) {
     prefilling_.push_back(&r);
   }
   return true;
-}
-
-void Replica::on_first_load(std::uint64_t id) {
-  Request& r = request(id);
-  if (r.stale_loads > 0) {  // of an admission that is over
-    on_stale_load(r);
-    return;
-  }
-  note_memory();
-  loading_bytes_ -= r.loading_bytes;
-  r.loading_bytes = 0;
-  r.transfer = {};
-  if (r.assembling) {
-    r.load_pending = false;
-    r.loaded = env_.simulator.now();
-    rows_can_begin(r);
-    wake();  // even if it waits for something else: nobody waits for the link any more
-    return;
-  }
-  std::erase(loading_, &r);
-  // An offloaded request has all but its last token in host memory, and drafting starts from that one.
-  r.prefill_done =
-      offloads(r) ? r.prefill_target : std::min(std::max(r.in_host_tokens, r.prefix.tokens), r.prefill_target);
-  outstanding_tokens_ -= r.prefill_done;
-  if (r.prefill_done >= r.prefill_target) {
-    become_ready(r);
-    begin_round(r);
-  } else {
-    enter_prefilling(r);
-  }
-  wake();
-}
-
-void Replica::enter_prefilling(Request& r) {
-  r.phase = Phase::prefilling;
-  const auto later = [&r](const Request* other) { return other->admission > r.admission; };
-  prefilling_.insert(std::find_if(prefilling_.begin(), prefilling_.end(), later), &r);
-}
-
-void Replica::become_ready(Request& r) {
-  r.phase = Phase::decoding;
-  const auto later = [&r](const Request* other) { return other->admission > r.admission; };
-  decoding_.insert(std::find_if(decoding_.begin(), decoding_.end(), later), &r);
-  env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
-  r.had_prompt = true;
-  r.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
-}
-
-void Replica::settle_after_prefill(Request& r) {
-  if (!holds_part(r)) return;
-  r.settling = r.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
-  if (!r.settling) KVSIM_ALWAYS(resize_held(r, decoding_reservation(r)), "compressing a prompt needed more memory");
 }
 
 void Replica::write_back(Request& r, std::int64_t tokens) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/prefetch/prefetch_quality.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
 

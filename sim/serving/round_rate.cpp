@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/hardware/gather.h"
-#include "models/prefetch/fetch.h"
-#include "sim/serving/capacity.h"
+#include "models/hardware/link_spec.h"
+#include "models/prefetch/prefetch_spec.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/serving/schedules/schedules.h"
-
 namespace kvsim::serving {
 namespace {
 

@@ -7,9 +7,8 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/engine/simulator.h"
-#include "sim/serving/judgement.h"
+#include "sim/serving/objectives.h"
 #include "sim/serving/replica_fleet.h"
-#include "sim/serving/system.h"
 
 namespace kvsim::serving {
 namespace {

@@ -1,17 +1,21 @@
 // One simulation of a cluster serving a workload: the entry point of sim/serving.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "models/workload/request_source.h"
+#include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
 #include "sim/engine/trace.h"
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
-#include "sim/serving/request_feed.h"
-#include "sim/serving/timeline.h"
+#include "sim/serving/request.h"
+#include "sim/serving/request_log.h"
 
 namespace kvsim::serving {
 
@@ -68,5 +72,54 @@ struct SimulationOutcome {
 /// Runs to the configured duration, or until every request has finished. Same configuration, feed and seed: same
 /// outcome, bit for bit. Throws ConfigurationError, or InvariantViolation where a conservation law broke.
 SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options = {});
+
+// Machines that serve requests, as the run loop sees them: replicas with host memory (replica_fleet), or two pools of
+// nodes around a storage node (sim/pools). The loop knows arrivals, warm-up, judgement and the end of a run; a system
+// knows what happens to a request in between.
+
+/// What the run loop lends to a system; all of it outlives the system.
+struct RunEnvironment {
+  engine::Simulator& simulator;
+  const ServingConfig& config;
+  Measurements& measured;
+  engine::TraceSink* trace;                               ///< null: no timeline
+  engine::Callback on_finished;                           ///< word: the request's id; its last token is out
+  engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
+  const std::vector<std::unique_ptr<Request>>& requests;  ///< by id; null once released
+  std::int64_t prefix_block_tokens = 0;                   ///< of RequestSpec::prefix_blocks; 0: they are empty
+};
+
+class ServingSystem {
+ public:
+  virtual ~ServingSystem() = default;
+
+  /// Takes over a request that arrives now; `spec` is what the workload says about it. Returns why it could never run
+  /// here, in which case nothing was taken over, or an empty string.
+  [[nodiscard]] virtual std::string submit(Request& request, const models::RequestSpec& spec) = 0;
+
+  /// Ends the warm-up: everything measured so far is forgotten.
+  virtual void start_measuring() = 0;
+  /// Adds what was measured to the environment's measurements; the run ends now.
+  virtual void finish_measuring() = 0;
+
+  /// Throws engine::InvariantViolation where a conservation law of memory, links or requests broke.
+  virtual void check_conservation() const = 0;
+
+  /// The load now. What it notes for the next call is of no meaning to anything else.
+  [[nodiscard]] virtual LoadSample load() = 0;
+  /// Of the links that measurements know, by their names there.
+  [[nodiscard]] virtual LinkTimes link_times() const = 0;
+  /// Bytes of GPU memory for KV, over all machines.
+  [[nodiscard]] virtual std::int64_t kv_capacity() const = 0;
+  /// Figures that had to be replaced, in words.
+  [[nodiscard]] virtual std::vector<std::string> fallbacks() const = 0;
+};
+
+using SystemFactory = std::function<std::unique_ptr<ServingSystem>(const RunEnvironment&)>;
+
+/// Runs a system to the configured duration, or until every request has finished. Throws ConfigurationError, or
+/// engine::InvariantViolation where a conservation law broke.
+SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
+                             const SystemFactory& make_system);
 
 }  // namespace kvsim::serving

@@ -1,4 +1,4 @@
-#include "sim/serving/timeline.h"
+#include "sim/serving/request_log.h"
 
 namespace kvsim::serving {
 namespace {

@@ -10,8 +10,8 @@
 #include <queue>
 #include <vector>
 
-#include "sim/engine/event_queue.h"
 #include "sim/engine/random.h"
+#include "sim/engine/simulator.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "models/reuse/importance_signal.h"
 #include "models/reuse/span_completion.h"
-#include "models/workload/random_source.h"
+#include "models/workload/distributions.h"
 #include "planner/experiment.h"
 #include "planner/policy_words.h"
 #include "sim/engine/random.h"

@@ -1,4 +1,4 @@
-#include "sim/cache/placement/access_weights.h"
+#include "sim/cache/placement/utility_placement.h"
 
 #include <gtest/gtest.h>
 

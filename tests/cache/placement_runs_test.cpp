@@ -13,7 +13,7 @@
 #include "models/kernels/step_time.h"
 #include "sim/cache/placements.h"
 #include "sim/engine/chrome_trace.h"
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 

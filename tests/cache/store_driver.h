@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "models/placement/option_pool.h"
-#include "models/placement/placement_schema.h"
 #include "models/placement/placement_spec.h"
-#include "models/placement/quality_table.h"
+#include "models/placement/quality_curves.h"
+#include "models/schemas.h"
 #include "sim/cache/placements.h"
 #include "sim/cache/store/tiered_store.h"
 #include "sim/engine/simulator.h"

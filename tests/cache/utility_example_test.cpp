@@ -2,7 +2,7 @@
 // 2 GB/s. Context 1 has 4 GB and loses nothing at 5 %; context 2 has 8 GB, and any compression halves its quality.
 #include <gtest/gtest.h>
 
-#include "models/placement/utility.h"
+#include "models/placement/option_pool.h"
 #include "sim/cache/placement/placement_problem.h"
 
 namespace KVSIM_FILE {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/calibration/calibrate.h"
-#include "models/calibration/cross_validation.h"
+#include "models/calibration/fit_problem.h"
 #include "models/catalogue/catalogue.h"
 #include "tests/calibration/synthetic.h"
 

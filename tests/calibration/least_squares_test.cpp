@@ -1,5 +1,5 @@
 // The solver on problems whose answers are known.
-#include "models/calibration/least_squares.h"
+#include "models/calibration/fit_problem.h"
 
 #include <gtest/gtest.h>
 

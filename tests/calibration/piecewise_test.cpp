@@ -1,12 +1,10 @@
 // Thinned curves: few knots, within the tolerance, never falling.
-#include "models/calibration/piecewise.h"
+#include "models/calibration/tables.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "models/calibration/surface.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

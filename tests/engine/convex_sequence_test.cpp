@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/engine/convex_sequence.h"
+#include "sim/engine/planned_link.h"
 
 namespace KVSIM_FILE {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/event_queue.h"
+#include "sim/engine/simulator.h"
 
 namespace KVSIM_FILE {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "sim/engine/callback.h"
+#include "sim/engine/simulator.h"
 
 namespace KVSIM_FILE {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/engine/link.h"
-#include "sim/engine/transfer_time.h"
+#include "sim/engine/time.h"
 #include "tests/engine/completions.h"
 
 namespace KVSIM_FILE {

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/transfer_time.h"
 
 namespace KVSIM_FILE {
 namespace {

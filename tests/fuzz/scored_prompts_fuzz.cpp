@@ -6,7 +6,6 @@
 
 #include "models/reuse/importance_signal.h"
 #include "models/reuse/span_completion.h"
-#include "models/reuse/token_alignment.h"
 #include "models/schema/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

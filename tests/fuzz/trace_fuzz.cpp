@@ -5,7 +5,6 @@
 
 #include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
-#include "models/workload/trace_statistics.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

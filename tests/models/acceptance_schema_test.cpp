@@ -1,5 +1,6 @@
 // How acceptance by position is written, and what is refused of it.
-#include "models/acceptance/acceptance_schema.h"
+#include "models/acceptance/acceptance.h"
+#include "models/schemas.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Curves of attention profiles: between their points, outside them, and what is refused.
-#include "models/prefetch/attention_profile.h"
+#include "models/prefetch/prefetch_spec.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "models/catalogue/catalogue.h"
-#include "models/prefetch/prefetch_schema.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/catalogue/catalogue.h"
-#include "models/compression/compressor_schema.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -6,8 +6,8 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/catalogue/catalogue.h"
-#include "models/drafting/drafter_schema.h"
 #include "models/drafting/drafter_spec.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/profile_schema.h"
-#include "models/kernels/used_figures.h"
+#include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
+#include "models/schemas.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

@@ -1,5 +1,5 @@
 // Scattered rows over a link, by hand, against what was measured, and for any method.
-#include "models/hardware/gather.h"
+#include "models/hardware/link_spec.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "models/catalogue/catalogue.h"
-#include "models/hardware/link_schema.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -1,10 +1,8 @@
 // Fitted forms by hand, on a machine of 100 B/s, 1000 FLOP/s and 10 multiprocessors.
 #include <gtest/gtest.h>
 
-#include "models/kernels/compression_kernels.h"
-#include "models/kernels/forms/decode_form.h"
-#include "models/kernels/forms/linear_form.h"
-#include "models/kernels/forms/tiled_form.h"
+#include "models/kernels/elementwise_kernels.h"
+#include "models/kernels/forms.h"
 #include "models/kernels/profile.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -1,12 +1,11 @@
 // Several query tokens a request in a decode step, and a step cut into layers: by hand on the tiny machine (100 B/s,
 // 1000 FLOP/s; 1360 B of weights, of which 160 B are the LM head's and 256 B query, key and value projections).
-#include "models/kernels/layer_time.h"
+#include "models/kernels/step_time.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "models/catalogue/catalogue.h"
-#include "models/prefetch/fetch.h"
-#include "models/prefetch/prefetch_quality.h"
+#include "models/prefetch/prefetch_spec.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

@@ -1,9 +1,10 @@
 // Profiles that no machine could have produced are refused, with the place and the reason.
 #include <gtest/gtest.h>
 
-#include "models/kernels/profile_schema.h"
+#include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
+#include "models/schemas.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

@@ -1,6 +1,6 @@
 // Where a second token a request stops being free, by hand on a GPU of 100 B/s and 1000 FLOP/s: a step streams 13.6 s
 // of weights and K/100 s of KV a request, against 1.36 s of arithmetic a token.
-#include "models/kernels/two_tokens.h"
+#include "models/kernels/step_time.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

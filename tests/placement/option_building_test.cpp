@@ -1,11 +1,12 @@
 // Pools of options, worked out by hand from the compressors' entries.
-#include "models/placement/option_building.h"
+#include "models/placement/option_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/placement/placement_schema.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 #include "tests/placement/pools.h"
 
 namespace kvsim::models::KVSIM_FILE {

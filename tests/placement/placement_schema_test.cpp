@@ -1,5 +1,6 @@
 // What a scenario may say of placement, and what it is told where it says something else.
-#include "models/placement/placement_schema.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 
 #include <gtest/gtest.h>
 

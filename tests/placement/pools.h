@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
-#include "models/placement/option_building.h"
-#include "models/workload/random_source.h"
+#include "models/placement/option_pool.h"
+#include "models/workload/distributions.h"
 #include "sim/engine/random.h"
 
 namespace kvsim::models {

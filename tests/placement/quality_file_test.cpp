@@ -1,5 +1,5 @@
 // Quality curves from a file: what they say between their points, and what is refused.
-#include "models/placement/quality_file.h"
+#include "models/placement/quality_curves.h"
 
 #include <gtest/gtest.h>
 

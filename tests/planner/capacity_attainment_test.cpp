@@ -1,4 +1,4 @@
-#include "planner/capacity/attainment.h"
+#include "planner/capacity/probe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "planner/capacity/confirmation.h"
+#include "planner/capacity/rate_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
-#include "planner/capacity/cost.h"
+#include "planner/capacity/fleet.h"
 
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
-#include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
 #include "tests/planner/capacity_scenario.h"
 

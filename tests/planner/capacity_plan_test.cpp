@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/schema/error.h"
-#include "planner/capacity/first_guess.h"
+#include "planner/capacity/rate_search.h"
 #include "planner/infeasible.h"
 #include "tests/planner/capacity_scenario.h"
 

@@ -1,7 +1,7 @@
 // What a prefix cache costs, by hand.
 #include <gtest/gtest.h>
 
-#include "planner/capacity/prefix_cache.h"
+#include "planner/capacity/machine_choice.h"
 
 namespace kvsim::planner::capacity::KVSIM_FILE {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
-#include "planner/capacity/next_cheaper.h"
+#include "planner/capacity/capacity_plan.h"
 #include "tests/planner/capacity_scenario.h"
 
 namespace kvsim::planner::capacity::KVSIM_FILE {

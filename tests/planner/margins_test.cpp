@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/kernels/step_time.h"
-#include "planner/explain/alternatives.h"
-#include "planner/explain/difference.h"
+#include "planner/explain/explain.h"
 #include "planner/explain/margins.h"
 #include "tests/planner/explain_cases.h"
 

@@ -1,7 +1,7 @@
 // What cannot be had together.
 #include <gtest/gtest.h>
 
-#include "planner/plan/pareto.h"
+#include "planner/plan/scenario_plan.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "models/hardware/gather.h"
-#include "models/kernels/two_tokens.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/step_time.h"
 #include "planner/infeasible.h"
 #include "tests/models/tiny_machine.h"
 #include "tests/support/small_scenario.h"

@@ -4,7 +4,7 @@
 #include "models/schema/error.h"
 #include "planner/closed_form/symbols.h"
 #include "planner/infeasible.h"
-#include "planner/plan/average_iteration.h"
+#include "planner/plan/scenario_costs.h"
 #include "planner/plan/scenario_plan.h"
 #include "tests/support/small_scenario.h"
 

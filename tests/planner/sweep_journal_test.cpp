@@ -10,7 +10,6 @@
 
 #include "models/schema/error.h"
 #include "planner/sweep/journal.h"
-#include "planner/sweep/merge.h"
 #include "tests/scenario/temporary_folder.h"
 
 namespace kvsim::planner::sweep::KVSIM_FILE {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "tests/results/outcome_of.h"
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/reuse/chunk_rows.h"
+#include "sim/reuse/prompt_assembly.h"
 #include "sim/reuse/reuse_times.h"
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/reuse/chunk_scenario.h"
 

@@ -1,5 +1,5 @@
 // How many tokens of a prompt's chunks each method computes again, and where they stand.
-#include "sim/reuse/chunk_rows.h"
+#include "sim/reuse/prompt_assembly.h"
 
 #include <gtest/gtest.h>
 

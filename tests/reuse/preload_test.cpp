@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "models/placement/placement_schema.h"
+#include "models/placement/placement_spec.h"
+#include "models/schemas.h"
 #include "sim/cache/placements.h"
 #include "sim/cache/prompt_cache.h"
 #include "tests/cache/store_driver.h"

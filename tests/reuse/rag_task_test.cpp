@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
-#include "models/reuse/rag_task_schema.h"
 #include "models/schema/error.h"
 #include "models/schema/yaml_reader.h"
+#include "models/schemas.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

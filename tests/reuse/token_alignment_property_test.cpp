@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "models/reuse/token_alignment.h"
+#include "models/reuse/importance_signal.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/reuse/token_alignment.h"
+#include "models/reuse/importance_signal.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/reuse/simulation.h"
-#include "sim/serving/request_feed.h"
+#include "sim/serving/request.h"
 #include "tests/reuse/chunk_scenario.h"
 
 namespace kvsim::testing {

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "models/hardware/link_schema.h"
+#include "models/hardware/link_spec.h"
 #include "models/schema/overrides.h"
 #include "models/schema/yaml_writer.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -1,10 +1,11 @@
 // Entries that break physics or arithmetic are refused at the offending figure, with the reason.
 #include <gtest/gtest.h>
 
-#include "models/compression/compressor_schema.h"
-#include "models/hardware/gpu_schema.h"
-#include "models/kernels/profile_schema.h"
-#include "models/llm/llm_schema.h"
+#include "models/compression/compressor_spec.h"
+#include "models/hardware/gpu.h"
+#include "models/kernels/profile.h"
+#include "models/llm/llm_spec.h"
+#include "models/schemas.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

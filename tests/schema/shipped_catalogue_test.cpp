@@ -2,16 +2,17 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
-#include "models/compression/compressor_schema.h"
-#include "models/drafting/drafter_schema.h"
-#include "models/hardware/gpu_schema.h"
-#include "models/hardware/link_schema.h"
-#include "models/kernels/profile_schema.h"
-#include "models/llm/llm_schema.h"
-#include "models/prefetch/prefetch_schema.h"
-#include "models/reuse/rag_task_schema.h"
+#include "models/compression/compressor_spec.h"
+#include "models/drafting/drafter_spec.h"
+#include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/llm/llm_spec.h"
+#include "models/prefetch/prefetch_spec.h"
+#include "models/reuse/rag_task.h"
 #include "models/schema/yaml_writer.h"
-#include "models/workload/dataset_schema.h"
+#include "models/schemas.h"
+#include "models/workload/dataset.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

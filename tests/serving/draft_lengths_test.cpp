@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "sim/serving/acceptance_draws.h"
-#include "sim/serving/capacity.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
-#include "sim/serving/draft_lengths/round_value.h"
+#include "sim/serving/drafting.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/round_rate.h"
 #include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"

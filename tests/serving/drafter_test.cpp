@@ -9,8 +9,8 @@
 
 #include "models/kernels/step_time.h"
 #include "planner/policy_words.h"
-#include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {

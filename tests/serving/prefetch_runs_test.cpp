@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "models/hardware/gather.h"
-#include "models/prefetch/fetch.h"
-#include "sim/serving/capacity.h"
+#include "models/hardware/link_spec.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tests/support/small_scenario.h"
 

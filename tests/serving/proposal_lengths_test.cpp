@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
-#include "sim/serving/capacity.h"
-#include "sim/serving/draft_lengths/proposals.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/drafting.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/round_rate.h"
 #include "tests/serving/length_figures.h"
 #include "tests/support/small_scenario.h"

@@ -1,4 +1,4 @@
-#include "models/workload/arrivals.h"
+#include "models/workload/distributions.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "models/workload/trace_reader.h"
-#include "models/workload/trace_statistics.h"
 
 namespace kvsim::models::KVSIM_FILE {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/workload/latency_curve.h"
+#include "models/workload/hit_rate_curve.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

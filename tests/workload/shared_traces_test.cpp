@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/workload/trace_statistics.h"
+#include "models/workload/trace_reader.h"
 #include "tests/workload/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "models/schema/error.h"
-#include "models/workload/random_source.h"
+#include "models/workload/distributions.h"
 #include "models/workload/trace_reader.h"
 #include "sim/engine/random.h"
 

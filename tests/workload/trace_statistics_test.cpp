@@ -1,4 +1,4 @@
-#include "models/workload/trace_statistics.h"
+#include "models/workload/trace_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/capacity/tier_sizes.h"
+#include "planner/capacity/machine_choice.h"
 #include "sim/serving/config.h"
 
 namespace kvsim::cli {

@@ -11,7 +11,7 @@
 #include "sim/cache/placements.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/router.h"
+#include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::cli {

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "models/workload/hit_rate_curve.h"
-#include "models/workload/latency_curve.h"
-#include "planner/capacity/prefix_cache.h"
+#include "planner/capacity/machine_choice.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "planner/capacity/next_cheaper.h"
+#include "planner/capacity/capacity_plan.h"
 #include "tools/results/capacity_parts.h"
 #include "tools/results/lossless.h"
 #include "tools/results/prices.h"

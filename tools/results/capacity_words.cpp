@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "models/schema/units.h"
-#include "planner/capacity/next_cheaper.h"
+#include "planner/capacity/capacity_plan.h"
 #include "tools/results/lossless.h"
 #include "tools/results/prices.h"
 

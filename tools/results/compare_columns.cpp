@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "planner/capacity/cost.h"
-#include "planner/capacity/tier_sizes.h"
+#include "planner/capacity/fleet.h"
+#include "planner/capacity/machine_choice.h"
 #include "tools/results/lossless.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"

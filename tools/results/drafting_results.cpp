@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/whole_kv.h"
 #include "tools/results/draft_length_results.h"
 #include "tools/results/numbers.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "planner/explain/explanation.h"
+#include "planner/explain/explain.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

@@ -1,6 +1,6 @@
 #include "tools/results/lossless.h"
 
-#include "models/placement/option_building.h"
+#include "models/placement/option_pool.h"
 #include "sim/serving/decode_policy.h"
 
 namespace kvsim::results {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::results {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/prices/price_table.h"
-#include "planner/plan/pareto.h"
+#include "planner/plan/scenario_plan.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "planner/paths/path_plan.h"
-#include "planner/paths/purchases.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "planner/paths/planned_weights.h"
+#include "planner/paths/path_plan.h"
 #include "planner/paths/scenario_problem.h"
-#include "planner/plan/traffic.h"
+#include "planner/plan/scenario_costs.h"
 #include "tools/results/fields.h"
 
 namespace kvsim::results {

@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "models/hardware/gather.h"
-#include "models/kernels/used_figures.h"
-#include "models/placement/option_building.h"
-#include "models/placement/placement_schema.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/placement/option_pool.h"
+#include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
-#include "models/prefetch/fetch.h"
+#include "models/prefetch/prefetch_spec.h"
 #include "models/schema/units.h"
+#include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/drafting_results.h"

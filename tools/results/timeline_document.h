@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/scenario/scenario.h"
-#include "sim/serving/timeline.h"
+#include "sim/serving/request_log.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {

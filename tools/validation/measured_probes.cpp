@@ -6,7 +6,7 @@
 
 #include "models/calibration/calibrate.h"
 #include "models/catalogue/catalogue.h"
-#include "models/kernels/linear_times.h"
+#include "models/kernels/operator_times.h"
 #include "tools/validation/expression.h"
 #include "tools/validation/probes.h"
 

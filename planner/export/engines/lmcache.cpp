@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "planner/export/described.h"
 #include "planner/export/engine_export.h"
 
 namespace kvsim::planner {

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "planner/export/described.h"
 #include "planner/export/engine_export.h"
 #include "sim/serving/simulation.h"
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/cache/eviction/policies/policies.h"
-
 namespace kvsim::cache {
 namespace {
 

@@ -11,9 +11,16 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/cache/eviction/object_id.h"
-
 namespace kvsim::cache {
+
+// Names of stored objects and tiers: dense numbers, so that whatever is known of them lies in arrays.
+
+/// Objects are numbered from 0 in the order in which they were first seen.
+using ObjectId = std::uint32_t;
+inline constexpr ObjectId kNoObject = UINT32_MAX;
+
+using TierIndex = std::uint16_t;
+inline constexpr TierIndex kNoTier = UINT16_MAX;
 
 /// Objects that must not be evicted now: they are being read or moved. The array outlives this; objects beyond its end
 /// are free.
@@ -71,5 +78,16 @@ struct EvictionPolicyEntry {
 std::span<const EvictionPolicyEntry> eviction_policies();
 /// The policy of this name, or null.
 const EvictionPolicyEntry* find_eviction_policy(std::string_view name);
+
+// The factories that the table of eviction_policy.cpp names.
+
+std::unique_ptr<EvictionPolicy> make_lru(const EvictionContext& context);
+std::unique_ptr<EvictionPolicy> make_lfu(const EvictionContext& context);
+std::unique_ptr<EvictionPolicy> make_arc(const EvictionContext& context);
+std::unique_ptr<EvictionPolicy> make_s3fifo(const EvictionContext& context);
+std::unique_ptr<EvictionPolicy> make_sieve(const EvictionContext& context);
+std::unique_ptr<EvictionPolicy> make_gdsf(const EvictionContext& context);
+/// Throws std::invalid_argument without context.next_use.
+std::unique_ptr<EvictionPolicy> make_belady(const EvictionContext& context);
 
 }  // namespace kvsim::cache

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/cache/eviction/object_id.h"
+#include "sim/cache/eviction/eviction_policy.h"
 #include "sim/engine/page_allocator.h"
 
 namespace kvsim::cache {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/workload/request_spec.h"
+#include "models/workload/request_source.h"
 #include "sim/cache/eviction/eviction_policy.h"
 
 namespace kvsim::cache {

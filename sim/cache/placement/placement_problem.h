@@ -8,7 +8,6 @@
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "sim/cache/placement/configurations.h"
-#include "sim/cache/placement/object_table.h"
 #include "sim/cache/placement/placement.h"
 
 namespace kvsim::cache {

@@ -12,7 +12,6 @@
 #include "sim/engine/network.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
-#include "sim/engine/trace_lanes.h"
 
 namespace kvsim::cache {
 

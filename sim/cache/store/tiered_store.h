@@ -20,17 +20,48 @@
 #include <vector>
 
 #include "models/placement/option_pool.h"
-#include "sim/cache/placement/object_table.h"
 #include "sim/cache/placement/placement.h"
-#include "sim/cache/store/store_config.h"
 #include "sim/cache/store/tier_network.h"
-#include "sim/engine/callback.h"
 #include "sim/engine/server_pool.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/slot_table.h"
 #include "sim/engine/trace.h"
 
 namespace kvsim::cache {
+
+// What a tiered store is made of: replicas, each with its links to host memory, and tiers from the fastest down.
+
+enum class TierKind {
+  gpu,    ///< a part of a replica's GPU memory: read by copying within it
+  host,   ///< host memory: read and written over the replica's links
+  device  ///< below host memory: crosses its own links and host memory
+};
+
+struct StoreTier {
+  std::string name;
+  TierKind kind = TierKind::host;
+  std::optional<std::int64_t> capacity_bytes;  ///< of each; none: without end
+  double read_bytes_per_s = 0;                 ///< device; gpu: of copies within it
+  double write_bytes_per_s = 0;                ///< device
+  double latency_s = 0;                        ///< device: of every read and write
+  bool shared = false;                         ///< one for all replicas, else one each; below a shared tier all are
+  std::vector<BandwidthChange> changes{};      ///< device: of its links
+};
+
+struct StoreConfig {
+  std::size_t replicas = 1;
+  double host_to_gpu_bytes_per_s = 0;  ///< of a replica
+  double gpu_to_host_bytes_per_s = 0;
+  double host_latency_s = 0;
+  double host_setup_s = 0;
+  bool serial_host_link = true;  ///< one transfer at a time in each tier's lane, else all at once
+  std::vector<BandwidthChange> host_changes{};
+  std::vector<StoreTier> tiers{};   ///< fastest first; only the last may be without end
+  std::size_t workers = 1;          ///< that compress, for all replicas together
+  double in_transit = 0.1;          ///< share of a tier's capacity kept for what is on its way out of it
+  bool keeps_whole = false;         ///< what is stored is also kept whole in the last tier, which is without end
+  bool observed_bandwidth = false;  ///< what the placement takes a tier's bandwidth to be: what loads got lately
+};
 
 /// A stored copy that can be read now.
 struct Found {
@@ -183,7 +214,7 @@ class TieredStore {
     std::vector<ObjectId> objects;
   };
 
-  // Set-up (set_up.cpp).
+  // Set-up (tiered_store.cpp).
   void set_up();
   std::vector<engine::NetworkLinkId> make_host_links();
   void add_tier(std::size_t level, std::size_t domain, const std::vector<engine::NetworkLinkId>& to_gpu);
@@ -215,7 +246,7 @@ class TieredStore {
   void consider_promotion(ObjectId id, std::size_t replica);
   bool promote(ObjectId id, std::size_t replica, TierIndex to);
 
-  // Whole copies (whole_copies.cpp).
+  // Whole copies (loads.cpp).
   using WholeCopies = std::unordered_map<std::uint64_t, bool>;  // by content: true once it is there
   [[nodiscard]] TierIndex last_tier(std::size_t replica) const;
   [[nodiscard]] bool has_whole(std::size_t replica, std::uint64_t key) const;

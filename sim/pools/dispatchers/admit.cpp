@@ -6,7 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "sim/pools/dispatchers/dispatchers.h"
+#include "sim/pools/dispatcher.h"
 #include "sim/serving/admit.h"
 
 namespace kvsim::pools {

@@ -4,7 +4,7 @@
 // Ephremides, IEEE Trans. Automatic Control 37(12), 1992).
 #include <algorithm>
 
-#include "sim/pools/dispatchers/dispatchers.h"
+#include "sim/pools/dispatcher.h"
 
 namespace kvsim::pools {
 namespace {

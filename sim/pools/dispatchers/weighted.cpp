@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "sim/pools/dispatchers/dispatchers.h"
+#include "sim/pools/dispatcher.h"
 
 namespace kvsim::pools {
 namespace {

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/serving/capacity.h"
-#include "sim/serving/draft_lengths/policies.h"
-#include "sim/serving/draft_lengths/round_value.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
 namespace {

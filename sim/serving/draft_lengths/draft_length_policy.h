@@ -2,10 +2,11 @@
 // verifies them. A policy sees the request, with what became of its earlier drafts, and a narrow view of its replica,
 // and returns a length; what is left to generate limits it afterwards.
 //
-// To add one: a file here with a class and a factory (policies.h), and one line in the table of
+// To add one: a file here with a class and a factory (declared below), and one line in the table of
 // draft_length_policy.cpp.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,12 +17,36 @@
 #include "models/kernels/step_time.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/draft_lengths/proposals.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
+
+// How many tokens an auxiliary drafter should propose for each request of a step. All of the batch waits for the
+// drafter's passes, one after the other, so that the lengths are chosen together.
+
+/// A step of b_i requests for which at least i tokens are proposed takes
+///   T = step_s + sum_i (b_i > 0 ? pass_s : 0) + token_s sum_i b_i.
+struct ProposalCosts {
+  double step_s = 0;   ///< without proposals; 0: not known yet
+  double pass_s = 0;   ///< of a pass of the drafter, whomever it is for
+  double token_s = 0;  ///< of one more token: to propose it and to verify it
+};
+
+/// Sets the lengths with the most tokens/s, sum_r (1 + A_r(n_r)) / T, and returns that rate. survival[r most + i - 1]
+/// is S_r(i), falling in i, and 0 where i tokens cannot be proposed. No length is below `least`, or above `most`.
+/// Precondition: costs.step_s > 0.
+///
+/// By Dinkelbach's method: at a price of lambda tokens/s, token i of request r is worth S_r(i) - lambda token_s, and
+/// pass i what its tokens are worth together, less lambda pass_s; both fall with i. The rate of what is worth it is the
+/// next price, until it rises no more.
+double best_proposals(std::span<const double> survival, std::int64_t least, std::int64_t most,
+                      const ProposalCosts& costs, std::span<std::int64_t> lengths);
+
+/// The rate of these lengths.
+[[nodiscard]] double proposal_rate(std::span<const double> survival, std::int64_t most, const ProposalCosts& costs,
+                                   std::span<const std::int64_t> lengths);
 
 /// What a policy may know of the replica when a round begins.
 struct DraftOutlook {
@@ -88,5 +113,42 @@ std::int64_t fixed_draft_length(const DecodeConfig& config);
 
 /// The longest draft that the configured policy ever chooses.
 std::int64_t longest_draft(const DecodeConfig& config);
+
+// What a round of x drafts is worth: 1 + A(x) tokens for the time of x + v drafting iterations, v being all of the
+// round that does not grow with x. A(x) = sum_{i=1..x} S(i) is concave, since S falls, so that the rate has one
+// maximum.
+
+/// A(x) of a constant agreement a: a (1 - a^x) / (1 - a).
+[[nodiscard]] inline double expected_accepted(double a, std::int64_t x) {
+  if (a >= 1) return static_cast<double>(x);
+  return a * (1 - std::pow(a, static_cast<double>(x))) / (1 - a);
+}
+
+/// The x in [least, most] with the highest (1 + A(x)) / (x + v), the shortest where several have it. `accepted(x)` is
+/// A(x), concave.
+template <class Accepted>
+[[nodiscard]] std::int64_t best_draft_length(Accepted&& accepted, double v, std::int64_t least, std::int64_t most) {
+  while (least < most) {
+    const std::int64_t x = least + (most - least) / 2;
+    const auto drafts = static_cast<double>(x);
+    const bool longer = (1 + accepted(x + 1)) * (drafts + v) > (1 + accepted(x)) * (drafts + 1 + v);
+    (longer ? least : most) = longer ? x + 1 : x;
+  }
+  return least;
+}
+
+/// The same for an agreement that is only known from `evidence`, beside `prior` trials of mean `mean`: expected over
+/// the Beta distribution that these give, S(i) = E[a^i] = prod_{j<i} (p + j) / (p + q + j). With much evidence that is
+/// the constant agreement; with little, drafts are longer than its mean asks for, as those who always agree gain more
+/// by it than the others lose.
+[[nodiscard]] std::int64_t best_draft_length(const AgreementEvidence& evidence, double prior, double mean, double v,
+                                             std::int64_t least, std::int64_t most);
+
+// Factories of the draft length policies. Internal to their table.
+
+std::unique_ptr<DraftLengthPolicy> make_fixed_drafts(const DraftLengthParts& parts);
+std::unique_ptr<DraftLengthPolicy> make_adaptive_drafts(const DraftLengthParts& parts);
+std::unique_ptr<DraftLengthPolicy> make_table_drafts(const DraftLengthParts& parts);
+std::unique_ptr<DraftLengthPolicy> make_goodput_drafts(const DraftLengthParts& parts);
 
 }  // namespace kvsim::serving

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/serving/capacity.h"
-#include "sim/serving/draft_lengths/round_value.h"
-#include "sim/serving/whole_kv.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
 namespace {

@@ -1,5 +1,5 @@
 // Every round drafts as many tokens as the scenario says.
-#include "sim/serving/draft_lengths/policies.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 
 namespace kvsim::serving {
 namespace {

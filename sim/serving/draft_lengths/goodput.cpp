@@ -6,8 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/serving/draft_lengths/policies.h"
-#include "sim/serving/draft_lengths/round_value.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 #include "sim/serving/round_rate.h"
 
 namespace kvsim::serving {

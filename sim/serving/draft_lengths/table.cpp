@@ -1,7 +1,7 @@
 // Draft lengths looked up, as planned for this machine (kvsim plan --draft-table) or measured on it.
 #include <algorithm>
 
-#include "sim/serving/draft_lengths/policies.h"
+#include "sim/serving/draft_lengths/draft_length_policy.h"
 
 namespace kvsim::serving {
 namespace {

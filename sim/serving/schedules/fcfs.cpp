@@ -1,6 +1,6 @@
 // Continuous batching without look-ahead: everyone drafts, a reload is asked for when the draft is complete, and the
 // request goes on drafting (up to the limit) until its full KV is there.
-#include "sim/serving/schedules/schedules.h"
+#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
 namespace {

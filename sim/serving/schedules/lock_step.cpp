@@ -2,8 +2,8 @@
 // copies leave GPU memory to make room. Where memory cannot hold every full KV at once, verification goes in waves.
 #include <algorithm>
 
+#include "sim/serving/schedule_policy.h"
 #include "sim/serving/schedules/common_round.h"
-#include "sim/serving/schedules/schedules.h"
 
 namespace kvsim::serving {
 namespace {

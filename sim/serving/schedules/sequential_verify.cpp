@@ -1,7 +1,7 @@
 // After a common draft phase, one verification an iteration, in order of admission. While one request is verified the
 // next one's reload is under way (double buffering), so GPU memory holds at most two full KVs.
+#include "sim/serving/schedule_policy.h"
 #include "sim/serving/schedules/common_round.h"
-#include "sim/serving/schedules/schedules.h"
 
 namespace kvsim::serving {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "sim/serving/admit.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/schedules/schedules.h"
+#include "sim/serving/schedule_policy.h"
 
 namespace kvsim::serving {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "planner/paths/nested_bisection.h"
-
 namespace kvsim::planner::KVSIM_FILE {
 namespace {
 

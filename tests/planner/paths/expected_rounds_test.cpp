@@ -1,5 +1,5 @@
 // The renewal recursion: closed cases, a hand calculation, and sampling.
-#include "planner/paths/expected_rounds.h"
+#include "planner/paths/step_table.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
-#include "planner/paths/planned_weights.h"
+#include "planner/paths/path_plan.h"
 #include "planner/paths/scenario_problem.h"
 #include "tests/support/small_scenario.h"
 

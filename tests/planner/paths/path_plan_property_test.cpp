@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "planner/paths/path_plan.h"
-#include "planner/paths/purchases.h"
 #include "tests/planner/paths/problems.h"
 
 namespace kvsim::planner::KVSIM_FILE {

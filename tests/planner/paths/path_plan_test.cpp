@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "planner/infeasible.h"
-#include "planner/paths/purchases.h"
 #include "tests/planner/paths/problems.h"
 
 namespace kvsim::planner::KVSIM_FILE {

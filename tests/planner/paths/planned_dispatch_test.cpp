@@ -1,7 +1,7 @@
 // Dispatch policy planned: the LP proposes, a pilot run decides.
 #include <gtest/gtest.h>
 
-#include "planner/paths/planned_weights.h"
+#include "planner/paths/path_plan.h"
 #include "planner/planned_dispatch.h"
 #include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/experiment.h"
-#include "planner/paths/request_time.h"
+#include "planner/paths/path_costs.h"
 #include "planner/paths/scenario_problem.h"
 #include "tests/support/small_scenario.h"
 

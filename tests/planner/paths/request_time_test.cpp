@@ -1,5 +1,5 @@
 // One request alone, by hand.
-#include "planner/paths/request_time.h"
+#include "planner/paths/path_costs.h"
 
 #include <gtest/gtest.h>
 

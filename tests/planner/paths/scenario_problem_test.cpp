@@ -7,10 +7,8 @@
 #include <cmath>
 
 #include "planner/infeasible.h"
-#include "planner/paths/node_steps.h"
+#include "planner/paths/path_costs.h"
 #include "planner/paths/path_plan.h"
-#include "planner/paths/planned_weights.h"
-#include "planner/paths/request_time.h"
 #include "tests/planner/paths/pool_scenario.h"
 
 namespace kvsim::planner::KVSIM_FILE {

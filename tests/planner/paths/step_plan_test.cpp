@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "planner/paths/best_batches.h"
 #include "tests/planner/paths/problems.h"
 
 namespace kvsim::planner::KVSIM_FILE {

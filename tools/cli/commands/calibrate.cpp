@@ -7,10 +7,11 @@
 #include <CLI/CLI.hpp>
 
 #include "models/calibration/profile_writer.h"
-#include "models/kernels/profile_schema.h"
+#include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml_reader.h"
+#include "models/schemas.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"

@@ -11,8 +11,8 @@
 
 #include "models/schema/error.h"
 #include "planner/infeasible.h"
-#include "planner/sweep/base.h"
-#include "planner/sweep/merge.h"
+#include "planner/sweep/journal.h"
+#include "planner/sweep/plan.h"
 #include "planner/sweep/runner.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_files.h"

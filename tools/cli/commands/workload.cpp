@@ -10,7 +10,6 @@
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
-#include "models/workload/trace_statistics.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "sim/cache/eviction/replay.h"
 #include "tools/cli/command.h"

@@ -7,7 +7,7 @@
 #include "models/schema/error.h"
 #include "planner/closed_form/transfer_model.h"
 #include "planner/export/engine_export.h"
-#include "planner/plan/refinements.h"
+#include "planner/plan/scenario_costs.h"
 #include "tools/cli/plan/plan.h"
 
 namespace kvsim::cli {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/cache/eviction/policies/object_list.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/cache/eviction/policies/object_heap.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

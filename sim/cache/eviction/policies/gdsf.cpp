@@ -4,8 +4,8 @@
 // while it is in the tier.
 #include <algorithm>
 
-#include "sim/cache/eviction/policies/object_heap.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

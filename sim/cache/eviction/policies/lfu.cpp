@@ -1,7 +1,7 @@
 // Least frequently used: uses since the object came in, its arrival the first; among equals the least recently used.
 // 4 bytes an object, 24 more while it is in the tier.
-#include "sim/cache/eviction/policies/object_heap.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

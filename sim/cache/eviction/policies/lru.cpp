@@ -1,6 +1,6 @@
 // Least recently used. 8 bytes an object.
-#include "sim/cache/eviction/policies/object_list.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

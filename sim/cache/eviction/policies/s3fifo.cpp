@@ -4,8 +4,8 @@
 // objects get another round for each use, three at most. Queues are measured in bytes. 18 bytes an object.
 #include <algorithm>
 
-#include "sim/cache/eviction/policies/object_list.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

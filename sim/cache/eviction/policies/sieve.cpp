@@ -2,8 +2,8 @@
 // NSDI'24): objects stay in the order in which they came; a hand goes from the oldest to the newest, clears the mark of
 // what was used since it last passed and evicts the first object without one. A hit sets a mark and moves nothing.
 // 9 bytes an object.
-#include "sim/cache/eviction/policies/object_list.h"
-#include "sim/cache/eviction/policies/policies.h"
+#include "sim/cache/eviction/eviction_policy.h"
+#include "sim/cache/eviction/policies/object_order.h"
 
 namespace kvsim::cache {
 namespace {

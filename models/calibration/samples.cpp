@@ -1,0 +1,341 @@
+// One kind of table of measured times: its columns and what a row of it becomes. Internal to the readers.
+#include "models/calibration/samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "models/kernels/elementwise_kernels.h"
+#include "models/schema/error.h"
+#include "models/schema/si.h"
+#include "models/workload/csv_table.h"
+
+namespace kvsim::models {
+
+/// The current row of a table, its fields by the order of the kind's columns.
+class TableRow {
+ public:
+  TableRow(const CsvTable& table, schema::Origin origin) : table_(table), origin_(std::move(origin)) {}
+  [[nodiscard]] std::string_view text(std::size_t column) const { return table_.field(column).text; }
+  [[nodiscard]] double number(std::size_t column) const { return table_.number(table_.field(column)); }
+  [[nodiscard]] const schema::Origin& origin() const { return origin_; }
+
+ private:
+  const CsvTable& table_;
+  schema::Origin origin_;
+};
+
+struct TableKind {
+  std::string_view name;
+  std::span<const std::string_view> columns;
+  /// Tables with one of these measure something else: their rows are not what the other columns alone say.
+  std::span<const std::string_view> foreign;
+  bool needs_model;
+  void (*add)(const TableRow& row, const LlmSpec* model, Readings& into);
+};
+
+/// bf16 or fp8 by the names that files use; none for other formats.
+[[nodiscard]] std::optional<NumberFormat> format_of(std::string_view text);
+
+/// Tables of single kernels over many shapes.
+[[nodiscard]] std::span<const TableKind> kernel_tables();
+/// Tables of the layers of one model.
+[[nodiscard]] std::span<const TableKind> layer_tables();
+
+std::vector<LayerShape> linear_shapes(const LlmSpec& m, int tensor_parallel) {
+  std::vector<LayerShape> shapes;
+  const auto [heads, kv_heads] = head_counts(m, tensor_parallel);
+  if (heads <= 0) return shapes;
+  const auto dim = static_cast<double>(m.head_dim);
+  const auto hidden = static_cast<double>(m.hidden);
+  shapes.push_back({"qkv_proj", (heads + 2 * kv_heads) * dim, hidden});
+  shapes.push_back({"o_proj", hidden, heads * dim});
+  if (m.moe.experts == 0) {
+    const double width = static_cast<double>(m.intermediate) / tensor_parallel;
+    shapes.push_back({"gate_up_proj", 2 * width, hidden});
+    shapes.push_back({"down_proj", hidden, width});
+  }
+  shapes.push_back({"lm_head", static_cast<double>(m.vocabulary) / tensor_parallel, hidden});
+  return shapes;
+}
+
+std::pair<double, double> head_counts(const LlmSpec& m, int tensor_parallel) {
+  if (m.attention != AttentionKind::gqa || m.heads % tensor_parallel != 0) return {0, 0};
+  const auto heads = static_cast<double>(m.heads) / tensor_parallel;
+  const auto kv_heads = static_cast<double>(m.kv_heads) / tensor_parallel;
+  return {heads, kv_heads < 1 ? 1 : kv_heads};  // replicated below one
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kExpected = "a CSV table of measured kernel times";
+
+void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  enum Column { kGpu, kFramework, kVersion, kFormat, kTokens, kN, kK, kTime };
+  const auto format = format_of(row.text(kFormat));
+  if (!format) {
+    into.refused.push_back({row.origin(), fmt::format("weights in {}: profiles have bf16 and fp8", row.text(kFormat))});
+    return;
+  }
+  into.samples.linear.push_back(
+      {{std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)), row.origin()},
+       *format,
+       row.number(kTokens),
+       row.number(kN),
+       row.number(kK),
+       row.number(kTime) * kMillisecond});
+}
+
+struct Attention {
+  enum Column { kGpu, kFramework, kVersion, kHeads, kKvHeads, kHeadDim, kFormat, kBatch, kLength, kTime };
+};
+
+template <class Sample>
+bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
+  const auto format = format_of(row.text(Attention::kFormat));
+  if (!format) {
+    into.refused.push_back(
+        {row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(Attention::kFormat))});
+    return false;
+  }
+  sample.from = {std::string(row.text(Attention::kGpu)), std::string(row.text(Attention::kFramework)),
+                 std::string(row.text(Attention::kVersion)), row.origin()};
+  sample.kv = *format;
+  sample.shape = {row.number(Attention::kHeads), row.number(Attention::kKvHeads), row.number(Attention::kHeadDim)};
+  sample.seconds = row.number(Attention::kTime) * kMillisecond;
+  return true;
+}
+
+void add_decode(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  DecodeSample sample;
+  if (!fill_attention(row, into, sample)) return;
+  sample.requests = row.number(Attention::kBatch);
+  sample.kv_length = row.number(Attention::kLength);
+  sample.warm =
+      row.text(Attention::kFramework) != "kvsim";  // kvsim-calibrate flushes L2 before each run, others do not
+  into.samples.decode.push_back(std::move(sample));
+}
+
+void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  TiledSample sample;
+  if (!fill_attention(row, into, sample)) return;
+  sample.chunks = row.number(Attention::kBatch);
+  sample.tokens = row.number(Attention::kLength);
+  into.samples.prefill.push_back(std::move(sample));
+}
+
+void add_all_reduce(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  enum Column { kVersion, kDevice, kOperation, kFormat, kGpus, kElements, kTime };
+  constexpr double kHalfBytes = 2;
+  if (row.text(kOperation) != "all_reduce" || row.text(kFormat) != "half") return;
+  // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
+  into.samples.all_reduce.push_back(
+      {{std::string(row.text(kDevice)), {}, std::string(row.text(kVersion)), row.origin()},
+       static_cast<int>(row.number(kGpus)),
+       row.number(kElements) * kHalfBytes,
+       row.number(kTime) * kMillisecond});
+}
+
+constexpr std::array<std::string_view, 8> kLinearColumns{"gpu",      "framework", "version", "dtype",
+                                                         "m_tokens", "n",         "k",       "measured_ms"};
+constexpr std::array<std::string_view, 10> kDecodeColumns{"gpu",          "framework",  "version",  "num_heads",
+                                                          "num_kv_heads", "head_dim",   "kv_dtype", "batch",
+                                                          "kv_len",       "measured_ms"};
+constexpr std::array<std::string_view, 10> kPrefillColumns{"gpu",          "framework",  "version",  "num_heads",
+                                                           "num_kv_heads", "head_dim",   "kv_dtype", "batch",
+                                                           "seq_len",      "measured_ms"};
+/// Several query tokens, uneven lengths, KV of few bits.
+constexpr std::array<std::string_view, 4> kUnlikeDecode{"query_tokens", "lengths", "longest_kv_len", "kv_bits"};
+constexpr std::array<std::string_view, 7> kAllReduceColumns{"version",  "device",       "op_name", "nccl_dtype",
+                                                            "num_gpus", "message_size", "latency"};
+
+std::vector<std::string> heading(const std::string& path) {
+  LineReader lines = LineReader::open(path, kExpected);
+  std::vector<std::string> names;
+  if (!lines.next()) return names;
+  std::string_view rest = lines.line();
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    std::string_view name = rest.substr(0, comma);
+    while (!name.empty() && (name.front() == ' ' || name.front() == '\t')) name.remove_prefix(1);
+    while (!name.empty() && (name.back() == ' ' || name.back() == '\t')) name.remove_suffix(1);
+    names.emplace_back(name);
+    if (comma == std::string_view::npos) return names;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+/// The kind whose columns the file has; null where it is none of them.
+const TableKind* kind_of(const std::string& path) {
+  const std::vector<std::string> names = heading(path);
+  const auto has = [&names](std::string_view column) {
+    return std::find(names.begin(), names.end(), column) != names.end();
+  };
+  for (const auto kinds : {kernel_tables(), layer_tables()}) {
+    for (const TableKind& kind : kinds) {
+      const bool complete = std::all_of(kind.columns.begin(), kind.columns.end(), has);
+      if (complete && std::none_of(kind.foreign.begin(), kind.foreign.end(), has)) return &kind;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const TableKind> kernel_tables() {
+  static constexpr std::array kTables{
+      TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
+      TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
+      TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
+      TableKind{"all-reduce", kAllReduceColumns, {}, false, add_all_reduce}};
+  return kTables;
+}
+
+std::optional<NumberFormat> format_of(std::string_view text) {
+  if (text == "bfloat16" || text == "bf16") return NumberFormat::bf16;
+  if (text == "fp8" || text == "fp8_e4m3") return NumberFormat::fp8;
+  return std::nullopt;
+}
+
+bool needs_model(const std::string& path) {
+  const TableKind* kind = kind_of(path);
+  return kind != nullptr && kind->needs_model;
+}
+
+void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into) {
+  const TableKind* kind = kind_of(path);
+  if (kind == nullptr) {
+    if (!required) {
+      into.ignored.push_back(path);
+      return;
+    }
+    std::string known;
+    for (const auto kinds : {kernel_tables(), layer_tables()}) {
+      for (const TableKind& k : kinds) {
+        known += fmt::format("\n  {}: {}", k.name, fmt::join(k.columns, ", "));
+        if (!k.foreign.empty()) known += fmt::format(", without {}", fmt::join(k.foreign, ", "));
+      }
+    }
+    throw schema::InputError(schema::Origin(path).at(1, 1),
+                             fmt::format("the header is of no known table, expected the columns of one of{}", known));
+  }
+  LineReader lines = LineReader::open(path, kExpected);
+  CsvTable table(lines, kind->columns);
+  const schema::Origin file(path);
+  while (table.next()) kind->add(TableRow(table, file.at(lines.line_number(), 1)), model, into);
+}
+
+std::vector<std::string> csv_files(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".csv" && !it->is_directory()) files.push_back(it->path().string());
+  }
+  if (error) throw schema::InputError(fmt::format("{}: cannot be read ({})", path, error.message()));
+  if (files.empty()) {
+    throw schema::InputError(
+        fmt::format("{}: holds no .csv file, expected {}", path, "tables of measured kernel times"));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Layer profiles of one model, as LLMServingSim publishes them: times in microseconds, bf16, tensor parallel 1.
+
+namespace {
+
+void add_weights(const TableRow& row, const LlmSpec& model, std::string_view layer, double tokens, double seconds,
+                 Readings& into) {
+  for (const LayerShape& shape : linear_shapes(model, 1)) {
+    if (shape.layer != layer) continue;
+    into.samples.linear.push_back({{{}, {}, {}, row.origin()}, NumberFormat::bf16, tokens, shape.n, shape.k, seconds});
+    return;
+  }
+}
+
+void add_dense(const TableRow& row, const LlmSpec* model, Readings& into) {
+  enum Column { kLayer, kTokens, kTime };
+  const std::string_view layer = row.text(kLayer);
+  const double tokens = row.number(kTokens);
+  const double seconds = row.number(kTime) * kMicrosecond;
+  for (const ElementwiseKernel& kernel : elementwise_kernels(*model, 1)) {
+    if (kernel.name != layer) continue;
+    into.samples.elementwise.push_back(
+        {{{}, {}, {}, row.origin()}, std::string(layer), tokens, kernel.bytes_per_token * tokens, seconds});
+    return;
+  }
+  add_weights(row, *model, layer, tokens, seconds, into);
+}
+
+HeadShape heads_of(const LlmSpec& model) {
+  return {static_cast<double>(model.heads), static_cast<double>(model.kv_heads), static_cast<double>(model.head_dim)};
+}
+
+void add_attention(const TableRow& row, const LlmSpec* model, Readings& into) {
+  enum Column { kChunk, kBefore, kDecodes, kKv, kTime };
+  const double chunk = row.number(kChunk);
+  const double decodes = row.number(kDecodes);
+  const double seconds = row.number(kTime) * kMicrosecond;
+  const SampleSource from{{}, {}, {}, row.origin()};
+  if (chunk <= 0) {
+    into.samples.decode.push_back(
+        {from, NumberFormat::bf16, heads_of(*model), decodes, row.number(kKv), false, seconds});
+    return;
+  }
+  const TiledSample sample{from,    NumberFormat::bf16, heads_of(*model), 1, chunk, row.number(kBefore),
+                           decodes, row.number(kKv),    seconds};
+  if (decodes <= 0) into.samples.prefill.push_back(sample);
+  into.samples.mixed.push_back(sample);
+}
+
+void add_per_sequence(const TableRow& row, const LlmSpec* model, Readings& into) {
+  enum Column { kLayer, kSequences, kTime };
+  const double sequences = row.number(kSequences);
+  const double seconds = row.number(kTime) * kMicrosecond;
+  if (row.text(kLayer) == "sampler") {
+    into.samples.sampler.push_back({{{}, {}, {}, row.origin()}, sequences, seconds});
+  } else {
+    add_weights(row, *model, row.text(kLayer), sequences, seconds, into);
+  }
+}
+
+void add_skew(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  enum Column { kRegime, kMean, kLongestSequence, kUneven };
+  if (row.text(kRegime) != "pure") return;  // the others are mixed batches, which cost what their tiles cost
+  into.samples.skew.push_back({{{}, {}, {}, row.origin()},
+                               row.number(kMean) * kMicrosecond,
+                               row.number(kLongestSequence) * kMicrosecond,
+                               row.number(kUneven) * kMicrosecond});
+}
+
+constexpr std::array<std::string_view, 3> kDenseColumns{"layer", "tokens", "time_us"};
+constexpr std::array<std::string_view, 5> kAttentionColumns{"prefill_chunk", "kv_prefill", "n_decode", "kv_decode",
+                                                            "time_us"};
+constexpr std::array<std::string_view, 3> kSequenceColumns{"layer", "sequences", "time_us"};
+constexpr std::array<std::string_view, 4> kSkewColumns{"regime", "t_mean_us", "t_max_us", "t_skew_us"};
+
+}  // namespace
+
+std::span<const TableKind> layer_tables() {
+  static constexpr std::array kTables{
+      TableKind{"layers by tokens", kDenseColumns, {}, true, add_dense},
+      TableKind{"attention of batches", kAttentionColumns, {}, true, add_attention},
+      TableKind{"layers by sequences", kSequenceColumns, {}, true, add_per_sequence},
+      TableKind{"decode attention of uneven lengths", kSkewColumns, {}, false, add_skew}};
+  return kTables;
+}
+
+std::size_t count(const Samples& s) {
+  return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
+         s.sampler.size() + s.all_reduce.size();
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,45 @@
+#include "models/hardware/gpu.h"
+
+#include "models/schemas.h"
+
+namespace kvsim::models {
+namespace {
+
+schema::ObjectSchema<GpuSpec> make_gpu_schema() {
+  using namespace schema;
+  ObjectSchema<GpuSpec> s("gpu", "One GPU as its datasheet has it.");
+  s.optional("name", &GpuSpec::name, text(), "name in the catalogue");
+  s.required("description", &GpuSpec::description, text().non_empty(), "one line for lists");
+  s.required("memory", &GpuSpec::memory_bytes, bytes().positive(), "HBM (or GDDR) capacity of one GPU");
+  s.required("memory_bandwidth", &GpuSpec::memory_bytes_per_s, bandwidth().positive(), "peak memory bandwidth");
+  s.required("bf16_peak", &GpuSpec::bf16_flops_per_s, compute_rate().positive(),
+             "peak dense tensor-core rate in bf16, fp32 accumulation");
+  s.optional("fp8_peak", &GpuSpec::fp8_flops_per_s, compute_rate().non_negative(),
+             "peak dense rate in fp8; 0 where the GPU has no fp8 units");
+  s.optional("multiprocessors", &GpuSpec::multiprocessors, number().non_negative(),
+             "streaming multiprocessors (SMs); 0: not given, kernel times then come from the profile's rooflines");
+  s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
+  s.optional("board_power", &GpuSpec::board_power_w, power().non_negative(),
+             "most that the board draws, for the energy of an output token; 0: not given");
+  s.optional("architecture", &GpuSpec::architecture, text(),
+             "for example hopper; a profile measured on another one is marked as carried over");
+  s.required("host_link", &GpuSpec::host_link, text().non_empty(), "link to host memory, a name in the link catalogue");
+  s.required("peer_link", &GpuSpec::peer_link, text().non_empty(),
+             "link between the GPUs of a replica, a name in the link catalogue");
+  s.required("profile", &GpuSpec::profile, text().non_empty(), "kernel profile, a name in the profile catalogue");
+  s.check([](const GpuSpec& gpu, const Reporter& report) {
+    const double bf16 = gpu.bf16_flops_per_s.value;
+    const double fp8 = gpu.fp8_flops_per_s.value;
+    if (fp8 > 0 && fp8 < bf16) report.fail("fp8_peak", "below bf16_peak: no GPU is slower in fp8 than in bf16");
+  });
+  return s;
+}
+
+}  // namespace
+
+const schema::ObjectSchema<GpuSpec>& gpu_schema() {
+  static const schema::ObjectSchema<GpuSpec> schema = make_gpu_schema();
+  return schema;
+}
+
+}  // namespace kvsim::models

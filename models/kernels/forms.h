@@ -1,0 +1,217 @@
+// What an operator's time depends on of the machine under it.
+#pragma once
+
+#include <vector>
+
+#include "models/hardware/gpu.h"
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+/// Number format of weights or of a KV cache, as kernels are measured in them.
+enum class NumberFormat { bf16, fp8 };
+
+/// As profiles and reports write it.
+[[nodiscard]] constexpr const char* word(NumberFormat f) {
+  return f == NumberFormat::fp8 ? "fp8" : "bf16";
+}
+
+[[nodiscard]] constexpr double bytes_per_element(NumberFormat f) {
+  return f == NumberFormat::fp8 ? 1.0 : 2.0;
+}
+
+/// Peaks of one GPU, and how the fixed times of a fit carry over to it.
+struct Machine {
+  double memory_bytes_per_s = 0;
+  double bf16_flops_per_s = 0;
+  double fp8_flops_per_s = 0;  ///< 0: no such units
+  double l2_bytes = 0;         ///< 0: not known
+  double multiprocessors = 0;  ///< 0: not known
+  double latency_scale = 1;    ///< factor on every fixed time of a fitted form
+
+  [[nodiscard]] double flops_per_s(NumberFormat f) const {
+    return f == NumberFormat::fp8 && fp8_flops_per_s > 0 ? fp8_flops_per_s : bf16_flops_per_s;
+  }
+
+  bool operator==(const Machine&) const = default;
+
+  /// The datasheet of `gpu`. A form fitted on a machine with `measured_bytes_per_s` of memory bandwidth has its fixed
+  /// times scaled by the ratio of the two bandwidths: between A100 and H100, in both directions, that predicts short
+  /// kernels better than the ratio of clocks does (docs/kernel_timing.md). 0: fitted on this machine, nothing scaled.
+  static Machine of(const GpuSpec& gpu, double measured_bytes_per_s = 0);
+};
+
+// What every fitted form returns, and the two shapes all of them are made of: a blend of what overlaps, and a stream
+// of bytes of which a part may hit the L2 cache.
+
+/// Seconds of one kernel call, and which peak decides its size-dependent part.
+struct FormTime {
+  double seconds = 0;
+  bool memory_bound = true;
+};
+
+/// (a^p + b^p)^(1/p): the larger of two times that overlap, rounded off where they are alike. p = 1 adds them, a large
+/// p takes the maximum. a, b >= 0, p >= 1.
+[[nodiscard]] double blend(double a, double b, double p);
+
+/// Bytes read at one rate from HBM and at another from L2; which share hits L2 falls from one to none around
+/// `l2_share` of the cache's size.
+struct CachedStream {
+  double bandwidth_efficiency = 1;  ///< of the peak memory bandwidth, for what comes from HBM
+  double l2_efficiency = 0;         ///< rate of hits as a multiple of the peak memory bandwidth; 0: no hits
+  double l2_share = 1;              ///< of the L2 size: where half of the bytes hit
+  double l2_width = 0.1;            ///< width of that transition in ln(bytes)
+
+  /// Share of the reads of a working set of `bytes` that go to HBM, 0 to 1; 1 when nothing is known of the cache.
+  [[nodiscard]] double miss_share(double bytes, const Machine& machine) const;
+  /// Seconds to read a working set of `bytes` again, a part of it from L2.
+  [[nodiscard]] double reread(double bytes, const Machine& machine) const { return seconds(bytes, machine, false); }
+  /// Seconds to read `bytes` that were read shortly before; cold: as if they never had been.
+  [[nodiscard]] double seconds(double bytes, const Machine& machine, bool cold) const;
+};
+
+// One linear layer, m tokens through an n x k weight matrix: streaming of the weights against tiles in waves over the
+// GPU's multiprocessors.
+
+/// A block of the output that one multiprocessor computes at a time, as GEMM libraries choose among them.
+struct GemmTile {
+  double rows = 128;      ///< tokens
+  double columns = 128;   ///< outputs
+  double efficiency = 1;  ///< of one multiprocessor's share of the peak arithmetic rate
+};
+
+/// t = t0 + blend(bytes / (eta BW), min over tiles and split-k of waves x time of a tile) + extra_input_bytes m k /
+/// (eta BW). A tile takes 2 rows columns (k + k0) / (its efficiency x peak / multiprocessors); waves is tiles /
+/// multiprocessors, of which the share `wave_quantisation` is rounded up. Splitting k over 2, 3, 4 or 8 tiles adds the
+/// traffic of their partial sums. The form is ours; the quantisation in waves is what GEMM libraries document and what
+/// the measured tables show (a 48 % dip of A100 at 512 tokens and n = 7168, where 112 tiles fall on 108
+/// multiprocessors).
+struct LinearForm {
+  NumberFormat weights = NumberFormat::bf16;
+  double t0_s = 0;
+  double bandwidth_efficiency = 1;
+  double extra_input_bytes = 0;  ///< further traffic per input element, for example quantising activations to fp8
+  double tile_overhead_k = 0;    ///< k0: filling and draining a tile, as a length of k
+  double wave_quantisation = 1;  ///< 0: tiles are spread evenly, 1: whole waves
+  double blend_power = 4;
+  double power_droop = 0;  ///< further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall
+  std::vector<GemmTile> tiles;
+  double valid_to = 0;  ///< largest size that was fitted, tokens; 0: not stated
+  schema::Source source;
+
+  /// Seconds of one call. m, n, k > 0; the machine's multiprocessors must be known.
+  [[nodiscard]] FormTime time(double m, double n, double k, const Machine& machine) const;
+};
+
+// Decode attention of one layer: one query token a request over its paged KV, split over the GPU (flash decoding).
+
+/// One call on one GPU of a tensor-parallel group.
+struct DecodeCall {
+  double requests = 1;
+  double heads = 1;       ///< query heads on this GPU
+  double kv_bytes = 0;    ///< of all requests, this layer, this GPU
+  double mean_kv = 0;     ///< tokens of KV a request attends to
+  double longest_kv = 0;  ///< of the longest request; 0: all alike
+};
+
+/// t = t0 + per_doubling log2(1 + kv / 1024) + per_head requests heads + stream(bytes), the last with `cold_s` more
+/// where the KV comes from HBM. Uneven lengths add `uneven_share` of what all requests being as long as the longest
+/// would add: kernels split long contexts well, so that share is small.
+struct DecodeForm {
+  NumberFormat kv = NumberFormat::bf16;
+  double t0_s = 0;
+  double per_doubling_s = 0;
+  double per_head_s = 0;  ///< per request and query head
+  double cold_s = 0;
+  double uneven_share = 0;
+  CachedStream stream;
+  bool hits_in_serving = false;  ///< measured with other layers' kernels in between: L2 helps as much in serving steps
+  double valid_to = 0;           ///< largest size that was fitted, bytes of KV in a call; 0: not stated
+  schema::Source source;
+
+  /// `warm`: the KV was read just before (benchmarks that replay one buffer); a serving step streams its weights
+  /// between two layers' KV, so there it is cold, unless hits_in_serving.
+  [[nodiscard]] FormTime time(const DecodeCall& call, const Machine& machine, bool warm) const;
+  /// What of that is due to uneven lengths.
+  [[nodiscard]] double uneven_s(const DecodeCall& call, const Machine& machine) const;
+};
+
+// Attention of many query tokens: prefill, chunks of it, and batches in which one launch serves chunks and decoding
+// requests together. Queries are cut into tiles of rows, a tile of one head goes to one multiprocessor and walks
+// through the keys it attends to.
+
+/// Tiles of one kind within a launch.
+struct TileLoad {
+  double tiles = 0;
+  double tokens = 0;    ///< sum over tiles of the KV tokens they walk through
+  double longest = 0;   ///< of any tile
+  double shortest = 0;  ///< of any tile: what an idle multiprocessor could still have taken
+};
+
+/// What one launch has to do on one GPU for one layer; filled by TiledForm::add_chunk and add_decodes.
+struct TiledCall {
+  TileLoad chunks;
+  TileLoad requests;        ///< decoding and verifying
+  double chunk_bytes = 0;   ///< queries, outputs and KV of chunks
+  double stream_bytes = 0;  ///< KV of decoding requests
+  double decodes = 0;       ///< decoding requests in the launch
+  double widest_tiles = 1;  ///< tiles of the longest chunk: the grid every request gets
+};
+
+/// Shape of the attention on one GPU.
+struct HeadShape {
+  double heads = 1;
+  double kv_heads = 1;
+  double head_dim = 128;
+};
+
+/// With T tiles of rate r = efficiency x peak / multiprocessors each: average load A = (tile_tokens + T w0) /
+/// multiprocessors, critical path C = (longest + w0) longest_factor, both in tokens walked, 4 rows head_dim FLOPs each;
+/// t = t0 + blend(blend(A + quantised idle, C), KV of decodes) + chunk bytes / (io BW) + empty tiles. The KV of
+/// decoding requests is read once per `group` heads that run together; heads of a group that run at different times
+/// read it again when a head's KV does not fit L2.
+struct TiledForm {
+  NumberFormat kv = NumberFormat::bf16;
+  double tile_rows = 128;
+  double t0_s = 0;
+  double efficiency = 1;         ///< of the bf16 peak
+  double overhead_tokens = 0;    ///< w0: starting and ending a tile, as KV tokens walked
+  double longest_factor = 1;     ///< how much longer than its share the longest tile takes
+  double wave_quantisation = 0;  ///< 0: work is balanced, 1: whole waves of tiles
+  double blend_power = 4;
+  double io_efficiency = 1;  ///< of the peak memory bandwidth, for queries, outputs and KV of chunks
+  double empty_tile_s = 0;   ///< a decoding request is given as many tiles as the longest chunk; all but one empty
+  double decode_overhead_tokens = 0;  ///< added to w0 for a decoding request's tile; may be negative
+  CachedStream stream;                ///< KV of decoding requests in the launch
+  double valid_to =
+      0;  ///< largest size that was fitted, tokens of KV that the longest tile walks through; 0: not stated
+  schema::Source source;
+
+  /// Adds a chunk of `tokens` new tokens over `before` that are there already.
+  void add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape) const;
+  /// Adds `requests` requests with `query_tokens` tokens each (one: decoding) over `kv` tokens of KV of `kv_bytes`
+  /// bytes in all.
+  void add_decodes(TiledCall& call, double requests, double query_tokens, double mean_kv, double longest_kv,
+                   double kv_bytes, const HeadShape& shape) const;
+
+  [[nodiscard]] FormTime time(const TiledCall& call, const HeadShape& shape, const Machine& machine) const;
+
+ private:
+  [[nodiscard]] double walked(const TileLoad& load, double multiprocessors) const;
+};
+
+// Kernels that pass over data once with hardly any arithmetic: norms, rotary embedding, activation, quantising.
+
+/// t = t0 + stream(bytes), bytes read and written together; a kernel's input was mostly just written by the one before
+/// it, so a part hits L2.
+struct ElementwiseForm {
+  double t0_s = 0;
+  CachedStream stream;
+  schema::Source source;
+
+  [[nodiscard]] double seconds(double bytes, const Machine& machine) const {
+    return t0_s * machine.latency_scale + stream.seconds(bytes, machine, false);
+  }
+};
+
+}  // namespace kvsim::models

@@ -1,0 +1,54 @@
+#include "sim/pools/pool_request.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kvsim::pools {
+
+using models::Path;
+
+std::int64_t RequestMemory::block_bytes(KvForm form) const {
+  if (block_tokens_ == 0) return 0;
+  const std::int64_t full = geometry_.full_reservation(block_tokens_);
+  if (form == KvForm::full || decompresses()) return full;  // quantised KV is decompressed on arrival
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(full) * geometry_.ratio()));
+}
+
+std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
+  const serving::Request& q = *r.request;
+  const std::int64_t drafts = models::traits(path).drafts ? draft_room() : 1;
+  return geometry_.full_reservation(q.prompt - blocks * block_tokens_ + q.output + drafts);
+}
+
+std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
+  const serving::Request& q = *r.request;
+  const models::PathTraits& t = models::traits(path);
+  // P2 ends with the full KV.
+  if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks);
+  const std::int64_t all = geometry_.compressed_reservation(q.prompt, q.output, draft_room());
+  return std::max<std::int64_t>(0, all - blocks * block_bytes(KvForm::compressed));
+}
+
+std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {
+  const serving::Request& q = *r.request;
+  return geometry_.full_reservation(q.prompt - r.chain_tokens + q.generated + q.draft_target + 1);
+}
+
+std::int64_t RequestMemory::largest_reload(const PoolRequest& r) const {
+  return geometry_.full_reservation(r.request->prompt + r.request->output + draft_room());
+}
+
+std::int64_t RequestMemory::remote_transfer(const PoolRequest& r, Path path, std::int64_t tokens) const {
+  if (!models::traits(path).drafts) return geometry_.full_transfer(tokens);
+  const std::int64_t prompt = r.request->prompt;
+  const std::int64_t all = geometry_.compressed_transfer(prompt, 0);
+  if (tokens == prompt) return all;
+  return std::llround(static_cast<double>(all) * static_cast<double>(tokens) / static_cast<double>(prompt));
+}
+
+std::int64_t RequestMemory::rest_transfer(const PoolRequest& r) const {
+  const std::int64_t prompt = r.request->prompt;
+  return std::max<std::int64_t>(0, geometry_.full_transfer(prompt) - geometry_.compressed_transfer(prompt, 0));
+}
+
+}  // namespace kvsim::pools

@@ -1,0 +1,73 @@
+// The words of a registry for a field of a table. Internal to the scenario's field tables.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "models/schema/object_schema.h"
+#include "models/schema/scalar_spec.h"
+#include "sim/scenario/scenario.h"
+#include "sim/serving/config.h"
+
+namespace kvsim::scenario {
+
+/// The words of a registry whose entries have a name and a description.
+template <class Registry>
+std::vector<schema::Word> words_of(const Registry& registry) {
+  std::vector<schema::Word> words;
+  for (const auto& entry : registry) words.push_back({std::string(entry.name), std::string(entry.description), 0});
+  return words;
+}
+
+// How the choice of draft lengths is written.
+
+schema::ObjectSchema<serving::DraftLengthConfig> draft_lengths_schema();
+
+// How times in which links are slower, or stand still, are written.
+
+schema::ObjectSchema<serving::Outage> outage_schema();
+
+/// Reports an outage that begins before another one of the list is over; the list is the field "outages".
+void check_outages(const std::vector<serving::Outage>& outages, const schema::Reporter& report);
+
+// The field tables of cluster.pools and dispatch, and what else a scenario with pools may say. Internal to the
+// scenario.
+
+const schema::ObjectSchema<serving::PoolsConfig>& pools_schema();
+const schema::ObjectSchema<DispatchInput>& dispatch_schema();
+
+/// A key of replicas with host memory, which would have no effect in a scenario with pools.
+struct ReplicaKey {
+  const char* key;
+  const char* instead;  ///< what a user who wrote it wants to know
+};
+std::span<const ReplicaKey> replica_keys();
+
+/// The dispatch of the pools, from what the scenario says of it. Refuses what a scenario with pools must not say;
+/// `report` is the whole document's.
+void complete_pools(Scenario& s, const schema::Reporter& report);
+
+// The field table of prefill, and what follows from it. Internal to the scenario.
+
+schema::ObjectSchema<Scenario> prefill_schema();
+
+/// The reuse of chunks, from what the scenario says of it and its policy. Refuses what says something of chunks where
+/// prompts are not made of them; `report` is the whole document's.
+void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const schema::Reporter& report);
+
+/// Keys that say something of prompts made of chunks; refused where these are not, and left out of what is written out.
+std::span<const char* const> chunk_keys();
+
+/// Refuses scored prompts that are not as long as the chunks of the workload's; `report` as above.
+void check_scored_prompts(const Scenario& s, const schema::Reporter& report);
+
+/// A prefix cache needs requests that say what they share. Asked once the trace has been read.
+void check_prefixes(const Scenario& s, const schema::Reporter& report);
+
+// How tiers of storage below host memory are written (cluster.storage).
+
+schema::ObjectSchema<serving::StorageTierConfig> storage_schema();
+
+}  // namespace kvsim::scenario

@@ -1,0 +1,303 @@
+// Checks of a configuration as a whole, and the KV capacity that it leaves.
+#include "sim/serving/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/hardware/link_spec.h"
+#include "models/prefetch/prefetch_spec.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/replica_fleet.h"
+#include "sim/serving/schedule_policy.h"
+#include "sim/serving/simulation.h"
+
+namespace kvsim::serving {
+namespace {
+
+using models::CompressionMode;
+
+/// What policies with an auxiliary drafter need of it.
+void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
+  if (!decode.drafter) return;
+  if (!config.decode.drafter) {
+    throw ConfigurationError("decode.drafter",
+                             fmt::format("decode policy {} needs an auxiliary drafter: give decode.drafter (kvsim list "
+                                         "drafters)",
+                                         decode.name));
+  }
+  const DrafterConfig& drafter = *config.decode.drafter;
+  const bool apart = drafter.spec.kind == models::DrafterKind::model;
+  if (!apart && !drafter.spec.drafts_for(config.model.name)) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} reads the hidden states of {}, and the model is {}: use a drafter that "
+                    "was trained for it, or a small model",
+                    drafter.spec.name, fmt::join(drafter.spec.targets, " or "), config.model.name));
+  }
+  if (apart && drafter.spec.network.vocabulary != config.model.vocabulary) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to "
+                    "the model",
+                    drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
+  }
+  if (drafter.spec.network.heads % config.cluster.tensor_parallel != 0) {
+    throw ConfigurationError(
+        "decode.drafter.type",
+        fmt::format("{} attention heads of {} cannot be sharded evenly over {} "
+                    "GPUs",
+                    drafter.spec.network.heads, drafter.spec.name, config.cluster.tensor_parallel));
+  }
+  const std::int64_t queries = most_proposed(config.decode, decode) + 1;
+  if (config.schedule.max_batched_tokens < queries) {
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("one request's step takes {} tokens with those of its drafter", queries));
+  }
+}
+
+/// Where a configuration says what drafts read.
+std::string selection_key(const ServingConfig& config, const DecodePolicy& decode) {
+  const bool own = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
+  return own ? "decode.sparse.selection" : "decode.compressor";
+}
+
+/// A round without drafts is an ordinary step, which only policies have whose every step gives final tokens.
+void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode) {
+  const DraftLengthConfig& lengths = config.decode.draft_lengths;
+  if (lengths.policy == "goodput" && drafts_as_loaded(config, decode)) {
+    throw ConfigurationError("decode.draft_lengths.policy",
+                             "goodput predicts rounds that reload from host memory, and here drafts end when a whole "
+                             "prompt is there: use fixed or adaptive");
+  }
+  if (!decode.verifies) return;
+  const bool none = std::any_of(lengths.table.begin(), lengths.table.end(),
+                                [](const DraftTableRow& row) { return row.draft_length == 0; });
+  if (lengths.minimum > 0 && !none) return;
+  throw ConfigurationError(
+      none ? "decode.draft_lengths.table" : "decode.draft_lengths.minimum",
+      fmt::format("decode policy {} drafts in every round: at least 1 (0 has a meaning where an auxiliary drafter "
+                  "proposes tokens for every step)",
+                  decode.name));
+}
+
+/// Drafts that read a part of a KV which stays whole.
+void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (!decode.keeps_full) {
+    if (decode.reads_compressed && c.reads_only) {
+      throw ConfigurationError("decode.compressor",
+                               fmt::format("{} chooses anew what to read out of the whole KV, and {} keeps a smaller "
+                                           "one: use sparse_self, or a compressor",
+                                           c.name, decode.name));
+    }
+    return;
+  }
+  if (c.kind != models::CompressionKind::token_dropping) {
+    throw ConfigurationError(selection_key(config, decode),
+                             fmt::format("decode policy {} reads some tokens of the full KV, and {} quantises all: "
+                                         "use one that drops tokens, or draft_verify with decode.resident",
+                                         decode.name, c.name));
+  }
+}
+
+void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
+  if (!decode.reads_compressed || drafts_as_loaded(config, decode)) return;
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (c.name.empty()) {
+    throw ConfigurationError("decode",
+                             decode.keeps_full
+                                 ? fmt::format("decode policy {} needs something that chooses what drafts read: give "
+                                               "decode.sparse.selection (such as pillar-attention), or a compressor",
+                                               decode.name)
+                                 : fmt::format("decode policy {} needs a compressor{}", decode.name,
+                                               config.chunks ? " (prompts that are computed whole have nothing else to "
+                                                               "verify: use full_kv)"
+                                                             : ""));
+  }
+  if (!config.cluster.pools && !c.long_context) {
+    throw ConfigurationError(selection_key(config, decode),
+                             fmt::format("compressor {} cannot be used for decoding on one replica", c.name));
+  }
+  if (!config.cluster.pools && !decode.keeps_full && c.mode == CompressionMode::offline &&
+      config.prefill != PrefillKind::stored) {
+    throw ConfigurationError(
+        "decode.compressor",
+        fmt::format("compressor {} works offline, before a request arrives: use prefill {{policy: stored}}, or a "
+                    "compressor whose mode is online",
+                    c.name));
+  }
+  if (c.kind != models::CompressionKind::token_dropping && config.model.kv_bytes_per_element != 2.0) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("compressor {} quantises 16-bit KV, and {} has {:g} bytes per KV element",
+                                         c.name, config.model.name, config.model.kv_bytes_per_element));
+  }
+  const double ratio = effective_ratio(c, config.decode.keep_ratio);
+  if (decode.verifies && config.decode.acceptance.kind == models::AcceptanceKind::compressor &&
+      !(c.agreement_at(ratio) > 0)) {
+    throw ConfigurationError(
+        selection_key(config, decode),
+        fmt::format("compressor {} has no acceptance figures: give decode.acceptance explicitly", c.name));
+  }
+}
+
+/// What only replicas with host memory have.
+void check_replicas(const ServingConfig& config, const DecodePolicy& decode, const SchedulePolicyEntry& schedule) {
+  if (schedule.needs_verification && !decode.verifies) {
+    throw ConfigurationError("schedule.policy",
+                             fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
+                                         schedule.name, decode.name));
+  }
+  const bool copies = decode.offloads() && !drafts_as_loaded(config, decode);
+  if ((copies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
+    throw ConfigurationError("cluster.host",
+                             "no host memory: stored contexts and full KV to verify against or to fetch from are kept "
+                             "there; give cluster.host.memory");
+  }
+  if (reuses_chunks(config.prefill) && !config.placement) {
+    throw ConfigurationError("prefill.policy",
+                             "chunks are kept in tiers of memory: give placement (such as {policy: lru}) and "
+                             "cluster.host.memory, or use recompute");
+  }
+  if (config.prefill == PrefillKind::prefix_cache && !config.placement) {
+    throw ConfigurationError(
+        "prefill.policy",
+        "prefix_cache is about what a storage node or tiers of memory hold: give placement (such as "
+        "{policy: lru}) or cluster.pools, or use recompute or stored");
+  }
+}
+
+/// What policies with a low-bit copy, or that fetch KV, need.
+void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
+  const models::PrefetchSpec& spec = config.decode.prefetch;
+  if (decode.low_bit_copy && config.decode.compressor.kind != models::CompressionKind::quantisation) {
+    throw ConfigurationError("decode.compressor",
+                             fmt::format("decode policy {} keeps a copy of few bits on the GPU, and {} does not "
+                                         "quantise: use a quantiser, for example specache-2bit",
+                                         decode.name, config.decode.compressor.name));
+  }
+  if (decode.fetch == Fetch::none) return;
+  if (config.cluster.host_link_discipline != engine::LinkDiscipline::serialised) {
+    throw ConfigurationError(
+        "cluster.host.discipline",
+        fmt::format("decode policy {} copies layer after layer, in order: use serialised", decode.name));
+  }
+  const std::int64_t queries = decode.fetch == Fetch::speculative ? spec.query_tokens + 1 : 1;
+  if (config.schedule.max_batched_tokens < queries) {
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("one request decodes {} tokens a step", queries));
+  }
+  if (decode.fetch == Fetch::everything && spec.buffered_layers >= config.model.layers) {
+    throw ConfigurationError(
+        "decode.prefetch.buffered_layers",
+        fmt::format("{} has {} layers, and the GPU would hold all of their KV: use full_kv, or fewer",
+                    config.model.name, config.model.layers));
+  }
+  if (!decode.fetches_pairs()) return;
+  if (spec.row_tokens > config.model.max_context) {
+    throw ConfigurationError(
+        "decode.prefetch.row_tokens",
+        fmt::format("a row of {} tokens is longer than any context of {}", spec.row_tokens, config.model.name));
+  }
+  if (config.model.attention != models::AttentionKind::gqa) {
+    throw ConfigurationError(
+        "model", fmt::format("decode policy {} fetches keys and values of KV heads, and {} keeps one latent "
+                             "a token",
+                             decode.name, config.model.name));
+  }
+  const models::LinkSpec& link = config.cluster.host_link;
+  const models::LayerFetch fetch =
+      models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
+  if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) return;
+  std::string known;
+  for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;
+  throw ConfigurationError(known.empty() ? "cluster.host.link.gathers" : "decode.prefetch.copies",
+                           known.empty()
+                               ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
+                               : fmt::format("link {} has no figures for \"{}\", expected best or one of {}", link.name,
+                                             spec.copies, known));
+}
+
+/// "llama-3-8b", or with the small model that scores beside it.
+std::string models_on_replica(const ServingConfig& config) {
+  if (find_decode_policy(config.decode.policy)->drafter) {
+    return fmt::format("{} with {} to draft for it", config.model.name, config.decode.drafter->spec.name);
+  }
+  if (replica_weights(config) == config.model.weight_bytes()) return config.model.name;
+  return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
+}
+
+}  // namespace
+
+void check_configuration(const ServingConfig& given) {
+  ServingConfig config = given;
+  config.decode = own_drafts(given.decode);
+  const DecodePolicy* decode = find_decode_policy(config.decode.policy);
+  if (!decode) throw ConfigurationError("decode.policy", fmt::format("unknown decode policy {}", config.decode.policy));
+  const SchedulePolicyEntry* schedule = find_schedule_policy(config.schedule.policy);
+  if (!schedule)
+    throw ConfigurationError("schedule.policy", fmt::format("unknown schedule policy {}", config.schedule.policy));
+  if (!find_router(config.cluster.router)) {
+    throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
+  }
+  if (config.model.heads % config.cluster.tensor_parallel != 0) {
+    throw ConfigurationError("cluster.gpu.tensor_parallel",
+                             fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
+                                         config.model.heads, config.model.name, config.cluster.tensor_parallel));
+  }
+  check_compressor(config, *decode);
+  check_sparse(config, *decode);
+  check_drafter(config, *decode);
+  check_draft_lengths(config, *decode);
+  check_fetching(config, *decode);
+  if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
+  if (config.cluster.pools && reuses_chunks(config.prefill)) {
+    throw ConfigurationError("prefill.policy",
+                             "nodes of pools read whole prefixes: use prefix_cache, or replicas with placement");
+  }
+  // A pool's drafts stop at their length; a replica's go on while the reload is late.
+  const std::int64_t most_drafted = config.cluster.pools ? config.decode.draft_length : draft_limit(config.decode);
+  if (decode->verifies && config.schedule.max_batched_tokens < most_drafted + 1) {
+    throw ConfigurationError("schedule.max_batched_tokens",
+                             fmt::format("{} tokens are less than one verification of up to {} drafted tokens",
+                                         config.schedule.max_batched_tokens, most_drafted));
+  }
+  kv_capacity(config);
+}
+
+KvCapacity kv_capacity(const ServingConfig& config) {
+  const KvGeometry geometry = replica_geometry(config);
+  KvCapacity k;
+  k.weights_bytes = replica_weights(config);
+  k.bytes = kv_capacity_bytes(config, geometry);
+  k.block_tokens = config.schedule.block_tokens;
+  if (k.bytes < geometry.block_bytes()) {
+    const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
+    if (stored > 0 && k.bytes + stored >= geometry.block_bytes()) {
+      throw ModelDoesNotFit("placement.gpu_memory",
+                            fmt::format("stored prompts take {:.1f} GB of the {:.1f} GB that {} leaves for KV, and "
+                                        "requests have no block: give them less",
+                                        static_cast<double>(stored) * 1e-9,
+                                        static_cast<double>(k.bytes + stored) * 1e-9, config.model.name));
+    }
+    const ClusterConfig& c = config.cluster;
+    const double usable =
+        static_cast<double>(c.tensor_parallel) *
+        (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - static_cast<double>(c.activation_bytes));
+    throw ModelDoesNotFit(
+        "cluster.gpu",
+        fmt::format(
+            "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
+            "activations per GPU, and not one block of KV beside them",
+            models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.tensor_parallel, c.gpu.name,
+            usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
+  }
+  k.blocks = k.bytes / geometry.block_bytes();
+  k.tokens = k.blocks * geometry.block_tokens();
+  return k;
+}
+
+}  // namespace kvsim::serving
