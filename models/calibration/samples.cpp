@@ -17,6 +17,7 @@
 #include "models/workload/csv_table.h"
 
 namespace kvsim::models {
+namespace {
 
 /// The current row of a table, its fields by the order of the kind's columns.
 class TableRow {
@@ -47,6 +48,8 @@ struct TableKind {
 [[nodiscard]] std::span<const TableKind> kernel_tables();
 /// Tables of the layers of one model.
 [[nodiscard]] std::span<const TableKind> layer_tables();
+
+}  // namespace
 
 std::vector<LayerShape> linear_shapes(const LlmSpec& m, int tensor_parallel) {
   std::vector<LayerShape> shapes;
@@ -187,8 +190,6 @@ const TableKind* kind_of(const std::string& path) {
   return nullptr;
 }
 
-}  // namespace
-
 std::span<const TableKind> kernel_tables() {
   static constexpr std::array kTables{
       TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
@@ -203,6 +204,8 @@ std::optional<NumberFormat> format_of(std::string_view text) {
   if (text == "fp8" || text == "fp8_e4m3") return NumberFormat::fp8;
   return std::nullopt;
 }
+
+}  // namespace
 
 bool needs_model(const std::string& path) {
   const TableKind* kind = kind_of(path);
@@ -322,8 +325,6 @@ constexpr std::array<std::string_view, 5> kAttentionColumns{"prefill_chunk", "kv
 constexpr std::array<std::string_view, 3> kSequenceColumns{"layer", "sequences", "time_us"};
 constexpr std::array<std::string_view, 4> kSkewColumns{"regime", "t_mean_us", "t_max_us", "t_skew_us"};
 
-}  // namespace
-
 std::span<const TableKind> layer_tables() {
   static constexpr std::array kTables{
       TableKind{"layers by tokens", kDenseColumns, {}, true, add_dense},
@@ -332,6 +333,8 @@ std::span<const TableKind> layer_tables() {
       TableKind{"decode attention of uneven lengths", kSkewColumns, {}, false, add_skew}};
   return kTables;
 }
+
+}  // namespace
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +

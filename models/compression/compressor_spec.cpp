@@ -159,10 +159,9 @@ void add_character(ObjectSchema<CompressorSpec>& s) {
              "what a verification must bring to the GPU");
   s.optional("long_context", &C::long_context, boolean(), "usable for drafting on one replica");
   s.optional("remote_prefix", &C::remote_prefix, boolean(), "usable for transfer between pools");
-  s.optional(
-      "reads_only", &C::reads_only, boolean(),
-      "chooses anew what to read out of the whole KV, which must stay in GPU memory: nothing smaller can be kept or "
-      "moved");
+  s.optional("reads_only", &C::reads_only, boolean(),
+             "chooses anew what to read out of the whole KV, which must stay in GPU "
+             "memory: nothing smaller can be kept or moved");
 }
 
 ObjectSchema<CompressorSpec> make_schema() {

@@ -60,7 +60,7 @@ struct CompressorSpec {
   [[nodiscard]] double quantised_ratio() const;
 
   /// eps(c) in nats per step. Interpolated linearly in 1/c - 1 between given points; with one point, proportional to
-  /// 1/c - 1 through it (an assumption, spec/draft_verify); NaN if no point is given.
+  /// 1/c - 1 through it (an assumption); NaN if no point is given.
   [[nodiscard]] double step_kl(double keep_ratio) const;
 
   /// Per-token agreement a(c): from `agreement` (-ln a interpolated like eps), else exp(-step_kl(c)).

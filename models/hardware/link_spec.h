@@ -32,7 +32,7 @@ struct LinkSpec {
   std::vector<GatherMethod> gathers;  ///< of rows towards the GPU; none: not known
 };
 
-// How long scattered rows take over a link, by each way of copying them (calibration spec, "Links").
+// How long scattered rows take over a link, by each way of copying them.
 
 /// Seconds that `rows` rows of `row_bytes` each occupy the link: rows max(per_row, row_bytes / rate). The link's setup
 /// and latency, once for all of them, come on top.

@@ -1,4 +1,4 @@
-// What real kernels reach of a GPU's peaks: one profile per machine and kernel stack (calibration spec, "Model"). An
+// What real kernels reach of a GPU's peaks: one profile per machine and kernel stack. An
 // operator's time comes from the first of these that covers it: a measured table, a fitted form, and the roofline with
 // its efficiencies, which every profile has.
 #pragma once

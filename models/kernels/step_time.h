@@ -1,5 +1,5 @@
 // Where the time of a step is decided: what one forward pass computes and reads goes in, seconds come out, operator by
-// operator (calibration spec, "Model").
+// operator.
 #pragma once
 
 #include <cstdint>

@@ -188,10 +188,9 @@ ObjectSchema<LlmSpec> make_schema() {
   s.optional("qk_norm", &LlmSpec::qk_norm, boolean(), "queries and keys are normalised per head");
   s.required("max_context", &LlmSpec::max_context, tokens().positive(), "longest context, prompt and output together");
   s.optional("attention", &LlmSpec::attention,
-             choice<AttentionKind>({{"gqa", AttentionKind::gqa,
-                                     "grouped-query attention, multi-head and multi-query "
-                                     "included"},
-                                    {"mla", AttentionKind::mla, "multi-head latent attention"}}),
+             choice<AttentionKind>(
+                 {{"gqa", AttentionKind::gqa, "grouped-query attention, multi-head and multi-query included"},
+                  {"mla", AttentionKind::mla, "multi-head latent attention"}}),
              "what the KV cache holds");
   s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");

@@ -1,5 +1,5 @@
-// The ways a request can take through two pools of GPUs around a storage node (remote prefix caching, VeriCache;
-// spec/planner section 2): a small local pool on a fast link, a larger remote pool on a slow one.
+// The ways a request can take through two pools of GPUs around a storage node (remote prefix caching, VeriCache
+// section 4.2.2): a small local pool on a fast link, a larger remote pool on a slow one.
 #pragma once
 
 #include <array>

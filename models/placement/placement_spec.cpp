@@ -243,8 +243,8 @@ void check_compressor(const PlacementSpec& p, const Reporter& report) {
   }
   check_quantiser(c, "compressor", report);
   if (p.keep_ratio && std::abs(*p.keep_ratio - c.quantised_ratio()) > 1e-9) {
-    report.fail("keep_ratio", fmt::format("{} keeps {:.6g} by its bits and groups: remove this key, or choose another "
-                                          "compressor",
+    report.fail("keep_ratio", fmt::format("{} keeps {:.6g} by its bits and groups: remove this "
+                                          "key, or choose another compressor",
                                           c.name, c.quantised_ratio()));
   }
 }

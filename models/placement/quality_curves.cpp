@@ -156,8 +156,8 @@ std::vector<std::string> quality_assumptions(const QualitySpec& spec, std::span<
                   "{:.3g} times.",
                   spec.advantage, spec.disadvantage),
       fmt::format("The loss at keep ratio c is that at 0.1, times ((1 - c)/0.9)^{:.3g}.", spec.shape),
-      "A quantiser loses what its published relative score says, alike for all contexts and independently of dropped "
-      "tokens.",
+      "A quantiser loses what its published relative score says, alike for all "
+      "contexts and independently of dropped tokens.",
   };
   if (datasets.empty()) {
     said.push_back(

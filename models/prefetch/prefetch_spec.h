@@ -98,7 +98,7 @@ struct LayerFetch {
 [[nodiscard]] LayerFetch layer_fetch(const PrefetchSpec& spec, const LlmSpec& model, std::int64_t tensor_parallel,
                                      std::int64_t context);
 
-/// KV bytes on the GPU over those of a 16-bit cache: bits/16 + 2/g + kept/L (SpeCache; spec/speculative_prefetch). The
+/// KV bytes on the GPU over those of a 16-bit cache: bits/16 + 2/g + kept/L (SpeCache, section 3.4). The
 /// low-bit copy covers all L tokens, those kept in 16 bit too; kept, the residual and the fetched, is at most L.
 [[nodiscard]] double resident_fraction(const CompressorSpec& quantiser, std::int64_t kept_tokens, std::int64_t context);
 

@@ -138,8 +138,7 @@ namespace json = simdjson::ondemand;
 /// A prompt of a million tokens with its offsets is a line of about 50 MB.
 constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20U;
 constexpr std::string_view kExpected =
-    "JSON lines: importance and, where the models' tokens differ, offsets and "
-    "target_offsets";
+    "JSON lines: importance and, where the models' tokens differ, offsets and target_offsets";
 
 /// One line being parsed.
 class PromptParser {

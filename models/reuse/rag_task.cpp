@@ -124,8 +124,8 @@ ObjectSchema<RagTask> make_schema() {
   s.required("cacheblend_below", &T::cacheblend_below, number().at_least(0).below(1),
              "share by which CacheBlend scores below selective reuse, at the first of `scores`");
   s.required("epic_below", &T::epic_below, number().at_least(0).below(1),
-             "share by which EPIC with 32 tokens of each chunk of 512 scores below selective reuse at the first of "
-             "`scores`");
+             "share by which EPIC with 32 tokens of each chunk of 512 scores below "
+             "selective reuse at the first of `scores`");
   s.required("spread", &T::spread, number().at_least(0).at_most(10),
              "standard deviation / mean of single answers' scores; 0: all alike");
   s.check([](const T& task, const Reporter& report) {

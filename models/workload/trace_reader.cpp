@@ -107,8 +107,8 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
   if (options_.time_scale != 1.0) {
     request.arrival_ns = to_arrival_ns(static_cast<double>(arrival_ns), options_.time_scale);
     if (request.arrival_ns > max_arrival_ns) {
-      lines_.fail(byte, fmt::format("with time_scale {} the request arrives after a hundred years, expected a smaller "
-                                    "time_scale",
+      lines_.fail(byte, fmt::format("with time_scale {} the request arrives after a hundred "
+                                    "years, expected a smaller time_scale",
                                     options_.time_scale));
     }
   }

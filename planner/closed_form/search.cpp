@@ -7,7 +7,8 @@
 #include <numeric>
 #include <optional>
 
-namespace kvsim::planner::detail {
+namespace kvsim::planner {
+namespace {
 
 // The batches of one cycle: bounds on what they can reach, and the best of them.
 
@@ -56,8 +57,6 @@ class BatchSearch {
   bool shaped_ = true;          // gpu_bound and link_bound are monotone
 };
 
-namespace {
-
 constexpr double kRoom = 1 + 1e-11;  // bounds on counts are a little generous; evaluate() decides
 
 std::int64_t whole(double count, std::int64_t most) {
@@ -78,8 +77,6 @@ std::int64_t first_where(std::int64_t first, std::int64_t last, Predicate holds)
   }
   return first;
 }
-
-}  // namespace
 
 BatchSearch::BatchSearch(TransferModel model, const Cycle& cycle, const BatchLimits& limits, std::uint64_t& evaluated)
     : model_(model), cycle_(cycle), limits_(limits), evaluated_(evaluated) {
@@ -218,13 +215,6 @@ std::optional<OperatingPoint> BatchSearch::first_reaching(double threshold) cons
   }
   return std::nullopt;
 }
-
-}  // namespace kvsim::planner::detail
-
-namespace kvsim::planner {
-namespace {
-
-using detail::BatchSearch;
 
 /// Indices of the cycles, in the order in which they win ties.
 std::vector<std::size_t> tie_order(const std::vector<Cycle>& cycles) {

@@ -154,8 +154,7 @@ DraftTable draft_table(const scenario::Scenario& scenario) {
   const std::int64_t most = search.most_requests(table.contexts.front());
   if (most < 1) {
     throw Infeasible(
-        fmt::format("no table: memory holds no request of {} tokens: more GPU or host memory would make "
-                    "room",
+        fmt::format("no table: memory holds no request of {} tokens: more GPU or host memory would make room",
                     table.contexts.front()));
   }
   table.batches = doubled(1, most);

@@ -65,8 +65,8 @@ std::vector<BreakdownRow> breakdown_of(const scenario::Scenario& s, const PlanRe
   if (fits(least, room)) {
     throw Infeasible(fmt::format(
         "{}: no plan: {} would fit into GPU memory, but not what else it needs: host memory has room for {} offloaded "
-        "requests, and a reload must be over within a draft; allow longer drafts, or take more host memory or a faster "
-        "link",
+        "requests, and a reload must be over within a draft; allow longer drafts, or "
+        "take more host memory or a faster link",
         s.file, request, costs.limits().offloaded));
   }
   // in MB, rounded up, so that what is named is enough

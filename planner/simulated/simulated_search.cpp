@@ -16,7 +16,8 @@
 #include "planner/plan/scenario_costs.h"
 #include "sim/serving/decode_policy.h"
 
-namespace kvsim::planner::detail {
+namespace kvsim::planner {
+namespace {
 
 // Candidates simulated side by side with common random numbers, the clearly worse ones stopped early.
 
@@ -56,14 +57,10 @@ class Race {
   std::atomic<bool> interrupted_{false};
 };
 
-namespace {
-
 bool same_plan(const SimulatedCandidate& a, const SimulatedCandidate& b) {
   if (a.point.x != b.point.x || a.point.c != b.point.c || a.open_batch != b.open_batch) return false;
   return a.open_batch || (a.point.batch.B_c == b.point.batch.B_c && a.point.batch.B_g == b.point.batch.B_g);
 }
-
-}  // namespace
 
 bool Race::enter(SimulatedCandidate candidate) {
   const auto there = [&candidate](const SimulatedCandidate& c) { return same_plan(c, candidate); };
@@ -150,13 +147,6 @@ std::vector<double> Race::judge(const SimulatedCandidate& candidate) {
   });
   return tokens;
 }
-
-}  // namespace kvsim::planner::detail
-
-namespace kvsim::planner {
-namespace {
-
-using detail::Race;
 
 constexpr std::size_t kBestOfForms = 6;
 constexpr std::array<std::int64_t, 4> kDraftSteps{-5, -2, 2, 5};

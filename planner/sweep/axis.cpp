@@ -21,23 +21,9 @@
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::sweep {
-
-// Numeric ranges with units, in decimal arithmetic: 0.1:0.5:0.1 is 0.1, 0.2, 0.3, 0.4, 0.5. Internal to the axes.
-
-/// Whether this is a range at all: two or three parts with colons between, the first of them a number.
-bool is_range(std::string_view text);
-
-/// The parts of a range, without blanks at either end.
-std::vector<std::string> range_parts(std::string_view text);
-
-/// The values of `low:high:step` or `low:high:*factor`, written in the unit of `low`, or the smallest unit of the
-/// three where they differ. Throws std::invalid_argument that says what is wrong.
-std::vector<std::string> range_values(std::string_view low, std::string_view high, std::string_view step);
-
-/// What the unit of this quantity measures; no value where it is a bare number or the unit unknown.
-std::optional<schema::Dimension> dimension_of(std::string_view quantity);
-
 namespace {
+
+// Numeric ranges with units, in decimal arithmetic: 0.1:0.5:0.1 is 0.1, 0.2, 0.3, 0.4, 0.5.
 
 using schema::Decimal;
 using schema::Dimension;
@@ -152,8 +138,7 @@ std::string with_unit(Dimension dimension, const std::string& number) {
   return schema::format_integral(dimension, whole->value);
 }
 
-}  // namespace
-
+/// What the unit of this quantity measures; no value where it is a bare number or the unit unknown.
 std::optional<Dimension> dimension_of(std::string_view text) {
   const auto split = schema::split_number(text);
   if (!split || split->rest.empty()) return std::nullopt;
@@ -165,6 +150,7 @@ std::optional<Dimension> dimension_of(std::string_view text) {
   return std::nullopt;
 }
 
+/// The parts of a range, without blanks at either end.
 std::vector<std::string> range_parts(std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -178,11 +164,14 @@ std::vector<std::string> range_parts(std::string_view text) {
   return parts;
 }
 
+/// Whether this is a range at all: two or three parts with colons between, the first of them a number.
 bool is_range(std::string_view text) {
   const std::vector<std::string> parts = range_parts(text);
   return parts.size() >= 2 && schema::split_number(parts.front()).has_value();
 }
 
+/// The values of `low:high:step` or `low:high:*factor`, written in the unit of `low`, or the smallest unit of the
+/// three where they differ. Throws std::invalid_argument that says what is wrong.
 std::vector<std::string> range_values(std::string_view low, std::string_view high, std::string_view step) {
   const bool by_factor = step.starts_with('*');
   const Quantity from = quantity(low), to = quantity(high);
@@ -203,8 +192,6 @@ std::vector<std::string> range_values(std::string_view low, std::string_view hig
   for (std::string& value : values) value = with_unit(*dimension, value);
   return values;
 }
-
-namespace {
 
 using schema::InputError;
 using schema::Origin;

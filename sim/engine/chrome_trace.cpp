@@ -23,10 +23,7 @@
 
 namespace kvsim::engine {
 
-// Internal: text as the inside of a JSON string.
-
-/// Appends `text` escaped. Bytes that are not UTF-8 become U+FFFD, since JSON knows no others.
-void append_json_escaped(std::string& to, std::string_view text);
+// Text as the inside of a JSON string.
 
 namespace {
 
@@ -54,6 +51,7 @@ std::size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
+/// Appends `text` escaped. Bytes that are not UTF-8 become U+FFFD, since JSON knows no others.
 void append_json_escaped(std::string& to, std::string_view text) {
   constexpr std::string_view hex = "0123456789abcdef";
   while (!text.empty()) {
@@ -72,7 +70,7 @@ void append_json_escaped(std::string& to, std::string_view text) {
   }
 }
 
-// Internal: where a timeline goes.
+// Where a timeline goes.
 
 class TraceOutput {
  public:
@@ -82,10 +80,6 @@ class TraceOutput {
   /// Flushes; throws TraceWriteError if anything could not be written.
   virtual void close() = 0;
 };
-
-/// Throws TraceWriteError if the file cannot be created.
-std::unique_ptr<TraceOutput> open_trace_file(const std::string& path, bool gzip);
-std::unique_ptr<TraceOutput> borrow_trace_stream(std::ostream& out);
 
 namespace {
 
@@ -148,6 +142,7 @@ class FileOutput final : public TraceOutput {
 
 }  // namespace
 
+/// Throws TraceWriteError if the file cannot be created.
 std::unique_ptr<TraceOutput> open_trace_file(const std::string& path, bool gzip) {
   return std::make_unique<FileOutput>(path, gzip);
 }

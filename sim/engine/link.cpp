@@ -14,8 +14,9 @@
 #include "sim/engine/trace.h"
 
 namespace kvsim::engine {
+namespace {
 
-// Internal: the mechanism of links that carry one transfer at a time, to its end. A discipline only says how transfers
+// The mechanism of links that carry one transfer at a time, to its end. A discipline only says how transfers
 // rank against each other.
 
 /// Life of a transfer: waiting -> moving (setup, then bytes) -> arriving (latency; the link is free again) -> done.
@@ -79,14 +80,10 @@ class QueuedLink : public Link {
   Duration busy_;  // of services that ended
 };
 
-namespace {
-
 /// In bytes of transfers that are not slowed down.
 double work_of(const Transfer& transfer) {
   return static_cast<double>(transfer.bytes) * transfer.slowdown;
 }
-
-}  // namespace
 
 QueuedLink::QueuedLink(Simulator& simulator, LinkConfig config, TraceSink* trace)
     : simulator_(simulator), config_(std::move(config)), trace_(trace) {
@@ -224,8 +221,6 @@ void QueuedLink::check_conservation() const {
 }
 
 // First in, first out: the order of submission is the order of service.
-
-namespace {
 
 class SerialLink final : public QueuedLink {
  public:

@@ -80,7 +80,7 @@ class Link {
 /// Throws std::invalid_argument when the configuration is impossible (bandwidth <= 0, negative latency).
 std::unique_ptr<Link> make_link(Simulator& simulator, LinkConfig config, TraceSink* trace);
 
-// Internal: one maker for each link discipline. Use make_link() (link.h), which checks the configuration first.
+// Internal: one maker for each link discipline. Use make_link(), which checks the configuration first.
 
 std::unique_ptr<Link> make_serial_link(Simulator& simulator, LinkConfig config, TraceSink* trace);
 std::unique_ptr<Link> make_priority_link(Simulator& simulator, LinkConfig config, TraceSink* trace);

@@ -1,5 +1,5 @@
 // Remote prefix caching: a small local pool of nodes on a fast link and a larger remote pool on a slow one, around a
-// storage node that holds contexts' KV (VeriCache; spec/draft_verify "Remote prefix caching"). Requests take one of six
+// storage node that holds contexts' KV (VeriCache, section 4.2.2). Requests take one of six
 // paths (models/paths); a dispatcher chooses which, and on which nodes.
 #pragma once
 

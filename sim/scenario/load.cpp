@@ -123,10 +123,9 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   }
   const cache::PlacementEntry* policy = cache::find_placement(placement->policy);
   if (policy && policy->needs_future && !s.workload.trace && s.workload.requests == 0) {
-    report.fail("placement.policy",
-                fmt::format("{} must know all requests beforehand: give workload.requests, or use a "
-                            "trace",
-                            policy->name));
+    report.fail(
+        "placement.policy",
+        fmt::format("{} must know all requests beforehand: give workload.requests, or use a trace", policy->name));
   }
   const auto& prefixes = s.workload.prefixes;
   const bool by_context = placement->granularity == Granularity::contexts && prefixes;

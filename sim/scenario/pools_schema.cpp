@@ -172,8 +172,8 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"placement", "the storage node keeps whole blocks, least recently used first: remove this key"},
     ReplicaKey{"decode.draft_limit", "pools draft decode.draft_length tokens per round, never more: remove this key"},
     ReplicaKey{"decode.resident",
-               "whether full KV stays on a local node is part of a request's path: use dispatch.paths (P1_cached, "
-               "P2_cached)"},
+               "whether full KV stays on a local node is part of a request's path: use "
+               "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
     ReplicaKey{"decode.draft_lengths", "pools draft a fixed length: use decode.draft_length"},
     ReplicaKey{"decode.prefetch", "pools move whole contexts and fetch no pairs: remove this key"},

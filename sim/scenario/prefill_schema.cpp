@@ -58,8 +58,8 @@ ObjectSchema<Scenario> speculative_schema() {
   s.reference("model", &Scenario::speculative_model, "model", models::llm_schema(), Presence::optional,
               "which model; left out: llama-3.2-1b");
   s.optional("gpus", KVSIM_MEMBER(reuse.speculative.gpus), integer().non_negative().at_most(1000),
-             "GPUs of its own for each replica, of the same kind, one prompt at a time on each; 0: it shares the "
-             "replica's");
+             "GPUs of its own for each replica, of the same kind, one prompt at a "
+             "time on each; 0: it shares the replica's");
   s.optional("tokens_ratio", KVSIM_MEMBER(reuse.speculative.tokens_ratio), number().at_least(0.1).at_most(10),
              "tokens of its tokenizer for one of the model's");
   s.optional("own_tokenizer", KVSIM_MEMBER(reuse.speculative.own_tokenizer), boolean(),

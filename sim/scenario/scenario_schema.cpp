@@ -269,8 +269,8 @@ ObjectSchema<Scenario> decode_schema() {
              integer().at_least(1).or_word("all", -1, "as many as memory and link allow"),
              "most requests per replica whose full KV lives in host memory");
   s.object("prefetch", &Scenario::prefetch, models::prefetch_schema(), Presence::optional,
-           "what is fetched from host memory beside a low-bit copy (speculative_prefetch, fetch_on_demand, "
-           "full_offload)");
+           "what is fetched from host memory beside a low-bit copy "
+           "(speculative_prefetch, fetch_on_demand, full_offload)");
   s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), models::acceptance_schema(), Presence::optional,
            "how many drafted tokens a verification accepts");
   s.object("drafter", KVSIM_MEMBER(serving.decode.drafter), drafter_schema(), Presence::optional,

@@ -1,5 +1,6 @@
 // ADMIT: finds the iteration at which a request verifies, such that neither the link nor GPU memory is promised twice
-// (VeriCache's staggered scheduler, spec/draft_verify "Resource rings and ADMIT"). Pure belief: no bytes move here.
+// (Yao et al., "VeriCache: Turning Lossy KV Cache into Lossless LLM Inference", Algorithm 1 and section 5.1: the
+// staggered scheduler). Pure belief: no bytes move here.
 #pragma once
 
 #include <cstdint>

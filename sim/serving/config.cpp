@@ -24,10 +24,9 @@ using models::CompressionMode;
 void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
   if (!decode.drafter) return;
   if (!config.decode.drafter) {
-    throw ConfigurationError("decode.drafter",
-                             fmt::format("decode policy {} needs an auxiliary drafter: give decode.drafter (kvsim list "
-                                         "drafters)",
-                                         decode.name));
+    throw ConfigurationError("decode.drafter", fmt::format("decode policy {} needs an auxiliary drafter: give "
+                                                           "decode.drafter (kvsim list drafters)",
+                                                           decode.name));
   }
   const DrafterConfig& drafter = *config.decode.drafter;
   const bool apart = drafter.spec.kind == models::DrafterKind::model;
@@ -48,9 +47,8 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
   if (drafter.spec.network.heads % config.cluster.tensor_parallel != 0) {
     throw ConfigurationError(
         "decode.drafter.type",
-        fmt::format("{} attention heads of {} cannot be sharded evenly over {} "
-                    "GPUs",
-                    drafter.spec.network.heads, drafter.spec.name, config.cluster.tensor_parallel));
+        fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", drafter.spec.network.heads,
+                    drafter.spec.name, config.cluster.tensor_parallel));
   }
   const std::int64_t queries = most_proposed(config.decode, decode) + 1;
   if (config.schedule.max_batched_tokens < queries) {

@@ -7,7 +7,7 @@
 //   on_demand   asked for within the layer, once its scores are there; the attention waits for it
 //
 // What new tokens' KV and chunks of prompts leave in host memory goes the other way, each layer's when its attention is
-// done. Source: SpeCache, arXiv:2503.16163; spec/speculative_prefetch "Cost".
+// done. Source: SpeCache (Jie et al., arXiv:2503.16163), section 3.3.
 #pragma once
 
 #include <cstdint>

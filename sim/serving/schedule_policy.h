@@ -92,7 +92,7 @@ inline bool verifiable(const Request& r) {
 /// Draft on, unless the request has nothing left to draft or has reached the limit.
 Action draft_or_stall(const Request& r, const ReplicaView& view);
 
-// The factories of the schedule policies, one file each beside this header.
+// The factories of the schedule policies, one file each in schedules/.
 
 std::unique_ptr<SchedulePolicy> make_fcfs(const ScheduleConfig& config);
 std::unique_ptr<SchedulePolicy> make_lock_step(const ScheduleConfig& config);

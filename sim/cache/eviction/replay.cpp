@@ -13,8 +13,9 @@
 #include "sim/engine/invariant.h"
 
 namespace kvsim::cache {
+namespace {
 
-// Internal: the cache that a replay fills.
+// The cache that a replay fills.
 
 /// Get = find, evict until it fits, insert.
 class ReplayedCache {
@@ -52,8 +53,6 @@ class ReplayedCache {
   const std::int64_t* bytes_;
   std::vector<std::uint8_t> present_;
 };
-
-namespace {
 
 void check(const ObjectTrace& trace) {
   const auto too_high = [&trace](ObjectId id) { return id >= trace.objects; };
