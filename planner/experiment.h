@@ -49,7 +49,4 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
 /// Runs all replications. Throws what serving::simulate throws.
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options = {});
 
-/// a += b, as if b had been measured beside a.
-void merge(serving::Measurements& a, const serving::Measurements& b);
-
 }  // namespace kvsim::planner

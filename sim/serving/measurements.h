@@ -156,7 +156,6 @@ struct DraftLengthMeasurement {
   double best_tokens = 0;             ///< what the best lengths would bring in the same time
 
   void add(std::int64_t chosen);
-  void add(const DraftLengthMeasurement& other);
 };
 
 struct Measurements {
@@ -224,5 +223,8 @@ struct Measurements {
   std::uint64_t events = 0;
   TokenSlices tokens_by_slice;  ///< of a single run, for batch means; not merged
 };
+
+/// a += b, as if b had been measured beside a: field by field, as measurement_fields.h says.
+void merge(Measurements& a, const Measurements& b);
 
 }  // namespace kvsim::serving

@@ -13,7 +13,7 @@ TEST(LatencyDistribution, HasTheQuantilesOfTheMergedSample) {
   serving::Measurements a, b;
   for (int i = 0; i <= 500; ++i) a.ttft_s.add(i);
   for (int i = 501; i <= 1000; ++i) b.ttft_s.add(i);
-  planner::merge(a, b);
+  serving::merge(a, b);
   const Json d = result_document(outcome_of(small_scenario(), a), false)["details"]["latency_distribution_s"];
   ASSERT_EQ(d["fractions"].size(), 103U);
   ASSERT_EQ(d["ttft"].size(), 103U);

@@ -42,7 +42,7 @@ TEST(Experiment, IsTheSameWithOneTwoAndFourJobs) {
 TEST(Experiment, RunsReplicationsWithConsecutiveSeeds) {
   serving::Measurements sum;
   for (const char* seed : {"run.seed=5", "run.seed=6", "run.seed=7"}) {
-    planner::merge(sum, run_experiment(random_scenario(1, {seed})).measured);
+    serving::merge(sum, run_experiment(random_scenario(1, {seed})).measured);
   }
   const ExperimentResult three = run_experiment(random_scenario(3, {"run.seed=5"}));
   EXPECT_EQ(summary(three.measured), summary(sum));

@@ -1,6 +1,9 @@
 // Measurements of several runs added up.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "sim/serving/measurement_fields.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -8,8 +11,110 @@
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
-using planner::merge;
 using serving::Measurements;
+using serving::merge;
+
+/// A different value in every field.
+struct Fill {
+  double next;
+
+  template <class T>
+  void operator()(T& value) {
+    if constexpr (serving::Measured<T>) {
+      serving::for_each_field<T>([&](const auto& f) { (*this)(value.*f.member); });
+    } else {
+      value = static_cast<T>(next++);
+    }
+  }
+  void operator()(engine::Sample& sample) { sample.add(next++); }
+  template <class T>
+  void operator()(std::vector<T>& list) {
+    list = {static_cast<T>(next++)};
+  }
+  template <class T>
+  void operator()(std::map<std::string, T>& map) {
+    (*this)(map["both"]);
+  }
+  template <class T, std::size_t n>
+  void operator()(std::array<T, n>& all) {
+    for (T& each : all) (*this)(each);
+  }
+};
+
+template <class M>
+void expect_merged(const M& sum, const M& a, const M& b);
+
+template <class T>
+void expect_added(const char* name, const T& sum, const T& a, const T& b) {
+  if constexpr (serving::Measured<T>) {
+    expect_merged(sum, a, b);
+  } else {
+    EXPECT_EQ(sum, a + b) << name;
+  }
+}
+
+void expect_added(const char* name, const engine::Sample& sum, const engine::Sample& a, const engine::Sample& b) {
+  EXPECT_EQ(sum.count(), a.count() + b.count()) << name;
+  EXPECT_EQ(sum.min(), a.min()) << name;
+  EXPECT_EQ(sum.max(), b.max()) << name;
+}
+
+void expect_added(const char* name, const std::vector<std::uint8_t>& sum, const std::vector<std::uint8_t>& a,
+                  const std::vector<std::uint8_t>& b) {
+  EXPECT_EQ(sum, (std::vector<std::uint8_t>{a.front(), b.front()})) << name;
+}
+
+void expect_added(const char* name, const std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& a,
+                  const std::vector<std::uint64_t>& b) {
+  EXPECT_EQ(sum, std::vector<std::uint64_t>{a.front() + b.front()}) << name;
+}
+
+template <class T>
+void expect_added(const char* name, const std::map<std::string, T>& sum, const std::map<std::string, T>& a,
+                  const std::map<std::string, T>& b) {
+  expect_added(name, sum.at("both"), a.at("both"), b.at("both"));
+}
+
+template <class T, std::size_t n>
+void expect_added(const char* name, const std::array<T, n>& sum, const std::array<T, n>& a, const std::array<T, n>& b) {
+  for (std::size_t i = 0; i < n; ++i) expect_added(name, sum[i], a[i], b[i]);
+}
+
+template <class M, class T, serving::Merge how>
+void expect_field(const M& sum, const M& a, const M& b, serving::Field<M, T, how> f) {
+  using serving::Merge;
+  if constexpr (how == Merge::join) expect_added(f.name, sum.*f.member, a.*f.member, b.*f.member);
+  if constexpr (how == Merge::largest) {
+    EXPECT_EQ(sum.*f.member, b.*f.member) << f.name;
+  }
+  if constexpr (how == Merge::mean) {
+    const double weight = a.capacity_s + b.capacity_s;
+    EXPECT_DOUBLE_EQ(sum.*f.member, (a.*f.member * a.capacity_s + b.*f.member * b.capacity_s) / weight) << f.name;
+  }
+}
+
+template <class M>
+void expect_merged(const M& sum, const M& a, const M& b) {
+  std::set<const void*> members;
+  std::size_t count = 0;
+  serving::for_each_field<M>([&](const auto& f) {
+    expect_field(sum, a, b, f);
+    members.insert(&(sum.*f.member));
+    ++count;
+  });
+  EXPECT_EQ(members.size(), count) << "a member is listed twice";
+}
+
+// for_each_field compiles only if as many are listed as there are; none twice: none is left out.
+TEST(Merge, EveryFieldAsItsRuleSays) {
+  Measurements a, b;
+  Fill{1}(a);
+  Fill{1000}(b);
+  Measurements sum = a;
+  merge(sum, b);
+  expect_merged(sum, a, b);
+  EXPECT_EQ(sum.tokens_by_slice.tokens, a.tokens_by_slice.tokens);
+}
 
 TEST(Merge, IntoNothingIsTheRunItself) {
   const auto s = small_scenario({"workload.requests=20", "cluster.replicas=2"});
