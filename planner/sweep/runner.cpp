@@ -59,7 +59,8 @@ bool check_points(const scenario::ScenarioFile& file, const Design& design, cons
       return;
     }
     try {
-      static_cast<void>(load_point(file, design, points[i]));
+      const scenario::Scenario scenario = load_point(file, design, points[i]);
+      if (options.checked) options.checked(scenario);
     } catch (const scenario::UnworkableScenario&) {
       // Its row will say so.
     }

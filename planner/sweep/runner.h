@@ -19,6 +19,9 @@ struct RunnerOptions {
   std::function<std::string(scenario::Scenario, ExperimentResult)> encode;
   /// What a scenario takes for granted, in words. Called from any thread. May be empty.
   std::function<std::vector<std::string>(const scenario::Scenario&)> assumptions;
+  /// Shown the scenario of every point that check_points reads and that can be simulated. Called from any thread. May
+  /// be empty.
+  std::function<void(const scenario::Scenario&)> checked;
   /// Whether to go on, asked often and from any thread; false interrupts. May be empty.
   std::function<bool()> proceed;
   /// Told of every point that has been done with. Called from any thread. May be empty.

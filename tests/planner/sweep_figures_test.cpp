@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
+#include "tests/support/small_scenario.h"
+#include "tools/results/metrics.h"
 #include "tools/results/sweep_caveats.h"
 #include "tools/results/sweep_document.h"
 #include "tools/results/sweep_figures.h"
@@ -50,9 +52,46 @@ TEST(SweepMetric, IsAPathOfTheResult) {
             "or slo.attainment");
 }
 
+TEST(SweepMetric, NeedsADirection) {
+  EXPECT_EQ(
+      refusal("requests.arrived"),
+      "--metric: \"requests.arrived\" cannot rank points: neither more nor less of it is better (that arrived in the "
+      "whole run); kvsim list metrics tells which have a direction");
+  EXPECT_EQ(
+      refusal("engine.wall_s"),
+      "--metric: \"engine.wall_s\" cannot rank points: it is a figure of the wall clock, which differs between equal "
+      "runs");
+  EXPECT_EQ(refusal("latency_s.ttft.mean.half_width_95"), "accepted");
+  EXPECT_EQ(refusal("fetch.hiden"), "--metric: no result has a figure \"fetch.hiden\"; did you mean \"fetch.hidden\"?");
+  EXPECT_EQ(refusal("details.preemptions").substr(0, 56), "--metric: no result has a figure \"details.preemptions\"; ");
+}
+
+TEST(SweepMetric, BelongsToScenariosThatCanHaveIt) {
+  const scenario::Scenario s = testing::small_scenario();
+  EXPECT_TRUE(may_have(s, "latency_s.ttft.p99"));
+  EXPECT_TRUE(may_have(s, "links.host_to_gpu.mean_wait_s"));
+  EXPECT_TRUE(may_have(s, "throughput.output_tokens_per_s.half_width_95"));
+  EXPECT_FALSE(may_have(s, "links.ssd_read.mean_wait_s"));
+  EXPECT_FALSE(may_have(s, "fetch.hidden"));
+  const auto why = [&s](const std::string& metric) -> std::string {
+    try {
+      refuse_metric_of_others(s, metric);
+    } catch (const schema::InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(why("fetch.hidden"),
+            "--metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory");
+  EXPECT_EQ(why("links.host_to_gpus.mean_wait_s"),
+            "--metric: no point has a figure \"links.host_to_gpus.mean_wait_s\", its link is one of host_to_gpu, "
+            "gpu_to_host; did you mean \"links.host_to_gpu.mean_wait_s\"?");
+}
+
 TEST(SweepMetric, KnowsWhatIsBetter) {
-  for (const char* name : {"latency_s.ttft.p99", "gpu.hbm_peak_bytes", "requests.refused", "iterations.mean_s",
-                           "links.host_to_gpu.mean_wait_s", "quality.expected_kl_nats", "gpu.bound_by.idle"}) {
+  for (const char* name :
+       {"latency_s.ttft.p99", "gpu.hbm_peak_bytes", "requests.refused", "iterations.mean_s",
+        "links.host_to_gpu.mean_wait_s", "quality.expected_kl_nats", "gpu.bound_by.idle", "fetch.waiting_steps",
+        "prefix.prefilled_tokens", "speculation.draft_length.regret", "links.x.bytes"}) {
     EXPECT_TRUE(less_is_better(name)) << name;
   }
   for (const char* name : {"throughput.output_tokens_per_s", "slo.attainment", "slo.goodput_requests_per_s",

@@ -105,7 +105,8 @@ TEST_F(ReportInput, OtherJsonIsNoResult) {
   }
 }
 
-TEST_F(ReportInput, ANewerResultIsRefused) {
+TEST_F(ReportInput, AResultOfAnotherVersionIsRefused) {
+  EXPECT_EQ(error_in("{\"schema_version\": 0}"), "schema_version 0 is older than this kvsim, which knows 1");
   EXPECT_EQ(error_in("{\"schema_version\": 99}"), "schema_version 99 is newer than this kvsim, which knows 1");
 }
 

@@ -6,9 +6,10 @@
 
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
+#include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
+#include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
-#include "tools/results/sweep_figures.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -98,6 +99,7 @@ TEST(FetchFigures, AreMetricsOfSweeps) {
   EXPECT_TRUE(results::less_is_better("fetch.two_token_cost"));
   EXPECT_FALSE(results::less_is_better("fetch.hidden"));
   EXPECT_FALSE(results::less_is_better("fetch.two_token_batch"));
+  EXPECT_TRUE(results::less_is_better("fetch.waiting_steps"));
 }
 
 TEST(FetchProvenance, NamesCurvesAndCopies) {

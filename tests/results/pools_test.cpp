@@ -10,9 +10,10 @@
 #include "tests/support/small_scenario.h"
 #include "tools/results/compare_page.h"
 #include "tools/results/machines.h"
+#include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
+#include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
-#include "tools/results/sweep_figures.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -142,9 +143,11 @@ TEST(PoolsDocument, IsNotThereWithoutPools) {
 }
 
 TEST(PoolsDocument, HasFiguresForSweeps) {
-  for (const char* metric : {"pools.remote.busy_fraction", "paths.B1.share", "prefix.hit_rate"}) {
+  for (const char* metric : {"pools.remote.busy_fraction", "prefix.hit_rate", "links.storage_to_local.mean_wait_s"}) {
     EXPECT_NO_THROW(results::check_metric(metric)) << metric;
   }
+  EXPECT_NE(results::find_metric("paths.B1.share"), nullptr);
+  EXPECT_THROW(results::check_metric("paths.B1.share"), schema::InputError);  // a path is no better for having more
   EXPECT_THROW(results::check_metric("pool.remote.busy_fraction"), schema::InputError);
 }
 

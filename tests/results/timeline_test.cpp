@@ -7,60 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/pools_scenario.h"
-#include "tests/support/small_scenario.h"
+#include "tests/results/cases.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 using results::Json;
-using Sets = std::vector<std::string>;
-
-struct Case {
-  std::string name;
-  scenario::Scenario (*make)(const Sets&);
-  Sets sets;
-};
-
-std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.name;
-}
-
-const Sets kChunks = {"decode={policy: full_kv}", "schedule={}",
-                      "prefill={policy: selective, rho: 0.15, speculative: {model: llama-3.2-1b, gpus: 1}}",
-                      "workload.chunks={count: 50, per_request: 4}", "placement={policy: lru}"};
-const Sets kStored = {"decode={policy: full_kv}",
-                      "schedule={}",
-                      "prefill=prefix_cache",
-                      "workload.prefixes={count: 5, tokens: 4k tokens}",
-                      "cluster.storage=[{name: ssd, capacity: 1 TB, read: 3 GB/s}]",
-                      "cluster.host.memory=1 GB",
-                      "placement={policy: lru}"};
-
-Sets together(Sets a, const Sets& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-const std::vector<Case> kCases = {
-    {"staggered", small_scenario, {}},
-    {"lock_step", small_scenario, {"schedule.policy=lock_step", "cluster.replicas=2"}},
-    {"full_kv", small_scenario, {"decode.policy=full_kv", "schedule.policy=fcfs"}},
-    {"prefilled", small_scenario, {"decode.policy=full_kv", "schedule.policy=fcfs", "prefill=recompute"}},
-    {"fair_share", small_scenario, {"cluster.host.discipline=fair_share"}},
-    {"speculative_prefetch",
-     small_scenario,
-     {"decode={policy: speculative_prefetch, compressor: specache-2bit}", "schedule.policy=fcfs"}},
-    {"full_offload",
-     small_scenario,
-     {"decode={policy: full_offload, compressor: specache-2bit}", "schedule.policy=fcfs"}},
-    {"stored", small_scenario, kStored},
-    {"stored_verified", small_scenario,
-     together(kStored, {"decode={policy: draft_verify}", "schedule={policy: fcfs}", "placement={policy: utility}",
-                        "cluster.storage=[{name: ssd, read: 3 GB/s}]"})},
-    {"chunks", small_scenario, kChunks},
-    {"pools", pools_scenario, {}}};
 
 /// 40 s of which 30 s are measured.
 const Sets kSomeTime = {"workload.requests=100000", "run.warmup=10 s", "run.duration=40 s"};

@@ -17,7 +17,7 @@
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command_tree.h"
 #include "tools/cli/named_things.h"
-#include "tools/results/sweep_figures.h"
+#include "tools/results/metrics.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::cli {

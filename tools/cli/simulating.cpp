@@ -15,6 +15,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/results/json_text.h"
+#include "tools/results/result_document.h"
 
 namespace kvsim::cli {
 namespace {

@@ -247,9 +247,9 @@ Kind kind_of(const Json& document, const std::string& name) {
     throw InputError(fmt::format("{}: no result of kvsim: it has no schema_version", name));
   }
   const double version = *number(document, {"schema_version"});
-  if (version > results::kSchemaVersion) {
-    throw InputError(fmt::format("{}: schema_version {:g} is newer than this kvsim, which knows {}", name, version,
-                                 results::kSchemaVersion));
+  if (version != results::kSchemaVersion) {
+    throw InputError(fmt::format("{}: schema_version {:g} is {} than this kvsim, which knows {}", name, version,
+                                 version > results::kSchemaVersion ? "newer" : "older", results::kSchemaVersion));
   }
   const auto is = [&document](const char* key, Json::value_t type) {
     const auto it = document.find(key);

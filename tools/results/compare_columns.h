@@ -8,6 +8,7 @@
 
 #include "tools/results/best.h"
 #include "tools/results/comparison.h"
+#include "tools/results/metrics/metric.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {
@@ -25,35 +26,11 @@ namespace kvsim::results {
 /// table has no price for the GPU, or no tokens came out.
 [[nodiscard]] std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices);
 
-// The parts they are made of. `values` are one a row, NaN for none.
+/// Mean time to the first token of the baseline over that of the result; none without samples.
+[[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
+                                                 const planner::ExperimentResult& baseline);
 
-/// The unit goes to the end of the header.
-Column tpot_column(const std::vector<Outcome>& all);
-Column seconds_column(std::string header, std::string key, std::vector<double> values);
-Column bytes_column(std::string header, std::string key, std::vector<double> values);
-/// Shares in whole percent.
-Column percent_column(std::string header, std::string key, std::vector<double> values);
-Column figure_column(std::string header, std::string key, std::vector<double> values);
-/// "1.52x": says nothing that the column it is made from does not, and is not marked.
-Column speedup_column(std::vector<double> values);
-
-Column link_column(const std::vector<Outcome>& outcomes);
-Column cost_column(const Comparison& comparison);
-/// "lossless", the task score relative to full KV, or the divergence.
-Column fidelity_column(std::string header, const std::vector<Outcome>& outcomes);
-
-std::vector<Column> placement_columns(const Comparison& comparison);
-std::vector<std::string> placement_notes(const std::vector<Outcome>& outcomes);
-std::vector<Column> reuse_columns(const Comparison& comparison);
-std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes);
-
-/// One value of every outcome.
-template <class Value>
-std::vector<double> values_of(const std::vector<Outcome>& outcomes, Value value) {
-  std::vector<double> values;
-  values.reserve(outcomes.size());
-  for (const Outcome& o : outcomes) values.push_back(value(o));
-  return values;
-}
+/// The figures of a comparison beside those of its results, one for every policy.
+Metrics comparison_metrics();
 
 }  // namespace kvsim::results

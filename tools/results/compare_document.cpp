@@ -2,8 +2,8 @@
 #include <string_view>
 
 #include "tools/results/compare_columns.h"
-#include "tools/results/placement_results.h"
 #include "tools/results/prices.h"
+#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -41,6 +41,31 @@ Json left_out(const Comparison& comparison) {
 
 }  // namespace
 
+Metrics comparison_metrics() {
+  static const Names policies{"policy", [](const Outcome& o) { return std::vector<std::string>{o.policy}; },
+                              [](const scenario::Scenario&) { return std::vector<std::string>{}; }};
+  static const Condition stores{"where prompts are stored or made of chunks",
+                                [](const scenario::Scenario& s) { return s.serving.placement || s.workload.chunks; }};
+  Metrics rows{{"speedup.*", kPlain, Better::more,
+                "output tokens/s over those of the baseline, equal arrivals and seeds", [](const View& v) {
+                  const auto value = speedup(v.outcome.result, v.comparison->outcomes.front().result);
+                  return value ? Figure{*value} : missing("the baseline has no output tokens in the measured time");
+                }}};
+  append(rows, when(stores, {{"ttft_speedup.*", kPlain, Better::more,
+                              "mean time to the first token of the baseline over the policy's", [](const View& v) {
+                                const auto value =
+                                    ttft_speedup(v.outcome.result, v.comparison->outcomes.front().result);
+                                return value ? Figure{*value} : missing(kNothingFinished);
+                              }}}));
+  append(rows, {{"usd_per_1m_output_tokens.*", kDollars, Better::less,
+                 "$/h / (output tokens/s x 3600) x 1e6: GPUs, host memory and storage", [](const View& v) {
+                   const auto value = usd_per_million(v.outcome, v.comparison->prices);
+                   return value ? Figure{*value}
+                                : missing("no price for this GPU, or no output tokens in the measured time");
+                 }}});
+  return for_each(policies, std::move(rows));
+}
+
 Json compare_document(const Comparison& comparison, bool timing) {
   const std::vector<Outcome>& outcomes = comparison.outcomes;
   const Outcome& first = outcomes.front();
@@ -51,38 +76,15 @@ Json compare_document(const Comparison& comparison, bool timing) {
   doc["seed"] = first.scenario.serving.run.seed;
   doc["baseline"] = first.policy;
   Json reasons = Json::object();
-  Section speedups("speedup", reasons);
-  for (const Outcome& o : outcomes) {
-    const std::optional<double> value = speedup(o.result, first.result);
-    if (value) {
-      speedups.set(o.policy, *value);
-    } else {
-      speedups.missing(o.policy, "the baseline has no output tokens in the measured time");
-    }
-  }
-  doc["speedup"] = speedups.take();
-  if (first.scenario.serving.placement || first.scenario.workload.chunks) {
-    Section ttft("ttft_speedup", reasons);
+  for (const Metric& row : comparison_metrics()) {
+    if (!row.exists(first.scenario)) continue;
+    Json& figures = doc[row.key.substr(0, row.key.find('.'))] = Json::object();
     for (const Outcome& o : outcomes) {
-      const std::optional<double> value = ttft_speedup(o.result, first.result);
-      if (value) {
-        ttft.set(o.policy, *value);
-      } else {
-        ttft.missing(o.policy, kNothingFinished);
-      }
-    }
-    doc["ttft_speedup"] = ttft.take();
-  }
-  Section usd("usd_per_1m_output_tokens", reasons);
-  for (const Outcome& o : outcomes) {
-    const std::optional<double> value = usd_per_million(o, comparison.prices);
-    if (value) {
-      usd.set(o.policy, *value);
-    } else {
-      usd.missing(o.policy, "no price for this GPU, or no output tokens in the measured time");
+      Figure figure = row.figure({o, timing, o.policy, &comparison});
+      if (figure.value.is_null()) reasons[row.path(o.policy)] = std::move(figure.reason);
+      figures[o.policy] = std::move(figure.value);
     }
   }
-  doc["usd_per_1m_output_tokens"] = usd.take();
   doc["best"] = marked(comparison, Mark::best);
   doc["best_lossless"] = marked(comparison, Mark::best_lossless);
   doc["left_out"] = left_out(comparison);

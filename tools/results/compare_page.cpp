@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/compare_columns.h"
-#include "tools/results/draft_length_results.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prices.h"

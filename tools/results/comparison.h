@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "models/prices/price_table.h"
-#include "tools/results/result_document.h"
+#include "tools/results/outcome.h"
+#include "tools/results/section.h"
 
 namespace kvsim::results {
 

@@ -1,13 +1,12 @@
-// What each metric means here. Other tools mean other things by the same words, so every result says ours.
+// What the figures of a result mean, repeated in every result.
 #pragma once
 
-#include <span>
-#include <string_view>
-#include <utility>
+#include "tools/results/outcome.h"
+#include "tools/results/section.h"
 
 namespace kvsim::results {
 
-/// {metric, its unit and definition}.
-std::span<const std::pair<std::string_view, std::string_view>> metric_definitions();
+/// Sentences by word or key, those that this result has.
+Json definitions_of(const Outcome& outcome);
 
 }  // namespace kvsim::results

@@ -11,19 +11,19 @@
 namespace kvsim::results {
 namespace {
 
-struct Unit {
+struct Scale {
   std::string_view name;
   double size = 1;
   double from = 1;  ///< of these, when it is used instead of a smaller one
 };
 
 /// Three digits in the unit that suits the value; units ascend.
-std::string scaled(double value, std::span<const Unit> units, std::string_view zero) {
+std::string scaled(double value, std::span<const Scale> units, std::string_view zero) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return fmt::format("0 {}", zero);
   const double size = std::abs(value);
-  const Unit* unit = &units.front();
-  for (const Unit& u : units) {
+  const Scale* unit = &units.front();
+  for (const Scale& u : units) {
     if (size >= u.from * u.size * 0.9995) unit = &u;  // 999.6 ms is printed as 1.00 s
   }
   const double number = value / unit->size;
@@ -91,13 +91,13 @@ std::string percent(double share) {
 }
 
 std::string seconds(double value) {
-  static constexpr std::array<Unit, 6> units{
+  static constexpr std::array<Scale, 6> units{
       {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60, 10}, {"h", 3600, 2}}};
   return scaled(value, units, "s");
 }
 
 std::string bytes(double value) {
-  static constexpr std::array<Unit, 6> units{
+  static constexpr std::array<Scale, 6> units{
       {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15}}};
   return scaled(value, units, "B");
 }

@@ -16,9 +16,8 @@
 #include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
-#include "tools/results/drafting_results.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/lossless.h"
-#include "tools/results/reuse_results.h"
 
 namespace kvsim::results {
 namespace {

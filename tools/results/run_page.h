@@ -1,7 +1,7 @@
 // The result of one run, for people.
 #pragma once
 
-#include "tools/results/result_document.h"
+#include "tools/results/outcome.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {

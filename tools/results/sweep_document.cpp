@@ -7,6 +7,7 @@
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
 #include "tools/page/page.h"
+#include "tools/results/metrics.h"
 #include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {

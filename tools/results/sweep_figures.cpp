@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
-#include "models/schema/error.h"
-#include "models/schema/spelling.h"
+#include "tools/results/metrics.h"
+#include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -25,8 +26,8 @@ void walk(const Json& node, const std::string& path, const std::function<void(co
   }
 }
 
-bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> ends) {
-  return std::any_of(ends.begin(), ends.end(), [text](std::string_view end) { return text.ends_with(end); });
+std::string last_step(const std::string& path) {
+  return path.substr(path.rfind('.') + 1);
 }
 
 }  // namespace
@@ -44,60 +45,15 @@ void for_each_figure(const Json& figures, const std::function<void(const std::st
   }
 }
 
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for_each_figure(figures_document({}), [&names](const std::string& name, const Json&) { names.push_back(name); });
-  return names;
-}
-
-void check_metric(const std::string& metric) {
-  constexpr std::array<std::string_view, 10> kOfTheScenario{"links.", "tiers.",     "pools.", "paths.",   "prefix.",
-                                                            "fetch.", "placement.", "reuse.", "answers.", "drafter."};
-  if (std::any_of(kOfTheScenario.begin(), kOfTheScenario.end(),
-                  [&](std::string_view object) { return metric.starts_with(object); })) {
-    return;
+std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes) {
+  std::map<std::string, int> times;
+  for (const planner::sweep::Axis& axis : axes) ++times[last_step(axis.path)];
+  std::vector<std::string> result;
+  for (const planner::sweep::Axis& axis : axes) {
+    const std::string step = last_step(axis.path);
+    result.push_back(times[step] == 1 ? step : axis.path);
   }
-  const std::vector<std::string> names = metric_names();
-  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  // "tokens_per_s" and "p99" are what people write for the whole path.
-  std::string near = schema::nearest(metric, names);
-  for (const std::string& name : names) {
-    if (near.empty() && name.ends_with("." + metric)) near = name;
-  }
-  throw schema::InputError(fmt::format("--metric: no result has a figure \"{}\"; {}", metric,
-                                       near.empty() ? "expected a path such as latency_s.ttft.p99 or slo.attainment"
-                                                    : fmt::format("did you mean \"{}\"?", near)));
-}
-
-bool less_is_better(std::string_view metric) {
-  return metric.starts_with("latency_s.") || metric.starts_with("reuse.mean_s.") ||
-         ends_with_any(metric, {"_bytes",
-                                "bytes_peak",
-                                "wait_s",
-                                "mean_s",
-                                "p99_s",
-                                ".idle",
-                                ".refused",
-                                ".running",
-                                ".late_reloads",
-                                "_nats",
-                                ".misses",
-                                ".evictions",
-                                ".computed_tokens",
-                                ".unstored",
-                                ".drops",
-                                ".apart_tokens",
-                                ".recomputed_tokens",
-                                ".recomputed_share",
-                                ".selections_longer",
-                                "unused_bytes",
-                                ".two_token_cost",
-                                ".verified_tokens",
-                                ".whole_loads",
-                                ".time_to_first_draft_s",
-                                "drafter.gpu_s",
-                                ".gpu_time_share",
-                                kHalfWidth});
+  return result;
 }
 
 FigureTable::FigureTable(const Sweep& sweep) {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "planner/sweep/journal.h"
-#include "tools/results/result_document.h"
+#include "tools/results/outcome.h"
+#include "tools/results/section.h"
 
 namespace kvsim::results {
 
@@ -30,14 +31,8 @@ std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResu
 /// clock, seed and versions are left out; half widths come last, as METRIC.half_width_95.
 void for_each_figure(const Json& figures, const std::function<void(const std::string&, const Json&)>& use);
 
-/// The figures that every run has. Those of links and tiers depend on the scenario.
-std::vector<std::string> metric_names();
-
-/// Throws schema::InputError for a metric that no run can have, with the nearest name.
-void check_metric(const std::string& metric);
-
-/// Whether less of a figure is better: latencies, waits, losses, memory, money.
-bool less_is_better(std::string_view metric);
+/// The last step of each path where that tells them apart, else the whole path.
+std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes);
 
 /// The figures as a table: a column a figure, a row a point. NaN where a point has none.
 class FigureTable {

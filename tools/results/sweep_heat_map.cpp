@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/results/sweep_words.h"
+#include "tools/results/metrics.h"
 
 namespace kvsim::results {
 namespace {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/sweep_caveats.h"
 #include "tools/results/sweep_heat_map.h"
-#include "tools/results/sweep_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
+#include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::cli {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
+#include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
 #include "tools/results/sweep_document.h"
 #include "tools/results/sweep_figures.h"
@@ -145,11 +147,17 @@ class Sitting {
     runner_.encode = results::encoded_figures;
     runner_.assumptions = [](const scenario::Scenario& scenario) { return results::assumptions_of(scenario); };
     runner_.proceed = [] { return !interrupted(); };
+    runner_.checked = [this](const scenario::Scenario& scenario) {
+      const std::scoped_lock lock(checking_);
+      if (results::may_have(scenario, options_.metric)) ranked_ = true;
+      if (!workable_) workable_ = scenario;
+    };
   }
 
   results::Sweep run() {
     const std::size_t before = done_.size();
     if (!check_points(file_, plan_.design, remaining(plan_, done_), runner_)) stop_at(before);
+    if (done_.empty() && workable_ && !ranked_) results::refuse_metric_of_others(*workable_, options_.metric);
     open_journal();
     PointProgress progress(total_, before);
     std::atomic<std::size_t> finished{before};
@@ -191,6 +199,9 @@ class Sitting {
   std::unique_ptr<Journal> journal_;
   std::vector<PointResult> done_;
   std::size_t bytes_ = 0;  // of the journal that was there
+  std::mutex checking_;
+  bool ranked_ = false;                         // by the metric: some point
+  std::optional<scenario::Scenario> workable_;  // a point that can be simulated
   sweep::RunnerOptions runner_;
 };
 

@@ -1,14 +1,17 @@
-#include "tools/results/drafting_results.h"
-
-#include <array>
-#include <limits>
+#include "tools/results/decoding_words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/serving/decode_policy.h"
+<<<<<<< HEAD:tools/results/drafting_results.cpp
 #include "tools/results/draft_length_results.h"
 #include "tools/results/numbers.h"
+=======
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+#include "sim/serving/whole_kv.h"
+#include "tools/results/machines.h"
+>>>>>>> 89e08a2 (One table of metrics describes a result):tools/results/decoding_words.cpp
 
 namespace kvsim::results {
 namespace {
@@ -16,24 +19,9 @@ namespace {
 using models::AcceptanceKind;
 using models::DrafterKind;
 using serving::DecodePolicy;
-using serving::DrafterMeasurement;
+using serving::PrefillKind;
 using serving::ServingConfig;
 using serving::WholeKv;
-
-constexpr std::string_view kNothingProposed = "the drafter proposed nothing";
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDrafterDefinitions{{
-    {"drafter",
-     "of the auxiliary drafter; where the policy drafts on something itself, what of the proposed tokens became part "
-     "of "
-     "its own drafts, which speculation counts"},
-    {"drafter.steps", "of requests, with tokens that the drafter had proposed"},
-    {"drafter.mean_accepted_length",
-     "proposed tokens accepted per step, without the token that the step itself gives; some tools count that one too "
-     "and report 1 more"},
-    {"drafter.gpu_s", "in which GPUs ran the drafter, added over replicas; part of the time that they were busy"},
-    {"drafter.gpu_time_share", "drafter.gpu_s / the replicas' time"},
-}};
 
 const DecodePolicy& policy_of(const ServingConfig& config) {
   return *serving::find_decode_policy(config.decode.policy);
@@ -53,10 +41,37 @@ std::string own_choice_text(const ServingConfig& config) {
   return fmt::format(" with {}, keep ratio {:.4g}", own.compressor.name, own.keep_ratio);
 }
 
+/// Tasks whose scores are of another model, or of tokens that another small model chose.
+std::vector<std::string> published_for_others(const serving::ServingConfig& c) {
+  const bool selective = c.prefill == PrefillKind::selective;
+  std::vector<std::string> said;
+  for (const models::RagTask& task : c.tasks) {
+    if (!task.model.empty() && task.model != c.model.name) {
+      said.push_back(fmt::format("Scores of {} are those of {}: {} is taken to lose as much by reuse.", task.name,
+                                 task.model, c.model.name));
+    }
+    const std::string& small = c.reuse->speculative.model.name;
+    if (selective && !task.speculative_model.empty() && task.speculative_model != small) {
+      said.push_back(fmt::format("Scores of {} are those of tokens that {} chose: {} is taken to choose as well.",
+                                 task.name, task.speculative_model, small));
+    }
+  }
+  return said;
+}
+
 }  // namespace
 
 bool has_drafter(const scenario::Scenario& scenario) {
   return policy_of(scenario.serving).drafter;
+}
+
+bool drafts_on_replicas(const scenario::Scenario& scenario) {
+  return policy_of(scenario.serving).drafts() && !scenario.serving.cluster.pools;
+}
+
+bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {
+  const DecodePolicy& decode = policy_of(scenario.serving);
+  return decode.low_bit_copy || decode.fetch != serving::Fetch::none;
 }
 
 bool drafts_as_found(const ServingConfig& config) {
@@ -103,42 +118,22 @@ std::string acceptance_text(const models::AcceptanceSpec& law) {
   return "as of the compressor";
 }
 
-void add_drafter(Section& document, const Outcome& outcome) {
-  if (!has_drafter(outcome.scenario)) return;
-  const DrafterMeasurement& m = outcome.result.measured.drafter;
-  const serving::DrafterConfig& drafter = *outcome.scenario.serving.decode.drafter;
-  const auto accepted = static_cast<double>(m.accepted_tokens);
-  Section s = document.child("drafter");
-  s.set("name", drafter.spec.name).count("draft_length", drafter.tokens());
-  s.count("steps", m.steps).count("proposed_tokens", m.proposed_tokens).count("accepted_tokens", m.accepted_tokens);
-  s.ratio("acceptance_rate", accepted, static_cast<double>(m.proposed_tokens), kNothingProposed);
-  s.ratio("mean_accepted_length", accepted, static_cast<double>(m.steps), kNothingProposed);
-  s.number("gpu_s", m.gpu_s, "no time was measured");
-  s.ratio("gpu_time_share", m.gpu_s, outcome.result.measured.capacity_s, "no time was measured");
-  document.set("drafter", std::move(s));
+std::string draft_length_text(const serving::DecodeConfig& decode) {
+  const serving::DraftLengthConfig& c = decode.draft_lengths;
+  if (c.policy == "fixed") return fmt::format("{}", serving::fixed_draft_length(decode));
+  if (c.policy == "table") return c.policy;
+  return fmt::format("{} ({} to {})", c.policy, c.minimum, c.maximum);
 }
 
-Table drafter_table(const Outcome& outcome) {
-  const serving::Measurements& m = outcome.result.measured;
-  const DrafterMeasurement& d = m.drafter;
-  const serving::DrafterConfig& drafter = *outcome.scenario.serving.decode.drafter;
-  const bool verifies = policy_of(outcome.scenario.serving).verifies;
-  const auto steps = static_cast<double>(d.steps), proposed = static_cast<double>(d.proposed_tokens);
-  Table t = key_figures(fmt::format("Drafter {}", drafter.spec.name));
-  t.rows.push_back({"steps", whole(d.steps), "", "of requests, with proposed tokens"});
-  t.rows.push_back({"proposed per step", figure(share(proposed, steps)), "",
-                    fmt::format("{} where the step, the round and the request have room", drafter.tokens())});
-  t.rows.push_back({"accepted per step", figure(share(static_cast<double>(d.accepted_tokens), steps)), "",
-                    "proposed tokens, without the step's own"});
-  t.rows.push_back({"acceptance rate", percent(share(static_cast<double>(d.accepted_tokens), proposed)), "",
-                    fmt::format("{} of {} proposed tokens{}", whole(d.accepted_tokens), whole(d.proposed_tokens),
-                                verifies ? ", into drafts" : "")});
-  t.rows.push_back({"GPU time", percent(share(d.gpu_s, m.capacity_s)), "", "for its own passes"});
-  return t;
-}
-
-std::span<const std::pair<std::string_view, std::string_view>> drafter_definitions() {
-  return kDrafterDefinitions;
+std::string prefill_text(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  if (c.prefill == PrefillKind::recompute) return "full_recompute";
+  std::string text(prefill_word(c.prefill));
+  const bool selective = c.prefill == PrefillKind::selective;
+  if (selective || c.prefill == PrefillKind::cacheblend) text += fmt::format(", rho {:.4g}", c.reuse->rho);
+  if (selective) text += fmt::format(", scored by {}", c.reuse->speculative.model.name);
+  if (c.prefill == PrefillKind::epic) text += fmt::format(", {} tokens of every chunk", c.reuse->link_tokens);
+  return text;
 }
 
 std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario) {
@@ -182,6 +177,48 @@ std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario
     said.emplace_back(
         "Drafts on prompts that were put together agree with whole ones as decode.acceptance says; nobody has "
         "published how they do.");
+  }
+  return said;
+}
+
+std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  if (c.tasks.empty()) return {};
+  std::vector<std::string> names;
+  for (const models::RagTask& task : c.tasks) names.push_back(task.name);
+  std::vector<std::string> said;
+  said.push_back(fmt::format(
+      "Answers belong to {} in turn; the score of each is drawn from a beta distribution around its task's mean, the "
+      "request's quantile being the same under every policy.",
+      fmt::join(names, ", ")));
+  if (!c.reuse) return said;
+  for (const std::string& other : published_for_others(c)) said.push_back(other);
+  said.emplace_back(
+      "Scores are relative to the model's own with all of the prompt computed, and take no notice of the "
+      "number (beyond one) and length of chunks or of which importances chose the tokens.");
+  said.emplace_back(c.reuse->attention == models::RowAttention::whole
+                        ? "A token that is computed again takes the time to attend to the whole prompt."
+                        : "A token that is computed again takes the time to attend to what is before it.");
+  if (c.prefill != PrefillKind::selective) {
+    said.push_back(fmt::format("Scores of {} are generated from those of selective reuse, which are published.",
+                               prefill_word(c.prefill)));
+  } else {
+    said.emplace_back(
+        "Scores at a rho between those published are interpolated; at 0 they are those of full reuse, which are "
+        "assumed.");
+    said.push_back(fmt::format("Finding spans and aligning tokens takes a CPU {:g} ns a token of the prompt{}.",
+                               c.reuse->speculative.align_s_per_token * 1e9,
+                               c.reuse->speculative.own_tokenizer ? "; texts have 4 characters a token" : ""));
+    if (c.scored_prompts) {
+      said.push_back(fmt::format("Importances are those of the {} prompts of {}, in turn.", c.scored_prompts->size(),
+                                 c.reuse->importance.path));
+    }
+    if (c.reuse->importance.source == models::ImportanceSource::generated) {
+      said.push_back(
+          fmt::format("Importances are generated: log-normal, neighbours correlated by {:g}, {} different "
+                      "prompts in turn.",
+                      c.reuse->importance.shape.correlation, c.reuse->importance.signals));
+    }
   }
   return said;
 }

@@ -1,21 +1,21 @@
-// What a result says of drafts: an auxiliary drafter's, and what the policy itself drafts on or decodes with. In the
-// document, on the run's page, and in words. Internal to these.
+// What a scenario decodes, drafts and puts prompts together with: asked, and in words.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "tools/results/result_document.h"
-#include "tools/results/section.h"
-#include "tools/results/table.h"
+#include "sim/scenario/scenario.h"
 
 namespace kvsim::results {
 
 /// Whether an auxiliary drafter proposes tokens.
 [[nodiscard]] bool has_drafter(const scenario::Scenario& scenario);
+
+/// Whether replicas, not pools, draft.
+[[nodiscard]] bool drafts_on_replicas(const scenario::Scenario& scenario);
+
+/// Whether the scenario's decode policy keeps a low-bit copy, or fetches KV.
+[[nodiscard]] bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario);
 
 /// Whether drafts go on from prompts as they were loaded or put together: nothing is compressed for them.
 [[nodiscard]] bool drafts_as_found(const serving::ServingConfig& config);
@@ -33,16 +33,16 @@ namespace kvsim::results {
 /// "0.6 a token", "0.74, 0.54 by position": a law of accepted lengths.
 [[nodiscard]] std::string acceptance_text(const models::AcceptanceSpec& law);
 
-/// Adds the object "drafter" to the document where there is one.
-void add_drafter(Section& document, const Outcome& outcome);
+/// "25", "adaptive (1 to 64)" or "table".
+[[nodiscard]] std::string draft_length_text(const serving::DecodeConfig& decode);
 
-/// The same figures as a table.
-Table drafter_table(const Outcome& outcome);
-
-/// What its keys mean; beside metric_definitions().
-std::span<const std::pair<std::string_view, std::string_view>> drafter_definitions();
+/// "recompute" as it is called beside the reuse of chunks, "selective, rho 0.15, scored by llama-3.2-1b".
+[[nodiscard]] std::string prefill_text(const scenario::Scenario& scenario);
 
 /// What drafting takes for granted, in sentences.
-std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario);
+[[nodiscard]] std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario);
+
+/// What answers' scores take for granted.
+[[nodiscard]] std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario);
 
 }  // namespace kvsim::results

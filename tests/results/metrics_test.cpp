@@ -1,0 +1,179 @@
+// One table describes a result: every number of a document is a row of it, and every row is in documents, in the CSV of
+// sweeps and merged over replications.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "tests/results/cases.h"
+#include "tools/results/compare_columns.h"
+#include "tools/results/metrics.h"
+#include "tools/results/result_document.h"
+#include "tools/results/sweep_document.h"
+
+namespace kvsim::testing::KVSIM_FILE {
+namespace {
+
+using results::Json;
+using results::Metric;
+using results::Outcome;
+
+/// Those of the timeline, and what they lack: an auxiliary drafter, drafts on prompts as they were put together,
+/// answers with a floor.
+std::vector<Case> all_cases() {
+  std::vector<Case> cases = kCases;
+  cases.push_back(
+      {"drafter", small_scenario, {"decode.policy=draft_verify+drafter", "decode.drafter={type: llama-3.2-1b}"}});
+  cases.push_back({"chunks_verified", small_scenario,
+                   together(kChunks, {"decode={policy: draft_verify, draft_length: 25, acceptance: {model: constant, "
+                                      "agreement: 0.95}}",
+                                      "schedule={policy: fcfs}", "placement={policy: lru, preload: true}"})});
+  return cases;
+}
+
+const std::vector<Outcome>& outcomes() {
+  static const std::vector<Outcome> all = [] {
+    std::vector<Outcome> list;
+    for (const Case& c : all_cases()) {
+      const scenario::Scenario s = c.make(together(c.sets, {"workload.requests=12"}));
+      planner::ExperimentOptions options;
+      options.timeline = true;
+      list.push_back({s, planner::run_experiment(s, options), c.name});
+    }
+    return list;
+  }();
+  return all;
+}
+
+void walk(const Json& node, const std::string& path, std::set<std::string>& paths) {
+  if (node.is_object()) {
+    for (const auto& [key, value] : node.items()) walk(value, path.empty() ? key : path + "." + key, paths);
+  } else if (node.is_array()) {
+    for (const Json& item : node) walk(item, path, paths);
+  } else if (node.is_number() || node.is_null()) {
+    paths.insert(path);
+  }
+}
+
+/// Paths of all numbers, and of nulls in their place, in the document of any case.
+std::set<std::string> numbers_of_documents() {
+  std::set<std::string> paths;
+  for (const Outcome& o : outcomes()) walk(results::result_document(o, true), "", paths);
+  return paths;
+}
+
+/// The row of a number: its own, or that of the object it is in.
+const Metric* row_of(std::string path) {
+  while (!path.empty()) {
+    if (const Metric* row = results::find_metric(path)) return row;
+    path.resize(std::min(path.rfind('.'), path.size()) == path.size() ? 0 : path.rfind('.'));
+  }
+  return nullptr;
+}
+
+TEST(Metrics, EveryNumberOfADocumentIsARow) {
+  for (const std::string& path : numbers_of_documents()) EXPECT_NE(row_of(path), nullptr) << path;
+}
+
+TEST(Metrics, EveryRowIsInSomeDocument) {
+  std::set<const Metric*> seen;
+  for (const std::string& path : numbers_of_documents()) seen.insert(row_of(path));
+  for (const Metric& row : results::all_metrics()) {
+    EXPECT_TRUE(row.unit.print == nullptr || seen.contains(&row)) << row.key;
+  }
+}
+
+TEST(Metrics, EveryRowOfWhatPointsKeepIsInTheirCsv) {
+  std::set<const Metric*> seen;
+  for (const Outcome& o : outcomes()) {
+    results::Sweep sweep;
+    sweep.plan.design = planner::sweep::Design::grid({planner::sweep::parse_axis("run.seed=1")});
+    sweep.points.push_back({0, "", results::encoded_figures(o.scenario, o.result)});
+    const std::string csv = results::sweep_csv(sweep);
+    std::istringstream header(csv.substr(0, csv.find('\n')));
+    for (std::string name; std::getline(header, name, ',');) seen.insert(results::find_metric(name));
+  }
+  const std::set<std::string> not_of_points{"schema_version", "seed", "engine.wall_s", "engine.events_per_s",
+                                            "confidence.*.replications"};
+  for (const Metric& row : results::all_metrics()) {
+    const bool beside = row.key.starts_with("details.") || row.key.starts_with("timeline.");
+    if (row.unit.print == nullptr || beside || not_of_points.contains(row.key)) continue;
+    EXPECT_TRUE(seen.contains(&row)) << row.key;
+  }
+}
+
+// A count of two equal runs is twice that of one; a ratio, a mean, a percentile and a peak are the same. What merging
+// forgets is half a ratio, or neither.
+TEST(Metrics, EveryRowIsMerged) {
+  for (const Outcome& o : outcomes()) {
+    Outcome two = o;
+    serving::merge(two.result.measured, o.result.measured);
+    std::set<std::string> paths;
+    const Json one_document = results::result_document(o, false), document = results::result_document(two, false);
+    const auto compare = [&](const auto& self, const Json& a, const Json& b, const std::string& path) -> void {
+      if (a.is_object()) {
+        for (const auto& [key, value] : a.items()) self(self, value, b.at(key), path + "/" + key);
+        return;
+      }
+      if (!a.is_number() || path.starts_with("/timeline") || path.starts_with("/details/latency")) return;
+      const double x = a.get<double>(), y = b.get<double>();
+      // Samples of two runs have other order statistics only where values lie between two of one's.
+      const double near = 0.02 * std::abs(x) + 1e-12;
+      EXPECT_TRUE(std::abs(y - x) <= near || std::abs(y - 2 * x) <= near) << o.policy << path << ": " << x << ", " << y;
+    };
+    compare(compare, one_document, document, "");
+  }
+}
+
+TEST(Metrics, HaveWords) {
+  std::set<std::string> keys;
+  for (const Metric& row : results::all_metrics()) {
+    EXPECT_TRUE(keys.insert(row.key).second) << row.key << " is there twice";
+    EXPECT_FALSE(row.sentence.empty()) << row.key;
+    EXPECT_EQ(row.names != nullptr, row.key.find('*') != std::string::npos) << row.key;
+  }
+}
+
+TEST(Metrics, LinksAndTiersAreThoseThatAScenarioCanHave) {
+  for (const Outcome& o : outcomes()) {
+    for (const auto& [name, link] : o.result.measured.links) {
+      EXPECT_TRUE(results::may_have(o.scenario, "links." + name + ".bytes")) << o.policy << " " << name;
+    }
+    for (const auto& [name, tier] : o.result.measured.tiers) {
+      EXPECT_TRUE(results::may_have(o.scenario, "tiers." + name + ".hits")) << o.policy << " " << name;
+    }
+    for (const auto& [name, interval] : o.result.confidence) {
+      EXPECT_TRUE(results::may_have(o.scenario, name + ".half_width_95")) << o.policy << " " << name;
+    }
+  }
+}
+
+/// Whether a value is as a schema says: types, and objects' members.
+void expect_valid(const Json& schema, const Json& value, const std::string& path) {
+  const Json types = schema["type"].is_array() ? schema["type"] : Json{schema["type"]};
+  const char* type = value.is_null()      ? "null"
+                     : value.is_number()  ? "number"
+                     : value.is_string()  ? "string"
+                     : value.is_boolean() ? "boolean"
+                     : value.is_array()   ? "array"
+                                          : "object";
+  EXPECT_NE(std::find(types.begin(), types.end(), type), types.end()) << path << " " << type;
+  if (!value.is_object() || !schema.contains("properties")) return;
+  if (schema.contains("required")) {
+    for (const Json& key : schema["required"]) EXPECT_TRUE(value.contains(key.get<std::string>())) << path << key;
+  }
+  for (const auto& [key, member] : value.items()) {
+    const bool known = schema["properties"].contains(key);
+    if (!known && !schema.contains("additionalProperties")) ADD_FAILURE() << path << "." << key;
+    expect_valid(known ? schema["properties"][key] : schema["additionalProperties"], member, path + "." + key);
+  }
+}
+
+TEST(Metrics, TheSchemaIsThatOfEveryDocument) {
+  const Json schema = results::results_schema();
+  for (const Outcome& o : outcomes()) expect_valid(schema["$defs"]["run"], results::result_document(o, true), o.policy);
+}
+
+}  // namespace
+}  // namespace kvsim::testing::KVSIM_FILE

@@ -1,0 +1,73 @@
+// What a result repeats of the configuration it is of.
+#include <utility>
+
+#include "sim/serving/decode_policy.h"
+#include "tools/results/decoding_words.h"
+#include "tools/results/machines.h"
+#include "tools/results/metrics/metric.h"
+
+namespace kvsim::results {
+namespace {
+
+Json pool_configuration(const serving::PoolConfig& pool) {
+  Json outages = Json::array();
+  for (const serving::Outage& o : pool.outages) {
+    outages.push_back({{"at_s", o.at_s}, {"lasting_s", o.lasting_s}, {"bandwidth", o.bandwidth_fraction}});
+  }
+  Json out = {{"nodes", pool.nodes}};
+  if (pool.nodes > 0) out["link"] = pool.link.name;
+  if (pool.shared_bytes_per_s) out["shared_bytes_per_s"] = *pool.shared_bytes_per_s;
+  out["outages"] = std::move(outages);
+  return out;
+}
+
+Json dispatch_configuration(const serving::DispatchConfig& dispatch) {
+  Json out = {{"policy", dispatch.policy}};
+  Json paths = Json::array();
+  for (const models::Path path : dispatch.paths) paths.push_back(models::path_name(path));
+  out["paths"] = dispatch.paths.empty() ? Json("all") : std::move(paths);
+  if (dispatch.policy != "weighted") return out;
+  Json weights = Json::object();
+  for (const models::Path path : models::kAllPaths) {
+    weights[std::string(models::path_name(path))] = dispatch.weights.at(models::index_of(path));
+  }
+  out["weights"] = std::move(weights);
+  return out;
+}
+
+}  // namespace
+
+Figure policies(const View& v) {
+  const serving::ServingConfig& c = v.config();
+  const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
+  Json out = Json::object();
+  if (!v.outcome.policy.empty()) out["asked"] = v.outcome.policy;
+  out["decode"] = c.decode.policy;
+  out["schedule"] = c.schedule.policy;
+  out[c.cluster.pools ? "dispatch" : "router"] = c.cluster.pools ? c.cluster.pools->dispatch.policy : c.cluster.router;
+  out["prefill"] = prefill_word(c.prefill);
+  if (c.placement) out["placement"] = c.placement->policy;
+  const serving::DecodeConfig own = serving::own_drafts(c.decode);
+  if (reads_own_choice(c)) {
+    out["compressor"] = own.compressor.name;
+    out["keep_ratio"] = own.keep_ratio;
+  }
+  if (decode.drafter) out["drafter"] = c.decode.drafter->spec.name;
+  if (decode.verifies && own.draft_lengths.policy == "fixed") out["draft_length"] = own.draft_length;
+  if (decode.drafts() && own.draft_lengths.policy != "fixed") out["draft_lengths"] = draft_length_text(own);
+  return {std::move(out)};
+}
+
+Figure pools_configuration(const View& v) {
+  const serving::PoolsConfig& pools = *v.config().cluster.pools;
+  Json storage = Json::object();
+  if (pools.storage.capacity_bytes) storage["capacity_bytes"] = *pools.storage.capacity_bytes;
+  if (pools.storage.read_bytes_per_s) storage["read_bytes_per_s"] = *pools.storage.read_bytes_per_s;
+  return {Json{{"local", pool_configuration(pools.local)},
+               {"remote", pool_configuration(pools.remote)},
+               {"storage", std::move(storage)},
+               {"message_latency_s", pools.message_latency_s},
+               {"dispatch", dispatch_configuration(pools.dispatch)}}};
+}
+
+}  // namespace kvsim::results

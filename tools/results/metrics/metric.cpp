@@ -1,0 +1,87 @@
+#include "tools/results/metrics/metric.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kvsim::results {
+
+std::string print_whole(double value) {
+  return std::isfinite(value) ? with_commas(fmt::format("{:.0f}", value)) : "-";
+}
+
+std::string print_bytes_per_s(double value) {
+  return std::isfinite(value) ? bytes(value) + "/s" : "-";
+}
+
+const Unit kCount{"1", print_whole};
+const Unit kTokens{"tokens", print_whole};
+const Unit kRequests{"requests", print_whole};
+const Unit kSeconds{"s", seconds};
+const Unit kBytes{"bytes", bytes};
+const Unit kShare{"share", percent};
+const Unit kPlain{"1", figure};
+const Unit kTokensPerS{"tokens/s", figure};
+const Unit kRequestsPerS{"requests/s", figure};
+const Unit kBytesPerS{"bytes/s", print_bytes_per_s};
+const Unit kPerS{"1/s", figure};
+const Unit kNats{"nats", figure};
+const Unit kDollars{"USD", figure};
+const Unit kJoulesPerToken{"J/token", figure};
+
+Figure number(double value, std::string_view reason) {
+  return std::isfinite(value) ? Figure{value} : missing(reason);
+}
+
+Figure ratio(double numerator, double denominator, std::string_view reason) {
+  return denominator == 0 ? missing(reason) : number(numerator / denominator, reason);
+}
+
+Figure missing(std::string_view reason) {
+  return {nullptr, std::string(reason)};
+}
+
+Figure wall_rate(const View& view, double amount) {
+  if (!view.timing) return missing(kNotTimed);
+  return ratio(amount, view.outcome.result.wall_s, "the run was too short for the wall clock");
+}
+
+std::string Metric::path(std::string_view name) const {
+  std::string text = key;
+  const std::size_t star = text.find('*');
+  return star == std::string::npos ? text : text.replace(star, 1, name);
+}
+
+Metrics when(const Condition& condition, Metrics rows) {
+  for (Metric& row : rows) row.when = &condition;
+  return rows;
+}
+
+Metrics for_each(const Names& names, Metrics rows) {
+  for (Metric& row : rows) row.names = &names;
+  return rows;
+}
+
+void append(Metrics& all, Metrics more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
+Metrics sample_metrics(const std::string& key, const std::string& sentence,
+                       engine::Sample serving::Measurements::*sample, std::string_view reason) {
+  const auto row = [&](std::string_view statistic, auto value) {
+    return Metric{fmt::format("{}.{}", key, statistic), kSeconds, Better::less, sentence,
+                  [=](const View& v) { return number(value(v.measured().*sample), reason); }};
+  };
+  Metrics rows{row("mean", [](const engine::Sample& s) { return s.mean(); })};
+  constexpr std::array<std::pair<std::string_view, double>, 4> quantiles{
+      {{"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}}};
+  for (const auto& [name, q] : quantiles) {
+    rows.push_back(row(name, [q = q](const engine::Sample& s) { return s.quantile(q); }));
+  }
+  rows.push_back(row("max", [](const engine::Sample& s) { return s.max(); }));
+  return rows;
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,131 @@
+// What a row of the table of metrics says: everything there is to know about one figure of a result. The rows lie in
+// the files beside this one, a file a subject; tools/results/metrics.h puts them together.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/results/best.h"
+#include "tools/results/numbers.h"
+#include "tools/results/outcome.h"
+#include "tools/results/section.h"
+
+namespace kvsim::results {
+
+inline constexpr Better kHigher = Better::more, kLower = Better::less, kNeither = Better::neither;
+
+/// A value of a result, or null and why there is none.
+struct Figure {
+  Json value;
+  std::string reason = {};
+};
+
+/// Finite, or null for `reason`.
+Figure number(double value, std::string_view reason);
+/// Null for `reason` where the denominator is 0.
+Figure ratio(double numerator, double denominator, std::string_view reason);
+Figure missing(std::string_view reason);
+Figure count(std::integral auto value) {
+  return {value};
+}
+
+/// What a figure is counted in, and how it is printed.
+struct Unit {
+  std::string_view name;
+  std::string (*print)(double);  ///< null: no number, so that it is neither listed nor ranked
+};
+
+inline constexpr Unit kText{"text", nullptr};
+inline constexpr Unit kTruth{"true or false", nullptr};
+inline constexpr Unit kObject{"object", nullptr};  ///< with keys of its own: what was configured, series over time
+extern const Unit kCount, kTokens, kRequests, kSeconds, kBytes, kShare, kPlain, kTokensPerS, kRequestsPerS, kBytesPerS,
+    kPerS, kNats, kDollars, kJoulesPerToken;
+
+struct Comparison;
+
+/// What a figure is taken from.
+struct View {
+  const Outcome& outcome;
+  bool timing = false;    ///< with figures of the wall clock
+  std::string name = {};  ///< that the * of the key stands for
+  const Comparison* comparison = nullptr;
+
+  [[nodiscard]] const serving::Measurements& measured() const { return outcome.result.measured; }
+  [[nodiscard]] const serving::ServingConfig& config() const { return outcome.scenario.serving; }
+};
+
+/// When results have a figure.
+struct Condition {
+  std::string_view words;  ///< "where KV is fetched"; empty: always
+  bool (*holds)(const scenario::Scenario&) = nullptr;
+};
+
+/// What the * of keys may stand for.
+struct Names {
+  std::string_view words;                                           ///< "link"
+  std::vector<std::string> (*of)(const Outcome&);                   ///< in this result
+  std::vector<std::string> (*possible)(const scenario::Scenario&);  ///< in any result of the scenario
+};
+
+struct Metric {
+  std::string key;  ///< path in the JSON document; * stands for one of `names`
+  Unit unit;
+  Better better = Better::neither;
+  std::string sentence;
+  std::function<Figure(const View&)> figure;
+  const Condition* when = nullptr;  ///< null: always
+  const Names* names = nullptr;
+  bool only_timed = false;  ///< left out of results without the wall clock
+
+  [[nodiscard]] bool exists(const scenario::Scenario& scenario) const {
+    return when == nullptr || when->holds(scenario);
+  }
+  /// The key with `name` in place of the *.
+  [[nodiscard]] std::string path(std::string_view name) const;
+};
+
+using Metrics = std::vector<Metric>;
+
+/// The same rows, there only where the condition holds.
+Metrics when(const Condition& condition, Metrics rows);
+/// The same rows, one for every name.
+Metrics for_each(const Names& names, Metrics rows);
+void append(Metrics& all, Metrics more);
+
+/// Why a figure of the wall clock is not there unless it was asked for.
+inline constexpr std::string_view kNotTimed =
+    "a wall-clock figure differs between equal runs: ask for it with --timing";
+/// `amount` a second of the wall clock.
+Figure wall_rate(const View& view, double amount);
+
+/// mean, p50, p90, p95, p99, max of a sample under `key`; null for `reason` where it is empty.
+Metrics sample_metrics(const std::string& key, const std::string& sentence,
+                       engine::Sample serving::Measurements::*sample, std::string_view reason);
+
+// The rows by subject, in the order of the document.
+Metrics request_metrics();
+Metrics speculation_metrics();
+Metrics drafter_metrics();
+Metrics machine_metrics();
+Metrics pools_metrics();
+Metrics fetch_metrics();
+Metrics placement_metrics();
+Metrics reuse_metrics();
+Metrics run_metrics();
+Metrics timeline_metrics();
+Metrics detail_metrics();
+/// Of these, the speed of the simulation by the wall clock.
+Metrics speed_metrics();
+
+// Rows of several lines.
+Figure policies(const View& view);
+Figure pools_configuration(const View& view);
+
+extern const Condition kPools, kPlaces;
+extern const Names kLinks, kTiers;
+
+}  // namespace kvsim::results

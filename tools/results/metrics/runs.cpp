@@ -1,0 +1,247 @@
+// What every run has: requests, throughput, latencies, objectives, quality; machines, links and tiers; the simulation.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/cache/prompt_cache.h"
+#include "tools/results/lossless.h"
+#include "tools/results/metrics/metric.h"
+
+namespace kvsim::results {
+namespace {
+
+using serving::LinkMeasurement;
+using serving::Measurements;
+using serving::TierMeasurement;
+
+
+/// A count among the measurements.
+template <class T>
+auto of(T Measurements::*member) {
+  return [member](const View& v) { return count(v.measured().*member); };
+}
+
+/// An amount per second of measured time.
+template <class Amount>
+auto per_second(Amount amount) {
+  return [amount](const View& v) { return ratio(static_cast<double>(amount(v)), v.measured().measured_s, kNoTime); };
+}
+
+/// A share of the replicas' time.
+auto time_share(double Measurements::*time_s) {
+  return [time_s](const View& v) { return ratio(v.measured().*time_s, v.measured().capacity_s, kNoTime); };
+}
+
+double all_tokens(const View& v) {
+  return static_cast<double>(v.measured().output_tokens) + static_cast<double>(v.measured().prompt_tokens);
+}
+
+double finished(const View& v) {
+  return static_cast<double>(v.measured().completed_measured);
+}
+
+/// Of what the policy may lose: nothing where it is lossless.
+Figure fidelity(const View& v, double lossless_value, double sum, std::string_view published) {
+  if (lossless(v.outcome.scenario)) return {lossless_value};
+  if (v.measured().completed_measured == 0) return missing(kNothingFinished);
+  if (v.config().reuse) {
+    return ratio(sum, finished(v), fmt::format("the reuse of chunks has no published {} figures", published));
+  }
+  const std::string what =
+      v.config().placement ? "a representation of stored prompts" : "compressor " + v.config().decode.compressor.name;
+  return ratio(sum, finished(v), fmt::format("{} has no published {} figures", what, published));
+}
+
+template <class T>
+std::vector<std::string> keys_of(const std::map<std::string, T>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
+/// Those that simulations of the scenario measure.
+std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  std::vector<std::string> names;
+  if (c.cluster.pools) {
+    if (c.cluster.pools->local.nodes > 0) names.insert(names.end(), {"storage_to_local", "local_to_storage"});
+    if (c.cluster.pools->remote.nodes > 0) names.insert(names.end(), {"storage_to_remote", "remote_to_storage"});
+    return names;
+  }
+  names = {"host_to_gpu", "gpu_to_host"};
+  if (!c.placement) return names;
+  for (const cache::StoreTier& tier : cache::store_config(c).tiers) {
+    if (tier.kind == cache::TierKind::gpu) names.emplace_back("within_gpu");
+    if (tier.kind == cache::TierKind::device) names.insert(names.end(), {tier.name + "_read", tier.name + "_write"});
+  }
+  return names;
+}
+
+std::vector<std::string> possible_tiers(const scenario::Scenario& scenario) {
+  if (scenario.serving.cluster.pools) return {"storage"};
+  if (!scenario.serving.placement) return {"host"};
+  std::vector<std::string> names;
+  for (const cache::StoreTier& tier : cache::store_config(scenario.serving).tiers) names.push_back(tier.name);
+  return names;
+}
+
+LinkMeasurement link(const View& v) {
+  const auto found = v.measured().links.find(v.name);
+  return found == v.measured().links.end() ? LinkMeasurement{} : found->second;
+}
+
+TierMeasurement tier(const View& v) {
+  const auto found = v.measured().tiers.find(v.name);
+  return found == v.measured().tiers.end() ? TierMeasurement{} : found->second;
+}
+
+constexpr std::array<const char*, 6> kWithIntervals{"latency_s.e2e.mean",
+                                                    "latency_s.itl.mean",
+                                                    "latency_s.tpot.mean",
+                                                    "latency_s.ttft.mean",
+                                                    "throughput.output_tokens_per_s",
+                                                    "throughput.requests_per_s"};
+
+const Names kIntervals{
+    "metric with an interval", [](const Outcome& o) { return keys_of(o.result.confidence); },
+    [](const scenario::Scenario&) { return std::vector<std::string>(kWithIntervals.begin(), kWithIntervals.end()); }};
+
+}  // namespace
+
+const Condition kPools{"with two pools",
+                       [](const scenario::Scenario& s) { return s.serving.cluster.pools.has_value(); }};
+const Condition kPlaces{"where prompts are stored in tiers",
+                        [](const scenario::Scenario& s) { return s.serving.placement.has_value(); }};
+const Names kLinks{"link", [](const Outcome& o) { return keys_of(o.result.measured.links); }, possible_links};
+const Names kTiers{"tier", [](const Outcome& o) { return keys_of(o.result.measured.tiers); }, possible_tiers};
+
+Metrics request_metrics() {
+  Metrics rows{
+      {"schema_version", kCount, kNeither, "grows when a key changes its meaning or goes",
+       [](const View&) { return count(kSchemaVersion); }},
+      {"kvsim_version", kText, kNeither, "that simulated it", [](const View&) { return Figure{kvsim_version()}; }},
+      {"scenario", kText, kNeither, "name of the scenario",
+       [](const View& v) { return Figure{v.outcome.scenario.name}; }},
+      {"seed", kCount, kNeither, "seed of the first replication",
+       [](const View& v) { return count(v.config().run.seed); }},
+      {"requests.arrived", kRequests, kNeither, "that arrived in the whole run", of(&Measurements::arrived)},
+      {"requests.completed", kRequests, kHigher, "that finished in the whole run", of(&Measurements::completed)},
+      {"requests.refused", kRequests, kLower, "that could never fit and were refused", of(&Measurements::refused)},
+      {"requests.running", kRequests, kLower, "that had not finished when the run ended", of(&Measurements::running)},
+      {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
+       per_second([](const View& v) { return v.measured().output_tokens; })},
+      {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
+       "output tokens, and prompt tokens whose KV became available (prefilled or loaded)", per_second(all_tokens)},
+      {"throughput.requests_per_s", kRequestsPerS, kHigher, "requests that finished", per_second(finished)},
+      {"throughput.output_tokens_per_s_per_gpu", kTokensPerS, kHigher, "output tokens, by GPU", [](const View& v) {
+         const auto gpus = static_cast<double>(serving::gpus(v.config().cluster));
+         return ratio(static_cast<double>(v.measured().output_tokens), v.measured().measured_s * gpus, kNoTime);
+       }}};
+  append(rows, sample_metrics("latency_s.ttft", "s from a request's arrival to its first output token",
+                              &Measurements::ttft_s, kNoFirstToken));
+  append(rows, sample_metrics("latency_s.tpot",
+                              "s per output token after the first: (e2e - ttft) / (output tokens - 1); requests of one "
+                              "token have none",
+                              &Measurements::tpot_s, kNoTpot));
+  append(rows,
+         sample_metrics("latency_s.itl",
+                        "s of every gap between consecutive output tokens; the tokens of one verified round arrive "
+                        "together, so that gaps within a round are 0",
+                        &Measurements::itl_s, kNoGap));
+  append(rows, sample_metrics("latency_s.e2e", "s from a request's arrival to its last output token",
+                              &Measurements::e2e_s, kNothingFinished));
+  append(rows, {{"slo.attainment", kShare, kHigher,
+                 "of finished requests, those that met every latency objective; 1 where none is set",
+                 [](const View& v) {
+                   return ratio(static_cast<double>(v.measured().within_slo), finished(v), kNothingFinished);
+                 }},
+                {"slo.goodput_requests_per_s", kRequestsPerS, kHigher,
+                 "requests that met every objective, with an answer at or above slo.quality_floor where it is set",
+                 per_second([](const View& v) { return v.measured().good; })}});
+  return rows;
+}
+
+Metrics machine_metrics() {
+  Metrics rows{
+      {"quality.mean_score", kPlain, kHigher,
+       "task score relative to full KV, mean over finished requests; 1 where the output is that of full KV",
+       [](const View& v) { return fidelity(v, 1.0, v.measured().quality, "quality"); }},
+      {"quality.expected_kl_nats", kNats, kLower,
+       "KL divergence from full-KV decoding summed over a request's steps, mean over finished requests",
+       [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
+      {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
+       [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
+      {"gpu.busy_fraction", kShare, kHigher, "of the replicas' time, with an iteration under way",
+       time_share(&Measurements::busy_s)},
+      {"gpu.hbm_peak_bytes", kBytes, kLower,
+       "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved); most",
+       of(&Measurements::hbm_peak_bytes)},
+      {"gpu.hbm_mean_bytes", kBytes, kLower, "the same, mean over replicas and time",
+       [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }},
+      {"gpu.bound_by.hbm_bandwidth", kShare, kNeither,
+       "of the replicas' time: iterations that memory bandwidth decided", time_share(&Measurements::hbm_bound_s)},
+      {"gpu.bound_by.compute", kShare, kNeither, "of the replicas' time: iterations that arithmetic decided",
+       time_share(&Measurements::compute_bound_s)},
+      {"gpu.bound_by.link", kShare, kLower, "of the replicas' time: nothing could run until a transfer arrived",
+       time_share(&Measurements::link_bound_s)},
+      {"gpu.bound_by.idle", kShare, kLower, "of the replicas' time: there was nothing to do",
+       time_share(&Measurements::idle_s)}};
+  append(rows,
+         for_each(
+             kLinks,
+             {{"links.*.utilisation", kShare, kHigher, "of time, with at least one transfer on the link",
+               [](const View& v) { return ratio(link(v).busy_s, link(v).capacity_s, kNoTime); }},
+              {"links.*.bytes", kBytes, kLower, "that crossed it", [](const View& v) { return count(link(v).bytes); }},
+              {"links.*.mean_wait_s", kSeconds, kLower, "from a transfer's request to its start", [](const View& v) {
+                 return ratio(link(v).wait_s, static_cast<double>(link(v).transfers),
+                              "no transfer began in the measured time");
+               }}}));
+  append(rows, for_each(kTiers, {{"tiers.*.hits", kCount, kHigher,
+                                  "objects of prompts (contexts, blocks or chunks) found in the tier and loaded",
+                                  [](const View& v) { return count(tier(v).hits); }},
+                                 {"tiers.*.misses", kCount, kLower,
+                                  "all the others that were looked for, wherever they were found",
+                                  [](const View& v) { return count(tier(v).misses); }},
+                                 {"tiers.*.hit_rate", kShare, kHigher, "hits / (hits + misses)",
+                                  [](const View& v) {
+                                    return ratio(static_cast<double>(tier(v).hits),
+                                                 static_cast<double>(tier(v).hits + tier(v).misses),
+                                                 "no prompt was looked up in the measured time");
+                                  }},
+                                 {"tiers.*.bytes_peak", kBytes, kLower, "most reserved in one replica's tier",
+                                  [](const View& v) { return count(tier(v).bytes_peak); }},
+                                 {"tiers.*.evictions", kCount, kLower, "objects that made room for others",
+                                  [](const View& v) { return count(tier(v).evictions); }}}));
+  return rows;
+}
+
+Metrics run_metrics() {
+  constexpr std::string_view none = "no iteration ended in the measured time";
+  Metrics rows{
+      {"iterations.count", kCount, kNeither, "that ended in the measured time",
+       [](const View& v) { return count(v.measured().iteration_s.count()); }},
+      {"iterations.mean_s", kSeconds, kLower, "of an iteration",
+       [none](const View& v) { return number(v.measured().iteration_s.mean(), none); }},
+      {"iterations.p99_s", kSeconds, kLower, "of an iteration, 99th percentile",
+       [none](const View& v) { return number(v.measured().iteration_s.quantile(0.99), none); }},
+      {"engine.events", kCount, kNeither, "of the simulation", of(&Measurements::events)},
+      {"engine.wall_s", kSeconds, kLower, "of the wall clock, for the simulation; --timing",
+       [](const View& v) { return v.timing ? number(v.outcome.result.wall_s, kNotTimed) : missing(kNotTimed); }},
+      {"engine.events_per_s", kPerS, kHigher, "of the wall clock; --timing",
+       [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().events)); }}};
+  append(rows, for_each(kIntervals, {{"confidence.*.half_width_95", kPlain, kLower,
+                                      "Student-t 95 % interval of the mean, half its width, in the metric's unit",
+                                      [](const View& v) {
+                                        const planner::ExperimentResult& r = v.outcome.result;
+                                        return number(
+                                            r.confidence.at(v.name).half_width_95,
+                                            r.replications > 1
+                                                ? "a replication has no such figure"
+                                                : "one replication, too short for batch means: set run.replications");
+                                      }},
+                                     {"confidence.*.replications", kCount, kNeither, "that the interval is over",
+                                      [](const View& v) { return count(v.outcome.result.replications); }}}));
+  return rows;
+}
+
+}  // namespace kvsim::results

@@ -1,0 +1,94 @@
+// The first replication's load over time, warm-up included. Requests and bytes are of the time that time_s names,
+// shares of the period that ends there, means over replicas or nodes, or over the links of a name.
+#include <utility>
+
+#include "tools/results/metrics/metric.h"
+
+namespace kvsim::results {
+namespace {
+
+using engine::Duration;
+using serving::GpuTime;
+using serving::LoadSample;
+using serving::Timeline;
+
+
+const Timeline& timeline(const View& v) {
+  return v.outcome.result.timeline;
+}
+
+template <class Value>
+auto series(Value value) {
+  return [value](const View& v) {
+    Json list = Json::array();
+    for (const LoadSample& sample : timeline(v).samples) list.push_back(value(sample));
+    return Figure{std::move(list)};
+  };
+}
+
+/// Shares of each period's time, from sums since the start: `whole_s` is a period, times what there is to be busy.
+Json period_shares(const std::vector<double>& sums_s, double whole_s) {
+  Json list = Json::array();
+  double before_s = 0;
+  for (const double sum_s : sums_s) {
+    list.push_back((sum_s - before_s) / whole_s);
+    before_s = sum_s;
+  }
+  return list;
+}
+
+auto gpu_share(Duration GpuTime::*part) {
+  return [part](const View& v) {
+    std::vector<double> sums_s;
+    for (const LoadSample& sample : timeline(v).samples) sums_s.push_back((sample.gpu.*part).seconds());
+    const auto groups = static_cast<double>(serving::groups(v.config().cluster));
+    return Figure{period_shares(sums_s, timeline(v).period_s * groups)};
+  };
+}
+
+Figure times(const View& v) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < timeline(v).samples.size(); ++i) {
+    list.push_back(static_cast<double>(i + 1) * timeline(v).period_s);
+  }
+  return {std::move(list)};
+}
+
+Figure link_shares(const View& v) {
+  Json all = Json::object();
+  for (const auto& [name, link] : timeline(v).links) {
+    all[name] = period_shares(link.busy_s, timeline(v).period_s * static_cast<double>(link.links));
+  }
+  return {std::move(all)};
+}
+
+}  // namespace
+
+Metrics timeline_metrics() {
+  return {{"timeline.period_s", kSeconds, kNeither, "between samples",
+           [](const View& v) { return Figure{timeline(v).period_s}; }},
+          {"timeline.warmup_s", kSeconds, kNeither, "before the measured time",
+           [](const View& v) { return Figure{v.config().run.warmup_s}; }},
+          {"timeline.seed", kCount, kNeither, "of the replication",
+           [](const View& v) { return count(v.config().run.seed); }},
+          {"timeline.kv_capacity_bytes", kBytes, kNeither, "over all replicas or nodes",
+           [](const View& v) { return count(timeline(v).kv_capacity_bytes); }},
+          {"timeline.time_s", kObject, kNeither, "times of the samples", times},
+          {"timeline.running", kObject, kNeither, "requests that run",
+           series([](const LoadSample& s) { return s.running; })},
+          {"timeline.waiting", kObject, kNeither, "requests that wait; a preempted one does",
+           series([](const LoadSample& s) { return s.waiting; })},
+          {"timeline.kv_bytes", kObject, kNeither, "of KV memory reserved",
+           series([](const LoadSample& s) { return s.kv_bytes; })},
+          {"timeline.kv_parts_bytes.resident", kObject, kNeither, "of these, not streaming",
+           series([](const LoadSample& s) { return s.kv_bytes - s.kv_streaming_bytes; })},
+          {"timeline.kv_parts_bytes.streaming", kObject, kNeither, "for full KV on its way or there for a verification",
+           series([](const LoadSample& s) { return s.kv_streaming_bytes; })},
+          {"timeline.gpu.hbm_bandwidth", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::hbm_bandwidth)},
+          {"timeline.gpu.compute", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::compute)},
+          {"timeline.gpu.link", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::link)},
+          {"timeline.gpu.idle", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::idle)},
+          {"timeline.links", kObject, kNeither, "shares of the period, by link", link_shares}};
+}
+
+}  // namespace kvsim::results
