@@ -116,10 +116,11 @@ TEST_F(GoldenTest, TablesFitAHundredColumns) {
   }
 }
 
-TEST_F(GoldenTest, TheScenarioReferenceIsWhatTheTablesSay) {
+TEST_F(GoldenTest, TheReferencePagesAreWhatTheTablesSay) {
   const CommandResult r = run({"schema", "--markdown"});
   EXPECT_EQ(r.status, 0) << r.err;
   expect_file("docs/scenario_reference.md", r.out);
+  expect_file("docs/results.md", run({"schema", "--results", "--markdown"}).out);
 }
 
 TEST_F(GoldenTest, NothingIsColouredInAPipe) {

@@ -39,6 +39,17 @@ TEST_F(ListShowTest, PoliciesAreThoseOfEveryAxis) {
   }
 }
 
+TEST_F(ListShowTest, MetricsHaveUnitDirectionAndSentence) {
+  const Json entries = Json::parse(output({"list", "metrics", "--json"}))["entries"];
+  EXPECT_GT(entries.size(), 150U);
+  for (const Json& entry : entries) {
+    EXPECT_NE(entry["unit"], "") << entry["name"];
+    EXPECT_TRUE(entry["better"] == "higher" || entry["better"] == "lower" || entry["better"] == "neither") << entry;
+    EXPECT_NE(entry["description"], "") << entry["name"];
+  }
+  EXPECT_NE(output({"list", "metrics"}).find("fetch.waiting_steps"), std::string::npos);
+}
+
 TEST_F(ListShowTest, EveryNameThatIsListedCanBeShown) {
   const Json doc = Json::parse(output({"list", "--json"}));
   for (const Json& entry : doc["entries"]) {

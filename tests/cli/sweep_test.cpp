@@ -172,6 +172,13 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
             "kvsim: --vary run.seed: is also set for all points (--seed, --replications), expected one of the two\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "slo.atainment"}),
             "kvsim: --metric: no result has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
+  EXPECT_EQ(
+      refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "fetch.hidden", "--out", "none"}),
+      "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory\n");
+  EXPECT_EQ(
+      refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "speculation.rounds"}),
+      "kvsim: --metric: \"speculation.rounds\" cannot rank points: neither more nor less of it is better (of drafting "
+      "that were verified); kvsim list metrics tells which have a direction\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--sample", "sobol:3"}),
             "kvsim: --sample: expected lhs:N such as lhs:100, found \"sobol:3\"\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--shard", "3/2"}),

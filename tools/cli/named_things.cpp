@@ -13,6 +13,8 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
+#include "tools/results/compare_columns.h"
+#include "tools/results/metrics.h"
 
 namespace kvsim::cli {
 namespace {
@@ -26,7 +28,25 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-const std::array<ThingKind, 15> kKinds{{
+/// Every number of a result.
+std::vector<NamedThing> metrics() {
+  std::vector<NamedThing> things;
+  for (const results::Metrics& rows : {results::all_metrics(), results::comparison_metrics()}) {
+    for (const results::Metric& row : rows) {
+      if (row.unit.print == nullptr) continue;
+      const std::string better(results::word_of(row.better));
+      const std::string there = results::when_words(row);
+      things.push_back({row.key,
+                        fmt::format("{}, {}: {}{}{}", row.unit.name,
+                                    row.better == results::Better::neither ? "neither better" : better + " is better",
+                                    row.sentence, there.empty() ? "" : "; ", there),
+                        {{"unit", std::string(row.unit.name)}, {"better", better}, {"there", there}}});
+    }
+  }
+  return things;
+}
+
+const std::array<ThingKind, 16> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -62,6 +82,7 @@ const std::array<ThingKind, 15> kKinds{{
      "formats of recorded workloads (workload.trace.format)",
      {},
      [] { return named(models::trace_formats()); }},
+    {"metrics", "metric", "figures of results (sweep --metric takes those with a direction)", {}, metrics},
 }};
 
 }  // namespace

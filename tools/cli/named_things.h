@@ -1,11 +1,12 @@
-// Everything that has a name users can write: catalogue entries, policies, trace formats. `list`, `show` and shell
-// completion all work from here.
+// Everything that has a name users can write: catalogue entries, policies, trace formats, metrics. `list`, `show` and
+// shell completion all work from here.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/catalogue/catalogue.h"
@@ -16,6 +17,8 @@ namespace kvsim::cli {
 struct NamedThing {
   std::string name;
   std::string description;
+  /// Of a metric: unit, better ("higher", "lower", "neither") and when it is there, as documents have them.
+  std::vector<std::pair<std::string_view, std::string>> more = {};
 };
 
 /// A kind of named thing, by the word that `kvsim list` takes.

@@ -4,14 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "sim/serving/decode_policy.h"
-<<<<<<< HEAD:tools/results/drafting_results.cpp
-#include "tools/results/draft_length_results.h"
-#include "tools/results/numbers.h"
-=======
 #include "sim/serving/draft_lengths/draft_length_policy.h"
-#include "sim/serving/whole_kv.h"
 #include "tools/results/machines.h"
->>>>>>> 89e08a2 (One table of metrics describes a result):tools/results/decoding_words.cpp
 
 namespace kvsim::results {
 namespace {

@@ -33,7 +33,9 @@ results::Json as_json(const std::vector<const ThingKind*>& kinds, const models::
   doc["entries"] = results::Json::array();
   for (const ThingKind* kind : kinds) {
     for (const NamedThing& thing : things_of(*kind, catalogue)) {
-      doc["entries"].push_back({{"kind", kind->singular}, {"name", thing.name}, {"description", thing.description}});
+      results::Json entry{{"kind", kind->singular}, {"name", thing.name}, {"description", thing.description}};
+      for (const auto& [key, value] : thing.more) entry[std::string(key)] = value;
+      doc["entries"].push_back(std::move(entry));
     }
   }
   return doc;

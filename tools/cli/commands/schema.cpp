@@ -1,4 +1,4 @@
-// kvsim schema: what a scenario may say, for editors and people.
+// kvsim schema: what a scenario may say, and what a result says, for editors and people.
 #include <algorithm>
 #include <array>
 
@@ -12,6 +12,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/results/json_text.h"
+#include "tools/results/metrics.h"
 
 namespace kvsim::cli {
 namespace schema_internal {
@@ -142,11 +143,20 @@ std::string schema_page() {
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {
-  auto markdown = std::make_shared<bool>(false);
-  app.add_flag("--markdown", *markdown, "The reference page instead");
-  return [markdown](Console& console) {
+  struct Options {
+    bool results = false;
+    bool markdown = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_flag("--results", options->results, "Of results of run and compare instead of scenarios");
+  app.add_flag("--markdown", options->markdown, "The reference page instead");
+  return [options](Console& console) {
+    if (options->results) {
+      console.print(options->markdown ? results::results_page() : results::json_text(results::results_schema()));
+      return;
+    }
     const auto& schema = scenario::scenario_schema();
-    console.print(*markdown ? schema_page() : results::json_text(schema::make_json_schema(schema.info())));
+    console.print(options->markdown ? schema_page() : results::json_text(schema::make_json_schema(schema.info())));
   };
 }
 
@@ -154,7 +164,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }  // namespace schema_internal
 
 extern const Command schema_command;
-const Command schema_command{"schema", "Print the JSON Schema of scenarios", "kvsim schema > scenario.schema.json",
+const Command schema_command{"schema", "Print the JSON Schema of scenarios, or of results", "kvsim schema > scenario.schema.json",
                              schema_internal::declare};
 
 }  // namespace kvsim::cli

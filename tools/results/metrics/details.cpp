@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/serving/capacity.h"
+#include "sim/serving/kv_geometry.h"
 #include "tools/results/machines.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
@@ -13,7 +13,6 @@ namespace kvsim::results {
 namespace {
 
 using serving::Measurements;
-
 
 const Condition kReplicas{"without pools", [](const scenario::Scenario& s) { return !s.serving.cluster.pools; }};
 

@@ -6,15 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "models/hardware/gather.h"
-#include "models/kernels/two_tokens.h"
-#include "models/prefetch/fetch.h"
-#include "models/prefetch/prefetch_quality.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/step_time.h"
+#include "models/prefetch/prefetch_spec.h"
+#include "planner/prefetch/prefetch_plan.h"
 #include "planner/prefetch/step_outlook.h"
-#include "planner/prefetch/two_token_machines.h"
-#include "sim/serving/capacity.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/fetching.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/decoding_words.h"
 #include "tools/results/metrics/metric.h"
