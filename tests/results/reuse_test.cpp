@@ -185,7 +185,7 @@ TEST(ReuseComparison, HasOneRowAPolicyAndFitsInAHundredColumns) {
   // Nothing is loaded and all computed without tiers; what is loaded and computed again counts in both.
   const auto cell = [&](std::size_t row, const char* column) {
     const auto at = std::find(t.header.begin(), t.header.end(), column);
-    return t.rows[row][static_cast<std::size_t>(at - t.header.begin())];
+    return t.rows[row][static_cast<std::size_t>(at - t.header.begin())].text;
   };
   EXPECT_EQ(cell(0, "loaded\n%"), "0");
   EXPECT_EQ(cell(0, "computed\n%"), "100");
