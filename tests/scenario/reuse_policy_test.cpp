@@ -93,8 +93,12 @@ TEST(ReusePolicy, ComparesByDefaultAllThatTheScenarioHasWhatItTakesFor) {
             (Sets{"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend", "selective"}));
   // Tiers are there, though recomputing does not use them.
   EXPECT_EQ(planner::default_policies(chunks({"prefill=recompute"})).size(), 6U);
-  EXPECT_EQ(planner::default_policies(small_scenario({"workload.chunks={count: 9, per_request: 4}"})),
+  const std::string without_tiers = "workload.chunks={count: 9, per_request: 4}";
+  EXPECT_EQ(planner::default_policies(small_scenario({without_tiers, "decode.policy=full_kv", "schedule={}"})),
             Sets{"full_recompute"});
+  // Under a decode policy of its own, computing under full KV comes first.
+  EXPECT_EQ(planner::default_policies(small_scenario({without_tiers})),
+            (Sets{"full_recompute/full_kv", "stored/draft_verify"}));
   for (const std::string& policy : planner::default_policies(chunks())) {
     EXPECT_EQ(measure(with_policy(chunks(), policy)).completed, 60U) << policy;
   }
