@@ -2,6 +2,7 @@
 // sweeps and merged over replications.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <sstream>
