@@ -10,6 +10,7 @@
 #include "planner/sweep/runner.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
+#include "tools/results/result_document.h"
 #include "tools/results/sweep_document.h"
 
 namespace kvsim::planner::sweep::KVSIM_FILE {

@@ -13,6 +13,7 @@
 #include "tests/scenario/summary.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
+#include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 
 namespace kvsim::testing::KVSIM_FILE {
