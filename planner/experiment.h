@@ -42,7 +42,8 @@ struct ExperimentResult {
 };
 
 /// One replication: the scenario with seed run.seed + `offset`. Throws what serving::simulate throws. Where dispatch is
-/// "planned" the weights are planned anew for each (with_planned_weights; throws Infeasible); run_experiment does so once.
+/// "planned" the weights are planned anew for each (with_planned_weights; throws Infeasible); run_experiment does so
+/// once.
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options = {});
 

@@ -164,7 +164,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
 }  // namespace schema_internal
 
 extern const Command schema_command;
-const Command schema_command{"schema", "Print the JSON Schema of scenarios, or of results", "kvsim schema > scenario.schema.json",
-                             schema_internal::declare};
+const Command schema_command{"schema", "Print the JSON Schema of scenarios, or of results",
+                             "kvsim schema > scenario.schema.json", schema_internal::declare};
 
 }  // namespace kvsim::cli

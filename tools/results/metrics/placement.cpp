@@ -8,7 +8,6 @@ namespace {
 using serving::PlacementMeasurement;
 using serving::TierContents;
 
-
 const Condition kVerifiesStored{"where drafts on stored prompts are verified", [](const scenario::Scenario& s) {
                                   return s.serving.placement && cache::verifies_stored(s.serving);
                                 }};

@@ -10,7 +10,6 @@ using serving::PathMeasurement;
 using serving::PoolMeasurement;
 using serving::PrefixMeasurement;
 
-
 const Names kPoolNames{"pool",
                        [](const Outcome&) {
                          return std::vector<std::string>{"local", "remote"};

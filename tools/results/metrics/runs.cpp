@@ -14,7 +14,6 @@ using serving::LinkMeasurement;
 using serving::Measurements;
 using serving::TierMeasurement;
 
-
 /// A count among the measurements.
 template <class T>
 auto of(T Measurements::*member) {

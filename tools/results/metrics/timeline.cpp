@@ -12,7 +12,6 @@ using serving::GpuTime;
 using serving::LoadSample;
 using serving::Timeline;
 
-
 const Timeline& timeline(const View& v) {
   return v.outcome.result.timeline;
 }
