@@ -141,17 +141,17 @@ std::string to_yaml(const ConfigNode& node) {
 }
 
 nlohmann::ordered_json to_json(const ConfigNode& node) {
-  using Json = nlohmann::ordered_json;
+  using Node = nlohmann::ordered_json;
   switch (node.kind()) {
     case ConfigNode::Kind::null:
       return nullptr;
     case ConfigNode::Kind::sequence: {
-      Json out = Json::array();
+      Node out = Node::array();
       for (const ConfigNode& item : node.items()) out.push_back(to_json(item));
       return out;
     }
     case ConfigNode::Kind::map: {
-      Json out = Json::object();
+      Node out = Node::object();
       for (const auto& entry : node.entries()) out[entry.key] = to_json(entry.value);
       return out;
     }
@@ -166,7 +166,7 @@ nlohmann::ordered_json to_json(const ConfigNode& node) {
   if (split->leading_zero) return text;
   if (const auto whole = to_integer(split->number, {}); whole && whole->exact) return whole->value;
   const auto real = to_double(split->number, {});
-  return real ? Json(*real) : Json(text);
+  return real ? Node(*real) : Node(text);
 }
 
 }  // namespace kvsim::schema
