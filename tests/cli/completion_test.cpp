@@ -45,7 +45,7 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
   EXPECT_EQ(offered("kvsim show llama-3.1-7"), "llama-3.1-70b\n");
   EXPECT_EQ(offered("kvsim plan --export lm"), "lmcache\n");
   EXPECT_EQ(offered("kvsim completion z"), "zsh\n");
-  EXPECT_EQ(offered("kvsim schema "), "--help --markdown\n");
+  EXPECT_EQ(offered("kvsim schema "), "--help --results --markdown\n");
 }
 
 TEST_F(CompletionTest, BashCompletesValuesOfListsAndAfterEqualsSignsAndColons) {
