@@ -88,6 +88,8 @@ def link(objects, build, ninja, output):
     last = [line for line in commands.stdout.splitlines() if " -o bin/kvsim " in line][-1]
     in_front = " ".join(map(shlex.quote, objects))
     line = last.replace(" -o bin/kvsim ", f" {in_front} -o {shlex.quote(output)} ")
+    # In a unity build a file's definitions are in its neighbours' object as well: the first, the file's own, counts.
+    line = line.replace(" -o ", " -Wl,--allow-multiple-definition -o ", 1)
     subprocess.run(["/bin/sh", "-c", line], cwd=build, check=True)
 
 
