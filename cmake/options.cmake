@@ -24,6 +24,7 @@ find_package(Boost 1.74 REQUIRED COMPONENTS iostreams)
 find_package(Threads REQUIRED)
 
 add_library(kvsim_options INTERFACE)
+target_link_libraries(kvsim_options INTERFACE fmt::fmt)
 target_compile_options(kvsim_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
   -ffp-contract=off) # one rounding per operation: results agree between optimisation levels
