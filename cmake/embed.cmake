@@ -1,4 +1,4 @@
-# kvsim_embed(TARGET NAME FILES...): puts the contents of text files into TARGET's binary. TARGET's sources include the
+# kvsim_embed(NAME FILES...): a library kvsim_embedded_NAME of the contents of text files. What links it includes the
 # generated "NAME.h", which declares
 #   namespace kvsim::embedded {
 #   /// {path relative to the repository's top, contents}, in the order given.
@@ -39,7 +39,7 @@ endif()
 
 set(KVSIM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
-function(kvsim_embed target name)
+function(kvsim_embed name)
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   set(output ${directory}/${name}.cpp)
   set(paths "")
@@ -75,6 +75,6 @@ std::span<const std::pair<std::string_view, std::string_view>> @name@();
     VERBATIM)
   # Data, not code: long literals and odd line ends in them are no concern of ours.
   set_source_files_properties(${output} PROPERTIES COMPILE_OPTIONS "-w")
-  target_sources(${target} PRIVATE ${output})
-  target_include_directories(${target} PRIVATE ${directory})
+  add_library(kvsim_embedded_${name} STATIC ${output})
+  target_include_directories(kvsim_embedded_${name} PUBLIC ${directory})
 endfunction()

@@ -19,7 +19,7 @@ namespace {
 using serving::Measurements;
 using serving::SimulationOutcome;
 
-constexpr std::size_t kBatches = 20;
+constexpr std::size_t kRunBatches = 20;
 
 double per_second(double amount, const Measurements& m) {
   return m.measured_s > 0 ? amount / m.measured_s : 0.0;
@@ -41,7 +41,7 @@ engine::ConfidenceInterval throughput_batches(const Measurements& m) {
   rates.resize(
       std::min(static_cast<std::size_t>(m.measured_s / m.tokens_by_slice.length_s), serving::TokenSlices::kMost));
   for (double& tokens : rates) tokens /= m.tokens_by_slice.length_s;
-  return engine::batch_means_95(rates, kBatches);
+  return engine::batch_means_95(rates, kRunBatches);
 }
 
 std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<SimulationOutcome>& runs) {
@@ -49,10 +49,10 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   if (runs.size() == 1) {
     const Measurements& m = runs.front().measured;
     result["throughput.output_tokens_per_s"] = throughput_batches(m);
-    result["latency_s.ttft.mean"] = engine::batch_means_95(m.ttft_s.values(), kBatches);
-    result["latency_s.tpot.mean"] = engine::batch_means_95(m.tpot_s.values(), kBatches);
-    result["latency_s.itl.mean"] = engine::batch_means_95(m.itl_s.values(), kBatches);
-    result["latency_s.e2e.mean"] = engine::batch_means_95(m.e2e_s.values(), kBatches);
+    result["latency_s.ttft.mean"] = engine::batch_means_95(m.ttft_s.values(), kRunBatches);
+    result["latency_s.tpot.mean"] = engine::batch_means_95(m.tpot_s.values(), kRunBatches);
+    result["latency_s.itl.mean"] = engine::batch_means_95(m.itl_s.values(), kRunBatches);
+    result["latency_s.e2e.mean"] = engine::batch_means_95(m.e2e_s.values(), kRunBatches);
     return result;
   }
   std::map<std::string, std::vector<double>> observations;

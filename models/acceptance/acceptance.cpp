@@ -145,7 +145,7 @@ namespace {
 
 using namespace schema;
 
-ObjectSchema<AcceptanceSpec> make_schema() {
+ObjectSchema<AcceptanceSpec> acceptance_fields() {
   ObjectSchema<AcceptancePoint> point("point", "One point of a curve of acceptance lengths.");
   point.required("draft_length", &AcceptancePoint::draft_length, integer().at_least(1), "x");
   point.required("accepted", &AcceptancePoint::accepted, number().non_negative(),
@@ -219,7 +219,7 @@ ObjectSchema<AcceptanceSpec> make_schema() {
 }  // namespace
 
 const ObjectSchema<AcceptanceSpec>& acceptance_schema() {
-  static const ObjectSchema<AcceptanceSpec> schema = make_schema();
+  static const ObjectSchema<AcceptanceSpec> schema = acceptance_fields();
   return schema;
 }
 

@@ -78,7 +78,7 @@ std::pair<double, double> head_counts(const LlmSpec& m, int tensor_parallel) {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kExpected = "a CSV table of measured kernel times";
+constexpr std::string_view kExpectedTable = "a CSV table of measured kernel times";
 
 void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   enum Column { kGpu, kFramework, kVersion, kFormat, kTokens, kN, kK, kTime };
@@ -160,7 +160,7 @@ constexpr std::array<std::string_view, 7> kAllReduceColumns{"version",  "device"
                                                             "num_gpus", "message_size", "latency"};
 
 std::vector<std::string> heading(const std::string& path) {
-  LineReader lines = LineReader::open(path, kExpected);
+  LineReader lines = LineReader::open(path, kExpectedTable);
   std::vector<std::string> names;
   if (!lines.next()) return names;
   std::string_view rest = lines.line();
@@ -229,7 +229,7 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
     throw schema::InputError(schema::Origin(path).at(1, 1),
                              fmt::format("the header is of no known table, expected the columns of one of{}", known));
   }
-  LineReader lines = LineReader::open(path, kExpected);
+  LineReader lines = LineReader::open(path, kExpectedTable);
   CsvTable table(lines, kind->columns);
   const schema::Origin file(path);
   while (table.next()) kind->add(TableRow(table, file.at(lines.line_number(), 1)), model, into);

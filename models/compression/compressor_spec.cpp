@@ -72,11 +72,12 @@ double CompressorSpec::quality_at(double keep_ratio) const {
 namespace {
 
 using namespace schema;
-using Points = std::vector<KeepRatioPoint>;
+using KeepRatioPoints = std::vector<KeepRatioPoint>;
 
 /// One curve over the keep ratio: {points: [{keep_ratio, value}], source, reference}, held in two members.
-ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* description, Points CompressorSpec::*points,
-                                          Source CompressorSpec::*source, const ScalarSpec& value) {
+ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* description,
+                                          KeepRatioPoints CompressorSpec::*points, Source CompressorSpec::*source,
+                                          const ScalarSpec& value) {
   ObjectSchema<KeepRatioPoint> point(std::string(name) + " point", "One point of the curve.");
   point.required("keep_ratio", &KeepRatioPoint::keep_ratio,
                  number().above(0).at_most(1).because("it is compressed bytes over full bytes"),
@@ -87,7 +88,7 @@ ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* descript
   s.list("points", points, point, Presence::required, "ascending in keep_ratio", {.at_least = 1});
   add_source_fields(s, source, Presence::optional);
   s.check([points](const CompressorSpec& compressor, const Reporter& report) {
-    const Points& given = std::invoke(points, compressor);
+    const KeepRatioPoints& given = std::invoke(points, compressor);
     for (std::size_t i = 1; i < given.size(); ++i) {
       if (given[i].keep_ratio <= given[i - 1].keep_ratio) {
         report.fail("points." + std::to_string(i) + ".keep_ratio", "the points must ascend in keep_ratio");
@@ -98,10 +99,10 @@ ObjectSchema<CompressorSpec> curve_schema(const char* name, const char* descript
 }
 
 /// A loss falls, a score rises, as more is kept: `sign` is -1 for losses.
-ObjectSchema<CompressorSpec>::Check monotone(const char* key, Points CompressorSpec::*points, double sign,
+ObjectSchema<CompressorSpec>::Check monotone(const char* key, KeepRatioPoints CompressorSpec::*points, double sign,
                                              const char* reason) {
   return [=](const CompressorSpec& compressor, const Reporter& report) {
-    const Points& given = std::invoke(points, compressor);
+    const KeepRatioPoints& given = std::invoke(points, compressor);
     for (std::size_t i = 1; i < given.size(); ++i) {
       if (sign * given[i].value < sign * given[i - 1].value) {
         report.fail(std::string(key) + ".points." + std::to_string(i) + ".value", reason);
@@ -164,7 +165,7 @@ void add_character(ObjectSchema<CompressorSpec>& s) {
              "memory: nothing smaller can be kept or moved");
 }
 
-ObjectSchema<CompressorSpec> make_schema() {
+ObjectSchema<CompressorSpec> compressor_fields() {
   using C = CompressorSpec;
   C defaults;
   defaults.attention_time_factor.value = 1;
@@ -211,7 +212,7 @@ ObjectSchema<CompressorSpec> make_schema() {
 }  // namespace
 
 const ObjectSchema<CompressorSpec>& compressor_schema() {
-  static const ObjectSchema<CompressorSpec> schema = make_schema();
+  static const ObjectSchema<CompressorSpec> schema = compressor_fields();
   return schema;
 }
 

@@ -51,7 +51,7 @@ void check_sharing(const D& drafter, const Reporter& report) {
   }
 }
 
-ObjectSchema<D> make_schema() {
+ObjectSchema<D> drafter_fields() {
   ObjectSchema<D> s("drafter",
                     "What proposes tokens for a target model to check: its passes, its memory, how many hold.");
   s.optional("name", &D::name, text(), "name in the catalogue");
@@ -81,7 +81,7 @@ ObjectSchema<D> make_schema() {
 }  // namespace
 
 const ObjectSchema<DrafterSpec>& drafter_schema() {
-  static const ObjectSchema<DrafterSpec> schema = make_schema();
+  static const ObjectSchema<DrafterSpec> schema = drafter_fields();
   return schema;
 }
 

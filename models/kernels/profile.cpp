@@ -174,7 +174,7 @@ ObjectSchema<FrameworkMemory> framework_schema() {
   return s;
 }
 
-ObjectSchema<KernelProfile> make_schema() {
+ObjectSchema<KernelProfile> profile_fields() {
   using P = KernelProfile;
   ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
   s.optional("name", &P::name, text(), "name in the catalogue");
@@ -210,7 +210,7 @@ ObjectSchema<KernelProfile> make_schema() {
 }  // namespace
 
 const ObjectSchema<KernelProfile>& profile_schema() {
-  static const ObjectSchema<KernelProfile> schema = make_schema();
+  static const ObjectSchema<KernelProfile> schema = profile_fields();
   return schema;
 }
 

@@ -170,7 +170,7 @@ void check_moe(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
-ObjectSchema<LlmSpec> make_schema() {
+ObjectSchema<LlmSpec> llm_fields() {
   ObjectSchema<LlmSpec> s("model", "The architecture of a decoder-only transformer, as its configuration states it.");
   s.optional("name", &LlmSpec::name, text(), "name in the catalogue");
   s.required("description", &LlmSpec::description, text().non_empty(), "one line for lists");
@@ -207,7 +207,7 @@ ObjectSchema<LlmSpec> make_schema() {
 }  // namespace
 
 const ObjectSchema<LlmSpec>& llm_schema() {
-  static const ObjectSchema<LlmSpec> schema = make_schema();
+  static const ObjectSchema<LlmSpec> schema = llm_fields();
   return schema;
 }
 

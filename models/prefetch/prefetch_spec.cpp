@@ -126,11 +126,12 @@ PrefetchQuality prefetch_quality(const PrefetchSpec& spec, const CompressorSpec&
 namespace {
 
 using namespace schema;
-using Points = std::vector<CurvePoint>;
+using CurvePoints = std::vector<CurvePoint>;
 
 /// {points: [{at, value}], source, reference}, held in two members.
-ObjectSchema<AttentionProfile> curve_schema(const char* name, const char* description, Points AttentionProfile::*points,
-                                            Source AttentionProfile::*source, const ScalarSpec& at, const char* at_is) {
+ObjectSchema<AttentionProfile> curve_schema(const char* name, const char* description,
+                                            CurvePoints AttentionProfile::*points, Source AttentionProfile::*source,
+                                            const ScalarSpec& at, const char* at_is) {
   ObjectSchema<CurvePoint> point(std::string(name) + " point", "One point of the curve.");
   point.required("at", &CurvePoint::at, at, at_is);
   point.required("value", &CurvePoint::value, number().at_least(0).at_most(1), description);
@@ -139,7 +140,7 @@ ObjectSchema<AttentionProfile> curve_schema(const char* name, const char* descri
   s.list("points", points, point, Presence::required, "ascending in at, not falling in value", {.at_least = 1});
   add_source_fields(s, source, Presence::optional);
   s.check([points, at_is](const AttentionProfile& profile, const Reporter& report) {
-    const Points& given = std::invoke(points, profile);
+    const CurvePoints& given = std::invoke(points, profile);
     for (std::size_t i = 1; i < given.size(); ++i) {
       if (given[i].at <= given[i - 1].at) report.fail(fmt::format("points.{}.at", i), "the points must ascend in at");
       if (given[i].value < given[i - 1].value) {

@@ -137,7 +137,7 @@ namespace json = simdjson::ondemand;
 
 /// A prompt of a million tokens with its offsets is a line of about 50 MB.
 constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20U;
-constexpr std::string_view kExpected =
+constexpr std::string_view kExpectedPrompts =
     "JSON lines: importance and, where the models' tokens differ, offsets and target_offsets";
 
 /// One line being parsed.
@@ -230,7 +230,7 @@ class PromptParser {
   }
 
   void check() const {
-    if (!seen_[importance]) line_.fail(0, fmt::format("importance is missing, expected {}", kExpected));
+    if (!seen_[importance]) line_.fail(0, fmt::format("importance is missing, expected {}", kExpectedPrompts));
     const std::size_t tokens = prompt_.importance.size();
     if (tokens == 0) line_.fail(byte_[importance], "importance is empty, expected a number for every token");
     if (seen_[offsets] != seen_[target_offsets]) {
@@ -278,14 +278,14 @@ std::vector<ScoredPrompt> prompts_of(LineReader lines) {
   json::parser parser;
   std::vector<ScoredPrompt> prompts;
   while (lines.next()) prompts.push_back(PromptParser(lines).parse(parser));
-  if (prompts.empty()) lines.fail_file(fmt::format("has no prompts, expected {}", kExpected));
+  if (prompts.empty()) lines.fail_file(fmt::format("has no prompts, expected {}", kExpectedPrompts));
   return prompts;
 }
 
 }  // namespace
 
 std::vector<ScoredPrompt> read_scored_prompts(const std::string& path) {
-  return prompts_of(LineReader::open(path, fmt::format("scored prompts ({})", kExpected)));
+  return prompts_of(LineReader::open(path, fmt::format("scored prompts ({})", kExpectedPrompts)));
 }
 
 std::vector<ScoredPrompt> scored_prompts_from_text(const std::string& name, std::string_view text) {

@@ -101,7 +101,7 @@ namespace {
 
 using namespace schema;
 
-ObjectSchema<RagTask> make_schema() {
+ObjectSchema<RagTask> rag_task_fields() {
   using T = RagTask;
   const ScalarSpec score = number().above(0).at_most(1).because("answers score from 0 to 1");
   ObjectSchema<ScoreAt> point("score", "The mean score at one share of tokens computed again.");
@@ -141,7 +141,7 @@ ObjectSchema<RagTask> make_schema() {
 }  // namespace
 
 const ObjectSchema<RagTask>& rag_task_schema() {
-  static const ObjectSchema<RagTask> schema = make_schema();
+  static const ObjectSchema<RagTask> schema = rag_task_fields();
   return schema;
 }
 

@@ -19,18 +19,19 @@ namespace {
 
 using namespace schema;
 
-ObjectSchema<DatasetSpec> make_schema() {
-  using D = DatasetSpec;
-  ObjectSchema<D> s("dataset", "Contexts that many requests share: how long they are, what compressing them costs.");
-  s.optional("name", &D::name, text(), "name in the catalogue");
-  s.required("description", &D::description, text().non_empty(), "one line for lists");
-  s.required("mean_tokens", &D::mean_tokens, number().at_least(1).at_most(static_cast<double>(max_request_tokens)),
-             "mean tokens of a context");
-  s.required("tokens_cv", &D::tokens_cv, number().at_least(0).at_most(100),
+ObjectSchema<DatasetSpec> dataset_fields() {
+  ObjectSchema<DatasetSpec> s("dataset",
+                              "Contexts that many requests share: how long they are, what compressing them costs.");
+  s.optional("name", &DatasetSpec::name, text(), "name in the catalogue");
+  s.required("description", &DatasetSpec::description, text().non_empty(), "one line for lists");
+  s.required("mean_tokens", &DatasetSpec::mean_tokens,
+             number().at_least(1).at_most(static_cast<double>(max_request_tokens)), "mean tokens of a context");
+  s.required("tokens_cv", &DatasetSpec::tokens_cv, number().at_least(0).at_most(100),
              "standard deviation / mean of the tokens (log-normal); 0: all alike");
-  s.required("sensitivity", &D::sensitivity, number().at_least(0).at_most(1).because("it is a share of the score"),
+  s.required("sensitivity", &DatasetSpec::sensitivity,
+             number().at_least(0).at_most(1).because("it is a share of the score"),
              "median share of the score lost with 90 % of the tokens removed by KeyDiff");
-  s.required("loss_cv", &D::loss_cv, number().at_least(0).at_most(10),
+  s.required("loss_cv", &DatasetSpec::loss_cv, number().at_least(0).at_most(10),
              "standard deviation / median of that loss, over contexts");
   return s;
 }
@@ -38,7 +39,7 @@ ObjectSchema<DatasetSpec> make_schema() {
 }  // namespace
 
 const ObjectSchema<DatasetSpec>& dataset_schema() {
-  static const ObjectSchema<DatasetSpec> schema = make_schema();
+  static const ObjectSchema<DatasetSpec> schema = dataset_fields();
   return schema;
 }
 

@@ -12,10 +12,10 @@ namespace {
 
 // The batches of one cycle: bounds on what they can reach, and the best of them.
 
-class BatchSearch {
+class ConfigurationSearch {
  public:
   /// `evaluated` counts the batches worked out. All arguments outlive the search.
-  BatchSearch(TransferModel model, const Cycle& cycle, const BatchLimits& limits, std::uint64_t& evaluated);
+  ConfigurationSearch(TransferModel model, const Cycle& cycle, const BatchLimits& limits, std::uint64_t& evaluated);
 
   /// No batch of this cycle has a higher throughput. 0 where none fits.
   [[nodiscard]] double upper_bound() const;
@@ -78,7 +78,8 @@ std::int64_t first_where(std::int64_t first, std::int64_t last, Predicate holds)
   return first;
 }
 
-BatchSearch::BatchSearch(TransferModel model, const Cycle& cycle, const BatchLimits& limits, std::uint64_t& evaluated)
+ConfigurationSearch::ConfigurationSearch(TransferModel model, const Cycle& cycle, const BatchLimits& limits,
+                                         std::uint64_t& evaluated)
     : model_(model), cycle_(cycle), limits_(limits), evaluated_(evaluated) {
   const auto iterations = static_cast<double>(cycle.x + 1);
   most_requests_ = std::min(limits.requests, cycle.gpu.most());
@@ -101,18 +102,18 @@ BatchSearch::BatchSearch(TransferModel model, const Cycle& cycle, const BatchLim
             least_offloaded_bytes_ <= cycle.resident_bytes;
 }
 
-double BatchSearch::largest_batch(std::int64_t B_c) const {
+double ConfigurationSearch::largest_batch(std::int64_t B_c) const {
   const auto offloaded = static_cast<double>(B_c);
   const double free = cycle_.room_bytes * kRoom - offloaded * least_offloaded_bytes_;
   const double resident = std::max(0.0, free / cycle_.resident_bytes);
   return std::min(offloaded + resident, static_cast<double>(most_requests_));
 }
 
-std::int64_t BatchSearch::largest_resident(std::int64_t B_c) const {
+std::int64_t ConfigurationSearch::largest_resident(std::int64_t B_c) const {
   return whole(largest_batch(B_c), most_requests_) - B_c;
 }
 
-double BatchSearch::gpu_bound(std::int64_t B_c) const {
+double ConfigurationSearch::gpu_bound(std::int64_t B_c) const {
   const double requests = largest_batch(B_c);
   if (cycle_.gpu.is_linear()) {
     return cycle_.tokens * requests / (cycle_.gpu.fixed_s() + cycle_.gpu.per_request_s() * requests);
@@ -120,7 +121,7 @@ double BatchSearch::gpu_bound(std::int64_t B_c) const {
   return cycle_.tokens * cycle_.gpu.best_rate(static_cast<std::int64_t>(requests));
 }
 
-double BatchSearch::link_bound(std::int64_t B_c) const {
+double ConfigurationSearch::link_bound(std::int64_t B_c) const {
   const double requests = largest_batch(B_c);
   const auto offloaded = static_cast<double>(B_c);
   double reloads_s = offloaded * cycle_.reload_s / static_cast<double>(cycle_.x + 1);
@@ -132,15 +133,15 @@ double BatchSearch::link_bound(std::int64_t B_c) const {
   return busy_s > 0 ? cycle_.tokens * requests / busy_s : std::numeric_limits<double>::infinity();
 }
 
-double BatchSearch::bound(std::int64_t B_c) const {
+double ConfigurationSearch::bound(std::int64_t B_c) const {
   return std::min(gpu_bound(B_c), link_bound(B_c));
 }
 
-std::int64_t BatchSearch::crossing() const {
+std::int64_t ConfigurationSearch::crossing() const {
   return first_where(0, most_offloaded_, [this](std::int64_t B_c) { return link_bound(B_c) < gpu_bound(B_c); });
 }
 
-double BatchSearch::upper_bound() const {
+double ConfigurationSearch::upper_bound() const {
   if (largest_batch(most_offloaded_) < 1 && largest_batch(0) < 1) return 0;
   if (shaped_) {
     const std::int64_t at = crossing();
@@ -153,22 +154,22 @@ double BatchSearch::upper_bound() const {
   return best;
 }
 
-BatchSearch::Range BatchSearch::candidates(double threshold) const {
+ConfigurationSearch::Range ConfigurationSearch::candidates(double threshold) const {
   if (!shaped_) return {0, most_offloaded_};
   return {first_where(0, most_offloaded_, [&](std::int64_t B_c) { return gpu_bound(B_c) >= threshold; }),
           first_where(0, most_offloaded_, [&](std::int64_t B_c) { return link_bound(B_c) < threshold; }) - 1};
 }
 
-std::int64_t BatchSearch::largest_span(std::int64_t B_c) const {
+std::int64_t ConfigurationSearch::largest_span(std::int64_t B_c) const {
   return model_ == TransferModel::published && B_c > 0 ? std::max<std::int64_t>(1, (cycle_.x + 1) / B_c) : 1;
 }
 
-std::optional<OperatingPoint> BatchSearch::evaluated(const Batch& batch) const {
+std::optional<OperatingPoint> ConfigurationSearch::evaluated(const Batch& batch) const {
   ++evaluated_;
   return evaluate(model_, cycle_, limits_, batch);
 }
 
-double BatchSearch::best_of(std::int64_t B_c, double best) const {
+double ConfigurationSearch::best_of(std::int64_t B_c, double best) const {
   const std::int64_t l = largest_span(B_c);  // under `published`, no smaller one is faster
   const std::int64_t most = largest_resident(B_c);
   if (!resident_first_) {
@@ -187,7 +188,7 @@ double BatchSearch::best_of(std::int64_t B_c, double best) const {
   return point ? std::max(best, point->throughput_tokens_per_s) : best;
 }
 
-double BatchSearch::improve(double best) const {
+double ConfigurationSearch::improve(double best) const {
   if (shaped_) {  // start where the optimum should be: the better the first value, the fewer are left to try
     const std::int64_t at = crossing();
     if (at > 0) best = best_of(at - 1, best);
@@ -200,7 +201,7 @@ double BatchSearch::improve(double best) const {
   return best;
 }
 
-std::optional<OperatingPoint> BatchSearch::first_reaching(double threshold) const {
+std::optional<OperatingPoint> ConfigurationSearch::first_reaching(double threshold) const {
   const Range range = candidates(threshold);
   for (std::int64_t B_c = range.first; B_c <= range.last; ++B_c) {
     if (bound(B_c) < threshold) continue;
@@ -251,7 +252,7 @@ SearchResult search(TransferModel model, const std::vector<Cycle>& cycles, const
   std::vector<double> bounds;
   bounds.reserve(cycles.size());
   for (const Cycle& cycle : cycles) {
-    bounds.push_back(BatchSearch(model, cycle, limits, result.evaluated).upper_bound());
+    bounds.push_back(ConfigurationSearch(model, cycle, limits, result.evaluated).upper_bound());
   }
   // Most promising first: a high value early leaves few others.
   std::vector<std::size_t> by_promise(cycles.size());
@@ -261,13 +262,13 @@ SearchResult search(TransferModel model, const std::vector<Cycle>& cycles, const
   double best = 0;
   for (const std::size_t i : by_promise) {
     if (bounds[i] <= best) break;
-    best = BatchSearch(model, cycles[i], limits, result.evaluated).improve(best);
+    best = ConfigurationSearch(model, cycles[i], limits, result.evaluated).improve(best);
   }
   if (best <= 0) return result;
   const double threshold = best * (1 - kTieShare);
   for (const std::size_t i : tie_order(cycles)) {
     if (bounds[i] < threshold) continue;
-    result.optimum = BatchSearch(model, cycles[i], limits, result.evaluated).first_reaching(threshold);
+    result.optimum = ConfigurationSearch(model, cycles[i], limits, result.evaluated).first_reaching(threshold);
     if (result.optimum) break;
   }
   return result;
@@ -279,7 +280,7 @@ std::vector<std::optional<OperatingPoint>> best_of_each(TransferModel model, con
   points.reserve(cycles.size());
   std::uint64_t evaluated = 0;
   for (const Cycle& cycle : cycles) {
-    const BatchSearch batches(model, cycle, limits, evaluated);
+    const ConfigurationSearch batches(model, cycle, limits, evaluated);
     const double best = batches.improve(0);
     points.push_back(best > 0 ? batches.first_reaching(best * (1 - kTieShare)) : std::nullopt);
   }

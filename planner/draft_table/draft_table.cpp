@@ -34,9 +34,9 @@ serving::ServingConfig searched(serving::ServingConfig config) {
   return config;
 }
 
-class Search {
+class TableSearch {
  public:
-  Search(const scenario::Scenario& scenario, const Traffic& traffic)
+  TableSearch(const scenario::Scenario& scenario, const Traffic& traffic)
       : config_(searched(scenario.serving)),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
         geometry_(serving::replica_geometry(config_)),
@@ -139,7 +139,7 @@ DraftTable draft_table(const scenario::Scenario& scenario) {
   const serving::ServingConfig& config = scenario.serving;
   const Traffic traffic = traffic_of(scenario);
   check_context(scenario, traffic);
-  const Search search(scenario, traffic);
+  const TableSearch search(scenario, traffic);
   const double longest_prompt = traffic.contexts.empty() ? traffic.named_context : traffic.contexts.back();
   const double longest_output =
       traffic.outputs.empty() ? traffic.mean_output : *std::max_element(traffic.outputs.begin(), traffic.outputs.end());

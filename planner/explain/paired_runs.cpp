@@ -10,7 +10,7 @@
 namespace kvsim::planner {
 namespace {
 
-constexpr std::size_t kBatches = 20;  // as in confidence intervals of a single run
+constexpr std::size_t kPairedBatches = 20;  // as in confidence intervals of a single run
 
 struct Run {
   serving::Measurements measured;
@@ -32,8 +32,8 @@ double tokens_until(const serving::TokenSlices& slices, double at_s) {
 /// Rates in equal parts of the run's own measured time, so that runs of different lengths pair by progress.
 std::vector<double> rates_by_batch(const serving::Measurements& m) {
   std::vector<double> rates;
-  const double length_s = m.measured_s / static_cast<double>(kBatches);
-  for (std::size_t i = 0; i < kBatches && length_s > 0; ++i) {
+  const double length_s = m.measured_s / static_cast<double>(kPairedBatches);
+  for (std::size_t i = 0; i < kPairedBatches && length_s > 0; ++i) {
     const double begin_s = length_s * static_cast<double>(i);
     rates.push_back((tokens_until(m.tokens_by_slice, begin_s + length_s) - tokens_until(m.tokens_by_slice, begin_s)) /
                     length_s);

@@ -79,9 +79,9 @@ ConsistentBatches mix(const std::array<const Node*, 3>& corners, const Weights& 
 
 using Lines = std::vector<double>;
 
-class Search {
+class ConsistentSearch {
  public:
-  explicit Search(const ConsistencySearch& search) : search_(search) {}
+  explicit ConsistentSearch(const ConsistencySearch& search) : search_(search) {}
 
   /// Fixed points of the linear interpolation on a mesh.
   std::vector<ConsistentBatches> on_mesh(const Lines& xs, const Lines& ys) {
@@ -178,7 +178,7 @@ Lines grid_lines(double top) {
 }  // namespace
 
 std::vector<ConsistentBatches> find_consistent_batches(const ConsistencySearch& problem) {
-  Search search(problem);
+  ConsistentSearch search(problem);
   std::vector<ConsistentBatches> on_grid = search.on_mesh(grid_lines(problem.top[0]), grid_lines(problem.top[1]));
   if (on_grid.size() > kMostRefined) on_grid.resize(kMostRefined);
   std::vector<ConsistentBatches> fixed;

@@ -25,9 +25,9 @@ PerPool counted(const Batches& at) {
   return {std::max(1.0, at[0]), std::max(1.0, at[1])};
 }
 
-class Planner {
+class PathPlanner {
  public:
-  explicit Planner(const PathProblem& problem) : problem_(problem), slots_(slots_per_gpu(problem.symbols)) {}
+  explicit PathPlanner(const PathProblem& problem) : problem_(problem), slots_(slots_per_gpu(problem.symbols)) {}
 
   PathPlan best() {
     const ConsistencySearch search{{problem_.pools.local > 0 ? slots_ : 0, problem_.pools.remote > 0 ? slots_ : 0},
@@ -143,7 +143,7 @@ PathLp path_lp(const PathProblem& problem, const PerPool& batch) {
 
 PathPlan plan_paths(const PathProblem& problem) {
   refuse_infeasible(problem);
-  return problem.steps ? plan_by_steps(problem) : Planner(problem).best();
+  return problem.steps ? plan_by_steps(problem) : PathPlanner(problem).best();
 }
 
 namespace {

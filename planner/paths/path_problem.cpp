@@ -19,7 +19,7 @@ constexpr double kLongestOutput = 1e9;
 constexpr double kMostGpus = 1e6;
 constexpr double kLeastAccepted = 1e-6;  // of drafted tokens; below it verifications per request pass a billion
 
-ObjectSchema<PathSymbols> symbols_schema() {
+ObjectSchema<PathSymbols> path_symbols_schema() {
   using S = PathSymbols;
   ObjectSchema<S> s("symbols", "The machine and the model, as the equations see them.");
   s.required("M", &S::M, bytes().positive(), "weights");
@@ -69,7 +69,7 @@ void check(const PathProblem& problem, const Reporter& report) {
 ObjectSchema<PathProblem> make_schema() {
   using P = PathProblem;
   ObjectSchema<P> s("paths", "Requests between two pools around a storage node (remote prefix caching).");
-  s.object("symbols", &P::symbols, symbols_schema(), Presence::required, "machine and model");
+  s.object("symbols", &P::symbols, path_symbols_schema(), Presence::required, "machine and model");
   s.object("pools", &P::pools, pools_schema(), Presence::required, "sizes of the pools");
   s.object("request", &P::request, request_schema(), Presence::required, "what every request is like");
   s.object("acceptance", &P::acceptance, models::acceptance_schema(), Presence::required,

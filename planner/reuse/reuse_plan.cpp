@@ -74,12 +74,12 @@ namespace {
 using schema::InputError;
 using Models = std::vector<std::unique_ptr<FirstTokenModel>>;
 
-constexpr double kTie = 1e-9;  // closer times are equal
+constexpr double kEqualTime = 1e-9;  // closer times are equal
 constexpr std::int64_t kFoundPoints = 64;
 constexpr double kContextsPerOctave = 2;
 
 bool faster(double a_s, double b_s) {
-  return a_s < b_s * (1 - kTie);
+  return a_s < b_s * (1 - kEqualTime);
 }
 
 /// Methods that each is compared with.
@@ -91,7 +91,7 @@ std::vector<PromptMethod> opponents(PromptMethod method) {
 
 std::vector<double> bandwidth_grid() {
   std::vector<double> grid;
-  for (double b = kLeastBandwidth; b <= kMostBandwidth * (1 + kTie); b *= 10) grid.push_back(b);
+  for (double b = kLeastBandwidth; b <= kMostBandwidth * (1 + kEqualTime); b *= 10) grid.push_back(b);
   return grid;
 }
 
@@ -115,9 +115,9 @@ std::vector<double> chunk_grid(std::int64_t most) {
   return grid;
 }
 
-class Planner {
+class ReusePlanner {
  public:
-  Planner(const scenario::Scenario& s, const ReusePlanRequest& request) : s_(s) {
+  ReusePlanner(const scenario::Scenario& s, const ReusePlanRequest& request) : s_(s) {
     const Traffic traffic = traffic_of(s);
     const models::SharedChunkSpec& chunks = *s.workload.chunks;
     chunk_tokens_ = chunks.tokens;
@@ -328,7 +328,7 @@ ReusePlan plan_reuse(const scenario::Scenario& s, const ReusePlanRequest& reques
   }
   std::vector<std::int64_t> contexts = request.contexts;
   if (contexts.empty()) contexts.push_back(s.workload.chunks->tokens_per_request());
-  return Planner(moved, request).plan(contexts);
+  return ReusePlanner(moved, request).plan(contexts);
 }
 
 std::string decision_of(const MethodOutlook& method) {
