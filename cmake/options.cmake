@@ -80,5 +80,5 @@ function(kvsim_library name)
 endfunction()
 
 function(kvsim_seldom target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()

@@ -18,18 +18,25 @@ using serving::merge;
 struct Fill {
   double next;
 
+  /// Half of what a small integer holds at most, so that the sum of two fits.
+  template <class T>
+  T small() {
+    if constexpr (sizeof(T) == 1) return static_cast<T>(static_cast<int>(next++) % 100);
+    return static_cast<T>(next++);
+  }
+
   template <class T>
   void operator()(T& value) {
     if constexpr (serving::Measured<T>) {
       serving::for_each_field<T>([&](const auto& f) { (*this)(value.*f.member); });
     } else {
-      value = static_cast<T>(next++);
+      value = small<T>();
     }
   }
   void operator()(engine::Sample& sample) { sample.add(next++); }
   template <class T>
   void operator()(std::vector<T>& list) {
-    list = {static_cast<T>(next++)};
+    list = {small<T>()};
   }
   template <class T>
   void operator()(std::map<std::string, T>& map) {

@@ -1,6 +1,7 @@
 // Drafters and sparse self-speculation beside drafts on compressed KV: what is published of them.
 #include <gtest/gtest.h>
 
+#include "tests/validation/figures_once.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -8,7 +9,7 @@ namespace {
 
 TEST(BaselinesFigures, OrdersAndAcceptedLengthsArePublished) {
   std::size_t judged = 0, predicted = 0, accepted = 0;
-  for (const Figure& f : find_group("baselines").figures({})) {
+  for (const Figure& f : testing::figures_once("baselines")) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
     predicted += f.verdict() == Verdict::prediction ? 1 : 0;

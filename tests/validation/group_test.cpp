@@ -7,6 +7,7 @@
 
 #include "models/schema/error.h"
 #include "tests/scenario/temporary_folder.h"
+#include "tests/validation/figures_once.h"
 #include "tools/validation/measured_data.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -16,7 +17,7 @@ class EveryGroup : public ::testing::TestWithParam<Group> {};
 
 TEST_P(EveryGroup, HasFiguresWithOwnIdsAndSources) {
   std::set<std::string> ids;
-  const std::vector<Figure> figures = GetParam().figures({});
+  const std::vector<Figure>& figures = testing::figures_once(GetParam().name);
   EXPECT_FALSE(figures.empty());
   for (const Figure& f : figures) {
     EXPECT_EQ(f.group(), GetParam().name);
@@ -32,7 +33,7 @@ TEST_P(EveryGroup, IsFoundByItsName) {
 }
 
 TEST_P(EveryGroup, GivesTheSameFiguresAgain) {
-  const std::vector<Figure> a = GetParam().figures({}), b = GetParam().figures({});
+  const std::vector<Figure>&a = testing::figures_once(GetParam().name), b = GetParam().figures({});
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].id, b[i].id);

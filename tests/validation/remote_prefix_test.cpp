@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/validation/figures_once.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -11,7 +12,7 @@ namespace {
 
 class RemotePrefixFigures : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { figures_ = find_group("remote-prefix").figures({}); }
+  static void SetUpTestSuite() { figures_ = testing::figures_once("remote-prefix"); }
 
   static double simulated(const std::string& name) {
     const auto named = [&](const Figure& f) { return f.id == "remote-prefix/" + name; };

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/validation/figures_once.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -10,7 +11,7 @@ namespace {
 
 TEST(SelectiveReuseFigures, ThatArePublishedPass) {
   std::size_t judged = 0, predicted = 0;
-  for (const Figure& f : find_group("selective-reuse").figures({})) {
+  for (const Figure& f : testing::figures_once("selective-reuse")) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
     predicted += f.verdict() == Verdict::prediction ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/validation/figures_once.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -11,7 +12,7 @@ namespace {
 
 class SpeculativePrefetchFigures : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { figures_ = find_group("speculative-prefetch").figures({}); }
+  static void SetUpTestSuite() { figures_ = testing::figures_once("speculative-prefetch"); }
 
   static const Figure& find(const std::string& name) {
     const auto named = [&](const Figure& f) { return f.id == "speculative-prefetch/" + name; };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/validation/figures_once.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -15,7 +16,7 @@ bool mentions(const Figure& figure, const char* words) {
 
 TEST(TieredEvictionFigures, ThatArePublishedPass) {
   std::size_t judged = 0, predicted = 0;
-  for (const Figure& f : find_group("tiered-eviction").figures({})) {
+  for (const Figure& f : testing::figures_once("tiered-eviction")) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated << " against " << f.expected;
     EXPECT_TRUE(mentions(f, "generated")) << f.id;
     EXPECT_TRUE(mentions(f, "alpha")) << f.id;

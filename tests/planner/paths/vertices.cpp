@@ -18,6 +18,7 @@ double best_vertex(const PathLp& lp) {
     if (lp.limits[r] > 0) rows.push_back(r);
   }
   const auto n = static_cast<Eigen::Index>(columns.size()), m = static_cast<Eigen::Index>(rows.size());
+  if (n == 0) return 0;
   Eigen::MatrixXd a = Eigen::MatrixXd::Zero(m + n, n);
   Eigen::VectorXd b = Eigen::VectorXd::Zero(m + n), alone(n);
   for (Eigen::Index j = 0; j < n; ++j) {
