@@ -40,7 +40,26 @@ TEST(DraftTable, HasNoRowsForBatchesThatMemoryDoesNotHold) {
 TEST(DraftTable, DraftsLongerWhereReloadsHaveToShareTheLink) {
   const DraftTable table = draft_table(small_scenario(kConstant));
   EXPECT_GT(table.entries.back().row.draft_length, 2 * table.entries.front().row.draft_length);
-  for (const DraftTableEntry& e : table.entries) EXPECT_GE(e.fixed_gain, 0);
+}
+
+// The best length does not depend on the scenario's own, gains nothing over itself, and something over others.
+TEST(DraftTable, NoFixedLengthIsBetter) {
+  const DraftTable table = draft_table(small_scenario(kConstant));
+  for (const std::int64_t length : {1, 3, 7, 15, 30, 64}) {
+    std::vector<std::string> overrides = kConstant;
+    overrides.push_back("decode.draft_length=" + std::to_string(length));
+    const DraftTable other = draft_table(small_scenario(overrides));
+    ASSERT_EQ(other.entries.size(), table.entries.size());
+    for (std::size_t i = 0; i < table.entries.size(); ++i) {
+      const DraftTableEntry& e = other.entries[i];
+      EXPECT_EQ(e.row.draft_length, table.entries[i].row.draft_length);
+      if (e.row.draft_length == length) {
+        EXPECT_EQ(e.fixed_gain, 0);
+      } else {
+        EXPECT_GT(e.fixed_gain, 0) << length << " instead of " << e.row.draft_length;
+      }
+    }
+  }
 }
 
 TEST(DraftTable, IsReadBackAsItWasWritten) {
