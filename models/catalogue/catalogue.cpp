@@ -84,13 +84,17 @@ void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::str
 }
 
 Catalogue Catalogue::built_in() {
-  std::vector<schema::ConfigNode> documents;
-  for (const auto& [path, text] : embedded::catalogue_files()) {
-    documents.push_back(schema::read_yaml(text, std::string(path)));
-  }
-  Catalogue catalogue;
-  catalogue.add(documents, false);  // tests check the entries that ship; using one checks it again
-  return catalogue;
+  // Read once a process: sweeps and searches load scenarios by the thousand.
+  static const Catalogue read = [] {
+    std::vector<schema::ConfigNode> documents;
+    for (const auto& [path, text] : embedded::catalogue_files()) {
+      documents.push_back(schema::read_yaml(text, std::string(path)));
+    }
+    Catalogue catalogue;
+    catalogue.add(documents, false);  // tests check the entries that ship; using one checks it again
+    return catalogue;
+  }();
+  return read;
 }
 
 namespace {
