@@ -79,6 +79,11 @@ function(kvsim_library name)
   target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
 endfunction()
 
+# Under sanitizers most of a compiler's time goes into optimising their checks, hence none there.
 function(kvsim_seldom target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  set(level -O1)
+  if(KVSIM_SANITIZE)
+    set(level -O0)
+  endif()
+  target_compile_options(${target} PRIVATE $<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:${level}>)
 endfunction()

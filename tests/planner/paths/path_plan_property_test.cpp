@@ -27,7 +27,7 @@ double residual_of(const PathProblem& p, const PathPlan& plan) {
                   one(p.pools.remote, Resource::remote_mem, plan.batch.remote));
 }
 
-TEST(PathPlanProperty, AllOfSixHundredConvergeToAnOptimumThatAgreesWithItsBatches) {
+TEST(PathPlanProperty, AllConvergeToAnOptimumThatAgreesWithItsBatches) {
   std::size_t converged = 0, mixed = 0;
   const std::vector<PathProblem> problems = testing::many_problems(600, 1);
   for (const PathProblem& p : problems) {
@@ -81,8 +81,9 @@ TEST(PathPlanProperty, ByStepsMoreOfAnythingNeverMakesFewerTokens) {
 
 TEST(PathPlanProperty, AsPublishedMoreOfAnythingButLinksNeverMakesFewerTokens) {
   // More of a link does, by the book: AsPublishedAFasterLinkMakesFewerTokens.
+  const std::vector<PathProblem> problems = testing::many_problems(200, 4);
   std::size_t links_lose = 0;
-  for (PathProblem& p : testing::many_problems(200, 4)) {
+  for (PathProblem p : problems) {
     p.residence = Residence::published;
     const double now = plan_paths(p).tokens_per_s;
     for (const Purchase& bought : purchases(p)) {
@@ -92,7 +93,7 @@ TEST(PathPlanProperty, AsPublishedMoreOfAnythingButLinksNeverMakesFewerTokens) {
       links_lose += link && !more ? 1 : 0;
     }
   }
-  EXPECT_GT(links_lose, 100);
+  EXPECT_GT(links_lose, problems.size() / 2);
 }
 
 TEST(PathPlanProperty, AsPublishedARemoteGpuNeverHoldsMoreThanTwoRequests) {

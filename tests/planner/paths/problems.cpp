@@ -70,6 +70,7 @@ PathProblem steps_by_hand() {
 }
 
 std::vector<PathProblem> many_problems(std::size_t count, std::uint64_t seed) {
+  if (KVSIM_SANITIZED) count = (count + 9) / 10;
   Draws draws(seed);
   std::vector<PathProblem> problems;
   while (problems.size() < count) {

@@ -80,6 +80,7 @@ TEST(StepPlan, WhereTheRoomForReloadsCostsMoreThanTheyBringNobodyReloads) {
 }
 
 std::vector<PathProblem> any_steps(std::size_t count) {
+  if (KVSIM_SANITIZED) count = 2;
   std::mt19937_64 engine(3);
   const auto share = [&engine] { return static_cast<double>(engine() >> 11U) * 0x1p-53; };
   std::vector<PathProblem> problems(count, testing::steps_by_hand());
