@@ -1,4 +1,4 @@
-#include "models/schema/markdown.h"
+#include "models/schema/json_schema.h"
 
 #include <algorithm>
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "models/schema/field_table.h"
-#include "models/schema/markdown.h"
+#include "models/schema/json_schema.h"
 
 namespace kvsim::schema {
 

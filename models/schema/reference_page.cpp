@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/markdown.h"
+#include "models/schema/json_schema.h"
 
 namespace kvsim::schema {
 namespace {

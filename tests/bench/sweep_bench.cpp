@@ -13,7 +13,7 @@
 
 #include "planner/sweep/runner.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/sweep_figures.h"
+#include "tools/results/sweep.h"
 
 namespace {
 

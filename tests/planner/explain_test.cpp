@@ -6,7 +6,6 @@
 
 #include "planner/explain/explain.h"
 #include "tests/planner/explain_cases.h"
-#include "tools/results/explain.h"
 #include "tools/results/plan.h"
 
 namespace kvsim::planner::KVSIM_FILE {

@@ -8,10 +8,7 @@
 #include "models/schema/error.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/metrics.h"
-#include "tools/results/sweep_caveats.h"
-#include "tools/results/sweep_document.h"
-#include "tools/results/sweep_figures.h"
-#include "tools/results/sweep_page.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::results::KVSIM_FILE {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/result_document.h"
-#include "tools/results/sweep_document.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::planner::sweep::KVSIM_FILE {
 namespace {

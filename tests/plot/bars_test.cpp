@@ -1,5 +1,5 @@
 // Horizontal bars: where their parts begin and end. The area is 196 to 478 across, 30 down for each bar.
-#include "tools/plot/bars.h"
+#include "tools/plot/chart.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Grids of cells: shades, hatches, the frame around the best, and labels where there is room.
-#include "tools/plot/heat_map.h"
+#include "tools/plot/chart.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,7 @@
 
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/compare_columns.h"
-#include "tools/results/compare_page.h"
+#include "tools/results/comparison.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

@@ -10,7 +10,6 @@
 #include "sim/serving/decode_policy.h"
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/lossless.h"
 #include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"

@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "tests/results/cases.h"
-#include "tools/results/compare_columns.h"
+#include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 #include "tools/results/result_document.h"
-#include "tools/results/sweep_document.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

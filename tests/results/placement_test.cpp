@@ -6,7 +6,6 @@
 #include "tools/results/metrics.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
-#include "tools/results/run_tables.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/compare_page.h"
+#include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 #include "tools/results/run_page.h"
 

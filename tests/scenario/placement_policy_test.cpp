@@ -6,7 +6,7 @@
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/lossless.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::testing::KVSIM_FILE {

@@ -13,7 +13,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
-#include "tools/results/compare_columns.h"
+#include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 
 namespace kvsim::cli {

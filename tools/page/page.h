@@ -11,9 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/plot/bars.h"
 #include "tools/plot/chart.h"
-#include "tools/plot/heat_map.h"
 
 namespace kvsim::page {
 

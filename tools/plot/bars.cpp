@@ -1,4 +1,4 @@
-#include "tools/plot/bars.h"
+#include "tools/plot/chart.h"
 
 #include <algorithm>
 #include <cmath>

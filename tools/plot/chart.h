@@ -1,4 +1,6 @@
-// Lines, steps, points or stacked areas over two axes, linear or logarithmic: a part of a page, or a file of its own.
+// Parts of a page: lines, steps, points or stacked areas over two axes, linear or logarithmic (also as a file of its
+// own); horizontal bars made of parts, stacked or the steps of a waterfall; a grid of cells, darker where a figure is
+// higher.
 #pragma once
 
 #include <optional>
@@ -80,5 +82,47 @@ struct Chart {
 /// colour-blind tell apart (Okabe and Ito, 2008), with a hatch and dashes for prints without colour. `subtitle` is a
 /// second line, cut where it is too long.
 [[nodiscard]] std::string to_svg_file(const Chart& chart, const std::string& subtitle);
+
+struct BarPart {
+  double from = 0, to = 0;
+  std::size_t series = 0;  ///< its colour and hatch, and its place in the legend
+  std::string tip;         ///< what it says when pointed at
+};
+
+struct Bar {
+  std::string label;
+  std::vector<BarPart> parts;
+  std::string text;  ///< written behind the bar
+};
+
+struct Bars {
+  std::string title;
+  std::string description;  ///< what it shows, for those who cannot see it
+  std::string x_title;      ///< with its unit
+  std::vector<Bar> bars;    ///< from above
+};
+
+/// `id` as of Svg::inlined.
+[[nodiscard]] std::string to_svg(const Bars& bars, const std::string& id);
+
+struct HeatCell {
+  std::optional<double> value;  ///< none: hatched, cannot be
+  std::string text;             ///< written into the cell where there is room
+  std::string tip;              ///< what it says when pointed at
+};
+
+struct HeatMap {
+  std::string title;
+  std::string description;  ///< what it shows, for those who cannot see it
+  std::string x_title, y_title;
+  std::vector<std::string> x_labels, y_labels;
+  std::vector<std::vector<HeatCell>> rows;                      ///< by y label, then x label
+  bool less_is_better = false;                                  ///< bright is best
+  std::optional<std::pair<std::size_t, std::size_t>> best{};    ///< row and column of the framed cell
+  std::optional<std::pair<std::size_t, std::size_t>> chosen{};  ///< of another one, framed by dashes
+};
+
+/// Shades of the cells are classes h0 (lowest) to h9 of the page's style sheet. `id` as of Svg::inlined.
+[[nodiscard]] std::string to_svg(const HeatMap& map, const std::string& id);
 
 }  // namespace kvsim::plot

@@ -1,4 +1,4 @@
-#include "tools/plot/heat_map.h"
+#include "tools/plot/chart.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/capacity_parts.h"
-#include "tools/results/lossless.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/prices.h"
 #include "tools/results/result_document.h"
 

@@ -8,7 +8,7 @@
 
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
-#include "tools/results/lossless.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/prices.h"
 
 namespace kvsim::results {

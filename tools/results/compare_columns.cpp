@@ -1,4 +1,4 @@
-#include "tools/results/compare_columns.h"
+#include "tools/results/comparison.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
-#include "tools/results/lossless.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/machines.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"

@@ -1,7 +1,7 @@
 // A comparison as a JSON document.
 #include <string_view>
 
-#include "tools/results/compare_columns.h"
+#include "tools/results/comparison.h"
 #include "tools/results/prices.h"
 #include "tools/results/result_document.h"
 

@@ -1,11 +1,10 @@
-#include "tools/results/compare_page.h"
+#include "tools/results/comparison.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/compare_columns.h"
 #include "tools/results/decoding_words.h"
 #include "tools/results/machines.h"
 #include "tools/results/numbers.h"

@@ -1,12 +1,18 @@
-// Several policies on the same scenario and arrivals.
+// Several policies on the same scenario and arrivals: as a document, and as a page with one row each, the best of every
+// column marked. Which columns there are depends on what the scenario compares: decode policies, placement policies or
+// prefill policies.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/prices/price_table.h"
+#include "tools/results/best.h"
+#include "tools/results/metrics/metric.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -24,5 +30,30 @@ struct Comparison {
 
 /// A comparison against the first.
 Json compare_document(const Comparison& comparison, bool timing);
+
+/// All but the policy's name, in the order of the table.
+[[nodiscard]] std::vector<Column> columns_of(const Comparison& comparison);
+/// What they mean, without their marks.
+[[nodiscard]] std::vector<std::string> column_notes(const Comparison& comparison);
+
+/// Whether the times of those requests that finished say something of all: fewer than half are the quick ones.
+[[nodiscard]] bool most_finished(const serving::Measurements& measured);
+[[nodiscard]] std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes);
+
+/// USD per 1M output tokens: the GPUs' rent, and host memory and storage as `kvsim capacity` buys them. None where the
+/// table has no price for the GPU, or no tokens came out.
+[[nodiscard]] std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices);
+
+/// Mean time to the first token of the baseline over that of the result; none without samples.
+[[nodiscard]] std::optional<double> ttft_speedup(const planner::ExperimentResult& result,
+                                                 const planner::ExperimentResult& baseline);
+
+/// The figures of a comparison beside those of its results, one for every policy.
+Metrics comparison_metrics();
+
+/// Grouped: policies that share a decode policy stand below its name, which saves width.
+enum class Labels { full, grouped };
+
+Page compare_page(const Comparison& comparison, bool timing, Labels labels);
 
 }  // namespace kvsim::results

@@ -8,6 +8,13 @@
 
 namespace kvsim::results {
 
+/// Neither the decode policy nor placement nor prefill can make a request's output another: full KV decides every
+/// token, what is stored of prompts is stored whole, and chunks are not put together.
+[[nodiscard]] bool lossless(const scenario::Scenario& scenario);
+
+/// Whether what is stored of prompts, if anything, is stored whole.
+[[nodiscard]] bool stores_whole(const scenario::Scenario& scenario);
+
 /// Whether an auxiliary drafter proposes tokens.
 [[nodiscard]] bool has_drafter(const scenario::Scenario& scenario);
 

@@ -1,5 +1,5 @@
 // What words and keys of results mean. Where a word is one metric, its sentence is that of the metric's row.
-#include "tools/results/definitions.h"
+#include "tools/results/result_document.h"
 
 #include <array>
 #include <span>

@@ -1,4 +1,4 @@
-#include "tools/results/draft_table.h"
+#include "tools/results/plan.h"
 
 #include <fmt/format.h>
 

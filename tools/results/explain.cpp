@@ -1,4 +1,4 @@
-#include "tools/results/explain.h"
+#include "tools/results/plan.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/fields.h"
-#include "tools/results/plan.h"
 
 namespace kvsim::results {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/reference_page.h"
-#include "tools/results/compare_columns.h"
+#include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 
 namespace kvsim::results {

@@ -1,4 +1,4 @@
-#include "tools/results/pareto.h"
+#include "tools/results/plan.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,6 @@
 
 #include "models/schema/units.h"
 #include "tools/results/fields.h"
-#include "tools/results/plan.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {

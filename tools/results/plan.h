@@ -1,4 +1,5 @@
-// Plans of replicas, for people and as JSON documents: the decision first, then what it rests on.
+// Plans of replicas, their explanation, their Pareto front and tables of draft lengths: for people and as JSON
+// documents, the decision first, then what it rests on.
 #pragma once
 
 #include <optional>
@@ -6,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "models/prices/price_table.h"
 #include "planner/closed_form/symbols.h"
+#include "planner/draft_table/draft_table.h"
+#include "planner/explain/explain.h"
 #include "planner/plan/scenario_plan.h"
 #include "planner/simulated/simulated_search.h"
 #include "tools/results/section.h"
@@ -43,5 +47,38 @@ Json plan_document(const PlanOutcome& outcome, bool timing);
 
 Page plan_page(const SymbolsOutcome& outcome);
 Page plan_page(const PlanOutcome& outcome);
+
+/// The decision in one sentence: "HBM capacity binds: +10 % of it gives +8.0 % tokens/s; link bandwidth +1.0 %, ...".
+std::string explain_sentence(const planner::Explanation& explanation);
+
+Page explain_page(const planner::Explanation& explanation);
+
+/// Adds "explanation" to a plan's document: "binding", "utilisation", "stalls", "elasticities", "margins", "runner_up".
+/// Reasons for what is null go to the document's "details"."reasons".
+void add_explanation(Json& plan_document, const planner::Explanation& explanation);
+
+/// A front, and what its costs and energies rest on.
+struct ParetoFront {
+  std::vector<planner::Choice> choices;
+  planner::GpuRates rates;
+  std::string price;  ///< value, date and source of the GPU's price, or why there is none
+  std::string power;  ///< the same of its board power
+};
+
+/// The front of a scenario under a price table.
+ParetoFront pareto_front_of(const scenario::Scenario& scenario, const planner::PlanRequest& request,
+                            const models::PriceTable& prices);
+
+Json pareto_document(const ParetoFront& front);
+Page pareto_page(const ParetoFront& front);
+
+struct DraftTableOutcome {
+  scenario::Scenario scenario;
+  planner::DraftTable table;
+};
+
+Page draft_table_page(const DraftTableOutcome& outcome);
+
+Json draft_table_document(const DraftTableOutcome& outcome);
 
 }  // namespace kvsim::results

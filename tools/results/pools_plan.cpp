@@ -1,4 +1,4 @@
-#include "tools/results/pools_plan.h"
+#include "tools/results/paths.h"
 
 #include <algorithm>
 

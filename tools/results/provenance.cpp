@@ -17,7 +17,6 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/decoding_words.h"
-#include "tools/results/lossless.h"
 
 namespace kvsim::results {
 namespace {

@@ -1,6 +1,5 @@
 #include "tools/results/result_document.h"
 
-#include "tools/results/definitions.h"
 #include "tools/results/metrics.h"
 
 namespace kvsim::results {

@@ -30,4 +30,7 @@ Json results_document(const std::vector<Outcome>& outcomes, bool timing);
 /// The figures of the wall clock alone, for a file beside the results.
 Json timing_document(const std::vector<Outcome>& outcomes);
 
+/// Sentences by word or key, those that this result has.
+Json definitions_of(const Outcome& outcome);
+
 }  // namespace kvsim::results

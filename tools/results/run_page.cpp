@@ -7,12 +7,10 @@
 
 #include "sim/serving/decode_policy.h"
 #include "tools/results/decoding_words.h"
-#include "tools/results/lossless.h"
 #include "tools/results/machines.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
-#include "tools/results/run_tables.h"
 
 namespace kvsim::results {
 namespace {

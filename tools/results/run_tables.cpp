@@ -1,4 +1,4 @@
-#include "tools/results/run_tables.h"
+#include "tools/results/run_page.h"
 
 #include <algorithm>
 #include <array>

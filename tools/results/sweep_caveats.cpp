@@ -1,4 +1,4 @@
-#include "tools/results/sweep_caveats.h"
+#include "tools/results/sweep.h"
 
 #include <algorithm>
 #include <cstdint>

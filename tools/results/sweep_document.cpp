@@ -1,4 +1,4 @@
-#include "tools/results/sweep_document.h"
+#include "tools/results/sweep.h"
 
 #include <unordered_map>
 
@@ -8,7 +8,6 @@
 #include "models/schema/yaml_writer.h"
 #include "tools/page/page.h"
 #include "tools/results/metrics.h"
-#include "tools/results/sweep_caveats.h"
 
 namespace kvsim::results {
 namespace {

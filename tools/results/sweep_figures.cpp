@@ -1,4 +1,4 @@
-#include "tools/results/sweep_figures.h"
+#include "tools/results/sweep.h"
 
 #include <algorithm>
 #include <array>

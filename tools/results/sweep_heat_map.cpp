@@ -1,4 +1,4 @@
-#include "tools/results/sweep_heat_map.h"
+#include "tools/results/sweep.h"
 
 #include <algorithm>
 #include <cmath>

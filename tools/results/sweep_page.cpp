@@ -1,4 +1,4 @@
-#include "tools/results/sweep_page.h"
+#include "tools/results/sweep.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,6 @@
 
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
-#include "tools/results/sweep_caveats.h"
-#include "tools/results/sweep_heat_map.h"
 
 namespace kvsim::results {
 namespace {

@@ -10,7 +10,6 @@
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/simulating.h"
-#include "tools/results/compare_page.h"
 #include "tools/results/comparison.h"
 
 namespace kvsim::cli {

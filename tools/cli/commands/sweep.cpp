@@ -22,9 +22,7 @@
 #include "tools/cli/simulating.h"
 #include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
-#include "tools/results/sweep_document.h"
-#include "tools/results/sweep_figures.h"
-#include "tools/results/sweep_page.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::cli {
 namespace sweep_internal {

@@ -15,11 +15,9 @@
 #include "planner/paths/path_plan.h"
 #include "planner/reuse/reuse_plan.h"
 #include "tools/cli/plan/plan.h"
-#include "tools/results/draft_table.h"
 #include "tools/results/json_text.h"
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
-#include "tools/results/pools_plan.h"
 #include "tools/results/prefetch.h"
 #include "tools/results/reuse_plan.h"
 

@@ -14,9 +14,7 @@
 #include "tools/cli/plan/plan.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
-#include "tools/results/explain.h"
 #include "tools/results/numbers.h"
-#include "tools/results/pareto.h"
 #include "tools/results/plan.h"
 
 namespace kvsim::cli {

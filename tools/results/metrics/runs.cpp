@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
-#include "tools/results/lossless.h"
+#include "tools/results/decoding_words.h"
 #include "tools/results/metrics/metric.h"
 
 namespace kvsim::results {

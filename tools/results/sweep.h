@@ -1,4 +1,6 @@
-// The figures of a sweep's points side by side: which there are, which point is best by one of them.
+// A sweep: the figures of its points side by side, what a reader should know before believing them, and both as a JSON
+// document, as CSV and as a page with a heat map. Equal plan and version give equal bytes, whatever interrupted the
+// sweep and however many threads ran it.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +13,7 @@
 #include "planner/sweep/journal.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -51,5 +54,28 @@ class FigureTable {
   std::vector<std::string> names_;
   std::vector<std::vector<double>> rows_;
 };
+
+/// The assumptions of all points that were simulated, each once, in the order in which points bring them up. Those of
+/// some points only begin with the values of the axes that they belong to ("cluster.gpu.type=l40s,a100: ..."), or with
+/// the numbers of the points where no values tell them apart.
+std::vector<std::string> assumptions_of(const Sweep& sweep);
+
+/// The fall-backs, likewise.
+std::vector<std::string> fallbacks_of(const Sweep& sweep);
+
+/// {"schema_version", "kvsim_version", "scenario", "seed", "replications", "shard" (of a part), "design", "axes":
+/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see
+/// sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a point.
+std::string sweep_json(const Sweep& sweep);
+
+/// index, a column an axis, status, reason, a column a figure. Fields are quoted where they hold commas.
+std::string sweep_csv(const Sweep& sweep);
+
+/// The sweep's metric, the axis with fewer values across, the best point marked. A point that cannot be simulated is
+/// "-", one whose run has no such figure "none", one that another shard has is blank. `order` is FigureTable::ranked of
+/// the metric. No rows where an axis has too many values, or the sweep no such grid.
+Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order);
+
+Page sweep_page(const Sweep& sweep);
 
 }  // namespace kvsim::results
