@@ -52,7 +52,9 @@ TEST_F(ListShowTest, MetricsHaveUnitDirectionAndSentence) {
 
 TEST_F(ListShowTest, EveryNameThatIsListedCanBeShown) {
   const Json doc = Json::parse(output({"list", "--json"}));
-  for (const Json& entry : doc["entries"]) {
+  const Json& entries = doc["entries"];
+  for (std::size_t i = 0; i < entries.size(); i += KVSIM_SANITIZED ? 10 : 1) {  // a process each
+    const Json& entry = entries[i];
     const std::string name = entry["kind"].get<std::string>() + "/" + entry["name"].get<std::string>();
     EXPECT_NE(output({"show", name}), "") << name;
   }
