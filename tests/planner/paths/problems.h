@@ -19,8 +19,8 @@ PathProblem by_hand();
 /// rounds of 8 drafts.
 PathProblem steps_by_hand();
 
-/// `count` machines, pools and requests of plausible sizes, always the same ones for the same seed. A tenth of them under
-/// sanitizers: CLP gets blocks of memory for each solution that their allocator maps anew, at 30 times the cost.
+/// `count` machines, pools and requests of plausible sizes, always the same ones for the same seed. A tenth of them
+/// under sanitizers: CLP gets blocks of memory for each solution that their allocator maps anew, at 30 times the cost.
 std::vector<PathProblem> many_problems(std::size_t count, std::uint64_t seed);
 
 }  // namespace kvsim::planner::testing
