@@ -13,7 +13,7 @@
 #include "sim/engine/invariant.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
-#include "tools/results/decoding_words.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::planner::KVSIM_FILE {
 namespace {

@@ -1,6 +1,6 @@
 // What results say of drafts, from measurements made by hand; and which compositions of policies are lossless, held
 // against what their runs measured.
-#include "tools/results/decoding_words.h"
+#include "tools/results/scenario_words.h"
 
 #include <gtest/gtest.h>
 

@@ -9,11 +9,11 @@
 #include "tests/support/pools_scenario.h"
 #include "tests/support/small_scenario.h"
 #include "tools/results/comparison.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics.h"
 #include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

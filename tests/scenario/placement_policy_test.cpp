@@ -6,8 +6,8 @@
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/provenance.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {

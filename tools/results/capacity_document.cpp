@@ -2,9 +2,9 @@
 
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/capacity_parts.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/prices.h"
 #include "tools/results/result_document.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

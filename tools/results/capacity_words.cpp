@@ -8,8 +8,8 @@
 
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/prices.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -7,10 +7,9 @@
 
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
-#include "tools/results/decoding_words.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

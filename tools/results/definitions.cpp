@@ -4,8 +4,8 @@
 #include <array>
 #include <span>
 
-#include "tools/results/decoding_words.h"
 #include "tools/results/metrics.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -16,7 +16,7 @@
 #include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/step_parts.h"
-#include "tools/results/decoding_words.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

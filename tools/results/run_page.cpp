@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include "sim/serving/decode_policy.h"
-#include "tools/results/decoding_words.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

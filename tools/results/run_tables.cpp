@@ -10,8 +10,8 @@
 #include "sim/cache/prompt_cache.h"
 #include "sim/pools/simulation.h"
 #include "sim/serving/decode_policy.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/metrics.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -5,8 +5,8 @@
 #include "planner/experiment.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
-#include "tools/results/machines.h"
 #include "tools/results/numbers.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::cli {
 namespace check_internal {

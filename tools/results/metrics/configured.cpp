@@ -2,9 +2,8 @@
 #include <utility>
 
 #include "sim/serving/decode_policy.h"
-#include "tools/results/decoding_words.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics/metric.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "sim/serving/kv_geometry.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "sim/serving/decode_policy.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/metrics/metric.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -15,8 +15,8 @@
 #include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
-#include "tools/results/decoding_words.h"
 #include "tools/results/metrics/metric.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

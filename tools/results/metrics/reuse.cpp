@@ -1,7 +1,6 @@
 // Prompts made of chunks: what answers scored, and how prompts were put together.
-#include "tools/results/decoding_words.h"
-#include "tools/results/machines.h"
 #include "tools/results/metrics/metric.h"
+#include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
 namespace {

@@ -1,12 +1,22 @@
-// What a scenario decodes, drafts and puts prompts together with: asked, and in words.
+// What a scenario runs on, decodes, drafts and puts prompts together with: asked, and in words.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::results {
+
+/// "replica" or "node": one tensor-parallel group.
+std::string_view group_word(const serving::ClusterConfig& cluster);
+
+/// "2 replicas of 4 x h100-sxm", "1 local and 4 remote nodes of 2 x h100-nvl".
+std::string machines_text(const serving::ClusterConfig& cluster);
+
+/// "stored", ...: the word of the scenario's key.
+std::string_view prefill_word(serving::PrefillKind prefill);
 
 /// Neither the decode policy nor placement nor prefill can make a request's output another: full KV decides every
 /// token, what is stored of prompts is stored whole, and chunks are not put together.
