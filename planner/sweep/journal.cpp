@@ -194,6 +194,8 @@ std::optional<JournalContents> read_journal(const std::string& path) {
       try {
         contents.emplace();
         contents->plan = to_plan(line);
+      } catch (const schema::InputError& error) {
+        throw schema::InputError(origin, error.what());
       } catch (const std::exception&) {
         throw schema::InputError(origin, "not the first line of a sweep's journal");
       }

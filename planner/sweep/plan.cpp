@@ -186,7 +186,10 @@ std::string to_line(const Plan& plan) {
 
 Plan to_plan(std::string_view line) {
   const Json json = Json::parse(line);
-  if (json.at("schema_version") != kJournalVersion) throw std::invalid_argument("a journal of another version");
+  if (json.at("schema_version") != kJournalVersion) {
+    throw schema::InputError(fmt::format("a sweep's journal of schema_version {}; this kvsim knows {}",
+                                         json.at("schema_version").dump(), kJournalVersion));
+  }
   std::vector<Axis> axes;
   for (const Json& axis : json.at("axes")) axes.push_back({axis.at("path"), axis.at("values")});
   const DesignKind kind = design_kind(json.at("design").get<std::string>());

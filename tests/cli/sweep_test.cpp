@@ -171,7 +171,7 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--seed", "3"}),
             "kvsim: --vary run.seed: is also set for all points (--seed, --replications), expected one of the two\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "slo.atainment"}),
-            "kvsim: --metric: no result has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
+            "kvsim: --metric: no point of a sweep has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
   EXPECT_EQ(
       refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "fetch.hidden", "--out", "none"}),
       "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory\n");

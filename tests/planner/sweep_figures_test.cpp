@@ -15,7 +15,7 @@ namespace {
 
 std::string refusal(const std::string& metric) {
   try {
-    check_metric(metric);
+    checked_metric(metric);
   } catch (const schema::InputError& error) {
     return error.what();
   }
@@ -42,11 +42,42 @@ TEST(SweepMetric, IsAPathOfTheResult) {
   EXPECT_EQ(refusal("gpu.bound_by.link"), "accepted");
   EXPECT_EQ(refusal("links.host_to_gpu.utilisation"), "accepted");
   EXPECT_EQ(refusal("latency_s.ttft.p98"),
-            "--metric: no result has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
-  EXPECT_EQ(refusal("attainment"), "--metric: no result has a figure \"attainment\"; did you mean \"slo.attainment\"?");
+            "--metric: no point of a sweep has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
+  EXPECT_EQ(refusal("attainment"),
+            "--metric: no point of a sweep has a figure \"attainment\"; did you mean \"slo.attainment\"?");
   EXPECT_EQ(refusal("zebra"),
-            "--metric: no result has a figure \"zebra\"; expected a path such as latency_s.ttft.p99 "
+            "--metric: no point of a sweep has a figure \"zebra\"; expected a path such as latency_s.ttft.p99 "
             "or slo.attainment");
+}
+
+TEST(SweepMetric, IsCalledAsInDocumentsOrAsInSweeps) {
+  const std::string in_sweeps = "throughput.output_tokens_per_s.half_width_95";
+  EXPECT_EQ(checked_metric("confidence." + in_sweeps), in_sweeps);
+  EXPECT_EQ(checked_metric(in_sweeps), in_sweeps);
+}
+
+TEST(SweepMetric, NearNamesAreThoseThatEndWithItOrHaveItInThem) {
+  EXPECT_EQ(refusal("links.host_to_gpu.mean_wait"),
+            "--metric: no point of a sweep has a figure \"links.host_to_gpu.mean_wait\"; did you mean "
+            "\"links.host_to_gpu.mean_wait_s\"?");
+  EXPECT_EQ(refusal("hbm_peak"),
+            "--metric: no point of a sweep has a figure \"hbm_peak\"; did you mean \"gpu.hbm_peak_bytes\"?");
+}
+
+TEST(SweepMetric, WhatPointsDoNotKeepIsSaidToBeInOtherResults) {
+  EXPECT_EQ(
+      refusal("details.round_gap_s.p99"),
+      "--metric: points of a sweep do not keep \"details.round_gap_s.p99\", which results of kvsim run and compare "
+      "have; expected a figure outside details and timeline");
+}
+
+TEST(SweepMetric, OfNoPointIsRefusedWhereOnlyJournalsAreThere) {
+  Sweep sweep = sweep_of({point(0, "1")}, 1);
+  sweep.metric = "latency_s.ttft.p99";
+  EXPECT_NO_THROW(refuse_metric_of_no_point(sweep));
+  sweep.metric = "fetch.hidden";
+  EXPECT_THROW(refuse_metric_of_no_point(sweep), schema::InputError);
+  EXPECT_NO_THROW(refuse_metric_of_no_point(sweep_of({}, 1)));
 }
 
 TEST(SweepMetric, NeedsADirection) {
@@ -59,8 +90,10 @@ TEST(SweepMetric, NeedsADirection) {
       "--metric: \"engine.wall_s\" cannot rank points: it is a figure of the wall clock, which differs between equal "
       "runs");
   EXPECT_EQ(refusal("latency_s.ttft.mean.half_width_95"), "accepted");
-  EXPECT_EQ(refusal("fetch.hiden"), "--metric: no result has a figure \"fetch.hiden\"; did you mean \"fetch.hidden\"?");
-  EXPECT_EQ(refusal("details.preemptions").substr(0, 56), "--metric: no result has a figure \"details.preemptions\"; ");
+  EXPECT_EQ(refusal("fetch.hiden"),
+            "--metric: no point of a sweep has a figure \"fetch.hiden\"; did you mean \"fetch.hidden\"?");
+  EXPECT_EQ(refusal("details.preemptions").substr(0, 56),
+            "--metric: no point of a sweep has a figure \"details.preemptions\"; ");
 }
 
 TEST(SweepMetric, BelongsToScenariosThatCanHaveIt) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "models/schema/error.h"
 #include "planner/sweep/journal.h"
@@ -116,6 +117,9 @@ TEST_F(SweepJournal, RefusesLinesThatAreNone) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal("{}\n"), "points.jsonl:1:1: not the first line of a sweep's journal");
+  EXPECT_EQ(refusal("{\"schema_version\":77}\n"),
+            fmt::format("points.jsonl:1:1: a sweep's journal of schema_version 77; this kvsim knows {}",
+                        nlohmann::json::parse(header).at("schema_version").dump()));
   EXPECT_EQ(refusal(header + "rubbish\n"), "points.jsonl:2:1: not a line of a sweep's journal");
   EXPECT_EQ(refusal(header + "{\"index\":2,\"status\":\"done\",\"result\":{},\"assumptions\":[],\"fallbacks\":[]}\n"),
             "points.jsonl:2:1: point 2 is none of this sweep's");

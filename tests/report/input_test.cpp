@@ -108,6 +108,10 @@ TEST_F(ReportInput, OtherJsonIsNoResult) {
 TEST_F(ReportInput, AResultOfAnotherVersionIsRefused) {
   EXPECT_EQ(error_in("{\"schema_version\": 0}"), "schema_version 0 is older than this kvsim, which knows 1");
   EXPECT_EQ(error_in("{\"schema_version\": 99}"), "schema_version 99 is newer than this kvsim, which knows 1");
+  EXPECT_EQ(error_in("{\"schema_version\": 1, \"baseline\": \"a\", \"results\": [{\"schema_version\": 2}]}"),
+            "in results: schema_version 2 is newer than this kvsim, which knows 1");
+  EXPECT_EQ(error_in("{\"schema_version\": 1, \"points\": [{\"result\": {\"schema_version\": 0}}]}"),
+            "in points: schema_version 0 is older than this kvsim, which knows 1");
 }
 
 TEST_F(ReportInput, AComparisonWithoutResultsIsRefused) {

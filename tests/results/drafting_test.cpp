@@ -115,7 +115,7 @@ TEST(SparseDrafts, AreWhatTheirOwnKeysSay) {
 }
 
 TEST(DrafterFigures, RankASweep) {
-  EXPECT_NO_THROW(results::check_metric("drafter.acceptance_rate"));
+  EXPECT_NO_THROW(results::checked_metric("drafter.acceptance_rate"));
   EXPECT_FALSE(results::less_is_better("drafter.acceptance_rate"));
   EXPECT_FALSE(results::less_is_better("drafter.mean_accepted_length"));
   EXPECT_TRUE(results::less_is_better("drafter.gpu_time_share"));

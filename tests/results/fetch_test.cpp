@@ -94,7 +94,7 @@ TEST(FetchPage, IsOneTable) {
 }
 
 TEST(FetchFigures, AreMetricsOfSweeps) {
-  EXPECT_NO_THROW(results::check_metric("fetch.hidden"));
+  EXPECT_NO_THROW(results::checked_metric("fetch.hidden"));
   EXPECT_TRUE(results::less_is_better("fetch.wait_s"));
   EXPECT_TRUE(results::less_is_better("fetch.two_token_cost"));
   EXPECT_FALSE(results::less_is_better("fetch.hidden"));

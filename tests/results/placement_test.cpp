@@ -95,7 +95,7 @@ TEST(PlacementTables, SharesOfLookupsAddUpFromTheNearestTierDown) {
 }
 
 TEST(PlacementFigures, RankASweep) {
-  EXPECT_NO_THROW(results::check_metric("placement.quality.mean"));
+  EXPECT_NO_THROW(results::checked_metric("placement.quality.mean"));
   EXPECT_FALSE(results::less_is_better("placement.quality.mean"));
   EXPECT_FALSE(results::less_is_better("tiers.host.hit_rate"));
   EXPECT_TRUE(results::less_is_better("placement.computed_tokens"));

@@ -144,11 +144,11 @@ TEST(PoolsDocument, IsNotThereWithoutPools) {
 
 TEST(PoolsDocument, HasFiguresForSweeps) {
   for (const char* metric : {"pools.remote.busy_fraction", "prefix.hit_rate", "links.storage_to_local.mean_wait_s"}) {
-    EXPECT_NO_THROW(results::check_metric(metric)) << metric;
+    EXPECT_NO_THROW(results::checked_metric(metric)) << metric;
   }
   EXPECT_NE(results::find_metric("paths.B1.share"), nullptr);
-  EXPECT_THROW(results::check_metric("paths.B1.share"), schema::InputError);  // a path is no better for having more
-  EXPECT_THROW(results::check_metric("pool.remote.busy_fraction"), schema::InputError);
+  EXPECT_THROW(results::checked_metric("paths.B1.share"), schema::InputError);  // a path is no better for having more
+  EXPECT_THROW(results::checked_metric("pool.remote.busy_fraction"), schema::InputError);
 }
 
 /// The page's line that begins with these words.

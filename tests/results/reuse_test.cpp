@@ -138,11 +138,11 @@ TEST(ReuseDocument, ComparesTimesToTheFirstTokenWithABaselineThatStoresNothing) 
 TEST(ReuseFigures, AreMetricsOfSweepsTheLessTimeTheBetter) {
   for (const char* metric : {"reuse.mean_s.load", "reuse.mean_s.queue", "reuse.mean_s.prefill", "reuse.apart_tokens",
                              "reuse.recomputed_tokens", "reuse.recomputed_share", "reuse.selections_longer"}) {
-    EXPECT_NO_THROW(results::check_metric(metric));
+    EXPECT_NO_THROW(results::checked_metric(metric));
     EXPECT_TRUE(results::less_is_better(metric)) << metric;
   }
   for (const char* metric : {"answers.mean_score", "answers.good_share", "reuse.loaded_tokens"}) {
-    EXPECT_NO_THROW(results::check_metric(metric));
+    EXPECT_NO_THROW(results::checked_metric(metric));
     EXPECT_FALSE(results::less_is_better(metric)) << metric;
   }
 }

@@ -242,14 +242,27 @@ double figure_at(const Json& result, std::string_view path) {
   return here->is_number() ? here->get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
+namespace {
+
+void check_version(const Json& document, const std::string& name) {
+  const double version = *number(document, {"schema_version"});
+  if (version == results::kSchemaVersion) return;
+  throw InputError(fmt::format("{}: schema_version {:g} is {} than this kvsim, which knows {}", name, version,
+                               version > results::kSchemaVersion ? "newer" : "older", results::kSchemaVersion));
+}
+
+}  // namespace
+
 Kind kind_of(const Json& document, const std::string& name) {
   if (!document.is_object() || !number(document, {"schema_version"})) {
     throw InputError(fmt::format("{}: no result of kvsim: it has no schema_version", name));
   }
-  const double version = *number(document, {"schema_version"});
-  if (version != results::kSchemaVersion) {
-    throw InputError(fmt::format("{}: schema_version {:g} is {} than this kvsim, which knows {}", name, version,
-                                 version > results::kSchemaVersion ? "newer" : "older", results::kSchemaVersion));
+  check_version(document, name);
+  for (const char* list : {"results", "points"}) {
+    for (const Json& one : at(document, {list})) {
+      const Json& result = one.contains("result") ? one.at("result") : one;
+      if (number(result, {"schema_version"})) check_version(result, fmt::format("{}: in {}", name, list));
+    }
   }
   const auto is = [&document](const char* key, Json::value_t type) {
     const auto it = document.find(key);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -58,7 +59,10 @@ std::string metric_name(std::string_view path) {
   return std::string(path);
 }
 
+/// Paths of other documents than those of runs have no row in the table of metrics: their ends say what they are.
 std::string printed(std::string_view path, double value) {
+  const results::Metric* row = results::find_metric(path);
+  if (row != nullptr && row->unit.print != nullptr) return row->unit.print(value);
   const auto ends = [path](std::string_view end) { return path.ends_with(end); };
   const bool rate = path.find("per_s") != std::string_view::npos;
   const bool time = path.starts_with("latency_s.") || ends("_s") || path.find("_s.") != std::string_view::npos;

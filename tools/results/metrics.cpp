@@ -1,6 +1,7 @@
 #include "tools/results/metrics.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -87,14 +88,31 @@ std::vector<std::string> paths_in(const scenario::Scenario& scenario) {
   return paths;
 }
 
-/// "tokens_per_s" and "p99" are what people write for the whole path.
+/// The nearest name, else the first three that end with `path`, or have it in them: "tokens_per_s" and "p99" are what
+/// people write for the whole path.
 std::string suggestion(const std::string& path, const std::vector<std::string>& names) {
-  std::string near = schema::nearest(path, names);
-  for (const std::string& name : names) {
-    if (near.empty() && name.ends_with("." + path)) near = name;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> near;
+  if (std::string one = schema::nearest(path, names); !one.empty()) near.push_back(std::move(one));
+  const auto add = [&](const auto& is_near) {
+    if (!near.empty() || path.empty()) return;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(near), is_near);
+  };
+  add([&](const std::string& name) { return name.ends_with("." + path); });
+  add([&](const std::string& name) { return name.find(path) != std::string::npos; });
+  if (near.empty()) return "expected a path such as latency_s.ttft.p99 or slo.attainment";
+  near.resize(std::min(near.size(), kMost));
+  return fmt::format("did you mean \"{}\"?", fmt::join(near, "\", \""));
+}
+
+/// The keys with the name that `path` has in place of the *: "links.*.bytes" as "links.host_to_gpu.bytes".
+std::vector<std::string> named_like(const std::string& path, std::vector<std::string> keys) {
+  for (std::string& key : keys) {
+    const std::size_t star = key.find('*');
+    if (star == std::string::npos || !path.starts_with(key.substr(0, star))) continue;
+    key.replace(star, 1, path.substr(star, path.find('.', star) - star));
   }
-  return near.empty() ? "expected a path such as latency_s.ttft.p99 or slo.attainment"
-                      : fmt::format("did you mean \"{}\"?", near);
+  return keys;
 }
 
 /// Keys of all figures that rank, * and all.
@@ -168,13 +186,19 @@ std::string printed_figure(std::string_view path, double value) {
   return row == nullptr || row->unit.print == nullptr ? figure(value) : row->unit.print(value);
 }
 
-void check_metric(const std::string& path) {
+std::string checked_metric(const std::string& path) {
   const Metric* row = find_metric(path);
-  if (row == nullptr || row->unit.print == nullptr || (keys_of(*row) != Keys::figures)) {
-    throw schema::InputError(
-        fmt::format("--metric: no result has a figure \"{}\"; {}", path, suggestion(path, ranking_keys())));
+  if (row == nullptr || row->unit.print == nullptr) {
+    throw schema::InputError(fmt::format("--metric: no point of a sweep has a figure \"{}\"; {}", path,
+                                         suggestion(path, named_like(path, ranking_keys()))));
   }
-  if (ranks(*row)) return;
+  if (keys_of(*row) != Keys::figures) {
+    throw schema::InputError(
+        fmt::format("--metric: points of a sweep do not keep \"{}\", which results of kvsim run and "
+                    "compare have; expected a figure outside details and timeline",
+                    path));
+  }
+  if (ranks(*row)) return in_sweeps(path);
   throw schema::InputError(fmt::format(
       "--metric: \"{}\" cannot rank points: {}", path,
       row->better == Better::neither

@@ -41,9 +41,10 @@ class Figures {
 /// As its unit is printed. `path` as find_metric takes it.
 std::string printed_figure(std::string_view path, double value);
 
-/// Refuses, with schema::InputError, a metric that cannot rank points: one that no result can have (with the nearest
-/// names), or of which neither more nor less is better.
-void check_metric(const std::string& path);
+/// The metric as sweeps call it ("throughput.requests_per_s.half_width_95" for what documents have under confidence).
+/// Refuses, with schema::InputError, one that cannot rank points: that no result can have (with the nearest names),
+/// that points do not keep, or of which neither more nor less is better.
+std::string checked_metric(const std::string& path);
 /// Whether a result of the scenario may have it.
 bool may_have(const scenario::Scenario& scenario, const std::string& path);
 /// Refuses, with schema::InputError, a metric that no result of these points has; `scenario` is one of them.

@@ -55,6 +55,9 @@ class FigureTable {
   std::vector<std::vector<double>> rows_;
 };
 
+/// Refuses, with schema::InputError, a sweep whose simulated points all lack its metric.
+void refuse_metric_of_no_point(const Sweep& sweep);
+
 /// The assumptions of all points that were simulated, each once, in the order in which points bring them up. Those of
 /// some points only begin with the values of the axes that they belong to ("cluster.gpu.type=l40s,a100: ..."), or with
 /// the numbers of the points where no values tell them apart.

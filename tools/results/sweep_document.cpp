@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/error.h"
+#include "models/schema/spelling.h"
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
 #include "tools/page/page.h"
@@ -73,6 +75,13 @@ FigureTable::FigureTable(const Sweep& sweep) {
       if (value.is_number()) row[known->second] = value.get<double>();
     });
   }
+}
+
+void refuse_metric_of_no_point(const Sweep& sweep) {
+  const std::vector<std::string> names = FigureTable(sweep).names();
+  if (names.empty() || std::find(names.begin(), names.end(), sweep.metric) != names.end()) return;
+  throw schema::InputError(
+      fmt::format("--metric: no point has a figure \"{}\"{}", sweep.metric, schema::suggest(sweep.metric, names)));
 }
 
 std::optional<std::size_t> FigureTable::column(std::string_view name) const {

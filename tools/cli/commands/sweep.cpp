@@ -206,8 +206,8 @@ class Sitting {
 /// Runs it, or goes on with it, and delivers files and output. Throws schema::InputError, OutputError, Interrupted
 /// (what is finished is in the journal), planner::Infeasible where no point can be simulated, and what
 /// planner::run_experiment throws.
-void run_sweep(Console& console, const SweepOptions& options) {
-  results::check_metric(options.metric);
+void run_sweep(Console& console, SweepOptions options) {
+  options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const std::vector<std::string> overrides = overrides_of(options);
   const scenario::ScenarioFile file(options.scenario, overrides);
@@ -222,12 +222,13 @@ void run_sweep(Console& console, const SweepOptions& options) {
 }
 
 /// Puts shards together and delivers them like a sweep.
-void merge_sweeps(Console& console, const SweepOptions& options) {
-  results::check_metric(options.metric);
+void merge_sweeps(Console& console, SweepOptions options) {
+  options.metric = results::checked_metric(options.metric);
   std::vector<std::string> journals;
   for (const std::string& folder : options.merged) journals.push_back(journal_in(folder));
   sweep::MergedSweep merged = sweep::merge_journals(journals);
   const results::Sweep result{std::move(merged.plan), std::move(merged.points), options.metric};
+  results::refuse_metric_of_no_point(result);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
     folder.emplace(options.out);
