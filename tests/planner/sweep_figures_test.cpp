@@ -92,8 +92,7 @@ TEST(SweepMetric, NeedsADirection) {
   EXPECT_EQ(refusal("latency_s.ttft.mean.half_width_95"), "accepted");
   EXPECT_EQ(refusal("fetch.hiden"),
             "--metric: no point of a sweep has a figure \"fetch.hiden\"; did you mean \"fetch.hidden\"?");
-  EXPECT_EQ(refusal("details.preemptions").substr(0, 56),
-            "--metric: no point of a sweep has a figure \"details.preemptions\"; ");
+  EXPECT_TRUE(refusal("details.preemptions").starts_with("--metric: points of a sweep do not keep"));
 }
 
 TEST(SweepMetric, BelongsToScenariosThatCanHaveIt) {

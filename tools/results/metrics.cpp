@@ -109,7 +109,7 @@ std::string suggestion(const std::string& path, const std::vector<std::string>& 
 std::vector<std::string> named_like(const std::string& path, std::vector<std::string> keys) {
   for (std::string& key : keys) {
     const std::size_t star = key.find('*');
-    if (star == std::string::npos || !path.starts_with(key.substr(0, star))) continue;
+    if (star == std::string::npos || star == 0 || !path.starts_with(key.substr(0, star))) continue;
     key.replace(star, 1, path.substr(star, path.find('.', star) - star));
   }
   return keys;
