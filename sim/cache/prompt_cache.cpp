@@ -64,7 +64,7 @@ std::int64_t missing_tokens(const models::StorageOption& option, std::int64_t to
 
 }  // namespace
 
-PromptCache::PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
+PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
                          std::int64_t block_tokens, const FutureUses* future)
     : simulator_(simulator),
       config_(config),
@@ -78,7 +78,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, engine::TraceSink* trace,
              config.cluster.tensor_parallel),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
-      store_(simulator, trace, store_config(config), pool_, quality_.profiled(),
+      store_(simulator, fabric, store_config(config), pool_, quality_.profiled(),
              [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
                NextUse next_use;
                if (future_) {
@@ -290,8 +290,6 @@ void PromptCache::start_measuring() {
   std::fill(hits_.begin(), hits_.end(), 0);
   lookups_ = 0;
   before_ = store_.counts();
-  links_before_ = store_.links();
-  measure_begin_ = simulator_.now();
   store_.reset_statistics();
 }
 
@@ -312,23 +310,7 @@ void PromptCache::finish_measuring(serving::Measurements& measured) {
   m.moved_bytes = now.moved_bytes - before_.moved_bytes;
   m.whole_loads = now.whole_loads - before_.whole_loads;
   m.whole_bytes = now.whole_bytes - before_.whole_bytes;
-  const double measured_s = (simulator_.now() - measure_begin_).seconds();
-  for (const auto& [kind, total] : store_.links()) {
-    const LinkTotals& before = links_before_[kind];
-    serving::LinkMeasurement& l = measured.links[kind];
-    l.busy_s += total.busy_s - before.busy_s;
-    l.capacity_s += measured_s * static_cast<double>(total.links);
-    l.bytes += total.bytes - before.bytes;
-    l.wait_s += total.wait_s - before.wait_s;
-    l.transfers += total.transfers - before.transfers;
-  }
   measure_tiers(measured);
-}
-
-serving::LinkTimes PromptCache::link_times() const {
-  serving::LinkTimes times;
-  for (const auto& [kind, total] : store_.links()) times[kind] = {static_cast<std::int64_t>(total.links), total.busy_s};
-  return times;
 }
 
 void PromptCache::measure_tiers(serving::Measurements& measured) const {

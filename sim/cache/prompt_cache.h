@@ -20,6 +20,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/prompt_store.h"
+#include "sim/transport/fabric.h"
 
 namespace kvsim::cache {
 
@@ -64,7 +65,7 @@ class PromptCache final : public serving::PromptStore {
  public:
   /// All of it outlives the cache; `future` may be null where the policy does not need it. `block_tokens`: of
   /// RequestSpec::prefix_blocks.
-  PromptCache(engine::Simulator& simulator, engine::TraceSink* trace, const serving::ServingConfig& config,
+  PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
               std::int64_t block_tokens, const FutureUses* future);
 
   /// Before the first request: so many chunks (granularity chunks), numbered by popularity, are stored as far as there
@@ -86,7 +87,6 @@ class PromptCache final : public serving::PromptStore {
   void profiled(std::uint64_t number) override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
-  [[nodiscard]] serving::LinkTimes link_times() const override;
   void check_conservation() override { store_.check_conservation(); }
 
  private:
@@ -140,8 +140,6 @@ class PromptCache final : public serving::PromptStore {
   std::vector<std::uint64_t> hits_;  // by level
   std::uint64_t lookups_ = 0;
   StoreCounts before_;
-  std::map<std::string, LinkTotals> links_before_;
-  engine::SimTime measure_begin_;
 };
 
 }  // namespace kvsim::cache

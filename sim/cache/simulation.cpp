@@ -40,7 +40,7 @@ serving::SimulationOutcome simulate(const serving::ServingConfig& config, servin
   const std::optional<FutureUses> future = future_uses(config, again);
   return serving::run_system(config, feed, options, [&](const serving::RunEnvironment& environment) {
     return serving::make_replica_fleet(
-        environment, std::make_unique<PromptCache>(environment.simulator, environment.trace, config,
+        environment, std::make_unique<PromptCache>(environment.simulator, environment.fabric, config,
                                                    environment.prefix_block_tokens, future ? &*future : nullptr));
   });
 }
@@ -51,12 +51,6 @@ namespace {
 
 using serving::ConfigurationError;
 using serving::ServingConfig;
-
-std::vector<BandwidthChange> changes_of(const std::vector<serving::Outage>& outages) {
-  std::vector<BandwidthChange> changes;
-  for (const serving::Outage& o : outages) changes.push_back({o.at_s, o.lasting_s, o.bandwidth_fraction});
-  return changes;
-}
 
 std::vector<StoreTier> tiers_of(const ServingConfig& config) {
   const serving::ClusterConfig& cluster = config.cluster;
@@ -86,7 +80,7 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     device.write_bytes_per_s = t.write_bytes_per_s.value_or(t.read_bytes_per_s);
     device.latency_s = t.latency_s;
     device.shared = t.shared;
-    device.changes = changes_of(t.outages);
+    device.outages = t.outages;
     tiers.push_back(std::move(device));
   }
   return tiers;
@@ -248,8 +242,8 @@ StoreConfig store_config(const ServingConfig& config) {
   store.gpu_to_host_bytes_per_s = cluster.host_link.write_bytes_per_s.value * gpus;
   store.host_latency_s = cluster.host_link.latency_s.value;
   store.host_setup_s = cluster.host_link.setup_s.value;
-  store.serial_host_link = cluster.host_link_discipline == engine::LinkDiscipline::serialised;
-  store.host_changes = changes_of(cluster.host_outages);
+  store.host_queueing = cluster.host_link_discipline;
+  store.host_outages = cluster.host_outages;
   store.tiers = tiers_of(config);
   store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
   store.keeps_whole = verifies_stored(config);

@@ -17,7 +17,7 @@ std::uint64_t word_of(const PoolRequest& r, Claim claim) {
   return r.request->id * kClaims + static_cast<std::uint64_t>(claim);
 }
 
-MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
+memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
   return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload_claim;
 }
 
@@ -35,8 +35,8 @@ void PoolSystem::load(PoolRequest& r, Node& node, Claim claim, std::int64_t byte
     env_.simulator.schedule_in({}, arrived);
     return;
   }
-  network_.submit(network_.lane(node.pool(), node.index(), Direction::read),
-                  {.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
+  network_.lane(node.pool(), node.index(), Direction::read)
+      .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
 }
 
 void PoolSystem::on_arrival(std::uint64_t word) {
@@ -48,7 +48,7 @@ void PoolSystem::on_arrival(std::uint64_t word) {
   });
   KVSIM_ALWAYS(mine != node.loads.end(), "a transfer arrived for which nobody waits");
   mine->arrived = true;
-  MemoryClaim& held = claim_of(r, claim);
+  memory::MemoryClaim& held = claim_of(r, claim);
   if (held.loading != 0) node.memory().loaded(held);
   sweep(node);
 }
@@ -98,7 +98,7 @@ void PoolSystem::drop(PoolRequest& r, Node& node, Claim claim) {
     return;
   }
   if (claim == Claim::reload) node.reload_bytes -= std::exchange(r.reload_bytes, 0);
-  MemoryClaim& held = claim_of(r, claim);
+  memory::MemoryClaim& held = claim_of(r, claim);
   if (held.empty()) return;
   node.memory().release(held);
   changed(node);
@@ -142,11 +142,11 @@ void PoolSystem::upload(PoolRequest& r, Node& node, std::int64_t tokens, bool re
   Upload upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes};
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, std::move(upload));
-  network_.submit(network_.lane(node.pool(), node.index(), Direction::write),
-                  {.bytes = memory_.full_transfer(tokens),
-                   .on_complete = Callback::to<&PoolSystem::on_uploaded>(this, next_upload_),
-                   .owner = r.request->id,
-                   .kind = "store"});
+  network_.lane(node.pool(), node.index(), Direction::write)
+      .submit({.bytes = memory_.full_transfer(tokens),
+               .on_complete = Callback::to<&PoolSystem::on_uploaded>(this, next_upload_),
+               .owner = r.request->id,
+               .kind = "store"});
   ++next_upload_;
 }
 
@@ -167,28 +167,27 @@ void PoolSystem::on_uploaded(std::uint64_t id) {
 
 /// P2: after the compressed KV, layer by layer, when nothing more urgent waits. One layer moves, the next is set up.
 void PoolSystem::load_rest(PoolRequest& r) {
-  const LaneId lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
-  for (std::uint64_t& part : r.rest) {
+  transport::Lane& lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
+  for (transport::TransferId& part : r.rest) {
     const std::int64_t layers = config_.model.layers - r.rest_layers;
-    if (part != 0 || layers == 0) continue;
+    if (part.value != 0 || layers == 0) continue;
     const std::int64_t bytes = r.rest_left / layers;
     r.rest_left -= bytes;
     r.rest_layers += 1;
-    part = network_.submit(lane,
-                           {.bytes = bytes,
-                            .on_complete = Callback::to<&PoolSystem::on_rest>(this, r.request->id),
-                            .owner = r.request->id,
-                            .kind = "rest"},
-                           Urgency::deferrable);
+    part = lane.submit({.bytes = bytes,
+                        .priority = kDeferrable,
+                        .on_complete = Callback::to<&PoolSystem::on_rest>(this, r.request->id),
+                        .owner = r.request->id,
+                        .kind = "rest"});
   }
 }
 
 void PoolSystem::on_rest(std::uint64_t id) {
   PoolRequest* r = find(id);
   if (r == nullptr || r->left) return;  // finished while the last bytes were on their way
-  r->rest = {r->rest[1], 0};
+  r->rest = {r->rest[1], {}};
   load_rest(*r);
-  if (r->rest[0] != 0) return;
+  if (r->rest[0].value != 0) return;
   r->whole = true;
   if (r->round == Round::drafting || r->round == Round::sent) go_alone(*r);
 }
@@ -275,7 +274,7 @@ void PoolSystem::on_reload_timer(std::uint64_t node) {
 bool PoolSystem::start_reload(PoolRequest& r) {
   Node& node = *r.local;
   const std::int64_t before = node.memory().reserved();
-  if (!node.memory().try_claim(r.reload_claim, r.chain, KvForm::full, memory_.block_bytes(KvForm::full),
+  if (!node.memory().try_claim(r.reload_claim, r.chain, memory::KvForm::full, memory_.block_bytes(memory::KvForm::full),
                                memory_.reload_private(r))) {
     return false;
   }

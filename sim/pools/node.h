@@ -11,7 +11,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/trace.h"
-#include "sim/pools/node_memory.h"
+#include "sim/memory/kv_memory.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
@@ -77,8 +77,8 @@ class Node {
 
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] NodeMemory& memory() { return memory_; }
-  [[nodiscard]] const NodeMemory& memory() const { return memory_; }
+  [[nodiscard]] memory::KvMemory& memory() { return memory_; }
+  [[nodiscard]] const memory::KvMemory& memory() const { return memory_; }
   /// Expected length of an iteration.
   [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
 
@@ -125,7 +125,7 @@ class Node {
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
-  NodeMemory memory_;
+  memory::KvMemory memory_;
   std::vector<StepEntry> steady_;
   std::deque<StepEntry> tasks_;
   std::deque<StepEntry> prompts_;

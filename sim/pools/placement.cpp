@@ -194,7 +194,7 @@ Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
 }
 
 Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
-  const KvForm form = RequestMemory::remote_form(path);
+  const memory::KvForm form = RequestMemory::remote_form(path);
   const std::size_t hits = stored_blocks(r);
   const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
   const std::int64_t block = memory_.block_bytes(form);
@@ -206,8 +206,7 @@ Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
     if (!node->memory().fits(chain, form, block, own)) continue;
     // Its link is free, and has brought what is not there yet.
     const std::int64_t missing = chain.empty() ? 0 : node->memory().need(chain, form, block, 0);
-    const double s =
-        backlog_s(*node) + network_.transfer_s(network_.lane(Pool::remote, node->index(), Direction::read), missing);
+    const double s = backlog_s(*node) + network_.read_s(Pool::remote, node->index(), missing);
     if (best && (s > best_s || (s == best_s && node->memory().available() <= best->memory().available()))) continue;
     best = node.get();
     best_s = s;
@@ -223,8 +222,8 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
   const bool others = node.requests > 0 && keeps_room;
   const std::int64_t reload = std::max(node.largest_reload, others ? memory_.largest_reload(r) : 0);
-  return node.memory().fits({r.blocks.data(), hits}, KvForm::full, memory_.block_bytes(KvForm::full), own,
-                            std::max<std::int64_t>(0, reload - node.reload_bytes));
+  return node.memory().fits({r.blocks.data(), hits}, memory::KvForm::full, memory_.block_bytes(memory::KvForm::full),
+                            own, std::max<std::int64_t>(0, reload - node.reload_bytes));
 }
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
@@ -286,7 +285,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
   const auto blocks = static_cast<std::int64_t>(hits);
   const bool tail = r.stored < q.prompt;
   if (t.on_remote) {
-    const KvForm form = RequestMemory::remote_form(r.path);
+    const memory::KvForm form = RequestMemory::remote_form(r.path);
     KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
                                               memory_.remote_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
@@ -297,7 +296,8 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
     load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tokens), "first load");
   }
   if (t.on_local && (!r.stateless() || tail)) {
-    KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, KvForm::full, memory_.block_bytes(KvForm::full),
+    KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, memory::KvForm::full,
+                                             memory_.block_bytes(memory::KvForm::full),
                                              memory_.local_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
     r.local->count_requests(1);
@@ -307,7 +307,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
   }
 }
 
-void PoolSystem::count_loads(const MemoryClaim& claim, std::int64_t tokens) {
+void PoolSystem::count_loads(const memory::MemoryClaim& claim, std::int64_t tokens) {
   serving::PrefixMeasurement& prefix = env_.measured.prefix;
   prefix.loaded_tokens += tokens;
   prefix.on_node_tokens += claim.present * memory_.block_tokens();
@@ -315,22 +315,19 @@ void PoolSystem::count_loads(const MemoryClaim& claim, std::int64_t tokens) {
 }
 
 double PoolSystem::backlog_s(const Node& node) const {
-  return network_.backlog_s(network_.lane(node.pool(), node.index(), Direction::read));
+  return network_.backlog_s(node.pool(), node.index());
 }
 
 double PoolSystem::first_load_s(const PoolRequest& r, const Placement& placement) const {
   const std::int64_t tokens = stored_tokens(r);
   if (placement.remote == nullptr) {
-    return network_.transfer_s(network_.lane(Pool::local, placement.local->index(), Direction::read),
-                               memory_.full_transfer(tokens));
+    return network_.read_s(Pool::local, placement.local->index(), memory_.full_transfer(tokens));
   }
-  return network_.transfer_s(network_.lane(Pool::remote, placement.remote->index(), Direction::read),
-                             memory_.remote_transfer(r, placement.path, tokens));
+  return network_.read_s(Pool::remote, placement.remote->index(), memory_.remote_transfer(r, placement.path, tokens));
 }
 
 double PoolSystem::reload_s(const PoolRequest& r, const Node& local) const {
-  return network_.transfer_s(network_.lane(Pool::local, local.index(), Direction::read),
-                             memory_.full_transfer(r.request->context()));
+  return network_.read_s(Pool::local, local.index(), memory_.full_transfer(r.request->context()));
 }
 
 double PoolSystem::reload_bytes(const PoolRequest& r) const {

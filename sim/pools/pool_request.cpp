@@ -7,10 +7,10 @@ namespace kvsim::pools {
 
 using models::Path;
 
-std::int64_t RequestMemory::block_bytes(KvForm form) const {
+std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   if (block_tokens_ == 0) return 0;
   const std::int64_t full = geometry_.full_reservation(block_tokens_);
-  if (form == KvForm::full || decompresses()) return full;  // quantised KV is decompressed on arrival
+  if (form == memory::KvForm::full || decompresses()) return full;  // quantised KV is decompressed on arrival
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(full) * geometry_.ratio()));
 }
 
@@ -26,7 +26,7 @@ std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std:
   // P2 ends with the full KV.
   if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks);
   const std::int64_t all = geometry_.compressed_reservation(q.prompt, q.output, draft_room());
-  return std::max<std::int64_t>(0, all - blocks * block_bytes(KvForm::compressed));
+  return std::max<std::int64_t>(0, all - blocks * block_bytes(memory::KvForm::compressed));
 }
 
 std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {

@@ -8,7 +8,7 @@
 
 #include "models/paths/path.h"
 #include "sim/engine/time.h"
-#include "sim/pools/node_memory.h"
+#include "sim/memory/kv_memory.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/request.h"
@@ -40,18 +40,18 @@ struct PoolRequest {
   std::int64_t chain_tokens = 0;
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was placed; the rest is prefilled
 
-  MemoryClaim local_claim;              ///< full KV, from placement to the end; or only while a prompt is prefilled
-  MemoryClaim remote_claim;             ///< full or compressed KV
-  MemoryClaim reload_claim;             ///< full KV for one verification (stateless)
-  bool local_ready = false;             ///< its full KV stays on the local node and is there
-  bool local_left = false;              ///< the local node has done its part
-  int remote_parts = 0;                 ///< loads of the remote node before it can draft
-  int in_transit = 0;                   ///< transfers under way that end in a claim of its
-  bool counted = false;                 ///< its prompt's KV has been available once
-  std::array<std::uint64_t, 2> rest{};  ///< transfers of layers of the rest of the KV (P2), in order; 0: none
-  std::int64_t rest_left = 0;           ///< bytes of it that were not sent yet
-  std::int64_t rest_layers = 0;         ///< layers of it that were
-  bool whole = false;                   ///< all of the KV has reached the remote node (P2)
+  memory::MemoryClaim local_claim;   ///< full KV, from placement to the end; or only while a prompt is prefilled
+  memory::MemoryClaim remote_claim;  ///< full or compressed KV
+  memory::MemoryClaim reload_claim;  ///< full KV for one verification (stateless)
+  bool local_ready = false;          ///< its full KV stays on the local node and is there
+  bool local_left = false;           ///< the local node has done its part
+  int remote_parts = 0;              ///< loads of the remote node before it can draft
+  int in_transit = 0;                ///< transfers under way that end in a claim of its
+  bool counted = false;              ///< its prompt's KV has been available once
+  std::array<transport::TransferId, 2> rest{};  ///< transfers of layers of the rest of the KV (P2), in order; 0: none
+  std::int64_t rest_left = 0;                   ///< bytes of it that were not sent yet
+  std::int64_t rest_layers = 0;                 ///< layers of it that were
+  bool whole = false;                           ///< all of the KV has reached the remote node (P2)
 
   Round round = Round::none;
   Reload reload = Reload::none;
@@ -78,12 +78,12 @@ class RequestMemory {
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
 
   /// In which form the remote node holds the prompt.
-  [[nodiscard]] static KvForm remote_form(models::Path path) {
-    return models::traits(path).drafts ? KvForm::compressed : KvForm::full;
+  [[nodiscard]] static memory::KvForm remote_form(models::Path path) {
+    return models::traits(path).drafts ? memory::KvForm::compressed : memory::KvForm::full;
   }
 
   /// Memory of one shared block.
-  [[nodiscard]] std::int64_t block_bytes(KvForm form) const;
+  [[nodiscard]] std::int64_t block_bytes(memory::KvForm form) const;
 
   /// Memory that a request with `blocks` shared blocks reserves for itself, from its placement to its end: the rest of
   /// the prompt, all of its output and the drafts of one round, where there are any.

@@ -40,7 +40,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       paths_(usable_paths(config_)),
       may_be_stateless_(may_be_stateless(pools_.dispatch, paths_)),
       log_(environment.simulator, config_, environment.measured),
-      network_(environment.simulator, pools_, environment.trace),
+      network_(environment.simulator, environment.fabric, pools_),
       memory_(config_, geometry_, environment.prefix_block_tokens),
       node_environment_{environment.simulator, config_, geometry_, timer_, environment.measured, environment.trace},
       dispatcher_(find_dispatcher(pools_.dispatch.policy)->make(config_, paths_)) {
@@ -60,7 +60,6 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
 
 void PoolSystem::start_measuring() {
   log_.start_measuring();
-  network_.start_measuring();
   for (const Pool pool : {Pool::local, Pool::remote}) {
     for (const auto& node : nodes_of(pool)) node->start_measuring();
   }
@@ -72,7 +71,6 @@ void PoolSystem::finish_measuring() {
   for (const Pool pool : {Pool::local, Pool::remote}) {
     for (const auto& node : nodes_of(pool)) node->finish_measuring();
   }
-  network_.finish_measuring(env_.measured, (now() - log_.measure_begin()).seconds());
   if (!store_) return;
   serving::TierMeasurement& tier = env_.measured.tiers["storage"];
   tier.hits += store_hits_;
@@ -82,7 +80,6 @@ void PoolSystem::finish_measuring() {
 }
 
 void PoolSystem::check_conservation() const {
-  network_.check_conservation();
   if (store_) store_->check_conservation();
   std::int64_t placed = 0;
   for (const auto& r : requests_) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;

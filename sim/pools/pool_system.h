@@ -11,10 +11,10 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/kernels/step_time.h"
+#include "sim/memory/prefix_store.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/node.h"
 #include "sim/pools/pool_request.h"
-#include "sim/pools/prefix_store.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/simulation.h"
@@ -30,7 +30,6 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void finish_measuring() override;
   void check_conservation() const override;
   [[nodiscard]] serving::LoadSample load() override;
-  [[nodiscard]] serving::LinkTimes link_times() const override { return network_.link_times(); }
   [[nodiscard]] std::int64_t kv_capacity() const override;
   [[nodiscard]] std::vector<std::string> fallbacks() const override { return timer_.fallbacks(); }
 
@@ -57,7 +56,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   void place_waiting();
   bool place_head(Queue& queue);
   void start(PoolRequest& r, const Placement& placement);
-  void count_loads(const MemoryClaim& claim, std::int64_t tokens);
+  void count_loads(const memory::MemoryClaim& claim, std::int64_t tokens);
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node, bool keeps_room) const;
@@ -145,11 +144,11 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   std::vector<models::Path> paths_;
   bool may_be_stateless_ = false;  // requests may take a stateless path
   serving::RequestLog log_;
-  mutable StorageNetwork network_;  // checking it brings its rates up to date
+  StorageNetwork network_;
   RequestMemory memory_;
   NodeEnvironment node_environment_;
   std::vector<std::unique_ptr<Node>> local_, remote_;
-  std::optional<PrefixStore> store_;  // prefill: prefix_cache
+  std::optional<memory::PrefixStore> store_;  // prefill: prefix_cache
   std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<std::unique_ptr<PoolRequest>> requests_;  // by id
   std::array<Queue, models::kPaths + 1> queues_;

@@ -145,8 +145,8 @@ void PoolSystem::on_verified(PoolRequest& r) {
     withdraw_reload(r);
     // The new tokens' KV, for the next reload.
     if (r.request->remaining() > 0) {
-      network_.submit(network_.lane(Pool::local, r.local->index(), Direction::write),
-                      {.bytes = memory_.full_transfer(emitted), .owner = r.request->id, .kind = "write back"});
+      network_.lane(Pool::local, r.local->index(), Direction::write)
+          .submit({.bytes = memory_.full_transfer(emitted), .owner = r.request->id, .kind = "write back"});
     }
   }
   if (r.request->remaining() == 0) finish(r);
@@ -224,7 +224,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
 
 void PoolSystem::leave(PoolRequest& r) {
   for (auto part = r.rest.rbegin(); part != r.rest.rend(); ++part) {
-    if (*part != 0) network_.cancel(network_.lane(Pool::remote, r.remote->index(), Direction::read), *part);
+    if (part->value != 0) network_.lane(Pool::remote, r.remote->index(), Direction::read).cancel(*part);
   }
   r.rest = {};
   leave_local(r);

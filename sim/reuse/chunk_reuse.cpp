@@ -40,7 +40,7 @@ using serving::StoredPrefix;
 ChunkReuse::ChunkReuse(const serving::RunEnvironment& environment, const cache::FutureUses* future)
     : config_(environment.config),
       spec_(*environment.config.reuse),
-      chunks_(environment.simulator, environment.trace, environment.config, environment.prefix_block_tokens, future),
+      chunks_(environment.simulator, environment.fabric, environment.config, environment.prefix_block_tokens, future),
       times_(environment.config),
       rows_(spec_, config_.scored_prompts, config_.run.seed) {
   if (chooses_tokens(spec_) && spec_.speculative.gpus > 0) {

@@ -68,7 +68,6 @@ class ChunkReuse final : public serving::PromptStore {
   [[nodiscard]] std::vector<std::string> fallbacks() const override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
-  [[nodiscard]] serving::LinkTimes link_times() const override { return chunks_.link_times(); }
   void check_conservation() override { chunks_.check_conservation(); }
 
  private:

@@ -16,7 +16,7 @@ using schema::number;
 using schema::ObjectSchema;
 using schema::Reporter;
 using schema::time;
-using serving::Outage;
+using transport::Outage;
 
 namespace {
 

@@ -186,17 +186,17 @@ void add_gpu(ObjectSchema<Scenario>& cluster) {
 }
 
 void add_host(ObjectSchema<Scenario>& cluster) {
-  using engine::LinkDiscipline;
+  using transport::Queueing;
   ObjectSchema<Scenario> s("host", "The host memory of one replica and the way to it.");
   s.optional("memory", KVSIM_MEMBER(serving.cluster.host_memory_bytes), bytes().non_negative(),
              "host memory per replica for KV");
   s.reference("link", &Scenario::host_link, "link", models::link_schema(), Presence::optional,
               "link between host memory and one GPU; each GPU has its own; by default the GPU's own");
-  s.optional("discipline", KVSIM_MEMBER(serving.cluster.host_link_discipline),
-             choice<LinkDiscipline>(
-                 {{"serialised", LinkDiscipline::serialised, "one transfer at a time, in order of request"},
-                  {"fair_share", LinkDiscipline::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
-             "how transfers share the link");
+  s.optional(
+      "discipline", KVSIM_MEMBER(serving.cluster.host_link_discipline),
+      choice<Queueing>({{"serialised", Queueing::serialised, "one transfer at a time, in order of request"},
+                        {"fair_share", Queueing::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
+      "how transfers share the link");
   s.optional("shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
              "placement: the host memory of all replicas is one tier, which each reads over its own link");
   s.list("outages", KVSIM_MEMBER(serving.cluster.host_outages), outage_schema(), Presence::optional,

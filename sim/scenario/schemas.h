@@ -27,10 +27,10 @@ schema::ObjectSchema<serving::DraftLengthConfig> draft_lengths_schema();
 
 // How times in which links are slower, or stand still, are written.
 
-schema::ObjectSchema<serving::Outage> outage_schema();
+schema::ObjectSchema<transport::Outage> outage_schema();
 
 /// Reports an outage that begins before another one of the list is over; the list is the field "outages".
-void check_outages(const std::vector<serving::Outage>& outages, const schema::Reporter& report);
+void check_outages(const std::vector<transport::Outage>& outages, const schema::Reporter& report);
 
 // The field tables of cluster.pools and dispatch, and what else a scenario with pools may say. Internal to the
 // scenario.

@@ -178,7 +178,7 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                          decode.name, config.decode.compressor.name));
   }
   if (decode.fetch == Fetch::none) return;
-  if (config.cluster.host_link_discipline != engine::LinkDiscipline::serialised) {
+  if (config.cluster.host_link_discipline != transport::Queueing::serialised) {
     throw ConfigurationError(
         "cluster.host.discipline",
         fmt::format("decode policy {} copies layer after layer, in order: use serialised", decode.name));

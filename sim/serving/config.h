@@ -21,23 +21,16 @@
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
 #include "models/workload/shared_chunks.h"
-#include "sim/engine/link.h"
+#include "sim/transport/link.h"
 
 namespace kvsim::serving {
-
-/// A time in which a link has less bandwidth, or none: a failure.
-struct Outage {
-  double at_s = 0;
-  double lasting_s = 0;
-  double bandwidth_fraction = 0;  ///< of its bandwidth, what is left meanwhile; in [0, 1)
-};
 
 /// Identical nodes, each a tensor-parallel group, with a link each to the storage node.
 struct PoolConfig {
   std::int64_t nodes = 0;
   models::LinkSpec link;                     ///< read: storage to one node; write: back
   std::optional<double> shared_bytes_per_s;  ///< of what all the pool's nodes read together cross; none: no such limit
-  std::vector<Outage> outages;               ///< of the links of the pool and what they share, both directions
+  std::vector<transport::Outage> outages;    ///< of the links of the pool and what they share, both directions
 };
 
 /// Where the contexts are that nodes read.
@@ -68,10 +61,10 @@ struct StorageTierConfig {
   std::string name;
   std::optional<std::int64_t> capacity_bytes;  ///< of each; none: everything has room
   double read_bytes_per_s = 0;
-  std::optional<double> write_bytes_per_s;  ///< none: that of reading
-  double latency_s = 0;                     ///< of every read and write
-  bool shared = false;                      ///< one for all replicas; else each replica has its own
-  std::vector<Outage> outages{};            ///< times in which it is slower, or stands still
+  std::optional<double> write_bytes_per_s;   ///< none: that of reading
+  double latency_s = 0;                      ///< of every read and write
+  bool shared = false;                       ///< one for all replicas; else each replica has its own
+  std::vector<transport::Outage> outages{};  ///< times in which it is slower, or stands still
 };
 
 /// One or several identical replicas; each is a tensor-parallel group of GPUs with its own links to host memory.
@@ -82,16 +75,16 @@ struct ClusterConfig {
   models::KernelProfile profile;
   models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
   models::LinkSpec peer_link;
-  engine::LinkDiscipline host_link_discipline = engine::LinkDiscipline::serialised;
-  double memory_fraction = 0.9;              ///< of GPU memory, for weights, KV and activations
-  std::int64_t activation_bytes = 0;         ///< per GPU, within that fraction, not available to KV
-  std::int64_t host_memory_bytes = 0;        ///< per replica
-  bool host_shared = false;                  ///< placement: the replicas' host memory together is one tier
-  std::vector<Outage> host_outages{};        ///< placement: of the links to host memory, both directions
-  std::vector<StorageTierConfig> storage{};  ///< placement: below host memory, the nearest first
-  std::string router = "least_loaded";       ///< round_robin | least_loaded
-  std::int64_t scorer_gpus = 0;              ///< per replica, of the same kind: only for a small model that scores
-  std::optional<PoolsConfig> pools;          ///< instead of replicas with host memory
+  transport::Queueing host_link_discipline = transport::Queueing::serialised;
+  double memory_fraction = 0.9;                   ///< of GPU memory, for weights, KV and activations
+  std::int64_t activation_bytes = 0;              ///< per GPU, within that fraction, not available to KV
+  std::int64_t host_memory_bytes = 0;             ///< per replica
+  bool host_shared = false;                       ///< placement: the replicas' host memory together is one tier
+  std::vector<transport::Outage> host_outages{};  ///< placement: of the links to host memory, both directions
+  std::vector<StorageTierConfig> storage{};       ///< placement: below host memory, the nearest first
+  std::string router = "least_loaded";            ///< round_robin | least_loaded
+  std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
+  std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
 };
 
 /// Tensor-parallel groups: replicas, or the nodes of both pools.

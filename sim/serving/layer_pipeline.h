@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "sim/engine/link.h"
-#include "sim/engine/planned_link.h"
 #include "sim/engine/simulator.h"
+#include "sim/transport/link.h"
+#include "sim/transport/planned_link.h"
 
 namespace kvsim::serving {
 
@@ -29,7 +29,7 @@ struct LayerStep {
   engine::Duration after;           ///< of a layer, from the end of attention to the next layer
   engine::Duration tail;            ///< once, after the last layer
   std::int64_t fetch_bytes = 0;     ///< of a layer, over the whole group's links; 0: nothing
-  double fetch_slowdown = 1;        ///< of scattered rows, see engine::Transfer
+  double fetch_slowdown = 1;        ///< of scattered rows, see transport::Transfer
   bool waits = false;               ///< some request needs what was fetched for it (next_step, next_layers)
   std::int64_t offload_bytes = 0;   ///< of a layer, to host memory; 0: nothing
   engine::Callback on_offloaded{};  ///< the last layer's is there; may be empty
@@ -56,11 +56,11 @@ struct LayerPipelineConfig {
 
 /// Step by step: an event for every layer and every transfer, on any two links.
 std::unique_ptr<LayerPipeline> make_simulated_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
-                                                     engine::Link& to_gpu, engine::Link& to_host);
+                                                     transport::Link& to_gpu, transport::Link& to_host);
 
 /// In closed form: one event a step. The same times to the nanosecond, and no other transfer may be submitted to the
 /// links while a step runs.
 std::unique_ptr<LayerPipeline> make_planned_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
-                                                   engine::PlannedLink& to_gpu, engine::PlannedLink& to_host);
+                                                   transport::PlannedLink& to_gpu, transport::PlannedLink& to_host);
 
 }  // namespace kvsim::serving

@@ -1,22 +1,22 @@
 // The pipeline in closed form. With uniform layers its times are a max-plus recurrence whose solution is the largest of
-// a few arithmetic progressions (engine::ConvexSequence), carried from step to step.
+// a few arithmetic progressions (transport::ConvexSequence), carried from step to step.
 #include <algorithm>
 #include <vector>
 
-#include "sim/engine/planned_link.h"
 #include "sim/serving/layer_pipeline.h"
+#include "sim/transport/planned_link.h"
 
 namespace kvsim::serving {
 namespace {
 
 using engine::Callback;
-using engine::ConvexSequence;
 using engine::SimTime;
+using transport::ConvexSequence;
 
 class PlannedLayers : public LayerPipeline {
  public:
-  PlannedLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, engine::PlannedLink& to_gpu,
-                engine::PlannedLink& to_host)
+  PlannedLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, transport::PlannedLink& to_gpu,
+                transport::PlannedLink& to_host)
       : simulator_(simulator), layers_(config.layers), to_gpu_(to_gpu), to_host_(to_host) {}
 
   void start(const LayerStep& step, Callback on_end) final {
@@ -33,14 +33,14 @@ class PlannedLayers : public LayerPipeline {
   virtual ConvexSequence run(const LayerStep& step) = 0;
 
   [[nodiscard]] std::int64_t now() const { return simulator_.now().ns; }
-  [[nodiscard]] static engine::Transfer fetch(const LayerStep& step) {
+  [[nodiscard]] static transport::Transfer fetch(const LayerStep& step) {
     return {.bytes = step.fetch_bytes, .slowdown = step.fetch_slowdown, .kind = "fetch"};
   }
 
   engine::Simulator& simulator_;
   std::int64_t layers_;
-  engine::PlannedLink& to_gpu_;
-  engine::PlannedLink& to_host_;
+  transport::PlannedLink& to_gpu_;
+  transport::PlannedLink& to_host_;
 };
 
 /// start_j = max(start_{j-1} + c, A_j), A_j the arrival of what the step before asked for. A is convex, so the largest
@@ -101,8 +101,8 @@ class OnDemand final : public PlannedLayers {
 /// A few layers ahead: layer by layer, without events.
 class NextLayers final : public LayerPipeline {
  public:
-  NextLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, engine::PlannedLink& to_gpu,
-             engine::PlannedLink& to_host)
+  NextLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, transport::PlannedLink& to_gpu,
+             transport::PlannedLink& to_host)
       : simulator_(simulator),
         layers_(config.layers),
         ahead_(config.layers_ahead),
@@ -137,8 +137,8 @@ class NextLayers final : public LayerPipeline {
   engine::Simulator& simulator_;
   std::int64_t layers_;
   std::int64_t ahead_;
-  engine::PlannedLink& to_gpu_;
-  engine::PlannedLink& to_host_;
+  transport::PlannedLink& to_gpu_;
+  transport::PlannedLink& to_host_;
   std::vector<SimTime> asked_;    // arrivals for layers of the step under way
   std::vector<SimTime> pending_;  // for the first layers of the next one
 };
@@ -146,7 +146,7 @@ class NextLayers final : public LayerPipeline {
 }  // namespace
 
 std::unique_ptr<LayerPipeline> make_planned_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
-                                                   engine::PlannedLink& to_gpu, engine::PlannedLink& to_host) {
+                                                   transport::PlannedLink& to_gpu, transport::PlannedLink& to_host) {
   switch (config.fetches) {
     case FetchTime::next_step:
       return std::make_unique<NextStep>(simulator, config, to_gpu, to_host);

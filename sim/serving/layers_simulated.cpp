@@ -11,8 +11,8 @@ using engine::Callback;
 
 class SimulatedLayers final : public LayerPipeline {
  public:
-  SimulatedLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, engine::Link& to_gpu,
-                  engine::Link& to_host)
+  SimulatedLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, transport::Link& to_gpu,
+                  transport::Link& to_host)
       : simulator_(simulator), config_(config), to_gpu_(to_gpu), to_host_(to_host) {}
 
   void start(const LayerStep& step, Callback on_end) override {
@@ -100,8 +100,8 @@ class SimulatedLayers final : public LayerPipeline {
 
   engine::Simulator& simulator_;
   LayerPipelineConfig config_;
-  engine::Link& to_gpu_;
-  engine::Link& to_host_;
+  transport::Link& to_gpu_;
+  transport::Link& to_host_;
   LayerStep step_;
   Callback on_end_;
   std::int64_t layer_ = 0;
@@ -117,7 +117,7 @@ class SimulatedLayers final : public LayerPipeline {
 }  // namespace
 
 std::unique_ptr<LayerPipeline> make_simulated_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
-                                                     engine::Link& to_gpu, engine::Link& to_host) {
+                                                     transport::Link& to_gpu, transport::Link& to_host) {
   return std::make_unique<SimulatedLayers>(simulator, config, to_gpu, to_host);
 }
 

@@ -76,9 +76,7 @@ class PromptStore {
   [[nodiscard]] virtual std::vector<std::string> fallbacks() const { return {}; }
   virtual void start_measuring() = 0;
   virtual void finish_measuring(Measurements& measured) = 0;
-  /// Of the links that it measures, which are all of its replicas'.
-  [[nodiscard]] virtual LinkTimes link_times() const = 0;
-  /// Throws engine::InvariantViolation where a conservation law of tiers or links broke.
+  /// Throws engine::InvariantViolation where a conservation law of tiers broke.
   virtual void check_conservation() = 0;
 };
 

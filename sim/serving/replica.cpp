@@ -17,16 +17,6 @@ std::string name_of_replica(int index) {
   return fmt::format("replica {}", index);
 }
 
-engine::LinkConfig link_config(const ServingConfig& config, int replica, const char* direction, double per_gpu) {
-  engine::LinkConfig link;
-  link.name = fmt::format("{}/{}", name_of_replica(replica), direction);
-  link.bytes_per_s = per_gpu * static_cast<double>(config.cluster.tensor_parallel);
-  link.latency = engine::from_seconds(config.cluster.host_link.latency_s.value);
-  link.setup = engine::from_seconds(config.cluster.host_link.setup_s.value);
-  link.discipline = config.cluster.host_link_discipline;
-  return link;
-}
-
 }  // namespace
 
 Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
@@ -62,23 +52,35 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
   }
 }
 
+/// The group has a link per GPU and moves its shards over all of them in parallel.
 void Replica::make_links(int index) {
-  const models::LinkSpec& link = config_.cluster.host_link;
-  const engine::LinkConfig to_gpu = link_config(config_, index, "host link, to the GPU", link.read_bytes_per_s.value);
-  const engine::LinkConfig to_host =
-      link_config(config_, index, "host link, from the GPU", link.write_bytes_per_s.value);
-  engine::Simulator& simulator = env_.simulator;
-  if (decode_.fetch == Fetch::none || config_.run.layer_events) {
-    h2d_ = engine::make_link(simulator, to_gpu, env_.trace);
-    d2h_ = engine::make_link(simulator, to_host, env_.trace);
-    if (decode_.fetch != Fetch::none) layers_ = make_simulated_layers(simulator, fetching_.pipeline(), *h2d_, *d2h_);
+  const models::LinkSpec& spec = config_.cluster.host_link;
+  const std::string owner = name_of_replica(index);
+  const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
+  const bool planned = decode_.fetch != Fetch::none && !config_.run.layer_events;
+  const auto config = [&](const char* name) {
+    return transport::LaneConfig{owner,
+                                 name,
+                                 {},
+                                 engine::from_seconds(spec.latency_s.value),
+                                 engine::from_seconds(spec.setup_s.value),
+                                 config_.cluster.host_link_discipline};
+  };
+  transport::LaneConfig to_gpu = config("host link, to the GPU"), to_host = config("host link, from the GPU");
+  const double read = spec.read_bytes_per_s.value * gpus, write = spec.write_bytes_per_s.value * gpus;
+  if (planned) {
+    transport::PlannedLink& h2d = env_.fabric.add_planned("host_to_gpu", read, to_gpu);
+    transport::PlannedLink& d2h = env_.fabric.add_planned("gpu_to_host", write, to_host);
+    layers_ = make_planned_layers(env_.simulator, fetching_.pipeline(), h2d, d2h);
+    h2d_ = &h2d;
+    d2h_ = &d2h;
     return;
   }
-  auto planned_to_gpu = std::make_unique<engine::PlannedLink>(simulator, to_gpu, env_.trace);
-  auto planned_to_host = std::make_unique<engine::PlannedLink>(simulator, to_host, env_.trace);
-  layers_ = make_planned_layers(simulator, fetching_.pipeline(), *planned_to_gpu, *planned_to_host);
-  h2d_ = std::move(planned_to_gpu);
-  d2h_ = std::move(planned_to_host);
+  to_gpu.route = {env_.fabric.link("host_to_gpu", owner, read)};
+  to_host.route = {env_.fabric.link("gpu_to_host", owner, write)};
+  h2d_ = &env_.fabric.add_lane(std::move(to_gpu));
+  d2h_ = &env_.fabric.add_lane(std::move(to_host));
+  if (decode_.fetch != Fetch::none) layers_ = make_simulated_layers(env_.simulator, fetching_.pipeline(), *h2d_, *d2h_);
 }
 
 std::int64_t Replica::draft_room() const {
@@ -148,8 +150,6 @@ void Replica::start_measuring() {
   memory_short_.reset(env_.simulator.now());
   streaming_peak_ = staged_total_;
   streaming_.reset(env_.simulator.now());
-  h2d_before_ = h2d_->statistics();
-  d2h_before_ = d2h_->statistics();
   host_tier_ = {};
 }
 
@@ -173,18 +173,7 @@ void Replica::finish_measuring() {
   m.kv_streaming_mean_bytes += streaming_.mean(now) / replicas;
   m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, hbm_.high_water());
   m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, streaming_peak_);
-  const auto add_link = [&](const char* name, const engine::Link& link, const engine::LinkStatistics& before) {
-    const engine::LinkStatistics s = link.statistics();
-    LinkMeasurement& l = m.links[name];
-    l.busy_s += s.busy_s - before.busy_s;
-    l.capacity_s += measured_s;
-    l.bytes += s.bytes_delivered - before.bytes_delivered;
-    l.wait_s += s.total_wait_s - before.total_wait_s;
-    l.transfers += s.transfers_started - before.transfers_started;
-  };
-  if (env_.prompts) return;  // it has the links, and says what was in host memory
-  add_link("host_to_gpu", *h2d_, h2d_before_);
-  add_link("gpu_to_host", *d2h_, d2h_before_);
+  if (env_.prompts) return;  // it says what was in host memory
   TierMeasurement& tier = m.tiers["host"];
   tier.hits += host_tier_.hits;
   tier.misses += host_tier_.misses;
@@ -194,8 +183,6 @@ void Replica::finish_measuring() {
 void Replica::check_conservation() const {
   hbm_.check_conservation();
   host_.check_conservation();
-  h2d_->check_conservation();
-  d2h_->check_conservation();
   std::int64_t held = 0, staged = 0;
   for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
     for (const Request* r : *list) {

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "models/kernels/step_time.h"
-#include "sim/engine/link.h"
-#include "sim/engine/memory_pool.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
+#include "sim/memory/memory_pool.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
@@ -25,6 +24,7 @@
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
 
@@ -37,6 +37,7 @@ struct ReplicaEnvironment {
   const models::StepTimer& timer;
   const models::AcceptanceModel& acceptance;
   Measurements& measured;
+  transport::Fabric& fabric;
   engine::TraceSink* trace;
   engine::Callback on_finished;                           ///< word: the request's id; its last token is out
   engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
@@ -62,7 +63,7 @@ class Replica {
   /// Adds what was measured to the environment's measurements; the run ends now.
   void finish_measuring();
 
-  /// Conservation laws of memory and links. Throws InvariantViolation.
+  /// Conservation laws of memory. Throws InvariantViolation.
   void check_conservation() const;
 
   /// Bytes of GPU memory for KV in the whole group.
@@ -75,8 +76,6 @@ class Replica {
   /// Where its GPUs' time went since the start of the run. Of an iteration under way computing comes first, and waiting
   /// for the link is its end.
   [[nodiscard]] GpuTime gpu_time() const;
-  /// Adds its links to host memory.
-  void add_link_times(LinkTimes& times) const;
 
   /// Requests admitted and not finished.
   [[nodiscard]] std::int64_t running() const {
@@ -244,10 +243,10 @@ class Replica {
   const ServingConfig& config_;
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
-  engine::MemoryPool hbm_;
-  engine::MemoryPool host_;
-  std::unique_ptr<engine::Link> h2d_;
-  std::unique_ptr<engine::Link> d2h_;
+  memory::MemoryPool hbm_;
+  memory::MemoryPool host_;
+  transport::Link* h2d_ = nullptr;  // from host memory; the fabric's
+  transport::Link* d2h_ = nullptr;
   std::unique_ptr<LayerPipeline> layers_;  // of policies that fetch KV; uses the links
   Fetching fetching_;
   Drafting drafting_;
@@ -305,7 +304,6 @@ class Replica {
   bool admission_lacks_memory_ = false;
   bool reload_lacks_memory_ = false;
   engine::TimeWeighted memory_short_;  // 1 while either is so
-  engine::LinkStatistics h2d_before_, d2h_before_;
   TierMeasurement host_tier_;
   int gpu_track_ = -1;
   int queue_counter_ = -1;

@@ -77,6 +77,7 @@ class ReplicaFleet final : public ServingSystem {
                                     timer_,
                                     acceptance_,
                                     environment.measured,
+                                    environment.fabric,
                                     environment.trace,
                                     environment.on_finished,
                                     environment.on_released,
@@ -126,13 +127,6 @@ class ReplicaFleet final : public ServingSystem {
       sample.gpu += replica->gpu_time();
     }
     return sample;
-  }
-
-  [[nodiscard]] LinkTimes link_times() const override {
-    if (prompts_) return prompts_->link_times();
-    LinkTimes times;
-    for (const auto& replica : replicas_) replica->add_link_times(times);
-    return times;
   }
 
   [[nodiscard]] std::int64_t kv_capacity() const override {

@@ -183,15 +183,6 @@ GpuTime Replica::gpu_time() const {
   return time;
 }
 
-void Replica::add_link_times(LinkTimes& times) const {
-  const auto add = [&times](const char* name, const engine::Link& link) {
-    times[name].links += 1;
-    times[name].busy_s += link.statistics().busy_s;
-  };
-  add("host_to_gpu", *h2d_);
-  add("gpu_to_host", *d2h_);
-}
-
 void Replica::trace_step(SimTime begin, SimTime end) {
   if (!env_.trace) return;
   bool draft = false, verify = false, prefill = false;

@@ -7,9 +7,9 @@
 
 #include "models/acceptance/acceptance.h"
 #include "models/workload/request_source.h"
-#include "sim/engine/link.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
+#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
@@ -127,7 +127,7 @@ struct Request {
   bool late = false;  ///< this round's verification had to wait for its reload
   Reload reload = Reload::none;
   bool arriving = false;           ///< in flight, and each layer's KV in time for a verification that starts now
-  engine::TransferId transfer;     ///< under way: first load or reload
+  transport::TransferId transfer;  ///< under way: first load or reload
   std::int64_t writebacks = 0;     ///< transfers to host memory under way
   bool pairs_asked = false;        ///< speculative prefetch: the step before chose the pairs of the coming one
   std::int64_t loading_bytes = 0;  ///< of its first load under way

@@ -27,12 +27,12 @@ GpuTime& GpuTime::operator+=(const GpuTime& other) {
   return *this;
 }
 
-void Timeline::add(const LoadSample& sample, const LinkTimes& times) {
+void Timeline::add(const LoadSample& sample, const std::map<std::string, transport::LinkTotals>& totals) {
   samples.push_back(sample);
-  for (const auto& [name, time] : times) {
+  for (const auto& [name, total] : totals) {
     LinkSeries& series = links[name];
-    series.links = time.links;
-    series.busy_s.push_back(time.busy_s);
+    series.links = total.links;
+    series.busy_s.push_back(total.busy_s);
   }
   if (samples.size() < most) return;
   drop_every_second(samples);

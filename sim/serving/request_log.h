@@ -13,6 +13,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
+#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
@@ -36,13 +37,6 @@ struct LoadSample {
   GpuTime gpu;
 };
 
-/// Links of one name: how many, and the time in which each carried something, added up, since the start of the run.
-struct LinkTime {
-  std::int64_t links = 0;
-  double busy_s = 0;
-};
-using LinkTimes = std::map<std::string, LinkTime>;
-
 /// Sample i is of the time (i + 1) period_s since the start of the run. At most `most` are kept: when they are full,
 /// every second one goes and the period doubles. Busy times are sums since the start, so that what happened in a period
 /// is the difference of two samples, whatever was dropped between them.
@@ -58,8 +52,8 @@ struct Timeline {
   std::vector<LoadSample> samples;
   std::map<std::string, LinkSeries> links;
 
-  /// `times`: of the same links every time.
-  void add(const LoadSample& sample, const LinkTimes& times);
+  /// `totals`: of the same links every time, since the start of the run.
+  void add(const LoadSample& sample, const std::map<std::string, transport::LinkTotals>& totals);
 };
 
 /// What a finished request's output is worth beside that of full-KV decoding.

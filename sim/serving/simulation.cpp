@@ -9,6 +9,7 @@
 #include "sim/engine/simulator.h"
 #include "sim/serving/objectives.h"
 #include "sim/serving/replica_fleet.h"
+#include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
 namespace {
@@ -24,9 +25,9 @@ class Run {
       : config_(config),
         feed_(feed),
         options_(options),
-        system_(
-            make_system({simulator_, config_, outcome_.measured, options_.trace, Callback::to<&Run::on_finished>(this),
-                         Callback::to<&Run::on_released>(this), requests_, feed.prefix_block_tokens()})) {
+        system_(make_system({simulator_, config_, outcome_.measured, fabric_, options_.trace,
+                             Callback::to<&Run::on_finished>(this), Callback::to<&Run::on_released>(this), requests_,
+                             feed.prefix_block_tokens()})) {
     outcome_.fallbacks = system_->fallbacks();
   }
 
@@ -144,6 +145,7 @@ class Run {
     outcome_.measured = std::move(fresh);
     warming_up_ = false;
     measure_begin_ = simulator_.now();
+    fabric_.start_measuring();
     system_->start_measuring();
   }
 
@@ -160,7 +162,7 @@ class Run {
   }
 
   void take_sample() {
-    outcome_.timeline.add(system_->load(), system_->link_times());
+    outcome_.timeline.add(system_->load(), fabric_.totals());
     next_sample_ = next_sample_ + engine::from_seconds(outcome_.timeline.period_s);
   }
 
@@ -216,7 +218,11 @@ class Run {
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
     judgement_.close(simulator_.now());
     system_->finish_measuring();
+    for (const auto& [kind, t] : fabric_.measured()) {
+      m.links[kind] = {t.busy_s, m.measured_s * static_cast<double>(t.links), t.bytes, t.wait_s, t.transfers};
+    }
     system_->check_conservation();
+    fabric_.check_conservation();
     m.events = simulator_.events_executed();
     if (!config_.run.sample_every_s && outcome_.timeline.samples.empty()) outcome_.timeline = {};
     m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
@@ -235,6 +241,7 @@ class Run {
   engine::Simulator simulator_;
   std::vector<std::unique_ptr<Request>> requests_;
   SimulationOutcome outcome_;
+  transport::Fabric fabric_{simulator_, options_.trace};
   std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;

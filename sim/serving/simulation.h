@@ -17,6 +17,10 @@
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
 
+namespace kvsim::transport {
+class Fabric;
+}
+
 namespace kvsim::serving {
 
 /// The configuration cannot be simulated; what() says why in the user's terms.
@@ -82,6 +86,7 @@ struct RunEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
   Measurements& measured;
+  transport::Fabric& fabric;                              ///< its links are measured, checked and sampled by the loop
   engine::TraceSink* trace;                               ///< null: no timeline
   engine::Callback on_finished;                           ///< word: the request's id; its last token is out
   engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
@@ -102,13 +107,11 @@ class ServingSystem {
   /// Adds what was measured to the environment's measurements; the run ends now.
   virtual void finish_measuring() = 0;
 
-  /// Throws engine::InvariantViolation where a conservation law of memory, links or requests broke.
+  /// Throws engine::InvariantViolation where a conservation law of memory or requests broke.
   virtual void check_conservation() const = 0;
 
   /// The load now. What it notes for the next call is of no meaning to anything else.
   [[nodiscard]] virtual LoadSample load() = 0;
-  /// Of the links that measurements know, by their names there.
-  [[nodiscard]] virtual LinkTimes link_times() const = 0;
   /// Bytes of GPU memory for KV, over all machines.
   [[nodiscard]] virtual std::int64_t kv_capacity() const = 0;
   /// Figures that had to be replaced, in words.

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "sim/engine/link.h"
 #include "sim/engine/random.h"
+#include "tests/transport/own_link.h"
 
 namespace {
 
 using namespace kvsim::engine;
+using namespace kvsim::transport;
 
 // Every completion starts another transfer.
 class ClosedLoop {
@@ -18,7 +19,7 @@ class ClosedLoop {
   explicit ClosedLoop(std::int64_t flows)
       : link_(make_link(
             simulator_,
-            {.name = "link", .bytes_per_s = 1e11, .latency = {}, .setup = {}, .discipline = LinkDiscipline::fair_share},
+            {.name = "link", .bytes_per_s = 1e11, .latency = {}, .setup = {}, .queueing = Queueing::fair_share},
             nullptr)) {
     for (std::int64_t i = 0; i < flows; ++i) submit();
   }
@@ -41,7 +42,7 @@ class ClosedLoop {
 
   Simulator simulator_;
   RandomStream sizes_{1, "sizes"};
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<OwnLink> link_;
   std::uint64_t completed_ = 0;
 };
 

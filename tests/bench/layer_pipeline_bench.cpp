@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sim/serving/layer_pipeline.h"
+#include "tests/transport/own_link.h"
 
 namespace {
 
@@ -15,17 +16,17 @@ using serving::FetchTime;
 class Steps {
  public:
   Steps(FetchTime fetches, std::int64_t layers, bool planned) {
-    const engine::LinkConfig link{.name = "link", .bytes_per_s = 55e9, .latency = {1000}, .setup = {630}};
+    const transport::LinkConfig link{.name = "link", .bytes_per_s = 55e9, .latency = {1000}, .setup = {630}};
     const serving::LayerPipelineConfig config{layers, fetches, std::min<std::int64_t>(layers, 2)};
     if (planned) {
-      auto a = std::make_unique<engine::PlannedLink>(simulator_, link, nullptr);
-      auto b = std::make_unique<engine::PlannedLink>(simulator_, link, nullptr);
+      auto a = std::make_unique<transport::PlannedLink>(simulator_, nullptr, link.lane(), link.bytes_per_s);
+      auto b = std::make_unique<transport::PlannedLink>(simulator_, nullptr, link.lane(), link.bytes_per_s);
       pipeline_ = serving::make_planned_layers(simulator_, config, *a, *b);
       to_gpu_ = std::move(a);
       to_host_ = std::move(b);
     } else {
-      to_gpu_ = engine::make_link(simulator_, link, nullptr);
-      to_host_ = engine::make_link(simulator_, link, nullptr);
+      to_gpu_ = transport::make_link(simulator_, link);
+      to_host_ = transport::make_link(simulator_, link);
       pipeline_ = serving::make_simulated_layers(simulator_, config, *to_gpu_, *to_host_);
     }
     step_.before = {90'000};
@@ -49,7 +50,7 @@ class Steps {
   void on_end() { ended_ = true; }
 
   engine::Simulator simulator_;
-  std::unique_ptr<engine::Link> to_gpu_, to_host_;
+  std::unique_ptr<transport::Link> to_gpu_, to_host_;
   std::unique_ptr<serving::LayerPipeline> pipeline_;
   serving::LayerStep step_;
   std::int64_t steps_ = 0;

@@ -110,7 +110,7 @@ struct StoreDriver {
     for (const auto& curve : curves) profiled.add(curve);
     if (curves.empty()) profiled.add(std::vector<float>(pool.size(), 1.0F));
     store = std::make_unique<TieredStore>(
-        simulator, nullptr, config, pool, profiled,
+        simulator, fabric, config, pool, profiled,
         [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) -> std::unique_ptr<Placement> {
           facts = &tiers;
           if (!told.empty()) return std::make_unique<ToldPlacement>(objects, told);
@@ -147,15 +147,20 @@ struct StoreDriver {
   /// Until nothing happens any more.
   void run() {
     simulator.run();
-    store->check_conservation();
+    check();
   }
   void run_until(double seconds) {
     simulator.run_until(engine::SimTime{} + engine::from_seconds(seconds));
-    store->check_conservation();
+    check();
   }
-  [[nodiscard]] std::int64_t carried(const std::string& kind) const { return store->links().at(kind).bytes; }
+  void check() const {
+    store->check_conservation();
+    fabric.check_conservation();
+  }
+  [[nodiscard]] std::int64_t carried(const std::string& kind) const { return fabric.totals().at(kind).bytes; }
 
   engine::Simulator simulator;
+  transport::Fabric fabric{simulator, nullptr};
   models::PlacementSpec spec;
   models::OptionPool pool;
   models::QualityTable profiled;

@@ -18,8 +18,8 @@ using engine::RandomStream;
 
 constexpr std::int64_t kMegabyte = 1'000'000;
 
-std::vector<BandwidthChange> random_changes(RandomStream& draw) {
-  std::vector<BandwidthChange> changes;
+std::vector<transport::Outage> random_changes(RandomStream& draw) {
+  std::vector<transport::Outage> changes;
   double at_s = 0;
   while (draw.uniform() < 0.4) {
     at_s += 5 * draw.uniform();
@@ -42,11 +42,11 @@ StoreConfig random_store(RandomStream& draw) {
   c.gpu_to_host_bytes_per_s = 1e9 * (0.1 + 3 * draw.uniform());
   if (draw.uniform() < 0.5) c.host_latency_s = 0.01 * draw.uniform();
   if (draw.uniform() < 0.5) c.host_setup_s = 0.01 * draw.uniform();
-  c.serial_host_link = draw.uniform() < 0.5;
+  c.host_queueing = draw.uniform() < 0.5 ? transport::Queueing::serialised : transport::Queueing::fair_share;
   c.workers = 1 + draw.below(3);
   c.in_transit = draw.uniform() < 0.3 ? 0 : 0.5 * draw.uniform();
   c.observed_bandwidth = draw.uniform() < 0.3;
-  c.host_changes = random_changes(draw);
+  c.host_outages = random_changes(draw);
   if (draw.uniform() < 0.4) {
     StoreTier gpu;
     gpu.name = "gpu";
@@ -67,7 +67,7 @@ StoreConfig random_store(RandomStream& draw) {
     t.read_bytes_per_s = 1e9 * (0.05 + draw.uniform());
     t.write_bytes_per_s = 1e9 * (0.05 + draw.uniform());
     if (draw.uniform() < 0.5) t.latency_s = 0.02 * draw.uniform();
-    t.changes = random_changes(draw);
+    t.outages = random_changes(draw);
     c.tiers.push_back(t);
   }
   if (draw.uniform() < 0.5) c.tiers.back().capacity_bytes.reset();
@@ -138,7 +138,7 @@ class RandomUse {
     for (std::size_t phase = 0; phase < 3; ++phase) {
       for (std::size_t i = 0; i < 30; ++i) {
         step();
-        d_.store->check_conservation();
+        d_.check();
       }
       for (std::uint64_t owner = 0; owner < next_owner_; ++owner) d_.store->withdraw(owner);
       d_.run();

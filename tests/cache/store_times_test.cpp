@@ -88,7 +88,7 @@ TEST(StoreTimes, RequestsThatWantTheSameObjectShareItsTransfer) {
 TEST(StoreTimes, DifferentObjectsQueueInALaneOrShareIt) {
   for (const bool serial : {true, false}) {
     StoreConfig c = store_of({host_tier(10 * kGigabyte)});
-    c.serial_host_link = serial;
+    c.host_queueing = serial ? transport::Queueing::serialised : transport::Queueing::fair_share;
     StoreDriver d(c);
     d.put(1, 4 * kGigabyte);
     d.put(2, 2 * kGigabyte);
@@ -340,7 +340,7 @@ TEST(StoreMoves, WhatCameBackIsNotTakenForWhatGaveWayBefore) {
   d.run();
   ASSERT_EQ(d.where(1), "");
   d.store->store(0, std::vector{d.object(1, 2 * kGigabyte), d.object(6, 2 * kGigabyte)}, {}, 0);
-  d.store->check_conservation();
+  d.check();
   d.run();
   EXPECT_EQ(d.where(1), "host");
   EXPECT_EQ(d.where(6), "host");
@@ -371,7 +371,7 @@ TEST(StoreMoves, WhatIsMadeSmallerNeedsNoRoomBesideItself) {
 // 2 GB in the first second, none for 2 s, 2 GB in another: 4 s instead of 2.
 TEST(StoreOutages, AnOutageDelaysALoadAndLosesNothing) {
   StoreTier ssd = device_tier("ssd");
-  ssd.changes = {{10, 2, 0}};
+  ssd.outages = {{10, 2, 0}};
   StoreDriver d(store_of({host_tier(0), ssd}));
   d.put(1, 4 * kGigabyte);
   d.run_until(9);
@@ -387,7 +387,7 @@ TEST(StoreOutages, AnOutageDelaysALoadAndLosesNothing) {
 // Two outages back to back, to a half and to a quarter: 2 GB in 1 s, 1 GB in 1 s, 0.5 GB in 1 s, 0.5 GB in 0.25 s.
 TEST(StoreOutages, OneOutageMayBeginAsAnotherEnds) {
   StoreTier ssd = device_tier("ssd");
-  ssd.changes = {{11, 1, 0.25}, {10, 1, 0.5}};
+  ssd.outages = {{11, 1, 0.25}, {10, 1, 0.5}};
   StoreDriver d(store_of({host_tier(0), ssd}));
   d.put(1, 4 * kGigabyte);
   d.run_until(9);
@@ -403,7 +403,7 @@ TEST(StoreOutages, OneOutageMayBeginAsAnotherEnds) {
 // The links of host memory stand still both ways: the store of 0.4 s ends at 2.4 s.
 TEST(StoreOutages, HostLinksMayFailToo) {
   StoreConfig c = store_of({host_tier(10 * kGigabyte)});
-  c.host_changes = {{0.2, 2, 0}, {3, 1, 0.5}};
+  c.host_outages = {{0.2, 2, 0}, {3, 1, 0.5}};
   StoreDriver d(c);
   d.put(1, 4 * kGigabyte);
   d.run_until(2.399);
@@ -419,7 +419,7 @@ TEST(StoreOutages, HostLinksMayFailToo) {
 TEST(StoreOutages, ObservedBandwidthIsWhatLoadsGot) {
   StoreConfig c = store_of({host_tier(0), device_tier("ssd")});
   c.observed_bandwidth = true;
-  c.tiers[1].changes = {{10, 1000, 0.25}};
+  c.tiers[1].outages = {{10, 1000, 0.25}};
   StoreDriver d(c);
   d.put(1, 1 * kGigabyte);
   d.run_until(9);

@@ -47,7 +47,7 @@ std::uint64_t hits(std::int64_t blocks, std::span<const models::RequestSpec> req
     d.simulator.run();
     d.store->withdraw(r.id);
   }
-  d.store->check_conservation();
+  d.check();
   return hits;
 }
 

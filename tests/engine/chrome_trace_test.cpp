@@ -18,13 +18,14 @@
 #include <vector>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/link.h"
-#include "sim/engine/memory_pool.h"
 #include "sim/engine/random.h"
+#include "sim/memory/memory_pool.h"
+#include "tests/transport/own_link.h"
 
 namespace KVSIM_FILE {
 
 using namespace kvsim::engine;
+using namespace kvsim::transport;
 using nlohmann::json;
 
 namespace {
@@ -54,17 +55,17 @@ class TemporaryFile {
 // Random traffic over every kind of link and a memory pool.
 void trace_a_run(TraceSink& trace) {
   Simulator simulator;
-  std::vector<std::unique_ptr<Link>> links;
-  for (const auto discipline : {LinkDiscipline::serialised, LinkDiscipline::priority, LinkDiscipline::fair_share}) {
+  std::vector<std::unique_ptr<OwnLink>> links;
+  for (const auto queueing : {Queueing::serialised, Queueing::serialised, Queueing::fair_share}) {
     links.push_back(make_link(simulator,
                               {.name = "link " + std::to_string(links.size()),
                                .bytes_per_s = 1e9,
                                .latency = {5},
                                .setup = {2},
-                               .discipline = discipline},
+                               .queueing = queueing},
                               &trace));
   }
-  MemoryPool pool(simulator, "hbm", 1'000'000, &trace);
+  kvsim::memory::MemoryPool pool(simulator, "hbm", 1'000'000, &trace);
   RandomStream random(1, "traffic");
   for (std::uint64_t i = 0; i < 300; ++i) {
     simulator.run_until(simulator.now() + Duration{static_cast<std::int64_t>(random.below(100))});

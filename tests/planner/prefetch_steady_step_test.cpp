@@ -38,8 +38,8 @@ class Repeated {
  public:
   Repeated(const LayerStep& step, const LayerPipelineConfig& config, const FetchTimes& fetch)
       : step_(step),
-        to_gpu_(simulator_, link(fetch), nullptr),
-        to_host_(simulator_, link({}), nullptr),
+        to_gpu_(simulator_, nullptr, lane(fetch), 1e9),
+        to_host_(simulator_, nullptr, lane({}), 1e9),
         layers_(serving::make_planned_layers(simulator_, config, to_gpu_, to_host_)) {
     step_.fetch_bytes = static_cast<std::int64_t>(fetch.flowing_ns);  // 1 byte/ns
   }
@@ -53,9 +53,10 @@ class Repeated {
   }
 
  private:
-  static engine::LinkConfig link(const FetchTimes& fetch) {
-    return {.name = "link",
-            .bytes_per_s = 1e9,
+  static transport::LaneConfig lane(const FetchTimes& fetch) {
+    return {.group = "links",
+            .name = "link",
+            .route = {},
             .latency = {static_cast<std::int64_t>(fetch.latency_ns)},
             .setup = {static_cast<std::int64_t>(fetch.setup_ns)}};
   }
@@ -67,7 +68,7 @@ class Repeated {
 
   engine::Simulator simulator_;
   LayerStep step_;
-  engine::PlannedLink to_gpu_, to_host_;
+  transport::PlannedLink to_gpu_, to_host_;
   std::unique_ptr<serving::LayerPipeline> layers_;
   std::vector<std::int64_t> ends_;
   std::size_t steps_ = 0;

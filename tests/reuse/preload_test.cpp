@@ -77,7 +77,7 @@ TEST(Preload, ItIsThereAtOnceAndNothingMoves) {
   const cache::StoreCounts counts = driver.store->counts();
   EXPECT_EQ(counts.moved_bytes, 0);
   EXPECT_EQ(counts.stores + counts.drops + counts.demotions + counts.promotions + counts.unstored, 0U);
-  for (const auto& [name, link] : driver.store->links()) EXPECT_EQ(link.transfers, 0U) << name;
+  for (const auto& [name, link] : driver.fabric.totals()) EXPECT_EQ(link.transfers, 0U) << name;
   EXPECT_EQ(driver.simulator.now().ns, 0);
   EXPECT_EQ(driver.store->level_use(0).bytes, 3 * kGigabyte);
   EXPECT_EQ(driver.store->level_use(0).peak_bytes, 3 * kGigabyte);

@@ -1,5 +1,6 @@
 // The pipeline of layers in closed form against the one simulated step by step, and both against arithmetic by hand.
 #include "sim/serving/layer_pipeline.h"
+#include "tests/transport/own_link.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -29,23 +30,23 @@ struct Turn {
 
 struct Outcome {
   std::vector<std::int64_t> ends, offloads, loads;
-  engine::LinkStatistics to_gpu, to_host;
+  transport::LinkStatistics to_gpu, to_host;
 };
 
 /// Runs steps one after the other, each begun when the one before is over and its pause is.
 class Machine {
  public:
-  Machine(const engine::LinkConfig& link, const LayerPipelineConfig& config, bool planned, std::vector<Turn> turns)
+  Machine(const transport::LinkConfig& link, const LayerPipelineConfig& config, bool planned, std::vector<Turn> turns)
       : turns_(std::move(turns)) {
     if (planned) {
-      auto a = std::make_unique<engine::PlannedLink>(simulator_, link, nullptr);
-      auto b = std::make_unique<engine::PlannedLink>(simulator_, link, nullptr);
+      auto a = std::make_unique<transport::PlannedLink>(simulator_, nullptr, link.lane(), link.bytes_per_s);
+      auto b = std::make_unique<transport::PlannedLink>(simulator_, nullptr, link.lane(), link.bytes_per_s);
       layers_ = serving::make_planned_layers(simulator_, config, *a, *b);
       to_gpu_ = std::move(a);
       to_host_ = std::move(b);
     } else {
-      to_gpu_ = engine::make_link(simulator_, link, nullptr);
-      to_host_ = engine::make_link(simulator_, link, nullptr);
+      to_gpu_ = transport::make_link(simulator_, link);
+      to_host_ = transport::make_link(simulator_, link);
       layers_ = serving::make_simulated_layers(simulator_, config, *to_gpu_, *to_host_);
     }
   }
@@ -85,14 +86,14 @@ class Machine {
   void on_offloaded() { outcome_.offloads.push_back(simulator_.now().ns); }
 
   engine::Simulator simulator_;
-  std::unique_ptr<engine::Link> to_gpu_, to_host_;
+  std::unique_ptr<transport::Link> to_gpu_, to_host_;
   std::unique_ptr<LayerPipeline> layers_;
   std::vector<Turn> turns_;
   std::size_t next_ = 0;
   Outcome outcome_;
 };
 
-engine::LinkConfig link(std::int64_t setup = 0, std::int64_t latency = 0) {
+transport::LinkConfig link(std::int64_t setup = 0, std::int64_t latency = 0) {
   return {.name = "link", .bytes_per_s = 1e9, .latency = {latency}, .setup = {setup}};
 }
 
@@ -119,7 +120,7 @@ LayerStep drawn_step() {
   return s;
 }
 
-std::vector<std::int64_t> ends(const LayerPipelineConfig& config, const engine::LinkConfig& link,
+std::vector<std::int64_t> ends(const LayerPipelineConfig& config, const transport::LinkConfig& link,
                                const std::vector<Turn>& turns) {
   const Outcome planned = Machine(link, config, true, turns).run();
   const Outcome simulated = Machine(link, config, false, turns).run();
@@ -139,7 +140,7 @@ RC_GTEST_PROP(LayerPipelineProperty, TheClosedFormIsTheStepByStepOneToTheNanosec
     turns.push_back({drawn_step(), *rc::gen::element<std::int64_t>(0, 0, 37, 2000),
                      *rc::gen::element<std::int64_t>(-1, -1, 0, 90, 3000)});
   }
-  const engine::LinkConfig l = link(*rc::gen::inRange<std::int64_t>(0, 80), *rc::gen::inRange<std::int64_t>(0, 40));
+  const transport::LinkConfig l = link(*rc::gen::inRange<std::int64_t>(0, 80), *rc::gen::inRange<std::int64_t>(0, 40));
   const Outcome planned = Machine(l, config, true, turns).run();
   const Outcome simulated = Machine(l, config, false, turns).run();
   RC_ASSERT(planned.ends == simulated.ends);

@@ -29,7 +29,7 @@ std::string costs_from(const Figures& f) {
 /// How many, and how long together.
 std::string outages(const serving::PoolConfig& pool) {
   double s = 0;
-  for (const serving::Outage& outage : pool.outages) s += outage.lasting_s;
+  for (const transport::Outage& outage : pool.outages) s += outage.lasting_s;
   return pool.outages.empty() ? "none" : fmt::format("{}, {} in all", pool.outages.size(), seconds(s));
 }
 

@@ -15,7 +15,7 @@
 #include "models/schema/spelling.h"
 #include "planner/paths/path_plan.h"
 #include "planner/paths/scenario_problem.h"
-#include "sim/engine/link.h"
+#include "sim/transport/fabric.h"
 #include "tools/validation/expression.h"
 
 namespace kvsim::validation {
@@ -35,17 +35,15 @@ double link_rate(const Question& q) {
   const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(q.number(i)); };
   const std::int64_t bytes = whole(2), transfers = whole(3), count = whole(4);
   engine::Simulator simulator;
-  engine::LinkConfig config;
-  config.bytes_per_s = (read ? spec.read_bytes_per_s : spec.write_bytes_per_s).value;
-  config.latency = engine::from_seconds(spec.latency_s.value);
-  config.setup = engine::from_seconds(spec.setup_s.value);
-  std::vector<std::unique_ptr<engine::Link>> links;
+  transport::Fabric fabric(simulator, nullptr);
   for (std::int64_t i = 0; i < count; ++i) {
-    config.name = fmt::format("{} {}", q.arguments[0], i);
-    links.push_back(engine::make_link(simulator, config, nullptr));
-  }
-  for (const auto& link : links) {
-    for (std::int64_t i = 0; i < transfers; ++i) link->submit({bytes / count});
+    const std::string owner = fmt::format("{}", i);
+    const transport::LinkId link =
+        fabric.link(q.arguments[0], owner, (read ? spec.read_bytes_per_s : spec.write_bytes_per_s).value);
+    transport::Lane& lane =
+        fabric.add_lane({owner, q.arguments[0], {link}, engine::from_seconds(spec.latency_s.value),
+                         engine::from_seconds(spec.setup_s.value)});
+    for (std::int64_t j = 0; j < transfers; ++j) lane.submit({bytes / count});
   }
   simulator.run();
   return static_cast<double>(bytes) * static_cast<double>(transfers) / simulator.now().seconds();

@@ -69,10 +69,11 @@ void TieredStore::read(ObjectId id) {
 
 void TieredStore::submit(const Begun& begun, std::size_t replica, std::uint64_t owner, const char* kind) {
   for (const auto& [tier, batch] : begun) {
-    network_.submit(load_lane(tier, replica), {.bytes = batches_[batch].bytes,
-                                               .on_complete = Callback::to<&TieredStore::on_batch>(this, batch),
-                                               .owner = owner,
-                                               .kind = kind});
+    load_lane(tier, replica)
+        .submit({.bytes = batches_[batch].bytes,
+                 .on_complete = Callback::to<&TieredStore::on_batch>(this, batch),
+                 .owner = owner,
+                 .kind = kind});
   }
 }
 
@@ -207,11 +208,10 @@ void TieredStore::keep_whole(const Transition& stored) {
     write_whole(slot.id);
     return;
   }
-  network_.submit(gpu_to_host_[slot.value.replica],
-                  {.bytes = slot.value.bytes,
-                   .on_complete = Callback::to<&TieredStore::write_whole>(this, slot.id),
-                   .owner = slot.value.owner,
-                   .kind = "whole copy"});
+  gpu_to_host_[slot.value.replica]->submit({.bytes = slot.value.bytes,
+                                            .on_complete = Callback::to<&TieredStore::write_whole>(this, slot.id),
+                                            .owner = slot.value.owner,
+                                            .kind = "whole copy"});
 }
 
 void TieredStore::write_whole(std::uint64_t id) {
@@ -222,10 +222,10 @@ void TieredStore::write_whole(std::uint64_t id) {
     on_whole(id);
     return;
   }
-  network_.submit(*tiers_[tier].write, {.bytes = write.bytes,
-                                        .on_complete = Callback::to<&TieredStore::on_whole>(this, id),
-                                        .owner = write.owner,
-                                        .kind = "whole copy"});
+  tiers_[tier].write->submit({.bytes = write.bytes,
+                              .on_complete = Callback::to<&TieredStore::on_whole>(this, id),
+                              .owner = write.owner,
+                              .kind = "whole copy"});
 }
 
 void TieredStore::on_whole(std::uint64_t id) {

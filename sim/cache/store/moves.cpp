@@ -160,21 +160,21 @@ void TieredStore::start(Transition transition) {
     copies_[t.source].transition = slot.id;
   }
   const Callback read = Callback::to<&TieredStore::on_read>(this, slot.id);
-  std::optional<LaneId> lane;
+  transport::Lane* lane = nullptr;
   if (t.source == kNoObject) {
-    lane = spec(t.to).kind == TierKind::gpu ? load_lane(t.to, t.replica) : gpu_to_host_[t.replica];
+    lane = spec(t.to).kind == TierKind::gpu ? &load_lane(t.to, t.replica) : gpu_to_host_[t.replica];
   } else {
     lane = tiers_[t.from].read_down;
   }
-  if (!lane) {
+  if (lane == nullptr) {
     simulator_.schedule_in({}, read);
     return;
   }
   const bool stores = t.source == kNoObject;
-  network_.submit(*lane, {.bytes = t.source_bytes,
-                          .on_complete = read,
-                          .owner = stores ? t.owner : engine::TraceSink::no_owner,  // demotions are nobody's
-                          .kind = stores ? "store" : "demotion"});
+  lane->submit({.bytes = t.source_bytes,
+                .on_complete = read,
+                .owner = stores ? t.owner : engine::TraceSink::no_owner,  // demotions are nobody's
+                .kind = stores ? "store" : "demotion"});
 }
 
 void TieredStore::on_read(std::uint64_t id) {
@@ -197,10 +197,10 @@ void TieredStore::on_compressed(std::uint64_t id) {
     return;
   }
   const bool stores = t.source == kNoObject;
-  network_.submit(*tiers_[t.to].write, {.bytes = t.bytes,
-                                        .on_complete = Callback::to<&TieredStore::on_written>(this, id),
-                                        .owner = stores ? t.owner : engine::TraceSink::no_owner,
-                                        .kind = stores ? "store" : "demotion"});
+  tiers_[t.to].write->submit({.bytes = t.bytes,
+                              .on_complete = Callback::to<&TieredStore::on_written>(this, id),
+                              .owner = stores ? t.owner : engine::TraceSink::no_owner,
+                              .kind = stores ? "store" : "demotion"});
 }
 
 void TieredStore::on_written(std::uint64_t id) {

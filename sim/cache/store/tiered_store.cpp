@@ -13,7 +13,7 @@ namespace kvsim::cache {
 // The links and tiers of a store: what is made once, before anything is stored.
 
 using engine::Callback;
-using engine::NetworkLinkId;
+using transport::LinkId;
 
 namespace {
 
@@ -28,7 +28,7 @@ void TieredStore::set_up() {
   shared_domain_ = replicas;
   names_.resize(replicas + 1);
   whole_.resize(replicas + 1);
-  const std::vector<NetworkLinkId> to_gpu = make_host_links();
+  const std::vector<LinkId> to_gpu = make_host_links();
   const auto shared = std::find_if(config_.tiers.begin(), config_.tiers.end(), [](const auto& t) { return t.shared; });
   const auto first_shared = static_cast<std::size_t>(shared - config_.tiers.begin());
   const std::size_t all = replicas * first_shared + (config_.tiers.size() - first_shared);
@@ -49,31 +49,29 @@ void TieredStore::set_up() {
 }
 
 /// Those towards each replica's GPUs.
-std::vector<NetworkLinkId> TieredStore::make_host_links() {
+std::vector<LinkId> TieredStore::make_host_links() {
   const auto latency = engine::from_seconds(config_.host_latency_s);
   const auto setup = engine::from_seconds(config_.host_setup_s);
-  std::vector<NetworkLinkId> to_gpu, all;
+  std::vector<LinkId> to_gpu, all;
   for (std::size_t r = 0; r < config_.replicas; ++r) {
-    to_gpu.push_back(network_.add_link("host_to_gpu", config_.host_to_gpu_bytes_per_s));
-    const NetworkLinkId to_host = network_.add_link("gpu_to_host", config_.gpu_to_host_bytes_per_s);
-    gpu_to_host_.push_back(network_.add_lane(
-        {replica_name(r), "host link, from the GPU", {to_host}, latency, setup, config_.serial_host_link}));
+    to_gpu.push_back(fabric_.link("host_to_gpu", replica_name(r), config_.host_to_gpu_bytes_per_s));
+    const LinkId to_host = fabric_.link("gpu_to_host", replica_name(r), config_.gpu_to_host_bytes_per_s);
+    gpu_to_host_.push_back(&fabric_.add_lane(
+        {replica_name(r), "host link, from the GPU", {to_host}, latency, setup, config_.host_queueing}));
     all.insert(all.end(), {to_gpu.back(), to_host});
   }
-  if (!config_.host_changes.empty()) {
-    network_.plan_changes(all, config_.host_changes, Callback::to<&TieredStore::believe_nominal>(this));
-  }
+  fabric_.plan_outages(all, config_.host_outages, Callback::to<&TieredStore::believe_nominal>(this));
   return to_gpu;
 }
 
-void TieredStore::add_tier(std::size_t level, std::size_t domain, const std::vector<NetworkLinkId>& to_gpu) {
+void TieredStore::add_tier(std::size_t level, std::size_t domain, const std::vector<LinkId>& to_gpu) {
   const StoreTier& t = config_.tiers[level];
   const bool own = domain != shared_domain_;
   Tier tier;
   tier.level = level;
   tier.domain = domain;
   tier.capacity = t.capacity_bytes;
-  std::optional<NetworkLinkId> read;
+  std::optional<LinkId> read;
   if (t.kind == TierKind::device) read = add_device_links(tier, t);
   for (std::size_t r = own ? domain : 0; r < (own ? domain + 1 : config_.replicas); ++r) {
     tier.loads.push_back(add_load_lane(t, read, to_gpu[r], r));
@@ -91,44 +89,41 @@ void TieredStore::add_tier(std::size_t level, std::size_t domain, const std::vec
 }
 
 /// Returns the link that reads cross.
-NetworkLinkId TieredStore::add_device_links(Tier& tier, const StoreTier& t) {
+LinkId TieredStore::add_device_links(Tier& tier, const StoreTier& t) {
   const std::string owner = tier.domain == shared_domain_ ? "shared tiers" : replica_name(tier.domain);
   const auto latency = engine::from_seconds(t.latency_s);
-  const NetworkLinkId read = network_.add_link(fmt::format("{}_read", t.name), t.read_bytes_per_s);
-  const NetworkLinkId write = network_.add_link(fmt::format("{}_write", t.name), t.write_bytes_per_s);
-  tier.read_down =
-      network_.add_lane({owner, fmt::format("{}, read for the next tier", t.name), {read}, latency, {}, true});
-  tier.write = network_.add_lane({owner, fmt::format("{}, written", t.name), {write}, latency, {}, true});
-  if (!t.changes.empty()) {
-    network_.plan_changes({read, write}, t.changes, Callback::to<&TieredStore::believe_nominal>(this));
-  }
+  const LinkId read = fabric_.link(fmt::format("{}_read", t.name), owner, t.read_bytes_per_s);
+  const LinkId write = fabric_.link(fmt::format("{}_write", t.name), owner, t.write_bytes_per_s);
+  tier.read_down = &fabric_.add_lane({owner, fmt::format("{}, read for the next tier", t.name), {read}, latency});
+  tier.write = &fabric_.add_lane({owner, fmt::format("{}, written", t.name), {write}, latency});
+  fabric_.plan_outages({read, write}, t.outages, Callback::to<&TieredStore::believe_nominal>(this));
   return read;
 }
 
 /// From a tier to a replica's GPUs.
-LaneId TieredStore::add_load_lane(const StoreTier& t, std::optional<NetworkLinkId> read, NetworkLinkId to_gpu,
-                                  std::size_t replica) {
-  TierNetwork::LaneConfig lane{replica_name(replica), fmt::format("load from {}", t.name), {}, {}, {}, true};
+transport::Lane* TieredStore::add_load_lane(const StoreTier& t, std::optional<LinkId> read, LinkId to_gpu,
+                                            std::size_t replica) {
+  transport::LaneConfig lane{replica_name(replica), fmt::format("load from {}", t.name), {}};
   if (t.kind == TierKind::gpu) {
-    lane.route = {network_.add_link("within_gpu", t.read_bytes_per_s)};
-    return network_.add_lane(std::move(lane));
+    lane.route = {fabric_.link("within_gpu", replica_name(replica), t.read_bytes_per_s)};
+    return &fabric_.add_lane(std::move(lane));
   }
   if (read) lane.route.push_back(*read);
   lane.route.push_back(to_gpu);
   lane.latency = engine::from_seconds(t.latency_s) + engine::from_seconds(config_.host_latency_s);
   lane.setup = engine::from_seconds(config_.host_setup_s);
-  lane.serial = t.kind == TierKind::device || config_.serial_host_link;
-  return network_.add_lane(std::move(lane));
+  if (t.kind != TierKind::device) lane.queueing = config_.host_queueing;
+  return &fabric_.add_lane(std::move(lane));
 }
 
-TieredStore::TieredStore(engine::Simulator& simulator, engine::TraceSink* trace, const StoreConfig& config,
+TieredStore::TieredStore(engine::Simulator& simulator, transport::Fabric& fabric, const StoreConfig& config,
                          const models::OptionPool& pool, const models::QualityTable& profiled,
                          const MakePlacement& make_placement)
     : simulator_(simulator),
       config_(config),
       pool_(pool),
       profiled_(profiled),
-      network_(simulator, trace),
+      fabric_(fabric),
       workers_(simulator, std::max<std::size_t>(config.workers, 1)) {
   if (config.tiers.empty() || config.replicas == 0) throw std::invalid_argument("a store needs tiers and replicas");
   for (std::size_t i = 0; i + 1 < config.tiers.size(); ++i) {
@@ -146,7 +141,7 @@ std::size_t TieredStore::domain_of(std::size_t replica) const {
 
 double TieredStore::nominal_bandwidth(TierIndex tier) const {
   constexpr double kStandstill = 1.0;  // bytes/s: to whoever plans with it, a dead link is a very slow one
-  return std::max(network_.bandwidth(tiers_[tier].loads.front()), kStandstill);
+  return std::max(tiers_[tier].loads.front()->bandwidth(), kStandstill);
 }
 
 /// A bandwidth changed.
@@ -158,9 +153,9 @@ void TieredStore::believe_nominal() {
   placement_->tiers_changed();
 }
 
-LaneId TieredStore::load_lane(TierIndex tier, std::size_t replica) const {
+transport::Lane& TieredStore::load_lane(TierIndex tier, std::size_t replica) const {
   const Tier& t = tiers_[tier];
-  return t.domain == shared_domain_ ? t.loads[replica] : t.loads.front();
+  return *(t.domain == shared_domain_ ? t.loads[replica] : t.loads.front());
 }
 
 ObjectId TieredStore::object(std::size_t replica, std::uint64_t key, std::int64_t full_bytes, std::int64_t tokens,
@@ -251,7 +246,6 @@ void TieredStore::reset_statistics() {
 }
 
 void TieredStore::check_conservation() {
-  network_.check_conservation();
   std::vector<std::int64_t> assigned(tiers_.size()), leaving(tiers_.size());
   for (ObjectId id = 0; id < objects_.size(); ++id) {
     const CachedObject& o = objects_[id];

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,11 +20,10 @@
 
 #include "models/placement/option_pool.h"
 #include "sim/cache/placement/placement.h"
-#include "sim/cache/store/tier_network.h"
 #include "sim/engine/server_pool.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/slot_table.h"
-#include "sim/engine/trace.h"
+#include "sim/transport/fabric.h"
 
 namespace kvsim::cache {
 
@@ -45,7 +43,7 @@ struct StoreTier {
   double write_bytes_per_s = 0;                ///< device
   double latency_s = 0;                        ///< device: of every read and write
   bool shared = false;                         ///< one for all replicas, else one each; below a shared tier all are
-  std::vector<BandwidthChange> changes{};      ///< device: of its links
+  std::vector<transport::Outage> outages{};    ///< device: of its links
 };
 
 struct StoreConfig {
@@ -54,8 +52,8 @@ struct StoreConfig {
   double gpu_to_host_bytes_per_s = 0;
   double host_latency_s = 0;
   double host_setup_s = 0;
-  bool serial_host_link = true;  ///< one transfer at a time in each tier's lane, else all at once
-  std::vector<BandwidthChange> host_changes{};
+  transport::Queueing host_queueing = transport::Queueing::serialised;  ///< in each lane over them
+  std::vector<transport::Outage> host_outages{};
   std::vector<StoreTier> tiers{};   ///< fastest first; only the last may be without end
   std::size_t workers = 1;          ///< that compress, for all replicas together
   double in_transit = 0.1;          ///< share of a tier's capacity kept for what is on its way out of it
@@ -85,9 +83,9 @@ class TieredStore {
   /// Makes the placement for these tiers and objects, which outlive it.
   using MakePlacement = std::function<std::unique_ptr<Placement>(const ObjectTable&, const std::vector<TierFacts>&)>;
 
-  /// All but `config` outlives the store; `trace` may be null. Throws std::invalid_argument where the tiers make no
-  /// sense.
-  TieredStore(engine::Simulator& simulator, engine::TraceSink* trace, const StoreConfig& config,
+  /// All but `config` outlives the store. Its links and lanes are the fabric's. Throws std::invalid_argument where the
+  /// tiers make no sense.
+  TieredStore(engine::Simulator& simulator, transport::Fabric& fabric, const StoreConfig& config,
               const models::OptionPool& pool, const models::QualityTable& profiled,
               const MakePlacement& make_placement);
   TieredStore(const TieredStore&) = delete;
@@ -138,7 +136,6 @@ class TieredStore {
   void profile_changed(models::CurveIndex curve, std::uint64_t key);
 
   [[nodiscard]] StoreCounts counts() const { return counts_; }
-  [[nodiscard]] std::map<std::string, LinkTotals> links() const { return network_.totals(); }
   [[nodiscard]] std::size_t levels() const { return config_.tiers.size(); }
   [[nodiscard]] const std::string& level_name(std::size_t level) const { return config_.tiers[level].name; }
 
@@ -153,7 +150,7 @@ class TieredStore {
   /// Forgets peaks and evictions by level: the end of a warm-up.
   void reset_statistics();
 
-  /// Every byte is accounted for, in its tier and on every link. Throws engine::InvariantViolation.
+  /// Every byte is accounted for in its tier. Throws engine::InvariantViolation.
   void check_conservation();
 
  private:
@@ -165,9 +162,9 @@ class TieredStore {
     std::int64_t leaving = 0;   // of copies of objects that belong elsewhere by now, or here in fewer bytes
     std::int64_t peak = 0;
     std::uint64_t evictions = 0;
-    std::vector<LaneId> loads;        // to each replica that can read it; one where the tier is a replica's own
-    std::optional<LaneId> read_down;  // device, gpu: to host memory, for what moves to another tier
-    std::optional<LaneId> write;      // device
+    std::vector<transport::Lane*> loads;   // to each replica that can read it; one where the tier is a replica's own
+    transport::Lane* read_down = nullptr;  // device, gpu: to host memory, for what moves to another tier
+    transport::Lane* write = nullptr;      // device
     double observed_bytes_per_s = 0;
   };
   /// Where an object's bytes are, whatever was decided.
@@ -216,11 +213,11 @@ class TieredStore {
 
   // Set-up (tiered_store.cpp).
   void set_up();
-  std::vector<engine::NetworkLinkId> make_host_links();
-  void add_tier(std::size_t level, std::size_t domain, const std::vector<engine::NetworkLinkId>& to_gpu);
-  engine::NetworkLinkId add_device_links(Tier& tier, const StoreTier& t);
-  LaneId add_load_lane(const StoreTier& t, std::optional<engine::NetworkLinkId> read, engine::NetworkLinkId to_gpu,
-                       std::size_t replica);
+  std::vector<transport::LinkId> make_host_links();
+  void add_tier(std::size_t level, std::size_t domain, const std::vector<transport::LinkId>& to_gpu);
+  transport::LinkId add_device_links(Tier& tier, const StoreTier& t);
+  transport::Lane* add_load_lane(const StoreTier& t, std::optional<transport::LinkId> read, transport::LinkId to_gpu,
+                                 std::size_t replica);
 
   ObjectId name_in(std::size_t domain, const CachedObject& like);
   ObjectId name_at(ObjectId id, TierIndex tier);
@@ -228,7 +225,7 @@ class TieredStore {
   [[nodiscard]] const StoreTier& spec(TierIndex tier) const { return config_.tiers[tiers_[tier].level]; }
   [[nodiscard]] double nominal_bandwidth(TierIndex tier) const;
   void believe_nominal();
-  [[nodiscard]] LaneId load_lane(TierIndex tier, std::size_t replica) const;
+  [[nodiscard]] transport::Lane& load_lane(TierIndex tier, std::size_t replica) const;
   [[nodiscard]] std::int64_t bytes_of(ObjectId id, models::OptionIndex option) const {
     return pool_.bytes(option, objects_[id].full_bytes);
   }
@@ -282,12 +279,12 @@ class TieredStore {
   StoreConfig config_;
   const models::OptionPool& pool_;
   const models::QualityTable& profiled_;
-  TierNetwork network_;
+  transport::Fabric& fabric_;
   engine::ServerPool workers_;
   std::vector<Tier> tiers_;
-  std::vector<TierFacts> facts_;       // by tier, what the placement sees
-  std::vector<TierIndex> first_tier_;  // by replica
-  std::vector<LaneId> gpu_to_host_;    // by replica
+  std::vector<TierFacts> facts_;               // by tier, what the placement sees
+  std::vector<TierIndex> first_tier_;          // by replica
+  std::vector<transport::Lane*> gpu_to_host_;  // by replica
   std::size_t shared_domain_ = 0;
   std::vector<std::unordered_map<std::uint64_t, ObjectId>> names_;  // by domain
   ObjectTable objects_;

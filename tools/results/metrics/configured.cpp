@@ -10,7 +10,7 @@ namespace {
 
 Json pool_configuration(const serving::PoolConfig& pool) {
   Json outages = Json::array();
-  for (const serving::Outage& o : pool.outages) {
+  for (const transport::Outage& o : pool.outages) {
     outages.push_back({{"at_s", o.at_s}, {"lasting_s", o.lasting_s}, {"bandwidth", o.bandwidth_fraction}});
   }
   Json out = {{"nodes", pool.nodes}};

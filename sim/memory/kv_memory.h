@@ -1,0 +1,106 @@
+// GPU memory for KV: what each request holds for itself, and prefix blocks that requests share, counted by
+// reference. Blocks that nobody refers to any more stay until their room is needed, least recently used first and a
+// suffix before its prefix, so that a later request with the same prefix need not load them again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+#include "sim/memory/block_table.h"
+#include "sim/memory/memory_pool.h"
+
+namespace kvsim::memory {
+
+/// What somebody holds in a KvMemory; the counts are as of try_claim(). Only KvMemory changes it. A copy would be
+/// released twice, so it is moved at most.
+struct MemoryClaim {
+  std::int64_t private_bytes = 0;
+  KvForm form = KvForm::full;
+  std::vector<BlockTable::Slot> blocks;  ///< the chain's blocks in order, as numbered by the memory
+  std::int64_t missing = 0;              ///< blocks that it must load itself: neither there nor on their way
+  std::int64_t joined = 0;               ///< blocks on their way for another claim
+  std::int64_t present = 0;              ///< blocks already there
+  std::uint64_t loading = 0;  ///< != 0: its missing blocks have not arrived; under which number they are awaited
+
+  [[nodiscard]] bool empty() const { return private_bytes == 0 && blocks.empty(); }
+};
+
+/// Chains are hashes of a prompt's blocks, each chained to those before it. The same block in both forms is two blocks.
+class KvMemory {
+ public:
+  /// capacity_bytes >= 0. `simulator` (and `trace`, unless null) must outlive the memory.
+  KvMemory(const engine::Simulator& simulator, std::string name, std::int64_t capacity_bytes,
+           engine::TraceSink* trace = nullptr);
+
+  /// Bytes that a claim would bring: private ones and those of blocks that are not there in this form. Blocks that are
+  /// there and that nobody refers to cost nothing here, but see fits().
+  [[nodiscard]] std::int64_t need(std::span<const std::uint64_t> chain, KvForm form, std::int64_t block_bytes,
+                                  std::int64_t private_bytes) const;
+
+  /// Whether try_claim() would succeed and leave `keep_free` bytes that are free or can be made so by evicting blocks.
+  [[nodiscard]] bool fits(std::span<const std::uint64_t> chain, KvForm form, std::int64_t block_bytes,
+                          std::int64_t private_bytes, std::int64_t keep_free = 0) const;
+
+  /// Fills an empty claim: reserves its private bytes, refers to the blocks of the chain and reserves those that are
+  /// not there, evicting others as needed. False and no change where it does not fit. Where claim.missing > 0, loaded()
+  /// must follow.
+  [[nodiscard]] bool try_claim(MemoryClaim& claim, std::span<const std::uint64_t> chain, KvForm form,
+                               std::int64_t block_bytes, std::int64_t private_bytes);
+
+  /// The blocks that this claim was loading have arrived, for all who refer to them.
+  void loaded(MemoryClaim& claim);
+
+  /// Whether all its blocks are there, those loaded by others included.
+  [[nodiscard]] bool complete(const MemoryClaim& claim) const;
+
+  /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
+  void release(MemoryClaim& claim);
+
+  [[nodiscard]] std::int64_t capacity() const { return used_.capacity(); }
+  /// Bytes in use by claims: private ones and those of blocks that somebody refers to.
+  [[nodiscard]] std::int64_t reserved() const { return used_.reserved(); }
+  /// Bytes of blocks that nobody refers to.
+  [[nodiscard]] std::int64_t cached() const { return table_.cached_bytes(); }
+  /// What a claim without blocks could have at most.
+  [[nodiscard]] std::int64_t available() const { return used_.available(); }
+  [[nodiscard]] std::int64_t high_water() const { return used_.high_water(); }  ///< of reserved()
+  [[nodiscard]] double mean_reserved() const { return used_.mean_reserved(); }  ///< over time
+  [[nodiscard]] std::int64_t private_bytes() const { return private_; }         ///< of reserved(), those of one claim
+  [[nodiscard]] std::uint64_t evictions() const { return table_.evictions(); }  ///< blocks that had to go
+  [[nodiscard]] const std::string& name() const { return used_.name(); }
+
+  /// Forgets mean, high-water mark and evictions: the end of a warm-up.
+  void reset_statistics();
+
+  /// Claims and cached blocks together are within capacity, and every byte belongs to one of them; throws
+  /// InvariantViolation. Takes time in proportion to the blocks.
+  void check_conservation() const;
+
+ private:
+  struct Demand {
+    std::int64_t fresh = 0;    ///< bytes that are not there
+    std::int64_t revived = 0;  ///< bytes of blocks that are there and that nobody refers to
+  };
+
+  void count(Demand& demand, BlockTable::Slot slot, std::int64_t block_bytes) const;
+  [[nodiscard]] Demand demand(std::span<const std::uint64_t> chain, KvForm form, std::int64_t block_bytes,
+                              std::int64_t private_bytes) const;
+  [[nodiscard]] bool has_room(std::int64_t bytes) const { return bytes <= used_.available(); }
+  bool claim_blocks(MemoryClaim& claim, std::span<const std::uint64_t> chain, std::int64_t block_bytes,
+                    std::int64_t private_bytes);
+  std::int64_t refer_to_found(MemoryClaim& claim);
+  std::int64_t add_missing(MemoryClaim& claim, std::span<const std::uint64_t> chain, std::int64_t block_bytes);
+  void reserve(std::int64_t bytes);
+  void make_room(std::int64_t bytes);
+
+  MemoryPool used_;  // by claims
+  std::int64_t private_ = 0;
+  BlockTable table_;
+  std::uint64_t last_loading_ = 0;
+};
+
+}  // namespace kvsim::memory

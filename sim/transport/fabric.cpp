@@ -1,0 +1,115 @@
+#include "sim/transport/fabric.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvsim::transport {
+
+using engine::Callback;
+
+Fabric::Fabric(engine::Simulator& simulator, engine::TraceSink* trace)
+    : simulator_(simulator), trace_(trace), network_(simulator) {}
+
+LinkId Fabric::link(const std::string& kind, const std::string& owner, double bytes_per_s) {
+  const auto same = [&](const NamedLink& l) { return l.kind == kind && l.owner == owner; };
+  const auto found = std::find_if(links_.begin(), links_.end(), same);
+  if (found != links_.end()) return {static_cast<std::uint32_t>(found - links_.begin())};
+  links_.push_back({kind, owner, bytes_per_s});
+  return network_.add_link(owner + "/" + kind, bytes_per_s);
+}
+
+Lane& Fabric::add_lane(LaneConfig config) {
+  return *lanes_.emplace_back(std::make_unique<Lane>(simulator_, network_, trace_, std::move(config)));
+}
+
+PlannedLink& Fabric::add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config) {
+  return *planned_.emplace_back(Planned{kind, std::make_unique<PlannedLink>(simulator_, trace_, config, bytes_per_s)})
+              .link;
+}
+
+void Fabric::plan_outages(const std::vector<LinkId>& links, std::vector<Outage> outages, Callback on_change) {
+  // In order of time: where one begins as another ends, the end comes first.
+  std::sort(outages.begin(), outages.end(), [](const Outage& a, const Outage& b) { return a.at_s < b.at_s; });
+  for (const Outage& o : outages) {
+    plan_change(o.at_s, {links, o.bandwidth_fraction, on_change});
+    plan_change(o.at_s + o.lasting_s, {links, 1, on_change});
+  }
+}
+
+void Fabric::plan_change(double at_s, Change change) {
+  changes_.push_back(std::move(change));
+  simulator_.schedule_at(engine::SimTime{} + engine::from_seconds(at_s),
+                         Callback::to<&Fabric::change>(this, changes_.size() - 1));
+}
+
+void Fabric::change(std::uint64_t index) {
+  const Change& c = changes_[index];
+  for (const LinkId link : c.links) network_.set_bandwidth(link, links_[link.index].bytes_per_s * c.fraction);
+  if (c.on_change) c.on_change();
+}
+
+Fabric::Counts Fabric::count() const {
+  Counts c;
+  for (std::uint32_t i = 0; i < links_.size(); ++i) c.links.push_back(network_.statistics({i}));
+  for (const auto& lane : lanes_) c.lanes.push_back(lane->statistics());
+  for (const Planned& p : planned_) c.planned.push_back(p.link->statistics());
+  return c;
+}
+
+void Fabric::start_measuring() {
+  before_ = count();
+}
+
+std::map<std::string, LinkTotals> Fabric::measured() const {
+  return since(before_);
+}
+
+std::map<std::string, LinkTotals> Fabric::totals() const {
+  return since({});
+}
+
+std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
+  const Counts now = count();
+  std::map<std::string, LinkTotals> totals;
+  const auto at = [](const std::vector<LinkStatistics>& all, std::size_t i) {
+    return i < all.size() ? all[i] : LinkStatistics{};
+  };
+  const auto was_busy = [](LinkTotals& t, const LinkStatistics& s, const LinkStatistics& b) {
+    t.links += 1;
+    t.busy_s += s.busy_s - b.busy_s;
+  };
+  const auto carried = [](LinkTotals& t, const LinkStatistics& s, const LinkStatistics& b) {
+    t.bytes += s.bytes_delivered - b.bytes_delivered;
+  };
+  const auto waited = [](LinkTotals& t, const LinkStatistics& s, const LinkStatistics& b) {
+    t.wait_s += s.total_wait_s - b.total_wait_s;
+    t.transfers += s.transfers_started - b.transfers_started;
+  };
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (!links_[i].kind.empty()) was_busy(totals[links_[i].kind], now.links[i], at(before.links, i));
+  }
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const std::vector<LinkId>& route = lanes_[i]->config().route;
+    for (const LinkId link : route) {
+      const std::string& kind = links_[link.index].kind;
+      if (kind.empty()) continue;
+      carried(totals[kind], now.lanes[i], at(before.lanes, i));
+      if (link.index == route.front().index) waited(totals[kind], now.lanes[i], at(before.lanes, i));
+    }
+  }
+  for (std::size_t i = 0; i < planned_.size(); ++i) {
+    LinkTotals& t = totals[planned_[i].kind];
+    was_busy(t, now.planned[i], at(before.planned, i));
+    carried(t, now.planned[i], at(before.planned, i));
+    waited(t, now.planned[i], at(before.planned, i));
+  }
+  return totals;
+}
+
+void Fabric::check_conservation() const {
+  network_.check_conservation();
+  for (const auto& lane : lanes_) lane->check_conservation();
+  for (const Planned& p : planned_) p.link->check_conservation();
+}
+
+}  // namespace kvsim::transport

@@ -1,0 +1,88 @@
+// All links of a system, by kind, and the lanes over them: what a replica's GPUs, its host memory, tiers and storage
+// nodes are connected by.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+#include "sim/transport/lane.h"
+#include "sim/transport/network.h"
+#include "sim/transport/planned_link.h"
+
+namespace kvsim::transport {
+
+/// Owned by the run loop, so that it is measured, checked and sampled in one place.
+class Fabric {
+ public:
+  /// `simulator` (and `trace`, unless null) must outlive it.
+  Fabric(engine::Simulator& simulator, engine::TraceSink* trace);
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  /// The link of this kind that an owner ("replica 0") has; made when it is first asked for. `kind` is the name that
+  /// results give to links like it; those of no kind are in no totals. Throws std::invalid_argument unless the
+  /// bandwidth is finite and positive.
+  LinkId link(const std::string& kind, const std::string& owner, double bytes_per_s);
+
+  /// A lane over links of this fabric, which owns it. Throws std::invalid_argument for a negative latency or setup.
+  Lane& add_lane(LaneConfig config);
+
+  /// A link of its own whose transfers are planned, not simulated; of `kind` in totals. `config.route` is not used.
+  PlannedLink& add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config);
+
+  /// Bandwidth of a link, from now on. 0: it stands still.
+  void set_bandwidth(LinkId link, double bytes_per_s) { network_.set_bandwidth(link, bytes_per_s); }
+  /// Plans changes of the bandwidth of links; `on_change`, unless empty, runs after each.
+  void plan_outages(const std::vector<LinkId>& links, std::vector<Outage> outages, engine::Callback on_change = {});
+
+  [[nodiscard]] const Network& network() const { return network_; }
+
+  /// What is counted from here on is measured().
+  void start_measuring();
+  [[nodiscard]] std::map<std::string, LinkTotals> measured() const;
+  /// Since the start of the run.
+  [[nodiscard]] std::map<std::string, LinkTotals> totals() const;
+
+  /// Throws engine::InvariantViolation where bytes were lost, or more bandwidth given out than there is.
+  void check_conservation() const;
+
+ private:
+  struct NamedLink {
+    std::string kind, owner;
+    double bytes_per_s = 0;
+  };
+  struct Planned {
+    std::string kind;
+    std::unique_ptr<PlannedLink> link;
+  };
+  struct Change {
+    std::vector<LinkId> links;
+    double fraction = 1;
+    engine::Callback on_change;
+  };
+  /// Of every link, lane and planned link.
+  struct Counts {
+    std::vector<LinkStatistics> links, lanes, planned;
+  };
+
+  void plan_change(double at_s, Change change);
+  void change(std::uint64_t index);
+  [[nodiscard]] Counts count() const;
+  [[nodiscard]] std::map<std::string, LinkTotals> since(const Counts& before) const;
+
+  engine::Simulator& simulator_;
+  engine::TraceSink* trace_;
+  Network network_;
+  std::vector<NamedLink> links_;  // by LinkId
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Planned> planned_;
+  std::vector<Change> changes_;
+  Counts before_;
+};
+
+}  // namespace kvsim::transport
