@@ -9,6 +9,7 @@
 #include "planner/capacity/machine_choice.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
+#include "tools/results/result_document.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {

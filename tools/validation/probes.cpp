@@ -40,9 +40,11 @@ double link_rate(const Question& q) {
     const std::string owner = fmt::format("{}", i);
     const transport::LinkId link =
         fabric.link(q.arguments[0], owner, (read ? spec.read_bytes_per_s : spec.write_bytes_per_s).value);
-    transport::Lane& lane =
-        fabric.add_lane({owner, q.arguments[0], {link}, engine::from_seconds(spec.latency_s.value),
-                         engine::from_seconds(spec.setup_s.value)});
+    transport::Lane& lane = fabric.add_lane({owner,
+                                             q.arguments[0],
+                                             {link},
+                                             engine::from_seconds(spec.latency_s.value),
+                                             engine::from_seconds(spec.setup_s.value)});
     for (std::int64_t j = 0; j < transfers; ++j) lane.submit({bytes / count});
   }
   simulator.run();
