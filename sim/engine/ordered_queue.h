@@ -1,5 +1,5 @@
-// A priority queue in order of (key, insertion), smallest first, whose items can be cancelled. The event queue, the
-// waiting line of a link and the virtual-time order of a shared link are all this one mechanism.
+// A priority queue in order of (key, insertion), smallest first, whose items can be cancelled. The event queue and
+// the waiting line of a lane are this one mechanism.
 //
 // A 4-ary heap of 16-byte entries, one cache line for four siblings; values lie apart in a slot table. Three things
 // make it fast: a popped root stays open as a hole until the next call, so that pop followed by push (which is what a
@@ -86,14 +86,6 @@ class OrderedQueue {
   void reserve(std::size_t items) {
     slots_.reserve(items);
     lines_.reserve(line_of(root + 2 * items + max_dead_surplus) + 1);
-  }
-
-  /// Adds `delta` to every key: the order stays. Keys must not overflow.
-  void shift_keys(std::int64_t delta) {
-    settle();
-    for (std::size_t position = root; position < end_; ++position) {
-      at(position) = make_entry(key_of(at(position)) + delta, id_of(at(position)));
-    }
   }
 
   /// Starts the sequence of identifiers at `sequence`, to test what happens at its end.

@@ -35,8 +35,6 @@ class Fabric {
   /// A link of its own whose transfers are planned, not simulated; of `kind` in totals. `config.route` is not used.
   PlannedLink& add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config);
 
-  /// Bandwidth of a link, from now on. 0: it stands still.
-  void set_bandwidth(LinkId link, double bytes_per_s) { network_.set_bandwidth(link, bytes_per_s); }
   /// Plans changes of the bandwidth of links; `on_change`, unless empty, runs after each.
   void plan_outages(const std::vector<LinkId>& links, std::vector<Outage> outages, engine::Callback on_change = {});
 

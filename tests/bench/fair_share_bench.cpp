@@ -1,5 +1,5 @@
-// Completions per second of one fair-share link with a constant number of transfers under way: flat, because each costs
-// one heap operation whatever the number.
+// Completions per second of one fair-share lane with a constant number of transfers under way: in proportion to one
+// over that number, because the rates of all are worked out anew when one comes or goes.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

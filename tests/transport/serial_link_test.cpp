@@ -7,8 +7,7 @@
 
 #include "sim/engine/invariant.h"
 #include "tests/engine/allocation_count.h"
-#include "tests/engine/completions.h"
-#include "tests/transport/own_link.h"
+#include "tests/transport/own_link_test.h"
 
 namespace KVSIM_FILE {
 
@@ -21,24 +20,13 @@ LinkConfig config(Queueing discipline = Queueing::serialised) {
   return {.name = "pcie", .bytes_per_s = 1e9, .latency = {}, .setup = {}, .queueing = discipline};
 }
 
-class SerialLink : public ::testing::Test {
+class SerialLink : public OwnLinkTest {
  protected:
   void make(const LinkConfig& c) { link = make_link(simulator, c, nullptr); }
-  TransferId submit(std::uint64_t number, std::int64_t bytes, int priority = 0) {
-    return link->submit({.bytes = bytes, .priority = priority, .on_complete = done.record(number)});
-  }
   void set_bandwidth_at(std::int64_t ns, double bytes_per_s) {
     simulator.run_until({ns});
     link->set_bandwidth(bytes_per_s);
   }
-  void run() {
-    simulator.run();
-    link->check_conservation();
-  }
-
-  Simulator simulator;
-  Completions done{simulator};
-  std::unique_ptr<OwnLink> link;
 };
 
 using Log = std::vector<std::pair<std::uint64_t, std::int64_t>>;

@@ -101,8 +101,7 @@ Json compare_document(const Comparison& comparison, bool timing) {
       {"speedup", "output tokens/s over those of the baseline, equal arrivals and seeds"},
       {"usd_per_1m_output_tokens",
        "$/h / (output tokens/s x 3600) x 1e6; rent of the GPUs, and on top host memory (what KV reserved at most, with "
-       "a "
-       "margin, or the tier as it is) and storage tiers with a capacity"},
+       "a margin, or the tier as it is) and storage tiers with a capacity"},
       {"best",
        "policies with the best figure of a column, ties within the digits of the table included; none where all are "
        "equal or fewer than two have one; latencies: of requests that finished, without policies that refused some or "
