@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace kvsim::results {
+#include "tools/results/unit.h"
 
-enum class Better : std::uint8_t { neither, less, more };
+namespace kvsim::results {
 
 /// What a column is about, which decides who competes in it.
 enum class Kind : std::uint8_t {

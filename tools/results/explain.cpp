@@ -24,15 +24,19 @@ using planner::TimeShares;
 using planner::Utilisation;
 
 constexpr double kPercent = 100;
-constexpr std::string_view kOneObservation = "an interval needs two observations";
+constexpr const char* kOneObservation = "an interval needs two observations";
 constexpr const char* kOfTheTime = "of the time";
 
-const Fields<TimeShares> kShareFields{{"hbm_bandwidth", "bound by HBM bandwidth", &TimeShares::hbm_bandwidth, percent},
-                                      {"compute", "bound by compute", &TimeShares::compute, percent},
-                                      {"link", "bound by link", &TimeShares::link, percent},
-                                      {"idle", "idle", &TimeShares::idle, percent},
-                                      {"", "short of GPU memory", &TimeShares::short_of_memory, percent, "",
-                                       "beside the others: the next request or a reload would find no room"}};
+const Fields<TimeShares> kShareFields{
+    {"hbm_bandwidth",
+     {kShare, "time of the GPUs bound by HBM bandwidth"},
+     "bound by HBM bandwidth",
+     &TimeShares::hbm_bandwidth},
+    {"compute", {kShare, "time of the GPUs bound by compute"}, "bound by compute", &TimeShares::compute},
+    {"link", {kShare, kLower, "time of the GPUs that wait for a link"}, "bound by link", &TimeShares::link},
+    {"idle", {kShare, kLower, "time of the GPUs without work"}, "idle", &TimeShares::idle},
+    {kOnPages, "short of GPU memory", &TimeShares::short_of_memory, percent, "",
+     "beside the others: the next request or a reload would find no room"}};
 
 double hbm_peak(const Utilisation& u) {
   return share(u.hbm_peak_bytes, u.hbm_bytes);
@@ -47,32 +51,94 @@ std::string hbm_peak_words(const Utilisation& u) {
 }
 
 const Fields<Utilisation> kUtilisationFields{
-    {"gpu_busy", "GPU busy", &Utilisation::gpu_busy, percent, "", kOfTheTime},
-    {"host_to_gpu", "host to GPU", &Utilisation::link_to_gpu, percent, "", kOfTheTime},
-    {"gpu_to_host", "GPU to host", &Utilisation::link_to_host, percent, "", kOfTheTime},
-    {"hbm_bytes", &Utilisation::hbm_bytes},
-    {"hbm_peak_bytes", &Utilisation::hbm_peak_bytes},
-    {"hbm_mean_bytes", &Utilisation::hbm_mean_bytes},
-    {"hbm_peak", "GPU memory, peak", hbm_peak, percent, "", hbm_peak_words, "no GPU memory"},
-    {"hbm_mean", "GPU memory, mean", hbm_mean, percent, "",
-     [](const Utilisation& u) { return bytes(u.hbm_mean_bytes); }, "no GPU memory"}};
+    {"gpu_busy",
+     {kShare, kHigher, "time with work on the GPUs"},
+     "GPU busy",
+     &Utilisation::gpu_busy,
+     {},
+     "",
+     kOfTheTime},
+    {"host_to_gpu",
+     {kShare, "time with a transfer on the link to the GPU"},
+     "host to GPU",
+     &Utilisation::link_to_gpu,
+     {},
+     "",
+     kOfTheTime},
+    {"gpu_to_host",
+     {kShare, "time with a transfer on the link to the host"},
+     "GPU to host",
+     &Utilisation::link_to_host,
+     {},
+     "",
+     kOfTheTime},
+    {"hbm_bytes", {kBytes, "GPU memory of a replica for weights and KV"}, &Utilisation::hbm_bytes},
+    {"hbm_peak_bytes", {kBytes, "weights and KV in it, at most"}, &Utilisation::hbm_peak_bytes},
+    {"hbm_mean_bytes", {kBytes, "weights and KV in it, mean over time"}, &Utilisation::hbm_mean_bytes},
+    {"hbm_peak",
+     {kShare, "of GPU memory filled, at most"},
+     "GPU memory, peak",
+     hbm_peak,
+     {},
+     "",
+     hbm_peak_words,
+     "no GPU memory"},
+    {"hbm_mean",
+     {kShare, "of GPU memory filled, mean over time"},
+     "GPU memory, mean",
+     hbm_mean,
+     {},
+     "",
+     [](const Utilisation& u) { return bytes(u.hbm_mean_bytes); },
+     "no GPU memory"}};
 
 std::string late_share(const Stalls& s) {
   return percent(share(s.late_rounds, s.rounds));
 }
 
 const Fields<Stalls> kStallFields{
-    {"request_iterations", &Stalls::request_iterations},
-    {"drafting", "drafting", &Stalls::drafting, percent, "", "or plain decoding"},
-    {"verifying", "verifying", &Stalls::verifying, percent},
-    {"late_reload", "stalled, reload late", &Stalls::late_reload, percent},
-    {"otherwise", "stalled otherwise", &Stalls::otherwise, percent, "",
+    {"request_iterations", {kCount, "iterations of requests that decode"}, &Stalls::request_iterations},
+    {"drafting",
+     {kShare, "iterations of requests that draft or decode plainly"},
+     "drafting",
+     &Stalls::drafting,
+     {},
+     "",
+     "or plain decoding"},
+    {"verifying", {kShare, "iterations of requests that verify"}, "verifying", &Stalls::verifying},
+    {"late_reload",
+     {kShare, kLower, "iterations of requests that wait for a late reload"},
+     "stalled, reload late",
+     &Stalls::late_reload},
+    {"otherwise",
+     {kShare, kLower, "iterations of requests that wait for something else"},
+     "stalled otherwise",
+     &Stalls::otherwise,
+     {},
+     "",
      [](const Stalls& s) { return fmt::format("of {} request-iterations", whole(s.request_iterations)); }},
-    {"rounds", &Stalls::rounds},
-    {"late_rounds", "late rounds", &Stalls::late_rounds, late_share, "",
+    {"rounds", {kCount, "rounds of drafting and verification"}, &Stalls::rounds},
+    {"late_rounds",
+     {kCount, kLower, "rounds whose reload was late"},
+     "late rounds",
+     &Stalls::late_rounds,
+     late_share,
+     "",
      [](const Stalls& s) { return fmt::format("{} of {}", whole(s.late_rounds), whole(s.rounds)); }},
-    {"preemptions", "preemptions", &Stalls::preemptions, figure, "", "of the whole runs"},
-    {"link_wait_s", "wait for the link", &Stalls::link_wait_s, seconds, "", "of a transfer to the GPU, mean",
+    {"preemptions",
+     {kCount, kLower, "requests that were preempted, in the whole runs"},
+     "preemptions",
+     &Stalls::preemptions,
+     {},
+     "",
+     "of the whole runs"},
+    {"link_wait_s",
+     {kSeconds, kLower, "wait of a transfer for the link to the GPU, mean"},
+     "wait for the link",
+     &Stalls::link_wait_s,
+     {},
+     "",
+     "of a transfer to the GPU, mean",
      "nothing was moved to the GPU"}};
 
 /// Of requests that draft; those that do not have no rounds.
@@ -101,36 +167,33 @@ std::string two_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-const Fields<Change> kChangeFields{{"relative", &Change::relative, kOneObservation},
-                                   {"half_width_95", &Change::half_width_95, kOneObservation}};
+const Fields<Change> kChangeFields{
+    {"relative", {kShare, kHigher, "change of the tokens a second"}, &Change::relative, kOneObservation},
+    {"half_width_95",
+     {kShare, kLower, "half the 95 % confidence interval of the change"},
+     &Change::half_width_95,
+     kOneObservation}};
 
-Json change(const Change& c) {
-  return object(kChangeFields, c);
+Fields<Elasticity> elasticity_fields() {
+  using E = Elasticity;
+  using F = Field<E>;
+  return {{kOnPages, "of", [](const E& e) { return name_of(e.factor).name; }, Align::left},
+          {"elasticity",
+           {kPlain, "relative change of the throughput over that of the resource"},
+           &E::value,
+           kOneObservation},
+          F::part("kept", "with the plan kept as it is", &E::kept, kChangeFields),
+          {kOnPages, "plan kept", &E::value, [](const E& e) { return gain(e.kept); }},
+          F::part("replanned", "with the plan that is best for it", &E::replanned, kChangeFields),
+          {kOnPages, "planned anew", &E::value, [](const E& e) { return gain(e.replanned); }},
+          {kOnPages, "elasticity", &E::value, two_digits},
+          {"same_plan", {kTruth, "whether that is the same plan"}, &E::same_plan},
+          F::part("plan", "the plan that is best for it", &E::plan, operating_point_fields()),
+          {kOnPages,
+           "new plan",
+           &E::same_plan,
+           {[](const E& e) { return e.same_plan ? "the same" : plan_text(e.plan); }, Align::left}}};
 }
-
-const Fields<Elasticity> kElasticityFields{
-    {"", "of", [](const Elasticity& e) { return name_of(e.factor).name; }, Align::left},
-    {"elasticity", &Elasticity::value, kOneObservation},
-    {"kept",
-     "plan kept",
-     [](const Elasticity& e) { return change(e.kept); },
-     [](const Elasticity& e) { return gain(e.kept); },
-     "",
-     {},
-     kOneObservation},
-    {"replanned",
-     "planned anew",
-     [](const Elasticity& e) { return change(e.replanned); },
-     [](const Elasticity& e) { return gain(e.replanned); },
-     "",
-     {},
-     kOneObservation},
-    {"", "elasticity", &Elasticity::value, two_digits},
-    {"same_plan", &Elasticity::same_plan},
-    {"plan",
-     "new plan",
-     [](const Elasticity& e) { return operating_point(e.plan); },
-     {[](const Elasticity& e) { return e.same_plan ? "the same" : plan_text(e.plan); }, Align::left}}};
 
 std::vector<Elasticity> by_size(const Explanation& e) {
   std::vector<Elasticity> sorted = e.elasticities;
@@ -154,44 +217,91 @@ Table margin_table(const Explanation& e) {
   return t;
 }
 
-const Fields<Alternative> kAlternativeFields{
-    {"what", "", &Alternative::what, Align::left},
-    {"fits", [](const Alternative& a) { return a.plan.has_value(); }},
-    {"", "tokens/s", [](const Alternative& a) { return a.plan ? a.plan->throughput_tokens_per_s : kNone; }},
-    {"loss?", "loss", [](const Alternative& a) { return a.plan ? a.loss : kNone; }, percent},
-    {"plan?",
-     "plan",
-     [](const Alternative& a) { return a.plan ? operating_point(*a.plan) : Json(nullptr); },
-     {[](const Alternative& a) { return a.plan ? plan_text(*a.plan) : "does not fit"; }, Align::left}}};
-
-Section binding(Section s, const Explanation& e) {
-  s.set("sentence", explain_sentence(e));
-  if (e.binding) {
-    s.set("resource", std::string(name_of(*e.binding).key));
-  } else {
-    s.missing("resource", e.load_bound ? "the plan serves all that is offered" : "no gain exceeds its interval");
-  }
-  s.number("output_tokens_per_s", e.tokens_per_s, "no time was measured");
-  s.number("half_width_95", e.half_width_95, kOneObservation).count("replications", e.replications);
-  s.set("time_shares", filled(s.child("time_shares"), kShareFields, e.shares));
-  return s.number("short_of_gpu_memory", e.shares.short_of_memory, "");
+Fields<Alternative> alternative_fields() {
+  using A = Alternative;
+  return {{"what", {kText, "what is other than in the plan"}, "", &A::what, Align::left},
+          {"fits", {kTruth, "whether it fits into GPU memory"}, [](const A& a) { return a.plan.has_value(); }},
+          {kOnPages, "tokens/s", [](const A& a) { return a.plan ? a.plan->throughput_tokens_per_s : kNone; }},
+          {"loss?",
+           {kShare, kLower, "of the plan's throughput that it loses"},
+           "loss",
+           [](const A& a) { return a.plan ? a.loss : kNone; }},
+          Field<A>::part("plan?", "the best plan of that kind", &A::plan, operating_point_fields()),
+          {kOnPages,
+           "plan",
+           [](const A& a) { return a.plan.has_value(); },
+           {[](const A& a) { return a.plan ? plan_text(*a.plan) : "does not fit"; }, Align::left}}};
 }
 
-Section margin_side(Section s, const MarginSide& side) {
-  constexpr std::string_view stays = "the plan stays the best";
-  if (!side.factor) return s.missing("factor", stays).missing("plan", stays).set("change", "");
-  s.number("factor", *side.factor, "").set("change", side.change);
-  return side.plan ? s.set("plan", operating_point(*side.plan)) : s.missing("plan", "nothing fits");
+constexpr const char* kStays = "the plan stays the best";
+
+const Fields<MarginSide>& side_fields() {
+  static const Fields<MarginSide> fields{
+      {"factor", {kPlain, "times the resource, from which on another plan is the best"}, &MarginSide::factor, kStays},
+      {"change",
+       {kText, "what changes in the plan there"},
+       [](const MarginSide& m) { return m.factor ? m.change : std::string(); }},
+      Field<MarginSide>::part(
+          "plan", "the plan that is best there", [](const MarginSide& m) { return m.factor ? m.plan : std::nullopt; },
+          operating_point_fields(), [](const MarginSide& m) { return m.factor ? "nothing fits" : kStays; })};
+  return fields;
 }
 
-Section margins(Section s, const Explanation& e) {
-  for (const Margin& m : e.margins) {
-    const std::string key(name_of(m.factor).key);
-    Section item = s.child(key);
-    item.set("down", margin_side(item.child("down"), m.down)).set("up", margin_side(item.child("up"), m.up));
-    s.set(key, item);
+const Fields<Margin> kMarginFields{
+    Field<Margin>::part("down", "with less of the resource", &Margin::down, side_fields()),
+    Field<Margin>::part("up", "with more of the resource", &Margin::up, side_fields())};
+
+const Explanation& itself(const Explanation& e) {
+  return e;
+}
+
+/// Of a resource; null where none was looked for.
+auto margin_of(planner::Factor factor) {
+  return [factor](const Explanation& e) -> const Margin* {
+    const auto found =
+        std::find_if(e.margins.begin(), e.margins.end(), [factor](const Margin& m) { return m.factor == factor; });
+    return found == e.margins.end() ? nullptr : &*found;
+  };
+}
+
+Fields<Explanation> margin_fields() {
+  Fields<Explanation> fields;
+  for (const planner::FactorName& factor : planner::kFactors) {
+    fields.push_back(Field<Explanation>::part(std::string(factor.key) + "?", std::string(factor.description),
+                                              margin_of(factor.factor), kMarginFields));
   }
-  return s.set("searched", e.searched);
+  fields.push_back({"searched", {kText, "where margins were looked for"}, &Explanation::searched});
+  return fields;
+}
+
+std::vector<std::pair<std::string_view, Elasticity>> by_resource(const Explanation& e) {
+  std::vector<std::pair<std::string_view, Elasticity>> all;
+  for (const Elasticity& one : e.elasticities) all.emplace_back(name_of(one.factor).key, one);
+  return all;
+}
+
+Fields<Explanation> binding_fields() {
+  using E = Explanation;
+  return {{"sentence", {kText, "which resource binds, in words"}, explain_sentence},
+          {"resource",
+           {kText, "the resource that binds"},
+           [](const E& e) { return e.binding ? std::optional(name_of(*e.binding).key) : std::nullopt; },
+           [](const E& e) {
+             return e.load_bound ? "the plan serves all that is offered" : "no gain exceeds its interval";
+           }},
+          {"output_tokens_per_s",
+           {kTokensPerS, kHigher, "output tokens a second of all replicas, simulated"},
+           &E::tokens_per_s,
+           kNoTime},
+          {"half_width_95",
+           {kTokensPerS, kLower, "half the 95 % confidence interval of output tokens a second"},
+           &E::half_width_95,
+           kOneObservation},
+          {"replications", {kCount, "replications of each simulation"}, &E::replications},
+          Field<E>::part("time_shares", "what the GPUs' time goes into", &E::shares, kShareFields),
+          {"short_of_gpu_memory",
+           {kShare, kLower, "time in which the next request or a reload would find no room"},
+           [](const E& e) { return e.shares.short_of_memory; }}};
 }
 
 }  // namespace
@@ -225,31 +335,29 @@ Page explain_page(const Explanation& e) {
       fmt::format("{}: {} {} tokens/s, simulated over {} replications; all changes against the same seeds.",
                   plan_text(e.plan), figure(e.tokens_per_s), plus_minus(e.half_width_95), e.replications)};
   page.tables = {
-      table_of(fmt::format("Tokens/s with {:g} % more", Elasticity::kStep * kPercent), kElasticityFields, by_size(e)),
+      table_of(fmt::format("Tokens/s with {:g} % more", Elasticity::kStep * kPercent), elasticity_fields(), by_size(e)),
       figures_of("Time of the GPUs", kShareFields, e.shares),
       figures_of("Utilisation", kUtilisationFields, e.utilisation),
       stall_table(e.stalls),
       margin_table(e),
-      table_of("Alternatives, by the closed forms", kAlternativeFields, e.alternatives)};
+      table_of("Alternatives, by the closed forms", alternative_fields(), e.alternatives)};
   List notes{"Notes", {"agreement +10 %: -ln a of drafted tokens is divided by 1.1", "margins: " + e.searched}};
   notes.items.insert(notes.items.end(), e.remarks.begin(), e.remarks.end());
   page.lists = {notes};
   return page;
 }
 
-void add_explanation(Json& plan_document, const Explanation& e) {
-  Section s("explanation", plan_document["details"]["reasons"]);
-  s.set("plan", operating_point(e.plan)).set("binding", binding(s.child("binding"), e));
-  s.set("utilisation", filled(s.child("utilisation"), kUtilisationFields, e.utilisation));
-  s.set("stalls", filled(s.child("stalls"), kStallFields, e.stalls));
-  Section elasticities = s.child("elasticities");
-  for (const Elasticity& one : e.elasticities) {
-    const std::string key(name_of(one.factor).key);
-    elasticities.set(key, filled(elasticities.child(key), kElasticityFields, one));
-  }
-  s.set("elasticities", elasticities).set("margins", margins(s.child("margins"), e));
-  s.set("runner_up", array(kAlternativeFields, e.alternatives)).set("remarks", e.remarks);
-  plan_document["explanation"] = s.take();
+Fields<Explanation> explanation_fields() {
+  using E = Explanation;
+  using F = Field<E>;
+  return {F::part("plan", "the plan that is explained", &E::plan, operating_point_fields()),
+          F::part("binding", "the resource that binds, if one does", itself, binding_fields()),
+          F::part("utilisation", "how busy and how full the machine is", &E::utilisation, kUtilisationFields),
+          F::part("stalls", "what requests do in their iterations", &E::stalls, kStallFields),
+          F::by_name("elasticities", "what a tenth more of a resource brings", by_resource, elasticity_fields()),
+          F::part("margins", "how far a resource may change before another plan is better", itself, margin_fields()),
+          F::list("runner_up", "other plans, by the closed forms", &E::alternatives, alternative_fields()),
+          F::values("remarks[]", {kText, "what the explanation rests on"}, [](const E& e) { return Json(e.remarks); })};
 }
 
 }  // namespace kvsim::results

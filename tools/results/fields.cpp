@@ -20,8 +20,13 @@ std::string csv_text(const Json& value) {
   return value.dump();
 }
 
+KeyList below(const std::string& path, KeyList keys) {
+  for (Key& key : keys) key.path = path + "." + key.path;
+  return keys;
+}
+
 void add_value(Section& section, const std::string& key, Json value, std::string_view reason) {
-  if (value.is_null()) {
+  if (value.is_null() && !reason.empty()) {
     section.missing(key, reason);
   } else if (value.is_object() && !reason.empty()) {
     Section child = section.child(key);

@@ -17,6 +17,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
@@ -38,7 +39,10 @@ struct Words {
   std::function<std::string(const Row&)> of;  ///< none: no words
 
   Words() = default;
-  Words(const char* text) : of([text](const Row&) { return std::string(text); }) {}
+  Words(const char* text) : Words(std::string_view(text)) {}
+  Words(std::string_view text) {
+    if (!text.empty()) of = [text](const Row&) { return std::string(text); };
+  }
   template <std::invocable<const Row&> Write>
   Words(Write write) : of(std::move(write)) {}
 };
@@ -46,53 +50,174 @@ struct Words {
 /// How pages print a field: a number by a function, words on the left, or a cell with words of its own.
 template <class Row>
 struct Show {
-  NumberText number = figure;
-  Words<Row> cell;  ///< none: the value's text
+  NumberText number = nullptr;  ///< none: as its unit is printed
+  Words<Row> cell;              ///< none: the value's text
   Align align = Align::right;
 
-  Show(NumberText print = figure) : number(print) {}
+  Show(NumberText print = nullptr) : number(print) {}
   Show(Align side) : align(side) {}
   template <std::invocable<const Row&> Cell>
   Show(Cell words, Align side = Align::right) : cell(std::move(words)), align(side) {}
 };
 
 template <class Row>
+struct Field;
+template <class Row>
+using Fields = std::vector<Field<Row>>;
+
+/// What the keys of a row mean, and those below them.
+template <class Row>
+KeyList keys_of(const Fields<Row>& fields);
+/// The same keys below `path`.
+KeyList below(const std::string& path, KeyList keys);
+
+/// In front of a field of pages alone.
+struct OnPages {};
+inline constexpr OnPages kOnPages;
+
+template <class Row>
 struct Field {
-  std::string key;  ///< in JSON and CSV; empty: on pages alone
-  bool optional;    ///< written with a "?" behind the key: left out where there is no value, in place of null
-  std::function<Json(const Row&)> value;  ///< null: there is none
-  std::optional<std::string> header;      ///< of its column, label of its key figure; none: not on pages
+  std::string key;        ///< in JSON and CSV; empty: on pages alone
+  bool optional = false;  ///< written with a "?" behind the key: left out where there is no value, in place of null
+  Meaning meaning{kObject, ""};
+  KeyList inner;             ///< what is below the key
+  bool own_reasons = false;  ///< what is null below the key has reasons of its own
+  /// Null: there is none. `at`: where in the document, for reasons of what is null below the key.
+  std::function<Json(const Section& at, const Row&)> write;
+  std::optional<std::string> header;  ///< of its column, label of its key figure; none: not on pages
   Show<Row> show;
-  std::string unit;          ///< behind a key figure
-  Words<Row> remark;         ///< behind that
-  std::string_view because;  ///< why it may be null
+  std::string unit;    ///< behind a key figure
+  Words<Row> remark;   ///< behind that
+  Words<Row> because;  ///< why it may be null
 
   /// In JSON and CSV alone. `get`: a member, or a function of the row; an optional without a value, and what is not
   /// finite, are null.
   template <std::invocable<const Row&> Get>
-  Field(std::string name, Get get, std::string_view reason = {})
-      : key(std::move(name)), optional(key.ends_with('?')), value(reader(std::move(get))), because(reason) {
+  Field(std::string name, Meaning says, Get get, Words<Row> reason = {})
+      : key(std::move(name)),
+        optional(key.ends_with('?')),
+        meaning(std::move(says)),
+        write(reader(std::move(get))),
+        because(std::move(reason)) {
     if (optional) key.pop_back();
   }
   /// On pages too.
   template <std::invocable<const Row&> Get>
+  Field(std::string name, Meaning says, std::string heading, Get get, Show<Row> how = {}, std::string behind = {},
+        Words<Row> further = {}, Words<Row> reason = {})
+      : Field(std::move(name), std::move(says), std::move(get), std::move(reason)) {
+    on_pages(std::move(heading), std::move(how), std::move(behind), std::move(further));
+  }
+  /// On pages alone.
+  template <std::invocable<const Row&> Get>
+  Field(OnPages, std::string heading, Get get, Show<Row> how = {}, std::string behind = {}, Words<Row> further = {})
+      : write(reader(std::move(get))) {
+    on_pages(std::move(heading), std::move(how), std::move(behind), std::move(further));
+  }
+
+  /// An object with keys of its own. `get`: the part, or an optional or a pointer to it.
+  template <std::invocable<const Row&> Get, class Part>
+  static Field part(std::string name, std::string says, Get get, Fields<Part> fields, Words<Row> reason = {}) {
+    Field field(
+        std::move(name), {kObject, std::move(says)}, [](const Row&) { return nullptr; }, std::move(reason));
+    field.holds(below(field.key, keys_of(fields)));
+    field.write = [get = std::move(get), fields = std::move(fields)](const Section& at, const Row& row) -> Json {
+      auto&& found = std::invoke(get, row);
+      if constexpr (requires { *found; }) {
+        return found ? filled(at, fields, *found).take() : Json(nullptr);
+      } else {
+        return filled(at, fields, found).take();
+      }
+    };
+    return field;
+  }
+
+  /// A list of objects. `get`: a range of them, or an optional range.
+  template <std::invocable<const Row&> Get, class Item>
+  static Field list(std::string name, std::string says, Get get, Fields<Item> fields, Words<Row> reason = {}) {
+    Field field(
+        std::move(name), {kObject, std::move(says)}, [](const Row&) { return nullptr; }, std::move(reason));
+    field.holds(below(field.key + "[]", keys_of(fields)));
+    field.write = [get = std::move(get), fields = std::move(fields)](const Section& at, const Row& row) -> Json {
+      const auto items = [&](const auto& range) {
+        Json list = Json::array();
+        for (const Item& item : range) {
+          list.push_back(filled(at.child(std::to_string(list.size())), fields, item).take());
+        }
+        return list;
+      };
+      auto&& found = std::invoke(get, row);
+      if constexpr (requires { found.has_value(); }) {
+        return found ? items(*found) : Json(nullptr);
+      } else {
+        return items(found);
+      }
+    };
+    return field;
+  }
+
+  /// An object of objects, by name. `get`: a range of pairs of a name and an object.
+  template <std::invocable<const Row&> Get, class Item>
+  static Field by_name(std::string name, std::string says, Get get, Fields<Item> fields) {
+    Field field(std::move(name), {kObject, std::move(says)}, [](const Row&) { return nullptr; });
+    field.holds(below(field.key + ".*", keys_of(fields)));
+    field.write = [get = std::move(get), fields = std::move(fields)](const Section& at, const Row& row) -> Json {
+      Section names = at;
+      for (const auto& [step, item] : std::invoke(get, row)) {
+        const std::string one(step);
+        names.set(one, filled(at.child(one), fields, item));
+      }
+      return names.take();
+    };
+    return field;
+  }
+
+  /// Values alike, in a list ("key[]"), a list of lists ("key[][]") or by name ("key.*"). `get`: their JSON.
+  template <std::invocable<const Row&> Get>
+  static Field values(std::string path, Meaning each, Get get, Words<Row> reason = {}) {
+    const std::string step = path.substr(0, std::min(path.find('['), path.find('.')));
+    Field field(step, {kObject, each.sentence}, std::move(get), std::move(reason));
+    field.inner = {Key{(step.ends_with('?') ? field.key + path.substr(step.size()) : path), std::move(each)}};
+    return field;
+  }
+
+  [[nodiscard]] Json value(const Row& row) const {
+    Json unread = Json::object();
+    return write(Section("", unread), row);
+  }
+
+  [[nodiscard]] std::string text(const Row& row) const {
+    if (show.cell.of) return show.cell.of(row);
+    const NumberText print = show.number != nullptr ? show.number : meaning.unit.print;
+    return cell_text(value(row), print != nullptr ? print : figure);
+  }
+
+  // FIXME until every field has a meaning
+  template <std::invocable<const Row&> Get>
+  Field(std::string name, Get get, Words<Row> reason = {})
+      : Field(std::move(name), Meaning{kObject, ""}, std::move(get), std::move(reason)) {}
+  template <std::invocable<const Row&> Get>
   Field(std::string name, std::string heading, Get get, Show<Row> how = {}, std::string behind = {},
-        Words<Row> further = {}, std::string_view reason = {})
-      : Field(std::move(name), std::move(get), reason) {
+        Words<Row> further = {}, Words<Row> reason = {})
+      : Field(std::move(name), Meaning{kObject, ""}, std::move(heading), std::move(get), std::move(how),
+              std::move(behind), std::move(further), std::move(reason)) {}
+
+ private:
+  void holds(KeyList keys) {
+    inner = std::move(keys);
+    own_reasons = true;
+  }
+
+  void on_pages(std::string heading, Show<Row> how, std::string behind, Words<Row> further) {
     header = std::move(heading);
     show = std::move(how);
     unit = std::move(behind);
     remark = std::move(further);
   }
 
-  [[nodiscard]] std::string text(const Row& row) const {
-    return show.cell.of ? show.cell.of(row) : cell_text(value(row), show.number);
-  }
-
- private:
   template <class Get>
-  static std::function<Json(const Row&)> reader(Get get) {
-    return [get = std::move(get)](const Row& row) -> Json {
+  static std::function<Json(const Section&, const Row&)> reader(Get get) {
+    return [get = std::move(get)](const Section&, const Row& row) -> Json {
       auto&& found = std::invoke(get, row);
       using Found = std::remove_cvref_t<decltype(found)>;
       if constexpr (requires { found.has_value(); }) {
@@ -107,7 +232,15 @@ struct Field {
 };
 
 template <class Row>
-using Fields = std::vector<Field<Row>>;
+KeyList keys_of(const Fields<Row>& fields) {
+  KeyList keys;
+  for (const Field<Row>& field : fields) {
+    if (field.key.empty()) continue;
+    keys.push_back({field.key, field.meaning, field.optional});
+    keys.insert(keys.end(), field.inner.begin(), field.inner.end());
+  }
+  return keys;
+}
 
 template <class Row>
 void append(Fields<Row>& fields, const Fields<std::type_identity_t<Row>>& more) {
@@ -123,24 +256,6 @@ Fields<Row> without(Fields<Row> fields, std::initializer_list<std::string_view> 
   return fields;
 }
 
-template <class Row>
-Json object(const Fields<Row>& fields, const Row& row) {
-  Json object = Json::object();
-  for (const Field<Row>& field : fields) {
-    if (field.key.empty()) continue;
-    Json value = field.value(row);
-    if (!field.optional || !value.is_null()) object[field.key] = std::move(value);
-  }
-  return object;
-}
-
-template <class Row, class Rows>
-Json array(const Fields<Row>& fields, const Rows& rows) {
-  Json list = Json::array();
-  for (const Row& row : rows) list.push_back(object(fields, row));
-  return list;
-}
-
 /// A key of a section: null, and what is null within an object, for that reason.
 void add_value(Section& section, const std::string& key, Json value, std::string_view reason);
 
@@ -149,11 +264,29 @@ template <class Row>
 Section filled(Section section, const Fields<Row>& fields, const Row& row, std::string_view reason = {}) {
   for (const Field<Row>& field : fields) {
     if (field.key.empty()) continue;
-    Json value = field.value(row);
-    if (!field.optional || !value.is_null())
-      add_value(section, field.key, std::move(value), reason.empty() ? field.because : reason);
+    Json value = field.write(section.child(field.key), row);
+    if (field.optional && value.is_null()) continue;
+    if (field.own_reasons && reason.empty() && !value.is_null()) {
+      section.set(field.key, std::move(value));
+    } else {
+      const std::string own = reason.empty() && field.because.of ? field.because.of(row) : "";
+      add_value(section, field.key, std::move(value), reason.empty() ? std::string_view(own) : reason);
+    }
   }
   return section;
+}
+
+template <class Row>
+Json object(const Fields<Row>& fields, const Row& row) {
+  Json unread = Json::object();
+  return filled(Section("", unread), fields, row).take();
+}
+
+template <class Row, class Rows>
+Json array(const Fields<Row>& fields, const Rows& rows) {
+  Json list = Json::array();
+  for (const Row& row : rows) list.push_back(object(fields, row));
+  return list;
 }
 
 template <class Row, class Rows>

@@ -237,9 +237,4 @@ bool less_is_better(std::string_view path) {
   return row != nullptr && row->better == Better::less;
 }
 
-std::string_view word_of(Better better) {
-  if (better == Better::neither) return "neither";
-  return better == Better::more ? "higher" : "lower";
-}
-
 }  // namespace kvsim::results

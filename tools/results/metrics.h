@@ -56,9 +56,6 @@ std::vector<std::string> metric_names();
 /// Whether less of a figure is better; false for what is not in the table.
 bool less_is_better(std::string_view path);
 
-/// "higher", "lower" or "neither".
-std::string_view word_of(Better better);
-
 /// When the figure is there, in words: "for each tier, where prompts are stored in tiers"; empty: always.
 std::string when_words(const Metric& row);
 

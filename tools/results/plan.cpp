@@ -1,13 +1,10 @@
-#include "tools/results/plan.h"
+#include "tools/results/plan_parts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
-
-#include "tools/results/fields.h"
-#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -18,24 +15,31 @@ using planner::ScenarioPlan;
 using planner::SimulatedCandidate;
 using planner::SimulatedPlan;
 
-using Baseline = std::optional<OperatingPoint>;  ///< with the full KV; none: not even one fits
-
-double speedup(const OperatingPoint& point, const Baseline& full_kv) {
-  return full_kv ? point.throughput_tokens_per_s / full_kv->throughput_tokens_per_s : kNone;
-}
-
 Fields<OperatingPoint> point_fields(const Baseline& full_kv) {
   using P = OperatingPoint;
-  return {{"x", "x", &P::x},
-          {"c", "c", &P::c, keep_ratio_text},
-          {"B_c", "B_c", [](const P& p) { return p.batch.B_c; }},
-          {"B_g", "B_g", [](const P& p) { return p.batch.B_g; }},
-          {"l", "l", [](const P& p) { return p.batch.l; }},
-          {"throughput_tokens_per_s", "tokens/s", &P::throughput_tokens_per_s},
-          {"", "speedup", [full_kv](const P& p) { return speedup(p, full_kv); }, factor},
-          {"", "TPOT", &P::tpot_s, seconds},
-          {"t_gpu_s", "T_gpu", [](const P& p) { return p.times.gpu_s; }, seconds},
-          {"t_xfer_s", "T_xfer", [](const P& p) { return p.times.transfer_s; }, seconds}};
+  return {
+      {"x", {kTokens, "draft length: tokens drafted for a verification; 0: decoding with the full KV"}, "x", &P::x},
+      {"c", {kPlain, "keep ratio: bytes of the compressed KV over those of the full KV"}, "c", &P::c, keep_ratio_text},
+      {"B_c", {kRequests, "requests whose full KV is in host memory"}, "B_c", [](const P& p) { return p.batch.B_c; }},
+      {"B_g", {kRequests, "requests whose full KV is in GPU memory"}, "B_g", [](const P& p) { return p.batch.B_g; }},
+      {"l", {kCount, "iterations that a reload of full KV is spread over"}, "l", [](const P& p) { return p.batch.l; }},
+      {"throughput_tokens_per_s",
+       {kTokensPerS, kHigher, "output tokens a second of a replica, by the closed form"},
+       "tokens/s",
+       &P::throughput_tokens_per_s},
+      {kOnPages, "speedup", [full_kv](const P& p) { return speedup(p, full_kv); }, factor},
+      {kOnPages, "TPOT", &P::tpot_s, seconds},
+      {"t_gpu_s",
+       {kSeconds, kLower, "GPU time of an average iteration"},
+       "T_gpu",
+       [](const P& p) { return p.times.gpu_s; }},
+      {"t_xfer_s",
+       {kSeconds, kLower, "link time of an average iteration"},
+       "T_xfer",
+       [](const P& p) { return p.times.transfer_s; }},
+      {"d_e?", {kTokens, "tokens that a draft step proposes, where a drafter proposes several"}, [](const P& p) {
+         return p.d_e > 1 ? std::optional(p.d_e) : std::nullopt;
+       }}};
 }
 
 /// Of points with names in front of them.
@@ -52,14 +56,6 @@ void add_point(Table& t, std::string name, const Baseline& point, const Baseline
   row.insert(row.begin(), std::move(name));
   row.resize(t.header.size());
   t.rows.push_back(std::move(row));
-}
-
-/// "draft 35 tokens on KV kept to 0.20, 12 requests offloaded, 0 resident", or "decode with the full KV, 3 requests".
-std::string in_words(const OperatingPoint& p) {
-  if (p.x == 0) return fmt::format("decode with the full KV, {} requests at once", whole(p.batch.requests()));
-  const std::string depth = p.d_e > 1 ? fmt::format(" ({} tokens each, with the drafter)", p.d_e) : "";
-  return fmt::format("draft {} tokens{} on KV kept to {}, {} requests offloaded and {} resident", whole(p.x), depth,
-                     keep_ratio_text(p.c), whole(p.batch.B_c), whole(p.batch.B_g));
 }
 
 std::string decision(const OperatingPoint& p, const Baseline& full_kv) {
@@ -160,203 +156,29 @@ std::string load_sentence(const planner::OfferedLoad& load) {
                      load.sustainable() ? "" : ", so that queues grow without bound");
 }
 
-// What the search with the simulator in the loop found.
-
-double half_width(const SimulatedCandidate& c) {
-  return engine::confidence_95(c.tokens_per_s).half_width_95;
-}
-
-Json tried_plan(const SimulatedCandidate& c) {
-  const auto batch = [&c](std::int64_t requests) { return c.open_batch ? Json("open") : Json(requests); };
-  return {{"x", c.point.x}, {"c", c.point.c}, {"B_c", batch(c.point.batch.B_c)}, {"B_g", batch(c.point.batch.B_g)}};
-}
-
-const Fields<SimulatedCandidate> kCandidateFields{
-    {"origin", "why tried", &SimulatedCandidate::origin, Align::left},
-    {"plan", tried_plan},
-    {"", "x", [](const SimulatedCandidate& c) { return c.point.x; }},
-    {"", "c", [](const SimulatedCandidate& c) { return c.point.c; }, keep_ratio_text},
-    {"", "B_c", [](const SimulatedCandidate& c) { return tried_plan(c)["B_c"]; }},
-    {"", "B_g", [](const SimulatedCandidate& c) { return c.open_batch ? Json("") : Json(c.point.batch.B_g); }},
-    {"predicted_tokens_per_s", "predicted", &SimulatedCandidate::predicted,
-     [](const SimulatedCandidate& c) { return c.predicted ? figure(*c.predicted) : "infeasible"; }},
-    {"simulated_tokens_per_s", "simulated", &SimulatedCandidate::mean},
-    {"half_width_95", "", half_width, [](const SimulatedCandidate& c) { return plus_minus(half_width(c)); }},
-    {"replications", "seeds", [](const SimulatedCandidate& c) { return c.tokens_per_s.size(); },
-     [](const SimulatedCandidate& c) {
-       return fmt::format("{}{}", c.tokens_per_s.size(), c.stopped ? ", stopped" : "");
-     }},
-    {"stopped_early", &SimulatedCandidate::stopped}};
-
-using engine::ConfidenceInterval;
-
-const Fields<ConfidenceInterval> kIntervalFields{{"mean", &ConfidenceInterval::mean},
-                                                 {"half_width_95", &ConfidenceInterval::half_width_95},
-                                                 {"replications", &ConfidenceInterval::observations}};
-
-Json interval(const std::optional<ConfidenceInterval>& i) {
-  return i ? object(kIntervalFields, *i) : Json(nullptr);
-}
-
-Json simulated_json(const SimulatedPlan& found) {
-  const auto gap = found.gap();
-  return {{"best", tried_plan(found.best())},
-          {"origin", found.best().origin},
-          {"throughput_tokens_per_s", interval(found.throughput)},
-          {"full_kv_tokens_per_s", interval(found.full_kv)},
-          {"speedup", interval(found.speedup)},
-          {"predicted_over_simulated", gap ? Json(*gap + 1) : Json(nullptr)},
-          {"simulations", found.simulations},
-          {"candidates", array(kCandidateFields, found.candidates)},
-          {"remark",
-           "per replica; the intervals are from seeds that were not used to choose, those of the candidates from seeds "
-           "that were"}};
-}
-
-std::string simulated_verdict(const SimulatedPlan& found) {
-  const SimulatedCandidate& best = found.best();
-  const std::string chosen = !best.open_batch ? in_words(best.point)
-                             : best.point.x == 0
-                                 ? "decode with the full KV, as many requests as fit"
-                                 : fmt::format("draft {} tokens on KV kept to {}, as many requests as fit",
-                                               best.point.x, keep_ratio_text(best.point.c));
-  std::string text = fmt::format("Simulated: {}: {} {} tokens/s", chosen, figure(found.throughput.mean),
-                                 plus_minus(found.throughput.half_width_95));
-  if (found.speedup) {
-    text += fmt::format(", {} {} of full-KV decoding", factor(found.speedup->mean),
-                        plus_minus(found.speedup->half_width_95, factor));
-  }
-  if (const auto gap = found.gap()) {
-    text += fmt::format("; the closed form said {} ({:+.1f} %)", figure(*best.predicted), *gap * 100);
-  }
-  return text + ".";
-}
-
-Table simulated_table(const SimulatedPlan& found) {
-  constexpr std::size_t kShown = 20;
-  Table t = table_of(fmt::format("Simulated candidates, best first ({} simulations)", whole(found.simulations)),
-                     kCandidateFields, found.candidates);
-  t.rows.resize(std::min(t.rows.size(), kShown));
-  return t;
-}
-
-// The documents.
-
-/// The fixed part.
-void add_plan(Section& doc, const OperatingPoint& optimum, const Baseline& full_kv, std::uint64_t evaluated,
-              double wall_s, bool timing) {
-  doc.set("optimum", operating_point(optimum));
-  doc.set("full_kv", Json{{"B", full_kv ? full_kv->batch.B_g : 0},
-                          {"throughput_tokens_per_s", full_kv ? full_kv->throughput_tokens_per_s : 0.0}});
-  doc.number("speedup", speedup(optimum, full_kv), "not even one full KV fits");
-  doc.count("candidates_evaluated", evaluated);
-  if (timing) {
-    doc.number("wall_s", wall_s, "not measured");
-  } else {
-    doc.missing("wall_s", "wall-clock figures differ between equal runs: ask with --timing");
-  }
-}
-
-const Fields<BreakdownRow> kBreakdownFields{
-    {"with", &BreakdownRow::name},
-    {"description", &BreakdownRow::description},
-    {"optimum", [](const BreakdownRow& r) { return r.optimum ? operating_point(*r.optimum) : Json(nullptr); }},
-    {"full_kv_tokens_per_s",
-     [](const BreakdownRow& r) { return r.full_kv ? r.full_kv->throughput_tokens_per_s : kNone; }}};
-
-/// Tokens/s of the best batch, by keep ratio, then draft length.
-Json heat_map(const ScenarioPlan& plan) {
-  Json draft_lengths = Json::array();
-  for (std::int64_t x = plan.request.least_draft_length; x <= plan.request.most_draft_length; ++x) {
-    draft_lengths.push_back(x);
-  }
-  Json rows = Json::array();
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < plan.request.keep_ratios.size(); ++i) {
-    Json& row = rows.emplace_back(Json::array());
-    for (std::size_t k = 0; k < draft_lengths.size(); ++k, ++at) {
-      const auto& point = plan.best_of_each[at];
-      row.push_back(point ? Json(point->throughput_tokens_per_s) : Json(nullptr));
-    }
-  }
-  return {{"draft_length", std::move(draft_lengths)},
-          {"keep_ratio", plan.request.keep_ratios},
-          {"throughput_tokens_per_s", std::move(rows)}};
-}
-
-Json refinements(const ScenarioPlan& plan) {
-  Json used = Json::object();
-  for (const planner::RefinementName& r : planner::kRefinements) {
-    used[std::string(r.name)] = plan.request.refinements.*r.member;
-  }
-  return used;
-}
-
-template <class Points>
-Json by_model(const Points& points) {
-  Json models = Json::object();
-  for (const auto& [model, point] : points) models[std::string(planner::name_of(model))] = operating_point(point);
-  return models;
-}
-
 }  // namespace
 
 std::string keep_ratio_text(double ratio) {
   return fmt::format("{:.4g}", ratio);
 }
 
+double speedup(const OperatingPoint& point, const Baseline& full_kv) {
+  return full_kv ? point.throughput_tokens_per_s / full_kv->throughput_tokens_per_s : kNone;
+}
+
+std::string in_words(const OperatingPoint& p) {
+  if (p.x == 0) return fmt::format("decode with the full KV, {} requests at once", whole(p.batch.requests()));
+  const std::string depth = p.d_e > 1 ? fmt::format(" ({} tokens each, with the drafter)", p.d_e) : "";
+  return fmt::format("draft {} tokens{} on KV kept to {}, {} requests offloaded and {} resident", whole(p.x), depth,
+                     keep_ratio_text(p.c), whole(p.batch.B_c), whole(p.batch.B_g));
+}
+
+Fields<OperatingPoint> operating_point_fields() {
+  return point_fields({});
+}
+
 Json operating_point(const OperatingPoint& p) {
-  static const Fields<OperatingPoint> fields = point_fields({});
-  Json point = object(fields, p);
-  if (p.d_e > 1) point["d_e"] = p.d_e;
-  return point;
-}
-
-Json plan_document(const SymbolsOutcome& o, bool timing) {
-  Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("model", planner::name_of(o.problem.model));
-  add_plan(doc, o.plan.optimum, o.plan.full_kv, o.plan.evaluated, o.wall_s, timing);
-  doc.set("details", Json{{"by_model", by_model(o.by_model)},
-                          {"optimum_kv_bytes", o.plan.optimum.kv_bytes},
-                          {"tpot_s", o.plan.optimum.tpot_s()},
-                          {"reasons", reasons}});
-  return doc.take();
-}
-
-Json plan_document(const PlanOutcome& o, bool timing) {
-  const ScenarioPlan& plan = o.plan;
-  Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("scenario", o.scenario.name).set("model", planner::name_of(plan.request.model));
-  add_plan(doc, plan.optimum, plan.full_kv, plan.evaluated, o.wall_s, timing);
-  if (o.simulated) doc.set("simulated", simulated_json(*o.simulated));
-  doc.set("resolved_scenario", scenario::resolved_yaml(o.scenario));
-  Json details = {{"per", "replica"},
-                  {"tpot_s", plan.optimum.tpot_s()},
-                  {"weights_bytes", plan.weights_bytes},
-                  {"kv_bytes_per_request", plan.kv_bytes},
-                  {"kv_capacity_bytes", plan.room_bytes},
-                  {"optimum_kv_bytes", plan.optimum.kv_bytes},
-                  {"context_tokens", plan.prompt_tokens},
-                  {"generated_tokens", plan.generated_tokens},
-                  {"refinements", refinements(plan)},
-                  {"by_model", by_model(plan.by_model)},
-                  {"breakdown", array(kBreakdownFields, plan.breakdown)},
-                  {"heat_map", heat_map(plan)}};
-  if (plan.load) {
-    details["offered_load"] = {{"offered_tokens_per_s", plan.load->offered_tokens_per_s},
-                               {"capacity_tokens_per_s", plan.load->capacity_tokens_per_s},
-                               {"utilisation", plan.load->utilisation()},
-                               {"sustainable", plan.load->sustainable()}};
-  }
-  details["assumptions"] = o.scenario.assumptions;
-  details["fallbacks"] = plan.fallbacks;
-  details["reasons"] = reasons;
-  doc.set("details", std::move(details));
-  return doc.take();
+  return object(point_fields({}), p);
 }
 
 Page plan_page(const SymbolsOutcome& o) {

@@ -13,8 +13,7 @@
 #include "planner/explain/explain.h"
 #include "planner/plan/scenario_plan.h"
 #include "planner/simulated/simulated_search.h"
-#include "tools/results/section.h"
-#include "tools/results/table.h"
+#include "tools/results/fields.h"
 
 namespace kvsim::results {
 
@@ -26,16 +25,29 @@ struct SymbolsOutcome {
   double wall_s = 0;
 };
 
-/// A plan for a scenario.
+/// A front, and what its costs and energies rest on.
+struct ParetoFront {
+  std::vector<planner::Choice> choices;
+  planner::GpuRates rates;
+  std::string price;  ///< value, date and source of the GPU's price, or why there is none
+  std::string power;  ///< the same of its board power
+};
+
+/// A plan for a scenario, and what was asked for beside it.
 struct PlanOutcome {
   scenario::Scenario scenario;
   planner::ScenarioPlan plan;
   double wall_s = 0;
   std::optional<planner::SimulatedPlan> simulated;
+  std::optional<planner::Explanation> explanation;
+  std::optional<ParetoFront> pareto;
 };
 
 /// x, c, B_c, B_g, l, throughput and times; d_e where there is a drafter.
+Fields<planner::OperatingPoint> operating_point_fields();
+Fields<planner::Explanation> explanation_fields();
 Json operating_point(const planner::OperatingPoint& point);
+Json pareto_document(const ParetoFront& front);
 
 /// "0.25": a keep ratio.
 std::string keep_ratio_text(double ratio);
@@ -44,6 +56,8 @@ std::string keep_ratio_text(double ratio);
 /// "details". `timing`: wall_s is this machine's; else null, as equal inputs give equal bytes.
 Json plan_document(const SymbolsOutcome& outcome, bool timing);
 Json plan_document(const PlanOutcome& outcome, bool timing);
+KeyList symbols_plan_keys();
+KeyList plan_keys();
 
 Page plan_page(const SymbolsOutcome& outcome);
 Page plan_page(const PlanOutcome& outcome);
@@ -53,23 +67,10 @@ std::string explain_sentence(const planner::Explanation& explanation);
 
 Page explain_page(const planner::Explanation& explanation);
 
-/// Adds "explanation" to a plan's document: "binding", "utilisation", "stalls", "elasticities", "margins", "runner_up".
-/// Reasons for what is null go to the document's "details"."reasons".
-void add_explanation(Json& plan_document, const planner::Explanation& explanation);
-
-/// A front, and what its costs and energies rest on.
-struct ParetoFront {
-  std::vector<planner::Choice> choices;
-  planner::GpuRates rates;
-  std::string price;  ///< value, date and source of the GPU's price, or why there is none
-  std::string power;  ///< the same of its board power
-};
-
 /// The front of a scenario under a price table.
 ParetoFront pareto_front_of(const scenario::Scenario& scenario, const planner::PlanRequest& request,
                             const models::PriceTable& prices);
 
-Json pareto_document(const ParetoFront& front);
 Page pareto_page(const ParetoFront& front);
 
 struct DraftTableOutcome {

@@ -129,21 +129,18 @@ void plan_verification(Console& console, const PlanOptions& options, const scena
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.simulate) outcome.simulated = simulated(outcome, options);
-  results::Json document = results::plan_document(outcome, options.timing);
   std::vector<results::Page> pages{results::plan_page(outcome)};
   if (options.explain) {
-    const planner::Explanation explanation = explained(outcome, options);
-    results::add_explanation(document, explanation);
-    pages.push_back(results::explain_page(explanation));
+    outcome.explanation = explained(outcome, options);
+    pages.push_back(results::explain_page(*outcome.explanation));
   }
   if (options.pareto) {
     models::PriceTable prices = models::PriceTable::built_in();
     if (!options.prices.empty()) prices.change_by_file(options.prices);
-    const results::ParetoFront front = results::pareto_front_of(outcome.scenario, request, prices);
-    document["pareto"] = results::pareto_document(front);
-    pages.push_back(results::pareto_page(front));
+    outcome.pareto = results::pareto_front_of(outcome.scenario, request, prices);
+    pages.push_back(results::pareto_page(*outcome.pareto));
   }
-  deliver_plan(console, options, document, pages, exported(outcome, options));
+  deliver_plan(console, options, results::plan_document(outcome, options.timing), pages, exported(outcome, options));
 }
 
 }  // namespace kvsim::cli

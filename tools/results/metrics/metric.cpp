@@ -9,29 +9,6 @@
 
 namespace kvsim::results {
 
-std::string print_whole(double value) {
-  return std::isfinite(value) ? with_commas(fmt::format("{:.0f}", value)) : "-";
-}
-
-std::string print_bytes_per_s(double value) {
-  return std::isfinite(value) ? bytes(value) + "/s" : "-";
-}
-
-const Unit kCount{"1", print_whole};
-const Unit kTokens{"tokens", print_whole};
-const Unit kRequests{"requests", print_whole};
-const Unit kSeconds{"s", seconds};
-const Unit kBytes{"bytes", bytes};
-const Unit kShare{"share", percent};
-const Unit kPlain{"1", figure};
-const Unit kTokensPerS{"tokens/s", figure};
-const Unit kRequestsPerS{"requests/s", figure};
-const Unit kBytesPerS{"bytes/s", print_bytes_per_s};
-const Unit kPerS{"1/s", figure};
-const Unit kNats{"nats", figure};
-const Unit kDollars{"USD", figure};
-const Unit kJoulesPerToken{"J/token", figure};
-
 Figure number(double value, std::string_view reason) {
   return std::isfinite(value) ? Figure{value} : missing(reason);
 }

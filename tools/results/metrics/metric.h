@@ -9,14 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/results/best.h"
 #include "tools/results/numbers.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
-
-inline constexpr Better kHigher = Better::more, kLower = Better::less, kNeither = Better::neither;
 
 /// A value of a result, or null and why there is none.
 struct Figure {
@@ -32,18 +30,6 @@ Figure missing(std::string_view reason);
 Figure count(std::integral auto value) {
   return {value};
 }
-
-/// What a figure is counted in, and how it is printed.
-struct Unit {
-  std::string_view name;
-  std::string (*print)(double);  ///< null: no number, so that it is neither listed nor ranked
-};
-
-inline constexpr Unit kText{"text", nullptr};
-inline constexpr Unit kTruth{"true or false", nullptr};
-inline constexpr Unit kObject{"object", nullptr};  ///< with keys of its own: what was configured, series over time
-extern const Unit kCount, kTokens, kRequests, kSeconds, kBytes, kShare, kPlain, kTokensPerS, kRequestsPerS, kBytesPerS,
-    kPerS, kNats, kDollars, kJoulesPerToken;
 
 struct Comparison;
 
