@@ -13,8 +13,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
-#include "tools/results/comparison.h"
-#include "tools/results/metrics.h"
+#include "tools/cli/documents.h"
 
 namespace kvsim::cli {
 namespace {
@@ -28,19 +27,22 @@ std::vector<NamedThing> named(const Registry& registry) {
   return things;
 }
 
-/// Every number of a result.
+/// Every number of every document; figures of a run go by their key, as `--metric` takes them.
 std::vector<NamedThing> metrics() {
   std::vector<NamedThing> things;
-  for (const results::Metrics& rows : {results::all_metrics(), results::comparison_metrics()}) {
-    for (const results::Metric& row : rows) {
-      if (row.unit.print == nullptr) continue;
-      const std::string better(results::word_of(row.better));
-      const std::string there = results::when_words(row);
-      things.push_back({row.key,
-                        fmt::format("{}, {}: {}{}{}", row.unit.name,
-                                    row.better == results::Better::neither ? "neither better" : better + " is better",
-                                    row.sentence, there.empty() ? "" : "; ", there),
-                        {{"unit", std::string(row.unit.name)}, {"better", better}, {"there", there}}});
+  for (const results::DocumentKind& kind : document_kinds()) {
+    for (const results::Key& key : kind.keys()) {
+      const auto& [unit, direction, sentence] = key.meaning;
+      if (unit.print == nullptr) continue;
+      const std::string better(results::word_of(direction));
+      const bool ranks = direction != results::Better::neither;
+      things.push_back({kind.name == "run" ? key.path : fmt::format("{}: {}", kind.name, key.path),
+                        fmt::format("{}, {}: {}{}{}", unit.name, ranks ? better + " is better" : "neither better",
+                                    sentence, key.there.empty() ? "" : "; ", key.there),
+                        {{"document", std::string(kind.name)},
+                         {"unit", std::string(unit.name)},
+                         {"better", better},
+                         {"there", key.there}}});
     }
   }
   return things;

@@ -132,12 +132,12 @@ Json prices_json(const CapacityOutcome& outcome) {
   for (const Configuration& c : plan.configurations) {
     if (!machines.insert(c.machine).second) continue;
     if (const models::Price* p = plan.request.prices.gpu(c.machine)) {
-      list.push_back(price_json(c.machine, kPerGpuHour, *p));
+      list.push_back(object(price_fields(), {c.machine, kPerGpuHour, *p}));
     }
   }
-  list.push_back(price_json("dram", kPerGbMonth, plan.request.prices.dram));
+  list.push_back(object(price_fields(), {"dram", kPerGbMonth, plan.request.prices.dram}));
   if (outcome.hit_rates || with_placement(plan))
-    list.push_back(price_json("ssd", kPerGbMonth, plan.request.prices.ssd));
+    list.push_back(object(price_fields(), {"ssd", kPerGbMonth, plan.request.prices.ssd}));
   return list;
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/documents.h"
+#include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/prices.h"
 #include "tools/results/result_document.h"
@@ -31,19 +33,41 @@ Json marked(const Comparison& comparison, Mark mark) {
   return best;
 }
 
-Json prices_of(const Comparison& comparison) {
+std::vector<Priced> priced(const Comparison& comparison) {
   const std::string& gpu = comparison.outcomes.front().scenario.serving.cluster.gpu.name;
-  Json list = Json::array();
-  if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back(price_json(gpu, kPerGpuHour, *p));
-  list.push_back(price_json("dram", kPerGbMonth, comparison.prices.dram));
-  list.push_back(price_json("ssd", kPerGbMonth, comparison.prices.ssd));
+  std::vector<Priced> list;
+  if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, *p});
+  list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
+  list.push_back({"ssd", kPerGbMonth, comparison.prices.ssd});
   return list;
 }
 
-Json left_out(const Comparison& comparison) {
-  Json list = Json::array();
-  for (const LeftOut& l : comparison.left_out) list.push_back({{"policy", l.policy}, {"reason", l.reason}});
-  return list;
+const Outcome& baseline(const Comparison& comparison) {
+  return comparison.outcomes.front();
+}
+
+const Fields<LeftOut> kLeftOutFields{{"policy", {kText, "a policy that cannot run on the scenario"}, &LeftOut::policy},
+                                     {"reason", {kText, "why it cannot"}, &LeftOut::reason}};
+
+/// In front of the figures, and behind them.
+Fields<Comparison> front_fields() {
+  return {{"scenario", {kText, "name of the scenario"}, [](const Comparison& c) { return baseline(c).scenario.name; }},
+          {"seed",
+           {kCount, "of arrivals and requests"},
+           [](const Comparison& c) { return baseline(c).scenario.serving.run.seed; }},
+          {"baseline", {kText, "the policy that speedups are over"}, [](const Comparison& c) {
+             return baseline(c).policy;
+           }}};
+}
+
+Fields<Comparison> back_fields() {
+  using F = Field<Comparison>;
+  return {F::values("best.*[]", {kText, "policies with the best figure of that column"},
+                    [](const Comparison& c) { return marked(c, Mark::best); }),
+          F::values("best_lossless.*[]", {kText, "the best with lossless output, where the best are lossy"},
+                    [](const Comparison& c) { return marked(c, Mark::best_lossless); }),
+          F::list("left_out", "policies that cannot run on the scenario", &Comparison::left_out, kLeftOutFields),
+          F::list("prices", "what the costs rest on", priced, price_fields())};
 }
 
 }  // namespace
@@ -79,9 +103,7 @@ Json compare_document(const Comparison& comparison, bool timing) {
   Json doc = results_document(outcomes, timing);
   Json results = std::move(doc["results"]);  // last of the figures, however many they are
   doc.erase("results");
-  doc["scenario"] = first.scenario.name;
-  doc["seed"] = first.scenario.serving.run.seed;
-  doc["baseline"] = first.policy;
+  doc.update(object(front_fields(), comparison));
   Json reasons = Json::object();
   for (const Metric& row : comparison_metrics()) {
     if (!row.exists(first.scenario)) continue;
@@ -92,10 +114,7 @@ Json compare_document(const Comparison& comparison, bool timing) {
       figures[o.policy] = std::move(figure.value);
     }
   }
-  doc["best"] = marked(comparison, Mark::best);
-  doc["best_lossless"] = marked(comparison, Mark::best_lossless);
-  doc["left_out"] = left_out(comparison);
-  doc["prices"] = prices_of(comparison);
+  doc.update(object(back_fields(), comparison));
   doc["results"] = std::move(results);
   doc["details"] = {
       {"speedup", "output tokens/s over those of the baseline, equal arrivals and seeds"},
@@ -110,6 +129,16 @@ Json compare_document(const Comparison& comparison, bool timing) {
       {"left_out", "policies that cannot run on this scenario, and why"},
       {"reasons", reasons}};
   return doc;
+}
+
+KeyList comparison_keys() {
+  KeyList keys = keys_of(front_fields());
+  for (const KeyList& more : {keys_of(comparison_metrics()), keys_of(back_fields())}) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  }
+  keys.push_back({"results[]", {kResult, "the result of each policy"}});
+  keys.push_back({"details.*", {kText, "what a word of the comparison means"}});
+  return document_keys(std::move(keys));
 }
 
 namespace {

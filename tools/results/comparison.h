@@ -30,6 +30,7 @@ struct Comparison {
 
 /// A comparison against the first.
 Json compare_document(const Comparison& comparison, bool timing);
+KeyList comparison_keys();
 
 /// All but the policy's name, in the order of the table.
 [[nodiscard]] std::vector<Column> columns_of(const Comparison& comparison);

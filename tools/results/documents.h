@@ -1,8 +1,8 @@
-// The documents of kvsim beside results of run and compare, each with its keys: what `kvsim list metrics`, `kvsim
-// schema
-// --results` and docs/results.md say of them is made from the fields that write them.
+// The documents of kvsim by kind, each with its keys: what `kvsim list metrics`, `kvsim schema --results` and
+// docs/results.md say of them is made from the rows that write them.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +12,7 @@ namespace kvsim::results {
 
 /// With the two keys that every document begins with.
 Section document_head(Json& reasons);
+/// Those keys, `keys`, and the reasons.
 KeyList document_keys(KeyList keys);
 
 /// A whole document; the reasons of what is null end its details.
@@ -25,10 +26,13 @@ Json document(const Fields<Row>& fields, const Row& row) {
 
 struct DocumentKind {
   std::string_view name;     ///< "capacity"
-  std::string_view command;  ///< that prints one with --json
+  std::string_view command;  ///< that prints one: "kvsim capacity"
   KeyList (*keys)();
 };
 
-const std::vector<DocumentKind>& document_kinds();
+/// One JSON Schema of them all, one of `$defs` a kind.
+Json results_schema(const std::vector<DocumentKind>& kinds);
+/// The reference of results, docs/results.md.
+std::string results_page(const std::vector<DocumentKind>& kinds);
 
 }  // namespace kvsim::results

@@ -70,7 +70,7 @@ void add_figure(Json& document, Json& reasons, const Metric& row, const View& vi
 
 /// Figures that wall clocks do not change and that points of sweeps keep.
 bool ranks(const Metric& row) {
-  return row.unit.print != nullptr && row.better != Better::neither && keys_of(row) == Keys::figures &&
+  return row.unit.print != nullptr && row.each.empty() && row.better != Better::neither && keys_of(row) == Keys::figures &&
          !row.key.starts_with("engine.");
 }
 
@@ -230,6 +230,26 @@ std::vector<std::string> metric_names() {
   std::vector<std::string> names = ranking_keys();
   std::erase_if(names, [](const std::string& name) { return name.find('*') != std::string::npos; });
   return names;
+}
+
+KeyList keys_of(const Metrics& rows) {
+  KeyList keys;
+  for (const Metric& row : rows) {
+    std::string there = row.when == nullptr ? "" : std::string(row.when->words);
+    if (row.only_timed || row.sentence.find("--timing") != std::string::npos) there = "with --timing";
+    if (row.names != nullptr)
+      there = fmt::format("for each {}{}{}", row.names->words, there.empty() ? "" : ", ", there);
+    const bool sometimes = row.when != nullptr || row.only_timed || keys_of(row) == Keys::timeline;
+    keys.push_back({row.key + std::string(row.each), {row.unit, row.better, row.sentence}, sometimes, std::move(there)});
+  }
+  return keys;
+}
+
+KeyList run_keys() {
+  KeyList keys = keys_of(all_metrics());
+  keys.push_back({"details.definitions.*", {kText, "what a word or key of the result means"}});
+  keys.push_back({"details.reasons.*", {kText, "why the figure of that path is null"}});
+  return keys;
 }
 
 bool less_is_better(std::string_view path) {

@@ -56,12 +56,8 @@ std::vector<std::string> metric_names();
 /// Whether less of a figure is better; false for what is not in the table.
 bool less_is_better(std::string_view path);
 
-/// When the figure is there, in words: "for each tier, where prompts are stored in tiers"; empty: always.
-std::string when_words(const Metric& row);
-
-/// The JSON Schema of results of run and compare.
-Json results_schema();
-/// The reference of results, docs/results.md.
-std::string results_page();
+/// The rows as keys, and those of a result of kvsim run.
+KeyList keys_of(const Metrics& rows);
+KeyList run_keys();
 
 }  // namespace kvsim::results

@@ -12,13 +12,16 @@ std::string price_line(std::string_view what, std::string_view per, const models
                      price.usd.source.reference.empty() ? "" : ": " + price.usd.source.reference);
 }
 
-Json price_json(std::string_view what, std::string_view per, const models::Price& price) {
-  return {{"what", what},
-          {"usd", price.usd.value},
-          {"per", per},
-          {"date", price.date},
-          {"source", source_word(price.usd.source.kind)},
-          {"reference", price.usd.source.reference}};
+Fields<Priced> price_fields() {
+  using P = Priced;
+  return {{"what", {kText, "what the price is of"}, &P::what},
+          {"usd", {kDollars, kLower, "the price"}, [](const P& p) { return p.price.usd.value; }},
+          {"per", {kText, "for how much, and how long"}, &P::per},
+          {"date", {kText, "when it was asked"}, [](const P& p) { return p.price.date; }},
+          {"source",
+           {kText, "what kind of source it is from"},
+           [](const P& p) { return source_word(p.price.usd.source.kind); }},
+          {"reference", {kText, "the source"}, [](const P& p) { return p.price.usd.source.reference; }}};
 }
 
 }  // namespace kvsim::results

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "models/prices/price_table.h"
-#include "tools/results/section.h"
+#include "tools/results/fields.h"
 
 namespace kvsim::results {
 
@@ -13,7 +13,11 @@ namespace kvsim::results {
 [[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);
 
 /// The same as an object.
-[[nodiscard]] Json price_json(std::string_view what, std::string_view per, const models::Price& price);
+struct Priced {
+  std::string_view what, per;
+  models::Price price;
+};
+Fields<Priced> price_fields();
 
 inline constexpr std::string_view kPerGpuHour = "GPU and hour";
 inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";

@@ -26,11 +26,11 @@ Fields<SimulatedCandidate> tried_fields() {
   return {{"x", {kTokens, "draft length that was tried"}, "x", [](const C& c) { return c.point.x; }},
           {"c", {kPlain, "keep ratio that was tried"}, "c", [](const C& c) { return c.point.c; }, keep_ratio_text},
           {"B_c",
-           {kRequests, "requests with their full KV in host memory, or open: as many as fit"},
+           {kRequestsOrWord, "requests with their full KV in host memory, or open: as many as fit"},
            "B_c",
            tried(&planner::Batch::B_c)},
           {"B_g",
-           {kRequests, "requests with their full KV in GPU memory, or open: as many as fit"},
+           {kRequestsOrWord, "requests with their full KV in GPU memory, or open: as many as fit"},
            "B_g",
            tried(&planner::Batch::B_g),
            [](const C& c) { return c.open_batch ? std::string() : whole(c.point.batch.B_g); }}};

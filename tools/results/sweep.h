@@ -14,6 +14,7 @@
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
@@ -70,6 +71,7 @@ std::vector<std::string> fallbacks_of(const Sweep& sweep);
 /// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see
 /// sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a point.
 std::string sweep_json(const Sweep& sweep);
+KeyList sweep_keys();
 
 /// index, a column an axis, status, reason, a column a figure. Fields are quoted where they hold commas.
 std::string sweep_csv(const Sweep& sweep);

@@ -12,6 +12,7 @@
 #include "models/schema/yaml_reader.h"
 #include "models/schema/yaml_writer.h"
 #include "tools/page/page.h"
+#include "tools/results/fields.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
@@ -143,38 +144,94 @@ std::string point_line(const PointResult& point, const Json& set) {
   return line;
 }
 
+/// The point that its metric ranks first.
+struct Best {
+  const Sweep* sweep;
+  std::size_t point;
+  double value;
+  Json set;
+};
+
+const Fields<Best>& best_fields() {
+  static const Fields<Best> fields{
+      {"metric", {kText, "the figure that ranks"}, [](const Best& b) { return b.sweep->metric; }},
+      {"order",
+       {kText, "whether the lowest or the highest of it is the best"},
+       [](const Best& b) { return less_is_better(b.sweep->metric) ? "lowest" : "highest"; }},
+      {"index", {kCount, "number of the best point"}, &Best::point},
+      Field<Best>::values("set.*", {kAny, "value of that axis at the best point"}, &Best::set),
+      {"value", {kPlain, "the figure of the best point, in the metric's unit"}, &Best::value}};
+  return fields;
+}
+
 Json best_of(const Sweep& sweep, const std::vector<std::vector<Json>>& values) {
   const FigureTable figures(sweep);
   const std::vector<std::size_t> order = figures.ranked(sweep.metric);
   if (order.empty()) return nullptr;
   const std::size_t point = sweep.points[order.front()].point;
-  return {{"metric", sweep.metric},
-          {"order", less_is_better(sweep.metric) ? "lowest" : "highest"},
-          {"index", point},
-          {"set", set_of(sweep.plan.design, values, point)},
-          {"value", figures.at(order.front(), sweep.metric)}};
+  return object(best_fields(),
+                {&sweep, point, figures.at(order.front(), sweep.metric), set_of(sweep.plan.design, values, point)});
+}
+
+const Fields<Axis> kAxisFields{{"path", {kText, "key of the scenario that varies"}, &Axis::path},
+                               Field<Axis>::values("values[]", {kAny, "what it is set to"}, [](const Axis& axis) {
+                                 Json all = Json::array();
+                                 for (const std::string& value : axis.values) all.push_back(typed(value));
+                                 return all;
+                               })};
+
+/// In front of the points.
+const Fields<Sweep>& head_fields() {
+  using S = Sweep;
+  using F = Field<S>;
+  const auto plan = [](auto member) { return [member](const S& s) { return s.plan.*member; }; };
+  using planner::sweep::Plan;
+  static const Fields<S> fields{
+      {"schema_version",
+       {kCount, "grows when a key changes its meaning or goes"},
+       [](const S&) { return kSchemaVersion; }},
+      {"kvsim_version", {kText, "the version of kvsim that simulated the points"}, plan(&Plan::version)},
+      {"scenario", {kText, "name of the scenario"}, plan(&Plan::scenario)},
+      {"seed", {kCount, "of the first replication"}, plan(&Plan::seed)},
+      {"replications", {kCount, "simulations of every point, with seeds of their own"}, plan(&Plan::replications)},
+      {"shard?",
+       {kText, "which part of the sweep it is, of how many"},
+       [](const S& s) {
+         return s.plan.shard.whole() ? std::nullopt : std::optional(planner::sweep::to_string(s.plan.shard));
+       }},
+      {"design",
+       {kText, "how the points were chosen"},
+       [](const S& s) { return planner::sweep::design_name(s.plan.design.kind()); }},
+      F::list(
+          "axes", "what varies", [](const S& s) { return s.plan.design.axes(); }, kAxisFields),
+      {"resolved_scenario", {kText, "the scenario before anything varies, YAML"}, plan(&Plan::resolved)},
+      F::values("assumptions[]", {kText, "what points assume"}, [](const S& s) { return Json(assumptions_of(s)); }),
+      F::values("fallbacks[]", {kText, "what points took for want of something better"},
+                [](const S& s) { return Json(fallbacks_of(s)); })};
+  return fields;
 }
 
 }  // namespace
 
+KeyList sweep_keys() {
+  KeyList keys = keys_of(head_fields());
+  const KeyList points{
+      {"points", {kObject, "the points, a line each"}},
+      {"points[].index", {kCount, "number of the point in the whole sweep"}},
+      {"points[].set.*", {kAny, "value of that axis"}},
+      {"points[].status", {kText, "done, or infeasible: it cannot be simulated"}},
+      {"points[].reason", {kText, "why the point cannot be simulated"}, true},
+      {"points[].result", {kObject, "its figures, as of kvsim run without timeline and details"}, true},
+      {"best", {kObject, "the best point; null: none has the metric"}}};
+  keys.insert(keys.end(), points.begin(), points.end());
+  for (Key& key : below("best", keys_of(best_fields()))) keys.push_back(std::move(key));
+  return keys;
+}
+
 std::string sweep_json(const Sweep& sweep) {
   const planner::sweep::Plan& plan = sweep.plan;
   const std::vector<std::vector<Json>> values = typed_values(plan.design);
-  Json axes = Json::array();
-  for (std::size_t a = 0; a < values.size(); ++a) {
-    axes.push_back({{"path", plan.design.axes()[a].path}, {"values", values[a]}});
-  }
-  Json head{{"schema_version", kSchemaVersion},
-            {"kvsim_version", plan.version},
-            {"scenario", plan.scenario},
-            {"seed", plan.seed},
-            {"replications", plan.replications}};
-  if (!plan.shard.whole()) head["shard"] = planner::sweep::to_string(plan.shard);
-  head["design"] = planner::sweep::design_name(plan.design.kind());
-  head["axes"] = std::move(axes);
-  head["resolved_scenario"] = plan.resolved;
-  head["assumptions"] = assumptions_of(sweep);
-  head["fallbacks"] = fallbacks_of(sweep);
+  const Json head = object(head_fields(), sweep);
   std::string out = "{\n";
   for (const auto& [key, value] : head.items()) out += fmt::format("  \"{}\": {},\n", key, value.dump());
   out += "  \"points\": [";

@@ -22,6 +22,7 @@ std::string print_bytes_per_s(double value) {
 const Unit kCount{"1", print_whole};
 const Unit kTokens{"tokens", print_whole};
 const Unit kRequests{"requests", print_whole};
+const Unit kRequestsOrWord{"requests, or a word", print_whole};
 const Unit kSeconds{"s", seconds};
 const Unit kBytes{"bytes", bytes};
 const Unit kGigabytes{"GB", bytes_of_gb};

@@ -25,9 +25,11 @@ struct Unit {
 
 inline constexpr Unit kText{"text", nullptr};
 inline constexpr Unit kTruth{"true or false", nullptr};
+inline constexpr Unit kAny{"value", nullptr};  ///< of a key of the scenario
+inline constexpr Unit kResult{"result of kvsim run", nullptr};
 inline constexpr Unit kObject{"object", nullptr};  ///< with keys of its own: what was configured, series over time
-extern const Unit kCount, kTokens, kRequests, kSeconds, kBytes, kGigabytes, kShare, kPlain, kFactor, kTokensPerS,
-    kRequestsPerS, kBytesPerS, kPerS, kNats, kDollars, kDollarsPerHour, kJoulesPerToken;
+extern const Unit kCount, kTokens, kRequests, kRequestsOrWord, kSeconds, kBytes, kGigabytes, kShare, kPlain, kFactor,
+    kTokensPerS, kRequestsPerS, kBytesPerS, kPerS, kNats, kDollars, kDollarsPerHour, kJoulesPerToken;
 
 struct Meaning {
   Unit unit = kObject;
@@ -44,7 +46,8 @@ struct Key {
   /// From the document or the row down, steps parted by dots; "[]" behind a step: each item of a list; "*": a name.
   std::string path;
   Meaning meaning;
-  bool optional = false;  ///< left out where there is no value
+  bool optional = false;   ///< left out where there is no value
+  std::string there = {};  ///< when it is there, in words; empty: see `optional`
 };
 
 using KeyList = std::vector<Key>;

@@ -10,9 +10,9 @@
 #include "models/schema/units.h"
 #include "sim/scenario/scenario.h"
 #include "tools/cli/command.h"
+#include "tools/cli/documents.h"
 #include "tools/cli/named_things.h"
 #include "tools/results/json_text.h"
-#include "tools/results/metrics.h"
 
 namespace kvsim::cli {
 namespace schema_internal {
@@ -148,11 +148,12 @@ std::function<void(Console&)> declare(CLI::App& app) {
     bool markdown = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_flag("--results", options->results, "Of results of run and compare instead of scenarios");
+  app.add_flag("--results", options->results, "Of results instead of scenarios");
   app.add_flag("--markdown", options->markdown, "The reference page instead");
   return [options](Console& console) {
     if (options->results) {
-      console.print(options->markdown ? results::results_page() : results::json_text(results::results_schema()));
+      console.print(options->markdown ? results::results_page(document_kinds())
+                                      : results::json_text(results::results_schema(document_kinds())));
       return;
     }
     const auto& schema = scenario::scenario_schema();

@@ -134,7 +134,7 @@ Metrics speed_metrics() {
 }
 
 Metrics detail_metrics() {
-  Metrics rows{{"details.policies", kObject, kNeither, "under which the scenario ran", policies},
+  Metrics rows{{"details.policies", kAny, kNeither, "under which the scenario ran", policies},
                {"details.measured_s", kSeconds, kNeither, "simulated time that is measured, over all replications",
                 [](const View& v) { return number(v.measured().measured_s, kNoTime); }},
                {"details.replications", kCount, kNeither, "runs with seeds of their own",
@@ -203,16 +203,19 @@ Metrics detail_metrics() {
   append(rows,
          sample_metrics("details.round_gap_s", "s between consecutive deliveries of one or more tokens to a request",
                         &Measurements::round_gap_s, "no request got tokens twice in the measured time"));
-  append(rows, {{"details.latency_distribution_s.fractions", kObject, kNeither,
-                 "at which the quantiles below are taken", [](const View&) { return Figure{fractions()}; }},
-                {"details.latency_distribution_s.ttft", kObject, kNeither, "quantiles in s",
-                 quantiles(&Measurements::ttft_s, kNoFirstToken)},
-                {"details.latency_distribution_s.tpot", kObject, kNeither, "quantiles in s",
-                 quantiles(&Measurements::tpot_s, kNoTpot)},
-                {"details.latency_distribution_s.itl", kObject, kNeither, "quantiles in s",
-                 quantiles(&Measurements::itl_s, kNoGap)},
-                {"details.latency_distribution_s.e2e", kObject, kNeither, "quantiles in s",
-                 quantiles(&Measurements::e2e_s, kNothingFinished)}});
+  append(
+      rows,
+      several("[]", {{"details.latency_distribution_s.fractions", kShare, kNeither,
+                      "at which the quantiles beside them are taken", [](const View&) { return Figure{fractions()}; }},
+                     {"details.latency_distribution_s.ttft", kSeconds, kNeither,
+                      "quantiles of the time to the first token", quantiles(&Measurements::ttft_s, kNoFirstToken)},
+                     {"details.latency_distribution_s.tpot", kSeconds, kNeither,
+                      "quantiles of the time per output token", quantiles(&Measurements::tpot_s, kNoTpot)},
+                     {"details.latency_distribution_s.itl", kSeconds, kNeither, "quantiles of the gaps between tokens",
+                      quantiles(&Measurements::itl_s, kNoGap)},
+                     {"details.latency_distribution_s.e2e", kSeconds, kNeither,
+                      "quantiles of the time from arrival to the last token",
+                      quantiles(&Measurements::e2e_s, kNothingFinished)}}));
   append(rows, speed_metrics());
   append(rows, {{"details.assumptions", kObject, kNeither, "what the scenario's author took for granted",
                  [](const View& v) { return Figure{v.outcome.scenario.assumptions}; }},

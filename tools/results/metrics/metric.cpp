@@ -42,6 +42,11 @@ Metrics for_each(const Names& names, Metrics rows) {
   return rows;
 }
 
+Metrics several(std::string_view between, Metrics rows) {
+  for (Metric& row : rows) row.each = between;
+  return rows;
+}
+
 void append(Metrics& all, Metrics more) {
   std::move(more.begin(), more.end(), std::back_inserter(all));
 }
@@ -49,7 +54,8 @@ void append(Metrics& all, Metrics more) {
 Metrics sample_metrics(const std::string& key, const std::string& sentence,
                        engine::Sample serving::Measurements::*sample, std::string_view reason) {
   const auto row = [&](std::string_view statistic, auto value) {
-    return Metric{fmt::format("{}.{}", key, statistic), kSeconds, Better::less, sentence,
+    return Metric{fmt::format("{}.{}", key, statistic), kSeconds, Better::less,
+                  fmt::format("{}, {}", sentence, statistic),
                   [=](const View& v) { return number(value(v.measured().*sample), reason); }};
   };
   Metrics rows{row("mean", [](const engine::Sample& s) { return s.mean(); })};

@@ -65,7 +65,8 @@ struct Metric {
   std::function<Figure(const View&)> figure;
   const Condition* when = nullptr;  ///< null: always
   const Names* names = nullptr;
-  bool only_timed = false;  ///< left out of results without the wall clock
+  bool only_timed = false;     ///< left out of results without the wall clock
+  std::string_view each = {};  ///< between the key and its numbers, where it has several: "[]", ".*", ".*[]"
 
   [[nodiscard]] bool exists(const scenario::Scenario& scenario) const {
     return when == nullptr || when->holds(scenario);
@@ -80,6 +81,8 @@ using Metrics = std::vector<Metric>;
 Metrics when(const Condition& condition, Metrics rows);
 /// The same rows, one for every name.
 Metrics for_each(const Names& names, Metrics rows);
+/// The same rows, each a list of figures or figures by name: `between` as Metric::each.
+Metrics several(std::string_view between, Metrics rows);
 void append(Metrics& all, Metrics more);
 
 /// Why a figure of the wall clock is not there unless it was asked for.

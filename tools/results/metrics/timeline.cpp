@@ -64,30 +64,37 @@ Figure link_shares(const View& v) {
 }  // namespace
 
 Metrics timeline_metrics() {
-  return {{"timeline.period_s", kSeconds, kNeither, "between samples",
-           [](const View& v) { return Figure{timeline(v).period_s}; }},
-          {"timeline.warmup_s", kSeconds, kNeither, "before the measured time",
-           [](const View& v) { return Figure{v.config().run.warmup_s}; }},
-          {"timeline.seed", kCount, kNeither, "of the replication",
-           [](const View& v) { return count(v.config().run.seed); }},
-          {"timeline.kv_capacity_bytes", kBytes, kNeither, "over all replicas or nodes",
-           [](const View& v) { return count(timeline(v).kv_capacity_bytes); }},
-          {"timeline.time_s", kObject, kNeither, "times of the samples", times},
-          {"timeline.running", kObject, kNeither, "requests that run",
-           series([](const LoadSample& s) { return s.running; })},
-          {"timeline.waiting", kObject, kNeither, "requests that wait; a preempted one does",
-           series([](const LoadSample& s) { return s.waiting; })},
-          {"timeline.kv_bytes", kObject, kNeither, "of KV memory reserved",
-           series([](const LoadSample& s) { return s.kv_bytes; })},
-          {"timeline.kv_parts_bytes.resident", kObject, kNeither, "of these, not streaming",
-           series([](const LoadSample& s) { return s.kv_bytes - s.kv_streaming_bytes; })},
-          {"timeline.kv_parts_bytes.streaming", kObject, kNeither, "for full KV on its way or there for a verification",
-           series([](const LoadSample& s) { return s.kv_streaming_bytes; })},
-          {"timeline.gpu.hbm_bandwidth", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::hbm_bandwidth)},
-          {"timeline.gpu.compute", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::compute)},
-          {"timeline.gpu.link", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::link)},
-          {"timeline.gpu.idle", kObject, kNeither, "shares of the period", gpu_share(&GpuTime::idle)},
-          {"timeline.links", kObject, kNeither, "shares of the period, by link", link_shares}};
+  Metrics rows{{"timeline.period_s", kSeconds, kNeither, "time between samples",
+                [](const View& v) { return Figure{timeline(v).period_s}; }},
+               {"timeline.warmup_s", kSeconds, kNeither, "time before the measured time",
+                [](const View& v) { return Figure{v.config().run.warmup_s}; }},
+               {"timeline.seed", kCount, kNeither, "seed of the replication that is drawn",
+                [](const View& v) { return count(v.config().run.seed); }},
+               {"timeline.kv_capacity_bytes", kBytes, kNeither, "GPU memory for KV over all replicas or nodes",
+                [](const View& v) { return count(timeline(v).kv_capacity_bytes); }}};
+  append(rows,
+         several("[]",
+                 {{"timeline.time_s", kSeconds, kNeither, "times of the samples", times},
+                  {"timeline.running", kRequests, kNeither, "requests that run at each sample",
+                   series([](const LoadSample& s) { return s.running; })},
+                  {"timeline.waiting", kRequests, kNeither, "requests that wait; a preempted one does",
+                   series([](const LoadSample& s) { return s.waiting; })},
+                  {"timeline.kv_bytes", kBytes, kNeither, "KV memory that is reserved",
+                   series([](const LoadSample& s) { return s.kv_bytes; })},
+                  {"timeline.kv_parts_bytes.resident", kBytes, kNeither, "KV memory for what is not streaming",
+                   series([](const LoadSample& s) { return s.kv_bytes - s.kv_streaming_bytes; })},
+                  {"timeline.kv_parts_bytes.streaming", kBytes, kNeither,
+                   "KV memory for full KV on its way or there for a verification",
+                   series([](const LoadSample& s) { return s.kv_streaming_bytes; })},
+                  {"timeline.gpu.hbm_bandwidth", kShare, kNeither, "of each period bound by HBM bandwidth",
+                   gpu_share(&GpuTime::hbm_bandwidth)},
+                  {"timeline.gpu.compute", kShare, kNeither, "of each period bound by compute",
+                   gpu_share(&GpuTime::compute)},
+                  {"timeline.gpu.link", kShare, kNeither, "of each period bound by a link", gpu_share(&GpuTime::link)},
+                  {"timeline.gpu.idle", kShare, kNeither, "of each period without work", gpu_share(&GpuTime::idle)}}));
+  append(rows, several(".*[]", {{"timeline.links", kShare, kNeither, "of each period in which that link is busy",
+                                 link_shares}}));
+  return rows;
 }
 
 }  // namespace kvsim::results
