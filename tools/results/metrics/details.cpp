@@ -92,15 +92,18 @@ Metrics memory_metrics() {
   using S = serving::MemorySplit;
   return when(
       kReplicas,
-      {{"details.memory.per", kText, kNeither, "whose memory it is", [](const View&) { return Figure{"replica"}; }},
-       {"details.memory.gpu_bytes", kBytes, kNeither, "of all GPUs of a replica", memory_part(&S::gpu)},
+      {{"details.memory.per", kText, kNeither, "whose memory the figures beside it are of",
+        [](const View&) { return Figure{"replica"}; }},
+       {"details.memory.gpu_bytes", kBytes, kNeither, "memory of all GPUs of a replica", memory_part(&S::gpu)},
        {"details.memory.kept_free_bytes", kBytes, kNeither, "beyond cluster.gpu.memory_fraction",
         memory_part(&S::kept_free)},
-       {"details.memory.weights_bytes", kBytes, kNeither, "the model's", memory_part(&S::weights)},
-       {"details.memory.activations_bytes", kBytes, kNeither, "kept for activations", memory_part(&S::activations)},
+       {"details.memory.weights_bytes", kBytes, kNeither, "GPU memory for the model's weights",
+        memory_part(&S::weights)},
+       {"details.memory.activations_bytes", kBytes, kNeither, "GPU memory kept for activations",
+        memory_part(&S::activations)},
        {"details.memory.other_bytes", kBytes, kNeither,
         "a drafter's weights, a framework's workspace, stored prompts, less than a block", memory_part(&S::other)},
-       {"details.memory.kv_capacity_bytes", kBytes, kNeither, "the rest", memory_part(&S::kv)},
+       {"details.memory.kv_capacity_bytes", kBytes, kNeither, "GPU memory that is left for KV", memory_part(&S::kv)},
        {"details.memory.kv.resident_mean_bytes", kBytes, kLower,
         "reserved and not streaming, mean over time and replicas", over_time([](const View& v) {
           return v.measured().kv_reserved_mean_bytes - v.measured().kv_streaming_mean_bytes;
@@ -121,15 +124,16 @@ Metrics memory_metrics() {
 }  // namespace
 
 Metrics speed_metrics() {
-  Metrics timed{{"details.wall_s", kSeconds, kLower, "of the wall clock, for the simulation",
+  Metrics timed{{"details.wall_s", kSeconds, kLower, "wall-clock time of the simulation",
                  [](const View& v) { return number(v.outcome.result.wall_s, kNotTimed); }},
-                {"details.events_per_wall_s", kPerS, kHigher, "of the simulation, by the wall clock",
+                {"details.events_per_wall_s", kPerS, kHigher, "events a second of the wall clock",
                  [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().events)); }}};
   for (Metric& row : timed) row.only_timed = true;
-  append(timed, {{"details.simulated_iterations_per_wall_s", kPerS, kHigher, "by the wall clock; --timing",
-                  [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().iteration_s.count())); }},
-                 {"details.requests_per_wall_s", kRequestsPerS, kHigher, "simulated, by the wall clock; --timing",
-                  [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().completed)); }}});
+  append(timed,
+         {{"details.simulated_iterations_per_wall_s", kPerS, kHigher, "iterations a second of the wall clock; --timing",
+           [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().iteration_s.count())); }},
+          {"details.requests_per_wall_s", kRequestsPerS, kHigher, "requests a second of the wall clock; --timing",
+           [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().completed)); }}});
   return timed;
 }
 
@@ -139,32 +143,35 @@ Metrics detail_metrics() {
                 [](const View& v) { return number(v.measured().measured_s, kNoTime); }},
                {"details.replications", kCount, kNeither, "runs with seeds of their own",
                 [](const View& v) { return count(v.outcome.result.replications); }},
-               {"details.confidence_method", kText, kNeither, "what intervals are made of", confidence_method},
+               {"details.confidence_method", kText, kNeither, "what the intervals are made of", confidence_method},
                {"details.conservation", kText, kNeither, "whether laws of conservation were checked",
                 [](const View&) { return Figure{"checked"}; }}};
   append(rows, when(kPools, {{"details.pools", kObject, kNeither, "pools, links and dispatch, as configured",
                               pools_configuration}}));
-  append(rows,
-         {{"details.kv_capacity.per", kText, kNeither, "whose memory it is",
-           [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
-          {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
-           kv_room(&serving::KvCapacity::bytes)},
-          {"details.kv_capacity.tokens", kTokens, kNeither, "that fit into it", kv_room(&serving::KvCapacity::tokens)},
-          {"details.kv_capacity.blocks", kCount, kNeither, "of it", kv_room(&serving::KvCapacity::blocks)},
-          {"details.kv_capacity.block_tokens", kTokens, kNeither, "of a block",
-           kv_room(&serving::KvCapacity::block_tokens)},
-          {"details.kv_capacity.weights_bytes", kBytes, kNeither, "of the model, of a replica or node",
-           kv_room(&serving::KvCapacity::weights_bytes)}});
+  append(rows, {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
+                 [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
+                {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
+                 kv_room(&serving::KvCapacity::bytes)},
+                {"details.kv_capacity.tokens", kTokens, kNeither, "tokens whose KV fits into GPU memory",
+                 kv_room(&serving::KvCapacity::tokens)},
+                {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
+                 kv_room(&serving::KvCapacity::blocks)},
+                {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
+                 kv_room(&serving::KvCapacity::block_tokens)},
+                {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
+                 kv_room(&serving::KvCapacity::weights_bytes)}});
   append(rows, memory_metrics());
   append(
       rows,
-      {{"details.hbm_reserved_peak_bytes", kBytes, kLower, "of one replica: weights and reservations, most",
+      {{"details.hbm_reserved_peak_bytes", kBytes, kLower,
+        "weights and reservations in the memory of one replica, at most",
         detail(&Measurements::hbm_reserved_peak_bytes)},
-       {"details.preemptions", kCount, kLower, "of requests, for lack of memory", detail(&Measurements::preemptions)},
+       {"details.preemptions", kCount, kLower, "requests that were preempted for lack of memory",
+        detail(&Measurements::preemptions)},
        {"details.completed_measured", kRequests, kHigher, "that finished in the measured time",
         detail(&Measurements::completed_measured)},
-       {"details.within_slo", kRequests, kHigher, "of these, met every latency objective",
-        detail(&Measurements::within_slo)},
+       {"details.within_slo", kRequests, kHigher,
+        "requests finished in the measured time that met every latency objective", detail(&Measurements::within_slo)},
        {"details.output_tokens", kTokens, kHigher, "emitted in the measured time",
         detail(&Measurements::output_tokens)},
        {"details.prompt_tokens", kTokens, kHigher, "whose KV became available in the measured time",
@@ -177,9 +184,12 @@ Metrics detail_metrics() {
                            ? "the compressor, or the reuse of chunks, has no KL figures"
                            : kNothingFinished);
         }},
-       {"details.rejected_tokens", kTokens, kLower, "drafted and not accepted", detail(&Measurements::rejected_tokens)},
-       {"details.corrections", kTokens, kNeither, "that the verifier gave", detail(&Measurements::corrections)},
-       {"details.direct_tokens", kTokens, kNeither, "of ordinary decoding or prefill",
+       {"details.rejected_tokens", kTokens, kLower, "tokens that were drafted and not accepted",
+        detail(&Measurements::rejected_tokens)},
+       {"details.corrections", kTokens, kNeither,
+        "tokens that the verifier gave in place of a rejected one, or behind the last",
+        detail(&Measurements::corrections)},
+       {"details.direct_tokens", kTokens, kNeither, "tokens of ordinary decoding or prefill",
         detail(&Measurements::direct_tokens)},
        {"details.stalled_request_iterations", kCount, kLower, "request-iterations without progress",
         detail(&Measurements::stalled_request_iterations)},
@@ -222,7 +232,7 @@ Metrics detail_metrics() {
                 {"details.fallbacks", kObject, kNeither, "figures that had to be replaced", fallbacks},
                 {"details.refusals", kObject, kNeither, "why requests were refused: the first few",
                  [](const View& v) { return Figure{v.outcome.result.refusals}; }},
-                {"details.sources", kObject, kNeither, "of the figures that the run used", sources},
+                {"details.sources", kObject, kNeither, "where the figures that the run used come from", sources},
                 {"details.resolved_scenario", kText, kNeither, "the scenario with all its defaults",
                  [](const View& v) { return Figure{scenario::resolved_yaml(v.outcome.scenario)}; }}});
   return rows;

@@ -70,10 +70,12 @@ Figure regret(const View& v) {
 
 Metrics speculation_metrics() {
   Metrics rows{
-      {"speculation.rounds", kCount, kNeither, "of drafting that were verified", counted(&Measurements::rounds)},
-      {"speculation.drafted_tokens", kTokens, kNeither, "drafted in them", counted(&Measurements::drafted_tokens)},
-      {"speculation.accepted_tokens", kTokens, kHigher, "of these, accepted", counted(&Measurements::accepted_tokens)},
-      {"speculation.acceptance_rate", kShare, kHigher, "of drafted tokens, accepted",
+      {"speculation.rounds", kCount, kNeither, "rounds of drafting that were verified", counted(&Measurements::rounds)},
+      {"speculation.drafted_tokens", kTokens, kNeither, "tokens drafted in those rounds",
+       counted(&Measurements::drafted_tokens)},
+      {"speculation.accepted_tokens", kTokens, kHigher, "drafted tokens that the verifier accepted",
+       counted(&Measurements::accepted_tokens)},
+      {"speculation.acceptance_rate", kShare, kHigher, "share of drafted tokens that were accepted",
        [](const View& v) {
          return ratio(static_cast<double>(v.measured().accepted_tokens),
                       static_cast<double>(v.measured().drafted_tokens), "nothing was drafted");
@@ -94,9 +96,9 @@ Metrics speculation_metrics() {
              [](const View& v) { return Figure{v.config().decode.draft_lengths.policy}; }},
             {"speculation.draft_length.mean", kPlain, kNeither, "tokens that a round was to draft, mean over rounds",
              [](const View& v) { return number(mean_length(v.measured().draft_lengths), kNothingVerified); }},
-            {"speculation.draft_length.p10", kPlain, kNeither, "the same, 10th percentile",
+            {"speculation.draft_length.p10", kPlain, kNeither, "draft length of a round, 10th percentile",
              [](const View& v) { return number(length_quantile(v.measured().draft_lengths, 0.1), kNothingVerified); }},
-            {"speculation.draft_length.p90", kPlain, kNeither, "the same, 90th percentile",
+            {"speculation.draft_length.p90", kPlain, kNeither, "draft length of a round, 90th percentile",
              [](const View& v) { return number(length_quantile(v.measured().draft_lengths, 0.9), kNothingVerified); }},
             {"speculation.draft_length.regret", kShare, kLower,
              "1 - tokens expected at the lengths chosen / tokens that the best lengths would give in the same time",
@@ -107,17 +109,17 @@ Metrics speculation_metrics() {
 Metrics drafter_metrics() {
   return when(
       kDrafts,
-      {{"drafter.name", kText, kNeither, "the drafter",
+      {{"drafter.name", kText, kNeither, "name of the drafter",
         [](const View& v) { return Figure{v.config().decode.drafter->spec.name}; }},
        {"drafter.draft_length", kTokens, kNeither, "that it proposes a step at most",
         [](const View& v) { return count(v.config().decode.drafter->tokens()); }},
-       {"drafter.steps", kCount, kNeither, "of requests, with tokens that the drafter had proposed",
+       {"drafter.steps", kCount, kNeither, "steps of requests with tokens that the drafter had proposed",
         drafter(&DrafterMeasurement::steps)},
-       {"drafter.proposed_tokens", kTokens, kNeither, "proposed in them",
+       {"drafter.proposed_tokens", kTokens, kNeither, "tokens that the drafter proposed",
         drafter(&DrafterMeasurement::proposed_tokens)},
-       {"drafter.accepted_tokens", kTokens, kHigher, "of these, accepted",
+       {"drafter.accepted_tokens", kTokens, kHigher, "proposed tokens that were accepted",
         drafter(&DrafterMeasurement::accepted_tokens)},
-       {"drafter.acceptance_rate", kShare, kHigher, "of proposed tokens, accepted",
+       {"drafter.acceptance_rate", kShare, kHigher, "share of proposed tokens that were accepted",
         [](const View& v) {
           const DrafterMeasurement& d = v.measured().drafter;
           return ratio(static_cast<double>(d.accepted_tokens), static_cast<double>(d.proposed_tokens),

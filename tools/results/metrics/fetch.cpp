@@ -140,28 +140,29 @@ Metrics fetch_metrics() {
              "KV bytes on the GPU over those of a 16-bit cache at the mean context", at_mean([](const Means& m) {
                return m.geometry.compressed_read(m.context, 0) / m.geometry.full_read(m.context);
              })}});
-  append(rows,
-         when(kFetches,
-              {{"fetch.steps", kCount, kNeither, "iterations with a fetch", fetched(&F::steps)},
-               {"fetch.bytes", kBytes, kLower, "asked for beside computing, over all steps", fetched(&F::bytes)},
-               {"fetch.unused_bytes", kBytes, kLower, "of these, for a token that never was decoded",
-                fetched(&F::unused_bytes)},
-               {"fetch.bytes_per_request_step", kBytes, kLower, "asked for, by request and step",
-                [](const View& v) {
-                  const F& m = v.measured().fetch;
-                  return ratio(static_cast<double>(m.bytes), static_cast<double>(m.request_steps), kNoStep);
-                }},
-               {"fetch.link_s", kSeconds, kLower, "time of the fetches on the link",
-                [](const View& v) { return number(v.measured().fetch.fetch_s, kNoFetch); }},
-               {"fetch.wait_s", kSeconds, kLower,
-                "the GPU stood still, for fetches or for loads ahead of them in the link's queue",
-                [](const View& v) { return number(v.measured().fetch.wait_s, kNoFetch); }},
-               {"fetch.waiting_steps", kCount, kLower, "iterations that waited", fetched(&F::waiting_steps)},
-               {"fetch.first_choices", kCount, kNeither,
-                "pre-decode steps of requests: a speculative token chooses the first pairs, no output",
-                fetched(&F::first_choices)},
-               {"fetch.hidden", kShare, kHigher, "1 - wait / link time of all fetches: what computing hid of fetching",
-                at_mean([](const Means& m) { return std::max(0.0, 1.0 - m.measured.wait_s / m.measured.fetch_s); })}}));
+  append(
+      rows,
+      when(kFetches,
+           {{"fetch.steps", kCount, kNeither, "iterations with a fetch", fetched(&F::steps)},
+            {"fetch.bytes", kBytes, kLower, "asked for beside computing, over all steps", fetched(&F::bytes)},
+            {"fetch.unused_bytes", kBytes, kLower, "bytes fetched for a token that never was decoded",
+             fetched(&F::unused_bytes)},
+            {"fetch.bytes_per_request_step", kBytes, kLower, "asked for, by request and step",
+             [](const View& v) {
+               const F& m = v.measured().fetch;
+               return ratio(static_cast<double>(m.bytes), static_cast<double>(m.request_steps), kNoStep);
+             }},
+            {"fetch.link_s", kSeconds, kLower, "time of the fetches on the link",
+             [](const View& v) { return number(v.measured().fetch.fetch_s, kNoFetch); }},
+            {"fetch.wait_s", kSeconds, kLower,
+             "the GPU stood still, for fetches or for loads ahead of them in the link's queue",
+             [](const View& v) { return number(v.measured().fetch.wait_s, kNoFetch); }},
+            {"fetch.waiting_steps", kCount, kLower, "iterations that waited for a fetch", fetched(&F::waiting_steps)},
+            {"fetch.first_choices", kCount, kNeither,
+             "pre-decode steps of requests: a speculative token chooses the first pairs, no output",
+             fetched(&F::first_choices)},
+            {"fetch.hidden", kShare, kHigher, "1 - wait / link time of all fetches: what computing hid of fetching",
+             at_mean([](const Means& m) { return std::max(0.0, 1.0 - m.measured.wait_s / m.measured.fetch_s); })}}));
   append(
       rows,
       when(
@@ -171,7 +172,7 @@ Metrics fetch_metrics() {
               const Means means(v);
               return means.context > 0 ? Figure{means.method()->name} : Figure{v.config().decode.prefetch.copies};
             }},
-           {"fetch.row_bytes", kBytes, kNeither, "of one scattered row",
+           {"fetch.row_bytes", kBytes, kNeither, "bytes of one scattered row",
             at_mean([](const Means& m) { return m.rows().row_bytes; })},
            {"fetch.row_bytes_per_s", kBytesPerS, kHigher, "at which the link moves rows", at_mean([](const Means& m) {
               return models::gathered_bytes_per_s(m.config.cluster.host_link, *m.method(), m.rows().row_bytes);

@@ -58,12 +58,13 @@ Metrics placement_metrics() {
   using P = PlacementMeasurement;
   Metrics rows =
       when(kPlaces,
-           {{"placement.policy", kText, kNeither, "the placement policy",
+           {{"placement.policy", kText, kNeither, "name of the placement policy",
              [](const View& v) { return Figure{v.config().placement->policy}; }},
             {"placement.granularity", kText, kNeither, "what an object is: a context, a block or a chunk", granularity},
             {"placement.loaded_tokens", kTokens, kHigher,
              "of prompts that continued from what was stored, each prompt once", placed(&P::loaded_tokens)},
-            {"placement.computed_tokens", kTokens, kLower, "the others of prompts", placed(&P::computed_tokens)},
+            {"placement.computed_tokens", kTokens, kLower, "tokens of prompts that were computed",
+             placed(&P::computed_tokens)},
             {"placement.loads", kCount, kNeither, "objects that crossed links for a request", placed(&P::loads)},
             {"placement.joined_loads", kCount, kNeither,
              "objects that were on their way to the replica for another request already", placed(&P::joined_loads)},
@@ -77,13 +78,14 @@ Metrics placement_metrics() {
              placed(&P::demotions)},
             {"placement.recompressions", kCount, kNeither, "objects made smaller after they were stored",
              placed(&P::recompressions)},
-            {"placement.drops", kCount, kLower, "objects given up", placed(&P::drops)},
+            {"placement.drops", kCount, kLower, "objects that were given up", placed(&P::drops)},
             {"placement.moved_bytes", kBytes, kLower, "written to a tier for a store or a demotion",
              placed(&P::moved_bytes)}});
   append(rows, when(kVerifiesStored,
                     {{"placement.whole_loads", kCount, kLower,
                       "objects of which a verification read what their compressed copy lacks", placed(&P::whole_loads)},
-                     {"placement.whole_load_bytes", kBytes, kLower, "of these", placed(&P::whole_bytes)}}));
+                     {"placement.whole_load_bytes", kBytes, kLower,
+                      "bytes of copies kept whole that were loaded to verify against", placed(&P::whole_bytes)}}));
   append(rows,
          when(kPlaces,
               {{"placement.profiled", kCount, kNeither, "contexts that were profiled again", placed(&P::profiled)},

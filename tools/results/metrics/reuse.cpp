@@ -50,29 +50,29 @@ auto a_prompt(T ReuseMeasurement::*sum) {
 Metrics reuse_metrics() {
   using A = AnswerMeasurement;
   using R = ReuseMeasurement;
-  Metrics rows =
-      when(kAnswers, {{"answers.count", kCount, kNeither, "of finished requests", answered(&A::answers)},
-                      {"answers.mean_score", kPlain, kHigher, "of their tasks", a_answer(&A::score)},
-                      {"answers.full_score", kPlain, kNeither,
-                       "what the same answers score with all of the prompt computed", a_answer(&A::full_score)},
-                      {"answers.good", kCount, kHigher,
-                       "with at least slo.quality_floor of their task's mean score with all of the prompt computed",
-                       answered(&A::good)},
-                      {"answers.good_share", kShare, kHigher, "of answers, good ones", a_answer(&A::good)}});
+  Metrics rows = when(
+      kAnswers, {{"answers.count", kCount, kNeither, "answers of finished requests", answered(&A::answers)},
+                 {"answers.mean_score", kPlain, kHigher, "score of the answers' tasks, mean", a_answer(&A::score)},
+                 {"answers.full_score", kPlain, kNeither, "what the same answers score with all of the prompt computed",
+                  a_answer(&A::full_score)},
+                 {"answers.good", kCount, kHigher,
+                  "with at least slo.quality_floor of their task's mean score with all of the prompt computed",
+                  answered(&A::good)},
+                 {"answers.good_share", kShare, kHigher, "share of answers that are good ones", a_answer(&A::good)}});
   append(
       rows,
       when(kReuses,
-           {{"reuse.policy", kText, kNeither, "the prefill policy",
+           {{"reuse.policy", kText, kNeither, "name of the prefill policy",
              [](const View& v) { return Figure{prefill_word(v.config().prefill)}; }},
             {"reuse.prompts", kCount, kNeither, "put together, each counted when its first token was out",
              reused(&R::prompts)},
-            {"reuse.chunk_tokens", kTokens, kNeither, "of prompts' chunks", reused(&R::chunk_tokens)},
-            {"reuse.loaded_tokens", kTokens, kHigher, "of chunks that were stored", reused(&R::loaded_tokens)},
-            {"reuse.apart_tokens", kTokens, kLower, "of chunks that were not stored and were computed alone",
+            {"reuse.chunk_tokens", kTokens, kNeither, "tokens of prompts' chunks", reused(&R::chunk_tokens)},
+            {"reuse.loaded_tokens", kTokens, kHigher, "tokens of chunks that were stored", reused(&R::loaded_tokens)},
+            {"reuse.apart_tokens", kTokens, kLower, "tokens of chunks that were not stored and were computed alone",
              reused(&R::apart_tokens)},
-            {"reuse.recomputed_tokens", kTokens, kLower, "of chunks, computed over the whole prompt",
+            {"reuse.recomputed_tokens", kTokens, kLower, "tokens of chunks that were computed over the whole prompt",
              reused(&R::recomputed_tokens)},
-            {"reuse.other_tokens", kTokens, kNeither, "behind the chunks", reused(&R::other_tokens)},
+            {"reuse.other_tokens", kTokens, kNeither, "tokens of prompts behind the chunks", reused(&R::other_tokens)},
             {"reuse.recomputed_share", kShare, kLower, "recomputed_tokens / chunk_tokens",
              [](const View& v) {
                const R& r = v.measured().reuse;
@@ -91,7 +91,8 @@ Metrics reuse_metrics() {
             {"reuse.selections_longer", kShare, kLower,
              "share of the prompts whose tokens were chosen after all stored chunks had arrived",
              a_prompt(&R::selections_longer)},
-            {"reuse.scorer_busy_fraction", kShare, kHigher, "of GPUs that only score", [](const View& v) {
+            {"reuse.scorer_busy_fraction", kShare, kHigher, "share of the time of GPUs that only score",
+             [](const View& v) {
                const auto scorers = static_cast<double>(v.config().cluster.scorer_gpus);
                return ratio(v.measured().reuse.scorers_busy_s, v.measured().capacity_s * scorers, "no GPU only scores");
              }}}));

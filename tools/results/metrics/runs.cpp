@@ -118,7 +118,8 @@ Metrics request_metrics() {
   Metrics rows{
       {"schema_version", kCount, kNeither, "grows when a key changes its meaning or goes",
        [](const View&) { return count(kSchemaVersion); }},
-      {"kvsim_version", kText, kNeither, "that simulated it", [](const View&) { return Figure{kvsim_version()}; }},
+      {"kvsim_version", kText, kNeither, "version of kvsim that simulated it",
+       [](const View&) { return Figure{kvsim_version()}; }},
       {"scenario", kText, kNeither, "name of the scenario",
        [](const View& v) { return Figure{v.outcome.scenario.name}; }},
       {"seed", kCount, kNeither, "seed of the first replication",
@@ -131,8 +132,9 @@ Metrics request_metrics() {
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
        "output tokens, and prompt tokens whose KV became available (prefilled or loaded)", per_second(all_tokens)},
-      {"throughput.requests_per_s", kRequestsPerS, kHigher, "requests that finished", per_second(finished)},
-      {"throughput.output_tokens_per_s_per_gpu", kTokensPerS, kHigher, "output tokens, by GPU", [](const View& v) {
+      {"throughput.requests_per_s", kRequestsPerS, kHigher, "requests that finished, a second", per_second(finished)},
+      {"throughput.output_tokens_per_s_per_gpu", kTokensPerS, kHigher, "output tokens a second, by GPU",
+       [](const View& v) {
          const auto gpus = static_cast<double>(serving::gpus(v.config().cluster));
          return ratio(static_cast<double>(v.measured().output_tokens), v.measured().measured_s * gpus, kNoTime);
        }}};
@@ -170,7 +172,7 @@ Metrics machine_metrics() {
        [](const View& v) { return fidelity(v, 0.0, v.measured().kl_nats, "step_kl"); }},
       {"quality.lossless", kTruth, kNeither, "whether every output is that of full-KV decoding",
        [](const View& v) { return Figure{lossless(v.outcome.scenario)}; }},
-      {"gpu.busy_fraction", kShare, kHigher, "of the replicas' time, with an iteration under way",
+      {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
        time_share(&Measurements::busy_s)},
       {"gpu.hbm_peak_bytes", kBytes, kLower,
        "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved); most",
@@ -178,30 +180,33 @@ Metrics machine_metrics() {
       {"gpu.hbm_mean_bytes", kBytes, kLower, "the same, mean over replicas and time",
        [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }},
       {"gpu.bound_by.hbm_bandwidth", kShare, kNeither,
-       "of the replicas' time: iterations that memory bandwidth decided", time_share(&Measurements::hbm_bound_s)},
-      {"gpu.bound_by.compute", kShare, kNeither, "of the replicas' time: iterations that arithmetic decided",
+       "share of the replicas' time in iterations that memory bandwidth decided",
+       time_share(&Measurements::hbm_bound_s)},
+      {"gpu.bound_by.compute", kShare, kNeither, "share of the replicas' time in iterations that arithmetic decided",
        time_share(&Measurements::compute_bound_s)},
-      {"gpu.bound_by.link", kShare, kLower, "of the replicas' time: nothing could run until a transfer arrived",
+      {"gpu.bound_by.link", kShare, kLower,
+       "share of the replicas' time in which nothing could run until a transfer arrived",
        time_share(&Measurements::link_bound_s)},
-      {"gpu.bound_by.idle", kShare, kLower, "of the replicas' time: there was nothing to do",
+      {"gpu.bound_by.idle", kShare, kLower, "share of the replicas' time in which there was nothing to do",
        time_share(&Measurements::idle_s)}};
-  append(rows,
-         for_each(
-             kLinks,
-             {{"links.*.utilisation", kShare, kHigher, "of time, with at least one transfer on the link",
-               [](const View& v) { return ratio(link(v).busy_s, link(v).capacity_s, kNoTime); }},
-              {"links.*.bytes", kBytes, kLower, "that crossed it", [](const View& v) { return count(link(v).bytes); }},
-              {"links.*.mean_wait_s", kSeconds, kLower, "from a transfer's request to its start", [](const View& v) {
-                 return ratio(link(v).wait_s, static_cast<double>(link(v).transfers),
-                              "no transfer began in the measured time");
-               }}}));
+  append(
+      rows,
+      for_each(kLinks,
+               {{"links.*.utilisation", kShare, kHigher, "share of time with at least one transfer on the link",
+                 [](const View& v) { return ratio(link(v).busy_s, link(v).capacity_s, kNoTime); }},
+                {"links.*.bytes", kBytes, kLower, "bytes that crossed the link",
+                 [](const View& v) { return count(link(v).bytes); }},
+                {"links.*.mean_wait_s", kSeconds, kLower, "from a transfer's request to its start", [](const View& v) {
+                   return ratio(link(v).wait_s, static_cast<double>(link(v).transfers),
+                                "no transfer began in the measured time");
+                 }}}));
   append(rows, for_each(kTiers, {{"tiers.*.hits", kCount, kHigher,
                                   "objects of prompts (contexts, blocks or chunks) found in the tier and loaded",
                                   [](const View& v) { return count(tier(v).hits); }},
                                  {"tiers.*.misses", kCount, kLower,
                                   "all the others that were looked for, wherever they were found",
                                   [](const View& v) { return count(tier(v).misses); }},
-                                 {"tiers.*.hit_rate", kShare, kHigher, "hits / (hits + misses)",
+                                 {"tiers.*.hit_rate", kShare, kHigher, "hits of the tier / (hits + misses)",
                                   [](const View& v) {
                                     return ratio(static_cast<double>(tier(v).hits),
                                                  static_cast<double>(tier(v).hits + tier(v).misses),
