@@ -13,6 +13,7 @@
 
 #include "models/calibration/calibrate.h"
 #include "models/schema/error.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
@@ -31,8 +32,8 @@ std::string bad_time(double seconds) {
 
 std::string above_bandwidth(double bytes, double seconds, const Machine& machine, double factor = kAbovePeak) {
   if (bytes / seconds <= factor * machine.memory_bytes_per_s) return {};
-  return fmt::format("implies {:.0f} GB/s, the peak is {:.0f} GB/s", bytes / seconds / 1e9,
-                     machine.memory_bytes_per_s / 1e9);
+  return fmt::format("implies {:.0f} GB/s, the peak is {:.0f} GB/s", bytes / seconds / kGB,
+                     machine.memory_bytes_per_s / kGB);
 }
 
 std::string above_rate(double flops, double seconds, double peak) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/schema/si.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {
@@ -24,7 +25,7 @@ std::string time(double seconds) {
   for (const Unit unit : {Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}}) {
     if (seconds >= unit.seconds) return fmt::format("{:.4g} {}", seconds / unit.seconds, unit.name);
   }
-  return fmt::format("{:.4g} ns", seconds * 1e9);
+  return fmt::format("{:.4g} ns", seconds * kNsPerSecond);
 }
 
 std::string word(schema::SourceKind kind) {

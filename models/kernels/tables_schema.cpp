@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/kernels/fitted_schema.h"
+#include "models/schema/si.h"
 
 namespace kvsim::models {
 namespace {
@@ -103,8 +104,8 @@ void check_linear(const LinearTable& t, const std::string& key, const Machine& p
     const double fastest = weights > kColdBytes ? kAbovePeak : kL2AbovePeak;
     if (bandwidth > fastest * peak.memory_bytes_per_s) {
       report.fail(fmt::format("{}.points.{}.seconds", key, i),
-                  fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / 1e9,
-                              peak.memory_bytes_per_s / 1e9));
+                  fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / kGB,
+                              peak.memory_bytes_per_s / kGB));
     }
     if (rate > kAbovePeak * peak.flops_per_s(t.weights)) {
       report.fail(fmt::format("{}.points.{}.seconds", key, i),
@@ -121,8 +122,8 @@ void check_decode(const DecodeTable& t, const std::string& key, const Machine& p
       const double bandwidth = kv / t.rows[r].seconds[i];
       if (kv > peak.l2_bytes && bandwidth > kAbovePeak * peak.memory_bytes_per_s) {
         report.fail(fmt::format("{}.rows.{}.seconds.{}", key, r, i),
-                    fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / 1e9,
-                                peak.memory_bytes_per_s / 1e9));
+                    fmt::format("implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s", bandwidth / kGB,
+                                peak.memory_bytes_per_s / kGB));
       }
     }
   }
@@ -137,7 +138,7 @@ void check_all_reduce(const AllReduceTable& t, const std::string& key, const Mac
       report.fail(at, fmt::format("{}: no collective takes less than 1 us", format_time(p.seconds)));
     if (peak.memory_bytes_per_s > 0 && p.bytes / p.seconds > kAbovePeak * peak.memory_bytes_per_s) {
       report.fail(at, fmt::format("implies {:.0f} GB/s, the machine's memory gives {:.0f} GB/s",
-                                  p.bytes / p.seconds / 1e9, peak.memory_bytes_per_s / 1e9));
+                                  p.bytes / p.seconds / kGB, peak.memory_bytes_per_s / kGB));
     }
   }
 }

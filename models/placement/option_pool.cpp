@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/placement/placement_spec.h"
+#include "models/schema/si.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {
@@ -158,7 +159,7 @@ std::vector<std::string> option_assumptions(const PlacementSpec& placement) {
     said.push_back(
         fmt::format("Where a compressor has no rate of its own, a CPU worker compresses {:.3g} GB of full KV "
                     "a second.",
-                    placement.worker_bytes_per_s / 1e9));
+                    placement.worker_bytes_per_s / kGB));
     said.emplace_back(
         "Tokens that a compressor never touches (sinks, the most recent ones) are not counted in stored bytes.");
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "models/schema/si.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {
@@ -114,7 +115,7 @@ void read_csv_trace(LineReader& lines, TraceBuilder& trace) {
     const std::int64_t output_tokens = table.whole_number(output);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);
-    trace.add(to_arrival_ns(arrival_s, 1e9), arrival.byte, prompt_tokens, output_tokens);
+    trace.add(to_arrival_ns(arrival_s, kNsPerSecond), arrival.byte, prompt_tokens, output_tokens);
   }
 }
 

@@ -178,7 +178,7 @@ void describe_reuse(std::span<const RequestSpec> requests, std::int64_t block_to
 
 /// From the first arrival to the last.
 double span_s(std::span<const RequestSpec> requests) {
-  return static_cast<double>(requests.back().arrival_ns - requests.front().arrival_ns) / 1e9;
+  return static_cast<double>(requests.back().arrival_ns - requests.front().arrival_ns) / kNsPerSecond;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/hardware/link_spec.h"
+#include "models/schema/si.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 
@@ -124,7 +125,7 @@ double Fetching::selection_s() const {
 }
 
 LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& work) const {
-  const auto floor_ns = [](double s) { return Duration{static_cast<std::int64_t>(std::floor(s * 1e9))}; };
+  const auto floor_ns = [](double s) { return Duration{static_cast<std::int64_t>(std::floor(s * kNsPerSecond))}; };
   const auto layers = static_cast<double>(config_.model.layers);
   const models::LayerTime layer = timer_.layers(time, work);
   const Duration selection = floor_ns(selection_s() / layers);

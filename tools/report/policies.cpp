@@ -10,6 +10,7 @@
 #include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
+#include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
 namespace kvsim::report {
@@ -30,20 +31,16 @@ double busiest_link(const Json& result) {
   return most;
 }
 
-std::string count(double value) {
-  return results::with_commas(fmt::format("{:.0f}", value));
-}
-
 std::string whole_percent(double value) {
   return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
 }
 
-Figure plain_figure(std::string header, Path path, std::string (*print)(double)) {
-  const std::vector<std::string> keys(path.begin(), path.end());
-  return {std::move(header), true, [keys, print](const Simulated& run) {
-            const Json* here = &run.result;
-            for (const std::string& key : keys) here = &at(*here, {key});
-            return cell(here->is_number() ? here->get<double>() : std::nan(""), print);
+/// A metric of the table, printed as its unit is. `interval`: with half of its confidence interval.
+Figure metric(std::string header, std::string_view path, bool interval = false) {
+  const auto print = results::find_metric(path)->unit.print;
+  return {std::move(header), true, [path, print, interval](const Simulated& run) {
+            const double value = figure_at(run.result, path);
+            return interval ? cell(value, half_width(run.result, path), print) : cell(value, print);
           }};
 }
 
@@ -53,36 +50,21 @@ Cell output_of(const Simulated& run) {
 }
 
 std::vector<Figure> figures() {
-  return {
-      {"output tokens/s", true,
-       [](const Simulated& run) {
-         return cell(number_or_nan(run.result, {"throughput", "output_tokens_per_s"}),
-                     half_width(run.result, "throughput.output_tokens_per_s"), results::figure);
-       }},
-      {"output", true, output_of},
-      plain_figure("requests/s", {"throughput", "requests_per_s"}, results::figure),
-      {"TTFT mean", true,
-       [](const Simulated& run) {
-         return cell(number_or_nan(run.result, {"latency_s", "ttft", "mean"}),
-                     half_width(run.result, "latency_s.ttft.mean"), results::seconds);
-       }},
-      plain_figure("TTFT p99", {"latency_s", "ttft", "p99"}, results::seconds),
-      {"TPOT mean", true,
-       [](const Simulated& run) {
-         return cell(number_or_nan(run.result, {"latency_s", "tpot", "mean"}),
-                     half_width(run.result, "latency_s.tpot.mean"), results::seconds);
-       }},
-      plain_figure("TPOT p99", {"latency_s", "tpot", "p99"}, results::seconds),
-      plain_figure("gap p99", {"details", "round_gap_s", "p99"}, results::seconds),
-      plain_figure("goodput, requests/s", {"slo", "goodput_requests_per_s"}, results::figure),
-      plain_figure("within SLO", {"slo", "attainment"}, results::percent),
-      plain_figure("accepted / round", {"speculation", "mean_accepted_length"}, results::figure),
-      plain_figure("HBM peak", {"gpu", "hbm_peak_bytes"}, results::bytes),
-      {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }},
-      plain_figure("requests completed", {"requests", "completed"}, count),
-      plain_figure("refused", {"requests", "refused"}, count),
-
-  };
+  return {metric("output tokens/s", "throughput.output_tokens_per_s", true),
+          {"output", true, output_of},
+          metric("requests/s", "throughput.requests_per_s"),
+          metric("TTFT mean", "latency_s.ttft.mean", true),
+          metric("TTFT p99", "latency_s.ttft.p99"),
+          metric("TPOT mean", "latency_s.tpot.mean", true),
+          metric("TPOT p99", "latency_s.tpot.p99"),
+          metric("gap p99", "details.round_gap_s.p99"),
+          metric("goodput, requests/s", "slo.goodput_requests_per_s"),
+          metric("within SLO", "slo.attainment"),
+          metric("accepted / round", "speculation.mean_accepted_length"),
+          metric("HBM peak", "gpu.hbm_peak_bytes"),
+          {"busiest link", true, [](const Simulated& run) { return cell(busiest_link(run.result), whole_percent); }},
+          metric("requests completed", "requests.completed"),
+          metric("refused", "requests.refused")};
 }
 
 /// Columns in which nobody has a figure are left out.

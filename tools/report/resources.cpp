@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
@@ -131,8 +132,6 @@ constexpr std::array<Part, 7> kParts{{{"kept free", {"kept_free_bytes", ""}},
                                       {"KV that streams in to verify", {"kv", "streaming_mean_bytes"}},
                                       {"headroom", {"kv", "unused_mean_bytes"}}}};
 
-constexpr double kGb = 1e9;
-
 double part_of(const Json& result, const Part& part) {
   const Json& memory = at(result, {"details", "memory"});
   return part.path[1].empty() ? number_or_nan(memory, {part.path[0]})
@@ -158,7 +157,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
   plot::Bars bars;
   bars.x_title = "GB";
   double end = all;
-  bars.bars.push_back({"all of it", {{0, all / kGb, 7, "all of it: " + results::bytes(all)}}, results::bytes(all)});
+  bars.bars.push_back({"all of it", {{0, all / kGB, 7, "all of it: " + results::bytes(all)}}, results::bytes(all)});
   constexpr double seen = 0.002;  // of all: thinner bars are not seen, the table has them
   for (std::size_t i = 0; i < kParts.size(); ++i) {
     const double size = part_of(run.result, kParts[i]);
@@ -170,7 +169,7 @@ Plot waterfall(const Simulated& run, const std::string& id) {
       continue;
     }
     bars.bars.push_back(
-        {kParts[i].name, {{begin / kGb, end / kGb, i, tip_of(p.data, p.data.rows.size() - 1)}}, results::bytes(size)});
+        {kParts[i].name, {{begin / kGB, end / kGB, i, tip_of(p.data, p.data.rows.size() - 1)}}, results::bytes(size)});
     end = begin;
   }
   return with_drawing(std::move(p), std::move(bars));
@@ -184,7 +183,7 @@ Plot memory_by_policy(const std::vector<Simulated>& all, const std::string& id) 
                 .title = "Memory of one replica's GPUs, by policy",
                 .caption = "Means over the measured time. What policies differ in is the KV.",
                 .x_title = "GB",
-                .unit = kGb,
+                .unit = kGB,
                 .parts = {},
                 .print = results::bytes,
                 .of = [](const Json& result, std::size_t part) { return part_of(result, kParts[part]); },

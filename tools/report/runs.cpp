@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schema/si.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
@@ -185,7 +186,6 @@ void add(Section& s, const Simulated& run, std::size_t index, const std::string&
                 "1: the link never rests, and what needs it waits. " + each, "utilisation", plot::Shape::line,
                 results::percent, 1, 1.0}));
   }
-  constexpr double gb = 1e9;
   std::vector<Line> kv;
   if (std::vector<double> resident = numbers(t, {"kv_parts_bytes", "resident"}); !resident.empty()) {
     kv.push_back({"KV that stays", std::move(resident)});
@@ -200,8 +200,8 @@ void add(Section& s, const Simulated& run, std::size_t index, const std::string&
                 "GB",
                 plot::Shape::stacked_areas,
                 results::bytes,
-                gb};
-  if (std::isfinite(capacity)) look.rules.push_back({capacity / gb, false, "capacity"});
+                kGB};
+  if (std::isfinite(capacity)) look.rules.push_back({capacity / kGB, false, "capacity"});
   s.add(over(times, warmup, std::move(kv), std::move(look)));
   s.add(over(
       times, warmup, {{"running", numbers(t, {"running"})}, {"waiting", numbers(t, {"waiting"})}},
