@@ -369,8 +369,8 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
   if (result.operators.empty()) {
     const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
     throw schema::InputError(fmt::format(
-        "nothing could be fitted for {}: {} rows with the framework {} are usable, {} were refused{}{}; rows of {} are "
-        "of {}",
+        "nothing could be fitted for {}: {} rows with the framework {} are "
+        "usable, {} were refused{}{}; rows of {} are of {}",
         gpu.name, result.rows, framework, result.refused.size(),
         result.refused.empty()
             ? ""

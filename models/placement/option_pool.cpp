@@ -157,16 +157,16 @@ std::vector<std::string> option_assumptions(const PlacementSpec& placement) {
   const bool narrows = has([](const StorageOption& o) { return !o.quantiser.empty(); });
   if (drops || narrows) {
     said.push_back(
-        fmt::format("Where a compressor has no rate of its own, a CPU worker compresses {:.3g} GB of full KV "
-                    "a second.",
+        fmt::format("Where a compressor has no rate of its own, a CPU worker "
+                    "compresses {:.3g} GB of full KV a second.",
                     placement.worker_bytes_per_s / kGB));
     said.emplace_back(
         "Tokens that a compressor never touches (sinks, the most recent ones) are not counted in stored bytes.");
   }
   if (has([](const StorageOption& o) { return !o.method.empty() && !o.quantiser.empty(); })) {
     said.emplace_back(
-        "Dropping tokens and narrowing the rest lose independently: relative scores multiply, and divergences per step "
-        "add up.");
+        "Dropping tokens and narrowing the rest lose independently: relative "
+        "scores multiply, and divergences per step add up.");
   }
   if (drops && pool.size() > 2) {
     said.emplace_back("An object that is compressed again by another method has the lower quality of the two options.");

@@ -145,8 +145,8 @@ void check_quality(const QualitySpec& q, const Reporter& report) {
   }
   const double sum = q.best_kvzip + q.best_knorm + q.best_snapkv;
   if (std::abs(sum - 1) > 1e-9) {
-    report.fail("best", fmt::format("kvzip {}, knorm {} and snapkv {} add up to {:.6g}: shares of all contexts must "
-                                    "add up to 1",
+    report.fail("best", fmt::format("kvzip {}, knorm {} and snapkv {} add up to {:.6g}: "
+                                    "shares of all contexts must add up to 1",
                                     q.best_kvzip, q.best_knorm, q.best_snapkv, sum));
   }
   if (q.advantage > q.disadvantage) {
@@ -303,8 +303,8 @@ std::vector<ForeignKey> foreign_keys(std::string_view policy) {
 ObjectSchema<PlacementSpec> placement_schema(std::vector<Word> policies) {
   using P = PlacementSpec;
   ObjectSchema<P> s("placement",
-                    "What is kept of the prompts' KV in a hierarchy of memories, in which representation, and what "
-                    "makes room.");
+                    "What is kept of the prompts' KV in a hierarchy of memories, "
+                    "in which representation, and what makes room.");
   s.optional("policy", &P::policy, one_of(std::move(policies)), "what an overflowing tier does");
   s.optional(
       "granularity", &P::granularity,

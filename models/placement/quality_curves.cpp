@@ -240,9 +240,8 @@ void QualityFile::read_rows(LineReader& lines) {
                                      [](const Point& point, double ratio) { return point.keep < ratio; });
     if (at != curve.end() && at->keep == keep) {
       lines.fail(table.field(2).byte,
-                 fmt::format("keep_ratio {} of context {}, {} is there already (line {}), expected "
-                             "it once",
-                             keep, written(context), method.text, at->line));
+                 fmt::format("keep_ratio {} of context {}, {} is there already (line {}), expected it once", keep,
+                             written(context), method.text, at->line));
     }
     curve.insert(at, {keep, quality, lines.line_number()});
   }

@@ -27,8 +27,8 @@ void check_known(const PriceTable& table, const schema::ConfigNode& gpus, std::s
   for (const auto& entry : gpus.entries()) {
     if (table.gpus.contains(entry.key) || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     throw schema::InputError(entry.key_origin, "gpus." + entry.key,
-                             fmt::format("no GPU of the catalogue, or of this scenario's include files, has the name "
-                                         "\"{}\"{}",
+                             fmt::format("no GPU of the catalogue, or of this scenario's "
+                                         "include files, has the name \"{}\"{}",
                                          entry.key, schema::suggest(entry.key, known)));
   }
 }

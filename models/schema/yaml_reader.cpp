@@ -122,8 +122,8 @@ class TreeBuilder : public YAML::EventHandler {
     values_ += extent.values;
     bytes_ += extent.bytes;
     if (values_ > limits_.values) {
-      throw InputError(at(mark), fmt::format("too many values (aliases count as often as they are used), expected at "
-                                             "most {}",
+      throw InputError(at(mark), fmt::format("too many values (aliases count as often as they "
+                                             "are used), expected at most {}",
                                              limits_.values));
     }
     if (bytes_ > limits_.expanded_bytes) {

@@ -92,8 +92,8 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
                        std::int64_t output_tokens, std::vector<std::uint64_t> prefix_blocks) {
   if (arrival_ns < 0 || arrival_ns > max_arrival_ns) {
     lines_.fail(byte,
-                "the request arrives before the trace's start or a hundred years after it, expected a time since "
-                "the start");
+                "the request arrives before the trace's start or a hundred "
+                "years after it, expected a time since the start");
   }
   if (arrival_ns < last_ns_) {
     lines_.fail(byte, fmt::format("the request arrives {:.9g} s after the start, {:.9g} s before the one above it, "

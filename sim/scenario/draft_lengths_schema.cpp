@@ -52,9 +52,8 @@ ObjectSchema<DraftLengthConfig> draft_lengths_schema() {
   s.optional("policy", &DraftLengthConfig::policy, schema::one_of(words_of(serving::draft_length_policies())),
              "who chooses");
   s.optional("minimum", &DraftLengthConfig::minimum, integer().non_negative().at_most(kLongest),
-             "shortest draft that adaptive and goodput choose (0: none, where an auxiliary drafter proposes it); the "
-             "regret of every policy is against lengths from here "
-             "to maximum");
+             "shortest draft that adaptive and goodput choose (0: none, where an auxiliary drafter "
+             "proposes it); the regret of every policy is against lengths from here to maximum");
   s.optional("maximum", &DraftLengthConfig::maximum, integer().at_least(1).at_most(kLongest),
              "longest draft, likewise");
   s.optional("forgetting", &DraftLengthConfig::forgetting, number().non_negative().at_most(1),

@@ -40,8 +40,7 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
   if (apart && drafter.spec.network.vocabulary != config.model.vocabulary) {
     throw ConfigurationError(
         "decode.drafter.type",
-        fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to "
-                    "the model",
+        fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to the model",
                     drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
   }
   if (drafter.spec.network.heads % config.cluster.tensor_parallel != 0) {
@@ -201,10 +200,9 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
         fmt::format("a row of {} tokens is longer than any context of {}", spec.row_tokens, config.model.name));
   }
   if (config.model.attention != models::AttentionKind::gqa) {
-    throw ConfigurationError(
-        "model", fmt::format("decode policy {} fetches keys and values of KV heads, and {} keeps one latent "
-                             "a token",
-                             decode.name, config.model.name));
+    throw ConfigurationError("model", fmt::format("decode policy {} fetches keys and values of KV "
+                                                  "heads, and {} keeps one latent a token",
+                                                  decode.name, config.model.name));
   }
   const models::LinkSpec& link = config.cluster.host_link;
   const models::LayerFetch fetch =

@@ -55,11 +55,11 @@ constexpr std::array kDecodePolicies{
     drafted(kLossy, "lossy+drafter", "lossy whose steps take tokens of an auxiliary drafter"),
     kSpeculativePrefetch,
     drafted(kSpeculativePrefetch, "speculative_prefetch+drafter",
-            "speculative_prefetch whose steps verify tokens of an auxiliary drafter: the pairs of all of them are "
-            "fetched"),
+            "speculative_prefetch whose steps verify tokens of an auxiliary "
+            "drafter: the pairs of all of them are fetched"),
     DecodePolicy{"fetch_on_demand",
-                 "a low-bit copy on the GPU; each layer's 16-bit pairs are fetched when the token's own scores choose "
-                 "them",
+                 "a low-bit copy on the GPU; each layer's 16-bit pairs are "
+                 "fetched when the token's own scores choose them",
                  true, false, true, Fetch::on_demand},
     DecodePolicy{"quantised_only", "a low-bit copy and the latest tokens in 16 bit; nothing is fetched", true, false,
                  true},

@@ -46,9 +46,8 @@ void add_plan(Section& s, const Json& plan, std::size_t index) {
   p.id = numbered("plan-map", index);
   p.title = "Tokens/s over draft length and keep ratio, by the closed forms";
   p.caption = fmt::format(
-      "One replica, the best batch of every cell, model {}. Framed: the optimum by these forms, {}. Hatched: cannot "
-      "be, no batch "
-      "fits.",
+      "One replica, the best batch of every cell, model {}. Framed: the optimum "
+      "by these forms, {}. Hatched: cannot be, no batch fits.",
       text(plan, {"model"}), plan_text(at(plan, {"optimum"})));
   if (!won.empty() && (won_x != best_x || won_c != best_c)) {
     p.caption += fmt::format(" Dashed: what won by simulation, {}.", plan_text(won));

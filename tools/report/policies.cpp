@@ -162,18 +162,16 @@ void add_policies(Section& s, const Inputs::Compared& compared, std::size_t inde
 void add_front(Section& s, const Json& plan, std::size_t index) {
   const Json& points = at(plan, {"pareto", "points"});
   if (!points.is_array() || points.empty()) return;
-  Plot p = plot_of(
-      numbered("pareto", index), "Pareto front: throughput, speed of a user and quality",
-      "Nothing else of these policies gives more of all three. By the closed forms; on one machine, cost and energy "
-      "per "
-      "token follow from tokens/s per GPU.",
-      {{"policy"},
-       {kPerUser, true},
-       {kPerGpu, true},
-       {"quality", true},
-       {"$ per 1M output tokens", true},
-       {"J per token, at most", true},
-       {"plan"}});
+  Plot p = plot_of(numbered("pareto", index), "Pareto front: throughput, speed of a user and quality",
+                   "Nothing else of these policies gives more of all three. By the closed forms; on one "
+                   "machine, cost and energy per token follow from tokens/s per GPU.",
+                   {{"policy"},
+                    {kPerUser, true},
+                    {kPerGpu, true},
+                    {"quality", true},
+                    {"$ per 1M output tokens", true},
+                    {"J per token, at most", true},
+                    {"plan"}});
   plot::Chart c = trade_off_chart("Points that no other plan beats, by policy.");
   std::map<std::string, std::size_t> series_of;
   std::vector<const Json*> ordered;  // what loses nothing first

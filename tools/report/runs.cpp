@@ -27,9 +27,8 @@ constexpr std::array<Latency, 4> kLatencies{
      {"tpot", "Time per output token (TPOT)", kOfRequests},
      {"e2e", "End to end (E2E)", kOfRequests},
      {"itl", "Gap before each token (ITL)",
-      "Share of gaps that were at most so long. To the left is better. Tokens of a verified round arrive together: "
-      "gaps "
-      "of 0 are left of the axis, and where most are 0 the axis begins at 0.9."}}};
+      "Share of gaps that were at most so long. To the left is better. Tokens of a verified round arrive "
+      "together: gaps of 0 are left of the axis, and where most are 0 the axis begins at 0.9."}}};
 
 /// "99.9 %".
 std::string fraction_word(double fraction) {

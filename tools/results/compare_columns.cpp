@@ -272,8 +272,8 @@ std::vector<std::string> reuse_notes(const std::vector<Outcome>& outcomes) {
               ? fmt::format("good: share of answers with at least {:g} of their task's mean score; goodput: requests/s "
                             "with such an answer that meet all objectives",
                             *floor)
-              : std::string("good: all answers, as slo.quality_floor is not set; goodput: requests/s that meet all "
-                            "objectives"),
+              : std::string("good: all answers, as slo.quality_floor is not set; "
+                            "goodput: requests/s that meet all objectives"),
           decodes_differently(outcomes)
               ? "computed: share of prompt tokens, those for verification left out; TPOT: mean over requests"
               : "loaded, computed: shares of prompt tokens; what is loaded and computed again counts in both",

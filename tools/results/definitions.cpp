@@ -156,9 +156,9 @@ constexpr std::array<Definition, 11> kOfPlacement{{
      "of a finished request: the score of what it loaded, relative to the whole KV, 1 where nothing was loaded; p10: a "
      "tenth of the requests got less"},
     {"placement.contents",
-     "at the end of the run, tiers of all replicas and replications added; bytes: as stored, full_bytes: of the same "
-     "objects whole; options: objects by representation; whole_bytes: of copies kept whole beside them, to verify "
-     "against"},
+     "at the end of the run, tiers of all replicas and replications added; bytes: as "
+     "stored, full_bytes: of the same objects whole; options: objects by representation; "
+     "whole_bytes: of copies kept whole beside them, to verify against"},
     {"placement.contents.mean_keep_ratio", "", "placement.contents.*.mean_keep_ratio"},
 }};
 

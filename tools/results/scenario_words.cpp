@@ -233,8 +233,8 @@ std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
                                prefill_word(c.prefill)));
   } else {
     said.emplace_back(
-        "Scores at a rho between those published are interpolated; at 0 they are those of full reuse, which are "
-        "assumed.");
+        "Scores at a rho between those published are interpolated; at 0 "
+        "they are those of full reuse, which are assumed.");
     said.push_back(fmt::format("Finding spans and aligning tokens takes a CPU {:g} ns a token of the prompt{}.",
                                c.reuse->speculative.align_s_per_token * 1e9,
                                c.reuse->speculative.own_tokenizer ? "; texts have 4 characters a token" : ""));

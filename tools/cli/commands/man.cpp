@@ -185,11 +185,10 @@ std::string man_page(const CLI::App& app) {
   }
   out += section("DESCRIPTION") + prose(app.get_description()) + "\n";
   out += paragraph(
-      "It steps through every iteration, transfer and block of memory of a serving system, from a scenario that names "
-      "GPUs, links, memories, a model, the traffic and how tokens are decoded, and says how fast it is, what binds, "
-      "and "
-      "what that costs. No GPU is needed. Results go to standard output, everything else to standard error; what was "
-      "assumed is printed below every result. The same scenario and seed give the same bytes.");
+      "It steps through every iteration, transfer and block of memory of a serving system, from a scenario that "
+      "names GPUs, links, memories, a model, the traffic and how tokens are decoded, and says how fast it is, what "
+      "binds, and what that costs. No GPU is needed. Results go to standard output, everything else to standard "
+      "error; what was assumed is printed below every result. The same scenario and seed give the same bytes.");
   out += options_of(app);
   out += section("COMMANDS") + commands_of(app);
   out += exit_status() + environment() + files() + scenario() + examples();

@@ -204,9 +204,8 @@ Metrics detail_metrics() {
           return count(v.measured().stalled_request_iterations - v.measured().late_request_iterations);
         }},
        {"details.short_of_gpu_memory", kShare, kLower,
-        "share of the replicas' time in which the next waiting request would not have fitted into GPU memory, whatever "
-        "else "
-        "kept it waiting, or a reload found no room; looked at as each iteration begins",
+        "share of the replicas' time in which the next waiting request would not have fitted into GPU memory, "
+        "whatever else kept it waiting, or a reload found no room; looked at as each iteration begins",
         [](const View& v) { return ratio(v.measured().memory_short_s, v.measured().capacity_s, kNoTime); }},
        {"details.energy.joules_per_output_token_at_most", kJoulesPerToken, kLower,
         "the boards' power over the measured time, by output token: an upper bound", energy}});

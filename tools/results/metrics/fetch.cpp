@@ -187,17 +187,16 @@ Metrics fetch_metrics() {
            {"fetch.quality.recovered", kShare, kHigher, "of the score that quantising lost, what comes back",
             covering(&Q::recovered)},
            {"fetch.quality.score", kPlain, kHigher, "relative to full KV, at the mean context", covering(&Q::score)}}));
-  append(
-      rows,
-      when(kFetchesAhead,
-           {{"fetch.two_token_cost", kShare, kLower,
-             "time of a step with one more query token a request over that of one, less 1, at the mean batch and "
-             "context",
-             at_mean([](const Means& m) { return m.two_token_cost(); })},
-            {"fetch.two_token_batch", kCount, kHigher, "the smallest batch at which that reaches 5 % on this machine",
-             two_token_batch(&models::TwoTokenBatches::first)},
-            {"fetch.two_token_batch_always", kCount, kHigher, "from which batch on it always does",
-             two_token_batch(&models::TwoTokenBatches::always)}}));
+  append(rows,
+         when(kFetchesAhead, {{"fetch.two_token_cost", kShare, kLower,
+                               "time of a step with one more query token a request over that "
+                               "of one, less 1, at the mean batch and context",
+                               at_mean([](const Means& m) { return m.two_token_cost(); })},
+                              {"fetch.two_token_batch", kCount, kHigher,
+                               "the smallest batch at which that reaches 5 % on this machine",
+                               two_token_batch(&models::TwoTokenBatches::first)},
+                              {"fetch.two_token_batch_always", kCount, kHigher, "from which batch on it always does",
+                               two_token_batch(&models::TwoTokenBatches::always)}}));
   return rows;
 }
 
