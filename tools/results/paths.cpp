@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
-#include "tools/results/fields.h"
-#include "tools/results/result_document.h"
+#include "tools/results/documents.h"
 
 namespace kvsim::results {
 namespace {
@@ -16,9 +16,15 @@ using planner::kAllResources;
 using planner::Path;
 using planner::PathPlan;
 using planner::PathProblem;
+using planner::PathTimes;
 using planner::PerPool;
 using planner::Purchase;
 using planner::Residence;
+using planner::Resource;
+
+constexpr const char* kConverged = "whether the batches that were assumed are those that the rates lead to";
+constexpr const char* kResidual =
+    "largest relative difference of the batches assumed from those that the rates lead to";
 
 /// The reading that a plan did not take.
 Residence other_reading(Residence residence) {
@@ -32,68 +38,39 @@ std::string signed_figure(double value, double of) {
 }
 
 /// `now`: tokens/s without the purchase.
-Fields<Purchase> purchase_fields(double now) {
-  using P = Purchase;
-  return {{"name", &P::name},
-          {"description", "more of", &P::description, Align::left},
-          {"throughput_tokens_per_s", "tokens/s", &P::tokens_per_s,
-           [](const P& p) { return figure(p.tokens_per_s) + (p.converged ? "" : " (not converged)"); }},
-          {"gain_tokens_per_s", "gain", [now](const P& p) { return p.tokens_per_s - now; },
-           [now](const P& p) { return signed_figure(p.tokens_per_s - now, now); }},
-          {"", "gain in %", [now](const P& p) { return 100 * (p.tokens_per_s - now) / now; },
-           [now](const P& p) { return signed_figure(100 * (p.tokens_per_s - now) / now, 100); }},
-          {"converged", &P::converged}};
+struct Bought : Purchase {
+  double now = 0;
+  [[nodiscard]] double gain() const { return tokens_per_s - now; }
+};
+
+std::vector<Bought> with_gains(const PathsResult& result) {
+  std::vector<Bought> all;
+  for (const Purchase& p : result.purchases) all.push_back({p, result.plan.tokens_per_s});
+  return all;
 }
 
-Json per_pool(const PerPool& figures) {
-  return {{"local", figures.local}, {"remote", figures.remote}};
+const Fields<Bought> kPurchaseFields{
+    {"name", {kText, "short name of what is bought"}, &Bought::name},
+    {"description", {kText, "what is bought, in words"}, "more of", &Bought::description, Align::left},
+    {"throughput_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s of the best plan with the purchase"},
+     "tokens/s",
+     &Bought::tokens_per_s,
+     [](const Bought& p) { return figure(p.tokens_per_s) + (p.converged ? "" : " (not converged)"); }},
+    {"gain_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s that the purchase adds"},
+     "gain",
+     &Bought::gain,
+     [](const Bought& p) { return signed_figure(p.gain(), p.now); }},
+    {kOnPages, "gain in %", &Bought::gain, [](const Bought& p) { return signed_figure(100 * p.gain() / p.now, 100); }},
+    {"converged", {kTruth, "whether the plan with the purchase has converged"}, &Bought::converged}};
+
+Fields<PerPool> per_pool(const Unit& unit, const std::string& what) {
+  return {{"local", {unit, what + ": local pool"}, &PerPool::local},
+          {"remote", {unit, what + ": remote pool"}, &PerPool::remote}};
 }
 
-Json rates(const PathsResult& result) {
-  Json n = Json::object();
-  for (const auto path : kAllPaths) n[std::string(path_name(path))] = result.plan.n[static_cast<std::size_t>(path)];
-  return n;
-}
-
-/// One number per row of the LP, null where the pool has no GPU.
-Section by_resource(Section s, const PathsResult& result, const planner::ResourceFigures& figures) {
-  for (const auto resource : kAllResources) {
-    const auto r = static_cast<std::size_t>(resource);
-    const bool sometimes = resource == planner::Resource::storage || resource == planner::Resource::local_held;
-    if (sometimes && !(result.plan.lp.limits[r] > 0)) continue;  // no such limit
-    if (result.plan.lp.limits[r] > 0) {
-      s.set(resource_name(resource), figures[r]);
-    } else {
-      s.missing(resource_name(resource), "the pool has no GPU");
-    }
-  }
-  return s;
-}
-
-planner::ResourceFigures used_shares(const PathsResult& result) {
-  planner::ResourceFigures shares{};
-  for (std::size_t r = 0; r < planner::kResources; ++r) shares[r] = result.plan.use[r] / result.plan.lp.limits[r];
-  return shares;
-}
-
-Json times(const PathsResult& result) {
-  const planner::PathTimes t = path_times(result.problem, result.plan.batch);
-  return {{"T_tok", per_pool(t.T_tok)},
-          {"T_slot", per_pool(t.T_slot)},
-          {"T_h", t.T_h},
-          {"T_l", t.T_l},
-          {"T_lc", t.T_lc},
-          {"T_rem", t.T_rem},
-          {"g", t.g},
-          {"N1", t.N1},
-          {"Nd", t.Nd},
-          {"N2", t.N2},
-          {"K2", t.K2}};
-}
-
-std::string gpus(std::int64_t count, const char* pool) {
-  return fmt::format("{} {} GPU{}", whole(count), pool, count == 1 ? "" : "s");
-}
+const Fields<PerPool> kOccupancyFields = per_pool(kPlain, "occupied KV slots of a GPU, or of a scenario's node");
 
 std::string_view says(Path path) {
   static constexpr std::array<std::string_view, planner::kPaths> meanings{
@@ -104,6 +81,146 @@ std::string_view says(Path path) {
       "as P1_cached, until the full KV has reached the remote pool",
       "as P1_stateless, until the full KV has reached the remote pool"};
   return meanings.at(static_cast<std::size_t>(path));
+}
+
+Fields<PathsResult> path_rate_fields() {
+  Fields<PathsResult> fields;
+  for (const Path path : kAllPaths) {
+    fields.push_back({std::string(path_name(path)),
+                      {kRequestsPerS, "requests/s on the path: " + std::string(says(path))},
+                      [path](const PathsResult& result) { return result.plan.n[static_cast<std::size_t>(path)]; }});
+  }
+  return fields;
+}
+
+std::string_view limited(Resource resource) {
+  static constexpr std::array<std::string_view, planner::kResources> rows{
+      "links of the local pool",  "GPUs of the local pool",     "KV slots of the local pool",
+      "links of the remote pool", "GPUs of the remote pool",    "KV slots of the remote pool",
+      "bytes/s of the storage",   "local KV slots held at once"};
+  return rows.at(static_cast<std::size_t>(resource));
+}
+
+/// One number per row of the LP; two rows are only sometimes there.
+Fields<PathsResult> per_resource(const Meaning& each, double (*of)(const PathPlan& plan, std::size_t row)) {
+  Fields<PathsResult> fields;
+  for (const Resource resource : kAllResources) {
+    const auto r = static_cast<std::size_t>(resource);
+    const bool sometimes = resource == Resource::storage || resource == Resource::local_held;
+    Meaning meaning = each;
+    meaning.sentence += fmt::format(": {}", limited(resource));
+    fields.push_back(
+        {std::string(resource_name(resource)) + (sometimes ? "?" : ""), std::move(meaning),
+         [r, of](const PathsResult& result) { return result.plan.lp.limits[r] > 0 ? of(result.plan, r) : kNone; },
+         "the pool has no GPU"});
+  }
+  return fields;
+}
+
+Fields<PathTimes> time_fields() {
+  using T = PathTimes;
+  using F = Field<T>;
+  return {F::part("T_tok", "GPU time of one token", &T::T_tok, per_pool(kSeconds, "GPU time of one token")),
+          F::part("T_slot", "time in a slot for one token", &T::T_slot,
+                  per_pool(kSeconds, "time that a request holds its slot for one token")),
+          {"T_h", {kSeconds, "time in which a full KV reaches a local GPU, or node"}, &T::T_h},
+          {"T_l", {kSeconds, "time in which a full KV reaches a remote GPU, or node"}, &T::T_l},
+          {"T_lc", {kSeconds, "time in which a compressed KV reaches a remote GPU, or node"}, &T::T_lc},
+          {"T_rem", {kSeconds, "time in which the rest of the full KV follows the compressed one"}, &T::T_rem},
+          {"g", {kShare, "drafted tokens that a verification accepts"}, &T::g},
+          {"N1", {kPlain, "verifications of a request that is drafted from end to end"}, &T::N1},
+          {"Nd", {kPlain, "tokens drafted until the full KV has reached the remote pool"}, &T::Nd},
+          {"N2", {kPlain, "verifications until the full KV has reached the remote pool"}, &T::N2},
+          {"K2", {kPlain, "output tokens decoded after the full KV has reached the remote pool"}, &T::K2}};
+}
+
+/// A plan under one reading of the slot time.
+struct Reading {
+  Residence residence = Residence::published;
+  const PathPlan* plan = nullptr;
+};
+
+Reading own_reading(const PathsResult& result) {
+  return {result.problem.residence, &result.plan};
+}
+
+std::optional<Reading> other_reading(const PathsResult& result) {
+  if (!result.other) return {};
+  return Reading{other_reading(result.problem.residence), &*result.other};
+}
+
+Fields<Reading> reading_fields() {
+  using R = Reading;
+  return {{"residence",
+           {kText, "what a token holds its slot for: published is T_tok as printed, steps the whole step"},
+           "residence",
+           [](const R& r) { return residence_name(r.residence); },
+           Align::left},
+          {"throughput_tokens_per_s",
+           {kTokensPerS, kHigher, "output tokens/s of the best plan under the other reading of the slot time"},
+           "tokens/s",
+           [](const R& r) { return r.plan->tokens_per_s; }},
+          Field<R>::part(
+              "occupancy", "occupied slots per GPU", [](const R& r) { return r.plan->occupancy; }, kOccupancyFields),
+          {kOnPages, "local", [](const R& r) { return r.plan->occupancy.local; }},
+          {kOnPages, "remote", [](const R& r) { return r.plan->occupancy.remote; }},
+          {kOnPages, "",
+           [](const R& r) {
+             return r.residence == Residence::published ? "a slot per token for T_tok, as printed"
+                                                        : "a slot per token for the step, B T_tok";
+           },
+           Align::left},
+          {"converged", {kTruth, kConverged}, [](const R& r) { return r.plan->converged; }},
+          {"residual", {kPlain, kLower, kResidual}, [](const R& r) { return r.plan->residual; }}};
+}
+
+Fields<PathsResult> path_fields() {
+  using R = PathsResult;
+  using F = Field<R>;
+  const auto of = [](auto member) { return [member](const R& r) { return r.plan.*member; }; };
+  const Fields<R> details{
+      {"residence",
+       {kText, "what a token holds its slot for: published is T_tok as printed, steps the whole step"},
+       [](const R& r) { return residence_name(r.problem.residence); }},
+      F::part("batch", "what T_tok assumes", of(&PathPlan::batch),
+              per_pool(kPlain, "requests that a GPU, or a scenario's node, decodes at once, as T_tok assumes")),
+      {"slots_per_gpu",
+       {kCount, "KV slots of a GPU, or of a scenario's node"},
+       [](const R& r) { return slots_per_gpu(r.problem).local; }},
+      F::part("used", "use of the limits", std::identity{},
+              per_resource({kShare, "share of a limit that is in use"},
+                           [](const PathPlan& plan, std::size_t r) { return plan.use[r] / plan.lp.limits[r]; })),
+      F::part(
+          "times_s", "times and rounds of the path table",
+          [](const R& r) { return path_times(r.problem, r.plan.batch); }, time_fields()),
+      F::list("purchases", "what more of one resource would bring", with_gains, kPurchaseFields),
+      F::part(
+          "other_reading?", "the plan under the other reading of the slot time",
+          [](const R& r) { return other_reading(r); }, reading_fields()),
+      {"on_a_step",
+       {kTruth, "whether the number of verifications sits where it jumps, so that some requests need one more"},
+       of(&PathPlan::on_a_step)},
+      {"fixed_points", {kCount, "batches found that agree with the rates they lead to"}, of(&PathPlan::fixed_points)},
+      {"lps_solved", {kCount, "linear programmes that were solved"}, of(&PathPlan::lps_solved)}};
+  return {
+      {"throughput_tokens_per_s",
+       {kTokensPerS, kHigher, "output tokens/s of both pools under the plan"},
+       of(&PathPlan::tokens_per_s)},
+      {"requests_per_s",
+       {kRequestsPerS, kHigher, "requests/s of both pools under the plan"},
+       of(&PathPlan::requests_per_s)},
+      F::part("paths", "requests/s on each path", std::identity{}, path_rate_fields()),
+      F::part("occupancy", "occupied slots per GPU", of(&PathPlan::occupancy), kOccupancyFields),
+      F::part("shadow_prices", "what more of a limit would bring", std::identity{},
+              per_resource({kTokensPerS, "output tokens/s that one more of a limit brings, at fixed times per token"},
+                           [](const PathPlan& plan, std::size_t r) { return plan.price[r]; })),
+      {"converged", {kTruth, kConverged}, of(&PathPlan::converged)},
+      {"residual", {kPlain, kLower, kResidual}, of(&PathPlan::residual)},
+      F::part("details", "what is behind the plan", std::identity{}, details)};
+}
+
+std::string gpus(std::int64_t count, const char* pool) {
+  return fmt::format("{} {} GPU{}", whole(count), pool, count == 1 ? "" : "s");
 }
 
 Table throughput(const PathsResult& result) {
@@ -149,20 +266,6 @@ Table resources(const PathsResult& result) {
   return t;
 }
 
-Table readings(const PathsResult& result) {
-  Table t{"Both readings of the slot time", {"residence", "tokens/s", "local", "remote", ""}, {}, {}};
-  t.align = {Align::left, Align::right, Align::right, Align::right, Align::left};
-  const auto row = [&t](Residence residence, const PathPlan& plan) {
-    t.rows.push_back({std::string(residence_name(residence)), figure(plan.tokens_per_s), figure(plan.occupancy.local),
-                      figure(plan.occupancy.remote),
-                      residence == Residence::published ? "a slot per token for T_tok, as printed"
-                                                        : "a slot per token for the step, B T_tok"});
-  };
-  row(result.problem.residence, result.plan);
-  row(other_reading(result.problem.residence), *result.other);
-  return t;
-}
-
 List notes(const PathsResult& result) {
   List list{
       "Notes",
@@ -195,31 +298,11 @@ PathsResult plan_paths(std::string file, const PathProblem& problem) {
 }
 
 Json paths_document(const PathsResult& result) {
-  const planner::PathPlan& plan = result.plan;
-  Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("throughput_tokens_per_s", plan.tokens_per_s).set("requests_per_s", plan.requests_per_s);
-  doc.set("paths", rates(result)).set("occupancy", per_pool(plan.occupancy));
-  doc.set("shadow_prices", by_resource(doc.child("shadow_prices"), result, plan.price));
-  doc.set("converged", plan.converged).set("residual", plan.residual);
-  Section details = doc.child("details");
-  details.set("residence", residence_name(result.problem.residence));
-  details.set("batch", per_pool(plan.batch)).set("slots_per_gpu", slots_per_gpu(result.problem).local);
-  details.set("used", by_resource(details.child("used"), result, used_shares(result)));
-  details.set("times_s", times(result)).set("purchases", array(purchase_fields(plan.tokens_per_s), result.purchases));
-  if (result.other) {
-    details.set("other_reading", {{"residence", residence_name(other_reading(result.problem.residence))},
-                                  {"throughput_tokens_per_s", result.other->tokens_per_s},
-                                  {"occupancy", per_pool(result.other->occupancy)},
-                                  {"converged", result.other->converged},
-                                  {"residual", result.other->residual}});
-  }
-  details.set("on_a_step", plan.on_a_step).set("fixed_points", plan.fixed_points).set("lps_solved", plan.lps_solved);
-  Json complete = details.take();
-  complete["reasons"] = reasons;  // last: by now it holds them all
-  doc.set("details", std::move(complete));
-  return doc.take();
+  return document(path_fields(), result);
+}
+
+KeyList paths_keys() {
+  return document_keys(keys_of(path_fields()));
 }
 
 Page paths_page(const PathsResult& result) {
@@ -235,8 +318,11 @@ Page paths_page(const PathsResult& result) {
       fmt::format("K = {} tokens, c = {:.4g}, x = {}, of which {} are accepted; residence: {}", whole(request.K),
                   request.c, request.x, percent(planner::accepted_share(result.problem)), residence_name(residence))};
   page.tables = {throughput(result), paths(result), resources(result),
-                 table_of("What one buys", purchase_fields(result.plan.tokens_per_s), result.purchases)};
-  if (result.other) page.tables.push_back(readings(result));
+                 table_of("What one buys", kPurchaseFields, with_gains(result))};
+  if (const auto other = other_reading(result)) {
+    page.tables.push_back(
+        table_of("Both readings of the slot time", reading_fields(), std::vector{own_reading(result), *other}));
+  }
   page.lists = {notes(result)};
   return page;
 }

@@ -10,6 +10,7 @@
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
@@ -28,6 +29,7 @@ Page paths_page(const PathsResult& result);
 
 /// Keys and their order are fixed; "shadow_prices" are tokens/s per unit of each row's limit, null for an empty pool.
 Json paths_document(const PathsResult& result);
+KeyList paths_keys();
 
 struct PoolsPlan {
   scenario::Scenario scenario;
@@ -46,6 +48,7 @@ std::string dispatch_yaml(const PoolsPlan& plan);
 
 /// The keys of paths_document, with "derived", "dispatch" and "simulated" (null: it was not) in the details.
 Json pools_plan_document(const PoolsPlan& plan);
+KeyList pools_plan_keys();
 
 Page pools_plan_page(const PoolsPlan& plan);
 

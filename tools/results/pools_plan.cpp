@@ -1,6 +1,7 @@
 #include "tools/results/paths.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -11,27 +12,6 @@
 
 namespace kvsim::results {
 namespace {
-
-Json line(const planner::StepLine& step) {
-  return {{"base_s", step.base_s}, {"token_s", step.token_s}};
-}
-
-Json derived(const planner::PathProblem& problem) {
-  const planner::StepCosts& c = *problem.steps;
-  return {{"output_tokens", problem.request.K},
-          {"draft_length", problem.request.x},
-          {"transfer_ratio", problem.request.c},
-          {"local_step", line(c.local)},
-          {"remote_step", line(c.remote)},
-          {"draft_work_tokens", c.draft_work},
-          {"verification_work_tokens", c.verify_work},
-          {"slots_per_node", c.slots.local},
-          {"drafting_slots", c.drafting_slots},
-          {"decompress_s", c.decompress_s},
-          {"round_trip_s", c.round_trip_s},
-          {"rounds_per_request", c.rounds},
-          {"drafts_per_request", c.drafts}};
-}
 
 Json weights(const PoolsPlan& plan) {
   Json n = Json::object();
@@ -54,15 +34,80 @@ double prediction_gap(const PoolsPlan& plan) {
 }
 
 const Fields<PoolsPlan> kSimulatedFields{
-    {"predicted_tokens_per_s", "predicted", &PoolsPlan::predicted_tokens_per_s, figure, "tokens/s"},
-    {"weighted_tokens_per_s", "with these weights", [](const PoolsPlan& p) { return simulated_rate(p.weighted); },
-     figure, "tokens/s",
-     [](const PoolsPlan& p) { return fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(p)); }},
-    {"full_kv_tokens_per_s", "full KV alone", [](const PoolsPlan& p) { return simulated_rate(p.full_kv); }, figure,
-     "tokens/s", "the best weights without drafting"},
-    {"online_tokens_per_s", "dispatch online", [](const PoolsPlan& p) { return simulated_rate(p.online); }, figure,
+    {"predicted_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s that the plan says, or that arrive where that is less"},
+     "predicted",
+     &PoolsPlan::predicted_tokens_per_s,
+     {},
      "tokens/s"},
-    {"gap", prediction_gap}};
+    {"weighted_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s simulated under the plan's weights"},
+     "with these weights",
+     [](const PoolsPlan& p) { return simulated_rate(p.weighted); },
+     {},
+     "tokens/s",
+     [](const PoolsPlan& p) { return fmt::format("{:+.1f} % of what was predicted", 100 * prediction_gap(p)); }},
+    {"full_kv_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s simulated under the best weights without drafting"},
+     "full KV alone",
+     [](const PoolsPlan& p) { return simulated_rate(p.full_kv); },
+     {},
+     "tokens/s",
+     "the best weights without drafting"},
+    {"online_tokens_per_s",
+     {kTokensPerS, kHigher, "output tokens/s simulated under dispatch policy online"},
+     "dispatch online",
+     [](const PoolsPlan& p) { return simulated_rate(p.online); },
+     {},
+     "tokens/s"},
+    {"gap", {kShare, "what the simulation under the plan's weights differs by from the prediction"}, prediction_gap}};
+
+Fields<planner::StepLine> line_fields(const std::string& pool) {
+  using L = planner::StepLine;
+  return {{"base_s", {kSeconds, fmt::format("time of a {} node's step without requests", pool)}, &L::base_s},
+          {"token_s", {kSeconds, fmt::format("what a decoding request adds to a {} node's step", pool)}, &L::token_s}};
+}
+
+Fields<planner::PathProblem> derived_fields() {
+  using P = planner::PathProblem;
+  using C = planner::StepCosts;
+  using F = Field<P>;
+  const auto of = [](auto member) { return [member](const P& p) { return (*p.steps).*member; }; };
+  return {
+      {"output_tokens", {kTokens, "output tokens of a request"}, [](const P& p) { return p.request.K; }},
+      {"draft_length", {kTokens, "tokens drafted for a verification"}, [](const P& p) { return p.request.x; }},
+      {"transfer_ratio",
+       {kShare, "bytes of the compressed KV over those of the full KV"},
+       [](const P& p) { return p.request.c; }},
+      F::part("local_step", "a step of a local node", of(&C::local), line_fields("local")),
+      F::part("remote_step", "a step of a remote node", of(&C::remote), line_fields("remote")),
+      {"draft_work_tokens", {kPlain, "decoded tokens whose work equals that of one drafted token"}, of(&C::draft_work)},
+      {"verification_work_tokens",
+       {kPlain, "decoded tokens whose work equals that of one verification"},
+       of(&C::verify_work)},
+      {"slots_per_node", {kCount, "KV slots of a node"}, [](const P& p) { return p.steps->slots.local; }},
+      {"drafting_slots", {kPlain, "KV slots of a remote node that a drafting request takes"}, of(&C::drafting_slots)},
+      {"decompress_s", {kSeconds, "time in which a remote node decompresses a request's KV"}, of(&C::decompress_s)},
+      {"round_trip_s", {kSeconds, "time of the messages of a round between the pools"}, of(&C::round_trip_s)},
+      {"rounds_per_request", {kPlain, "verifications of a request that is drafted from end to end"}, of(&C::rounds)},
+      {"drafts_per_request", {kPlain, "tokens drafted for a request that is drafted from end to end"}, of(&C::drafts)}};
+}
+
+/// What is in the details of the document beside that of the paths.
+Fields<PoolsPlan> pools_fields() {
+  using P = PoolsPlan;
+  using F = Field<P>;
+  const Fields<P> dispatch{
+      {"policy", {kText, "dispatch policy that the weights are for"}, [](const P&) { return "weighted"; }},
+      F::values("weights.*", {kRequestsPerS, "weight of a path: the plan's requests/s on it"}, weights)};
+  return {F::part(
+              "derived", "costs that the plan takes from the scenario", [](const P& p) { return p.paths.problem; },
+              derived_fields()),
+          F::part("dispatch", "block dispatch of the scenario with the plan's weights", std::identity{}, dispatch),
+          F::part(
+              "simulated", "how the plan fares in the simulator; null without --simulate",
+              [](const P& p) { return p.weighted && p.online ? &p : nullptr; }, kSimulatedFields)};
+}
 
 std::string nodes(std::int64_t count, const char* pool) {
   return fmt::format("{} {} node{}", whole(count), pool, count == 1 ? "" : "s");
@@ -120,11 +165,16 @@ std::string dispatch_yaml(const PoolsPlan& plan) {
 
 Json pools_plan_document(const PoolsPlan& plan) {
   Json document = paths_document(plan.paths);
-  Json& details = document["details"];
-  details["derived"] = derived(plan.paths.problem);
-  details["dispatch"] = {{"policy", "weighted"}, {"weights", weights(plan)}};
-  details["simulated"] = plan.weighted && plan.online ? object(kSimulatedFields, plan) : Json(nullptr);
+  document["details"].update(object(pools_fields(), plan));
   return document;
+}
+
+KeyList pools_plan_keys() {
+  KeyList keys = paths_keys();
+  std::erase_if(keys, [](const Key& key) { return key.path.starts_with("details.other_reading"); });
+  const KeyList more = below("details", keys_of(pools_fields()));
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
 }
 
 Page pools_plan_page(const PoolsPlan& plan) {
