@@ -1,10 +1,12 @@
 #include "tools/results/prefetch.h"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "models/schema/si.h"
-#include "tools/results/fields.h"
-#include "tools/results/result_document.h"
+#include "tools/results/documents.h"
+#include "tools/results/problem_rows.h"
 
 namespace kvsim::results {
 namespace {
@@ -21,54 +23,86 @@ std::string gigabytes(double bytes) {
   return figure(bytes / kGB);
 }
 
-Fields<PolicyOutlook> policy_fields(const std::string& own) {
+/// `own`: the scenario's policy, which pages mark.
+Fields<PolicyOutlook> policy_names(const std::string& own = "") {
   using P = PolicyOutlook;
   return {{"policy",
+           {kText, "decode policy"},
            "policy",
            &P::policy,
-           {[own](const P& p) { return p.policy + (p.policy == own ? " *" : ""); }, Align::left}},
-          {"batch", "batch", [](const P& p) { return p.memory.batch; }},
-          {"batch_at_final_context", [](const P& p) { return p.memory.at_the_end; }},
-          {"batch_bound_by", [](const P& p) { return words_of(p.memory.bound); }},
-          {"step_s", "step", [](const P& p) { return p.step.step_s; }, seconds},
-          {"computing_s", "computing", [](const P& p) { return p.step.computing_s(); }, seconds},
-          {"fetch_s", "link", [](const P& p) { return p.step.fetch_s(); },
-           [](const P& p) { return p.step.layers.fetch_bytes > 0 ? seconds(p.step.fetch_s()) : "-"; }},
-          {"fetch_hidden", [](const P& p) { return p.step.hidden(); }},
-          {"output_tokens_per_s", "tokens/s", [](const P& p) { return p.step.tokens_per_s(); }},
-          {"paced_by", "pace", [](const P& p) { return words_of(p.step.pace); }, Align::left},
-          {"fetch_bytes_per_request", [](const P& p) { return p.step.fetch_bytes_per_request; }},
-          {"resident_fraction", "KV resident", &P::resident_fraction, percent},
-          {"kv_capacity_bytes", [](const P& p) { return p.memory.capacity_bytes; }},
-          {"kv_bytes_per_request", [](const P& p) { return p.memory.request_bytes; }},
-          {"within_profile", [](const P& p) { return p.step.within_domain; }}};
+           {[own](const P& p) { return p.policy + (p.policy == own ? " *" : ""); }, Align::left}}};
 }
 
-Json policies_json(const PrefetchPlan& plan) {
-  const Fields<PolicyOutlook> fields = policy_fields(plan.own.policy);
-  Json list = Json::array();
-  for (const PolicyOutlook& p : plan.policies) {
-    list.push_back(p.problem.empty() ? object(fields, p) : Json{{"policy", p.policy}, {"problem", p.problem}});
-  }
-  return list;
+Fields<PolicyOutlook> policy_figures() {
+  using P = PolicyOutlook;
+  const auto memory = [](auto member) { return [member](const P& p) { return std::invoke(member, p.memory); }; };
+  const auto step = [](auto member) { return [member](const P& p) { return std::invoke(member, p.step); }; };
+  using M = planner::BatchByMemory;
+  using S = planner::StepOutlook;
+  return {{"batch",
+           {kRequests, kHigher, "requests of average context that a replica decodes at once"},
+           "batch",
+           memory(&M::batch)},
+          {"batch_at_final_context",
+           {kRequests, kHigher, "requests that fit with their final context"},
+           memory(&M::at_the_end)},
+          {"batch_bound_by", {kText, "what limits the batch"}, [](const P& p) { return words_of(p.memory.bound); }},
+          {"step_s", {kSeconds, kLower, "length of a decoding step of the batch"}, "step", step(&S::step_s)},
+          {"computing_s", {kSeconds, kLower, "GPU time of a decoding step"}, "computing", step(&S::computing_s)},
+          {"fetch_s",
+           {kSeconds, kLower, "link time of a decoding step's fetches"},
+           "link",
+           step(&S::fetch_s),
+           [](const P& p) { return p.step.layers.fetch_bytes > 0 ? seconds(p.step.fetch_s()) : "-"; }},
+          {"fetch_hidden", {kTruth, "whether the step is hardly longer than its GPU time"}, step(&S::hidden)},
+          {"output_tokens_per_s",
+           {kTokensPerS, kHigher, "output tokens/s of a replica"},
+           "tokens/s",
+           step(&S::tokens_per_s)},
+          {"paced_by",
+           {kText, "what sets the pace of decoding steps"},
+           "pace",
+           [](const P& p) { return words_of(p.step.pace); },
+           Align::left},
+          {"fetch_bytes_per_request",
+           {kBytes, kLower, "KV fetched for a request in a step"},
+           step(&S::fetch_bytes_per_request)},
+          {"resident_fraction",
+           {kShare, kLower, "KV on the GPU over that of a 16-bit cache"},
+           "KV resident",
+           &P::resident_fraction},
+          {"kv_capacity_bytes", {kBytes, kHigher, "GPU memory of a replica for KV"}, memory(&M::capacity_bytes)},
+          {"kv_bytes_per_request",
+           {kBytes, kLower, "GPU memory reserved for a request of average context"},
+           memory(&M::request_bytes)},
+          {"within_profile",
+           {kTruth, "whether the profile was measured at sizes like those of the step"},
+           step(&S::within_domain)}};
 }
 
 Table step_table(const PrefetchPlan& plan) {
-  const Fields<PolicyOutlook> fields = policy_fields(plan.own.policy);
-  Table t = table_of("Step: as many requests as fit, and what sets the pace", fields, plan.policies);
-  for (std::size_t i = 0; i < t.rows.size(); ++i) {
-    if (!plan.policies[i].problem.empty()) t.rows[i] = dashes(t.rows[i].front().text, t.header.size());
-  }
-  return t;
+  Fields<PolicyOutlook> fields = policy_names(plan.own.policy);
+  append(fields, policy_figures());
+  return table_with_problems("Step: as many requests as fit, and what sets the pace", fields, plan.policies);
 }
 
 const Fields<FetchOutlook> kFetchFields{
-    {"rows_per_request_layer_and_gpu", "rows", &FetchOutlook::rows, figure, "per layer and GPU"},
-    {"row_bytes", "row", &FetchOutlook::row_bytes, bytes},
-    {"method", "way of copying", &FetchOutlook::method},
-    {"rows_bytes_per_s", "rate of rows", &FetchOutlook::rows_bytes_per_s,
+    {"rows_per_request_layer_and_gpu",
+     {kPlain, "rows of KV that a request fetches for a layer to a GPU"},
+     "rows",
+     &FetchOutlook::rows,
+     {},
+     "per layer and GPU"},
+    {"row_bytes", {kBytes, "size of a row of KV that is fetched"}, "row", &FetchOutlook::row_bytes},
+    {"method", {kText, "way of copying rows"}, "way of copying", &FetchOutlook::method},
+    {"rows_bytes_per_s",
+     {kBytesPerS, kHigher, "rate at which rows reach a GPU"},
+     "rate of rows",
+     &FetchOutlook::rows_bytes_per_s,
      [](const FetchOutlook& f) { return gigabytes(f.rows_bytes_per_s) + " GB/s"; }},
-    {"contiguous_bytes_per_s", &FetchOutlook::contiguous_bytes_per_s}};
+    {"contiguous_bytes_per_s",
+     {kBytesPerS, kHigher, "rate at which the link copies contiguous bytes"},
+     &FetchOutlook::contiguous_bytes_per_s}};
 
 Table fetch_table(const PrefetchPlan& plan) {
   const FetchOutlook& f = *plan.fetch;
@@ -85,17 +119,28 @@ Table fetch_table(const PrefetchPlan& plan) {
   return t;
 }
 
-Fields<CrossoverPoint> crossover_fields(const Crossover& c) {
+/// `c`: of which pages say more.
+Fields<CrossoverPoint> crossover_fields(const Crossover& c = {}) {
   using P = CrossoverPoint;
   const double contiguous = c.own.contiguous_bytes_per_s;
-  return {{"k", "k", &P::k},
-          {"computing_s", &P::computing_s},
-          {"fetch_bytes_per_gpu", &P::bytes_per_gpu},
-          {"least_rows_bytes_per_s", "rows", &P::rows_bytes_per_s,
+  return {{"k", {kCount, "KV pairs fetched for each layer and KV head"}, "k", &P::k},
+          {"computing_s", {kSeconds, kLower, "GPU time of a decoding step that fetches k pairs"}, &P::computing_s},
+          {"fetch_bytes_per_gpu", {kBytes, kLower, "KV that a step fetches to a GPU"}, &P::bytes_per_gpu},
+          {"least_rows_bytes_per_s",
+           {kBytesPerS, kLower, "least rate of rows that hides the fetch; null: no rate does"},
+           "rows",
+           &P::rows_bytes_per_s,
            [](const P& p) { return p.rows_bytes_per_s ? gigabytes(*p.rows_bytes_per_s) : "no rate"; }},
-          {"", "contiguous", [=](const P& p) { return p.link_factor.value_or(kNone) * contiguous; }, gigabytes},
-          {"least_link_factor", "of this link", &P::link_factor, factor},
-          {"hidden", "on " + c.own.name, &P::hidden, [](const P& p) { return p.hidden ? "hidden" : "not hidden"; }}};
+          {kOnPages, "contiguous", [=](const P& p) { return p.link_factor.value_or(kNone) * contiguous; }, gigabytes},
+          {"least_link_factor",
+           {kFactor, kLower, "least multiple of the scenario's link that hides the fetch; null: none does"},
+           "of this link",
+           &P::link_factor},
+          {"hidden",
+           {kTruth, "whether the scenario's link hides the fetch"},
+           "on " + c.own.name,
+           &P::hidden,
+           [](const P& p) { return p.hidden ? "hidden" : "not hidden"; }}};
 }
 
 Table crossover_table(const Crossover& c) {
@@ -107,27 +152,48 @@ Table crossover_table(const Crossover& c) {
   return t;
 }
 
-/// `k`: the scenario's.
-Fields<HostLink> link_fields(std::int64_t k) {
+/// `k`: the scenario's, of which pages say more.
+Fields<HostLink> link_fields(std::int64_t k = 0) {
   using L = HostLink;
   const auto hides = [k](const L& l) { return l.largest_hidden_k && *l.largest_hidden_k >= k; };
-  return {{"link", "link", &L::name, {[](const L& l) { return l.name + (l.own ? " *" : ""); }, Align::left}},
-          {"own", &L::own},
-          {"method", "copies", &L::method, Align::left},
-          {"contiguous_bytes_per_s", "contiguous", &L::contiguous_bytes_per_s, gigabytes},
-          {"rows_bytes_per_s", "rows", &L::rows_bytes_per_s, gigabytes},
-          {"largest_hidden_k", "largest k", &L::largest_hidden_k,
+  return {{"link",
+           {kText, "name of a host link of the catalogue"},
+           "link",
+           &L::name,
+           {[](const L& l) { return l.name + (l.own ? " *" : ""); }, Align::left}},
+          {"own", {kTruth, "whether the link is the scenario's"}, &L::own},
+          {"method", {kText, "way of copying rows over the link"}, "copies", &L::method, Align::left},
+          {"contiguous_bytes_per_s",
+           {kBytesPerS, kHigher, "rate at which the link copies contiguous bytes"},
+           "contiguous",
+           &L::contiguous_bytes_per_s,
+           gigabytes},
+          {"rows_bytes_per_s",
+           {kBytesPerS, kHigher, "rate at which rows cross the link"},
+           "rows",
+           &L::rows_bytes_per_s,
+           gigabytes},
+          {"largest_hidden_k",
+           {kCount, kHigher, "most KV pairs whose fetch the link hides; null: not even one"},
+           "largest k",
+           &L::largest_hidden_k,
            [](const L& l) { return l.largest_hidden_k ? whole(*l.largest_hidden_k) : "none"; }},
-          {"", "k = " + whole(k), hides, [=](const L& l) { return hides(l) ? "hidden" : "not hidden"; }}};
+          {kOnPages, "k = " + whole(k), hides, [=](const L& l) { return hides(l) ? "hidden" : "not hidden"; }}};
 }
 
-Json crossover_json(const Crossover& c) {
-  return {{"batch", c.requests.batch},
-          {"top_k", c.k},
-          {"row_bytes", c.row_bytes},
-          {"largest_hidden_k", or_null(c.own.largest_hidden_k)},
-          {"points", array(crossover_fields(c), c.points)},
-          {"links", array(link_fields(c.k), c.links)}};
+Fields<Crossover> crossover_parts() {
+  using C = Crossover;
+  using F = Field<C>;
+  return {{"batch",
+           {kRequests, "requests in the step that the fetch is to hide behind"},
+           [](const C& c) { return c.requests.batch; }},
+          {"top_k", {kCount, "KV pairs that the scenario fetches for each layer and KV head"}, &C::k},
+          {"row_bytes", {kBytes, "size of a row of KV that is fetched"}, &C::row_bytes},
+          {"largest_hidden_k",
+           {kCount, kHigher, "most KV pairs whose fetch the scenario's link hides; null: not even one"},
+           [](const C& c) { return c.own.largest_hidden_k; }},
+          F::list("points", "what the link must do for k pairs", &C::points, crossover_fields()),
+          F::list("links", "host links of the catalogue", &C::links, link_fields())};
 }
 
 std::string batch_text(const std::optional<std::int64_t>& batch) {
@@ -135,13 +201,25 @@ std::string batch_text(const std::optional<std::int64_t>& batch) {
 }
 
 const Fields<TwoTokenMachine> kMachineFields{
-    {"gpu", "GPU", &TwoTokenMachine::gpu, Align::left},
-    {"first_batch_of_5_percent", "first", [](const TwoTokenMachine& m) { return m.not_free.first; },
+    {"gpu", {kText, "GPU of the catalogue"}, "GPU", &TwoTokenMachine::gpu, Align::left},
+    {"first_batch_of_5_percent",
+     {kRequests, kHigher, "least batch at which a second token costs 5 %; null: none does"},
+     "first",
+     [](const TwoTokenMachine& m) { return m.not_free.first; },
      [](const TwoTokenMachine& m) { return batch_text(m.not_free.first); }},
-    {"always_from_batch", "always from", [](const TwoTokenMachine& m) { return m.not_free.always; },
+    {"always_from_batch",
+     {kRequests, kHigher, "batch from which on a second token always costs 5 %; null: from none"},
+     "always from",
+     [](const TwoTokenMachine& m) { return m.not_free.always; },
      [](const TwoTokenMachine& m) { return batch_text(m.not_free.always); }},
-    {"batch_that_fits", "batch that fits", &TwoTokenMachine::fits},
-    {"cost_at_batch_that_fits", "cost there", &TwoTokenMachine::cost_at_fits, percent}};
+    {"batch_that_fits",
+     {kRequests, kHigher, "requests that fit into the memory of a replica"},
+     "batch that fits",
+     &TwoTokenMachine::fits},
+    {"cost_at_batch_that_fits",
+     {kShare, kLower, "what a second token adds to a step of the batch that fits"},
+     "cost there",
+     &TwoTokenMachine::cost_at_fits}};
 
 std::string decision(const PrefetchPlan& plan) {
   const PolicyOutlook& own = plan.own;
@@ -174,31 +252,65 @@ std::vector<std::string> problems(const PrefetchPlan& plan) {
   return all;
 }
 
+Fields<PrefetchOutcome> prefetch_fields() {
+  using O = PrefetchOutcome;
+  using F = Field<O>;
+  constexpr const char* kCannotRun = "speculative_prefetch cannot run here: see its problem under policies";
+  const auto of = [](auto member) {
+    return [member](const O& o) -> const auto& {
+      return o.plan.*member;
+    };
+  };
+  const Fields<O> details{
+      {"per", {kText, "what figures of the plan are of"}, [](const O&) { return "replica"; }},
+      {"context_tokens", {kTokens, "average context of a decoding request"}, of(&PrefetchPlan::context)},
+      {"prompt_tokens",
+       {kTokens, "average prompt of a request"},
+       [](const O& o) { return o.plan.own.step.requests.prompt; }},
+      {"generated_tokens",
+       {kTokens, "tokens that a decoding request has generated on average"},
+       [](const O& o) { return o.plan.own.step.requests.generated; }},
+      {"hidden_share",
+       {kShare, "what a hidden fetch adds to a step at most"},
+       [](const O&) { return planner::kHiddenShare; }},
+      F::values("assumptions[]", {kText, "an assumption of the scenario"},
+                [](const O& o) { return o.scenario.assumptions; }),
+      F::values("fallbacks[]", {kText, "a figure that had to be replaced"},
+                [](const O& o) { return o.plan.own.step.fallbacks; })};
+  return {{"scenario", {kText, "name of the scenario"}, [](const O& o) { return o.scenario.name; }},
+          {"policy", {kText, "the scenario's decode policy"}, [](const O& o) { return o.plan.own.policy; }},
+          {"batch",
+           {kRequests, kHigher, "requests that a replica decodes at once under the scenario's policy"},
+           [](const O& o) { return o.plan.own.memory.batch; }},
+          {"step_s",
+           {kSeconds, kLower, "length of a decoding step under the scenario's policy"},
+           [](const O& o) { return o.plan.own.step.step_s; },
+           "not finite"},
+          {"output_tokens_per_s",
+           {kTokensPerS, kHigher, "output tokens/s of a replica under the scenario's policy"},
+           [](const O& o) { return o.plan.own.step.tokens_per_s(); },
+           "not finite"},
+          figures_or_problems<O>("policies", "the policies to choose from", of(&PrefetchPlan::policies), policy_names(),
+                                 policy_figures()),
+          F::part("fetch", "what a request's fetch of a layer moves to a GPU", of(&PrefetchPlan::fetch), kFetchFields,
+                  kCannotRun),
+          F::part("crossover", "the link that hides the fetch", of(&PrefetchPlan::crossover), crossover_parts(),
+                  kCannotRun),
+          F::list(
+              "two_tokens", "GPUs, and from which batch on a second token costs more than 5 %",
+              [](const O& o) { return o.plan.crossover ? std::optional(o.plan.machines) : std::nullopt; },
+              kMachineFields, kCannotRun),
+          F::part("details", "what is behind the plan", std::identity{}, details)};
+}
+
 }  // namespace
 
 Json prefetch_document(const PrefetchOutcome& o) {
-  const PrefetchPlan& plan = o.plan;
-  Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("scenario", o.scenario.name).set("policy", plan.own.policy);
-  doc.count("batch", plan.own.memory.batch);
-  doc.number("step_s", plan.own.step.step_s, "not finite");
-  doc.number("output_tokens_per_s", plan.own.step.tokens_per_s(), "not finite");
-  doc.set("policies", policies_json(plan));
-  constexpr const char* kCannotRun = "speculative_prefetch cannot run here: see its problem under policies";
-  plan.fetch ? doc.set("fetch", object(kFetchFields, *plan.fetch)) : doc.missing("fetch", kCannotRun);
-  plan.crossover ? doc.set("crossover", crossover_json(*plan.crossover)) : doc.missing("crossover", kCannotRun);
-  plan.crossover ? doc.set("two_tokens", array(kMachineFields, plan.machines)) : doc.missing("two_tokens", kCannotRun);
-  doc.set("details", Json{{"per", "replica"},
-                          {"context_tokens", plan.context},
-                          {"prompt_tokens", plan.own.step.requests.prompt},
-                          {"generated_tokens", plan.own.step.requests.generated},
-                          {"hidden_share", planner::kHiddenShare},
-                          {"assumptions", o.scenario.assumptions},
-                          {"fallbacks", plan.own.step.fallbacks},
-                          {"reasons", reasons}});
-  return doc.take();
+  return document(prefetch_fields(), o);
+}
+
+KeyList prefetch_keys() {
+  return document_keys(keys_of(prefetch_fields()));
 }
 
 std::string crossover_csv(const Crossover& c) {

@@ -6,6 +6,7 @@
 #include "planner/prefetch/prefetch_plan.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
@@ -17,6 +18,7 @@ struct PrefetchOutcome {
 Page prefetch_page(const PrefetchOutcome& outcome);
 
 Json prefetch_document(const PrefetchOutcome& outcome);
+KeyList prefetch_keys();
 
 /// k against what its fetch needs of the link: a header and a line for each point. Empty fields where no rate suffices.
 std::string crossover_csv(const planner::Crossover& crossover);

@@ -1,13 +1,14 @@
 #include "tools/results/reuse_plan.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "models/schema/si.h"
-#include "tools/results/fields.h"
+#include "tools/results/documents.h"
+#include "tools/results/problem_rows.h"
 #include "tools/results/provenance.h"
-#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
@@ -17,6 +18,7 @@ using planner::BreakEvenPoint;
 using planner::ContextBreakEven;
 using planner::ContextOutlook;
 using planner::HoldsWhere;
+using planner::LoadPath;
 using planner::MethodOutlook;
 using planner::ReusePlan;
 
@@ -32,136 +34,195 @@ std::string whole_percent(double share) {
   return fmt::format("{:.0f} %", share * 100);
 }
 
-/// `recompute_s`: the first token's time where all of the prompt is computed.
-Fields<MethodOutlook> method_fields(double recompute_s) {
-  using M = MethodOutlook;
-  return {{"method", [](const M& m) { return name_of(m.method); }},
-          {"label", "method", &M::label, Align::left},
-          {"ttft_s", "TTFT", &M::ttft_s, seconds},
-          {"speedup", "speedup", [=](const M& m) { return recompute_s / m.ttft_s; }, factor},
-          {"load_s", "loading", &M::load_s, seconds_if_any},
-          {"select_s", "scoring", [](const M& m) { return m.parts.select_s; }, seconds_if_any},
-          {"alone_s", "missing", [](const M& m) { return m.parts.alone_s; }, seconds_if_any},
-          {"rest_s", "rest", [](const M& m) { return m.parts.after_s; }, seconds},
-          {"loaded_tokens", [](const M& m) { return m.parts.loaded_tokens; }},
-          {"loaded_bytes", [](const M& m) { return m.parts.loaded_bytes; }},
-          {"computed_tokens", "tokens", [](const M& m) { return m.parts.computed_tokens; }},
-          {"bound_by", [](const M& m) { return words_of(m.binding); }},
-          {"relative_score", "score", &M::relative_score},
-          {"good_share", "good", &M::good_share, whole_percent},
-          {"", "bound by", [](const M& m) { return words_of(m.binding); }, Align::left}};
+/// A method, and how much faster the first token is than where all of the prompt is computed.
+struct Way : MethodOutlook {
+  double speedup = 1;
+};
+
+std::vector<Way> ways(const ContextOutlook& c) {
+  std::vector<Way> all;
+  for (const MethodOutlook& m : c.methods) all.push_back({m, c.methods.front().ttft_s / m.ttft_s});
+  return all;
 }
 
-Json methods_json(const ContextOutlook& c) {
-  const Fields<MethodOutlook> fields = method_fields(c.methods.front().ttft_s);
-  Json list = Json::array();
-  for (const MethodOutlook& m : c.methods) {
-    list.push_back(m.problem.empty() ? object(fields, m)
-                                     : Json{{"method", name_of(m.method)}, {"label", m.label}, {"problem", m.problem}});
-  }
-  return list;
+const Fields<Way> kWayNames{
+    {"method", {kText, "how the prompt's KV comes to be"}, [](const Way& m) { return name_of(m.method); }},
+    {"label", {kText, "the method with its settings"}, "method", &Way::label, Align::left}};
+
+Fields<Way> way_figures() {
+  using M = Way;
+  const auto part = [](auto member) { return [member](const M& m) { return m.parts.*member; }; };
+  using T = planner::FirstToken;
+  return {{"ttft_s", {kSeconds, kLower, "time to first token of one prompt alone"}, "TTFT", &M::ttft_s},
+          {"speedup",
+           {kFactor, kHigher, "time to first token with all of the prompt computed over that of the method"},
+           "speedup",
+           &M::speedup},
+          {"load_s", {kSeconds, kLower, "time in which stored KV is loaded"}, "loading", &M::load_s, seconds_if_any},
+          {"select_s",
+           {kSeconds, kLower, "time until the small model has chosen tokens"},
+           "scoring",
+           part(&T::select_s),
+           seconds_if_any},
+          {"alone_s",
+           {kSeconds, kLower, "time in which missing chunks are computed, each alone"},
+           "missing",
+           part(&T::alone_s),
+           seconds_if_any},
+          {"rest_s",
+           {kSeconds, kLower, "time from the prompt's KV being there to the first token"},
+           "rest",
+           part(&T::after_s)},
+          {"loaded_tokens", {kTokens, "tokens whose KV is loaded"}, part(&T::loaded_tokens)},
+          {"loaded_bytes", {kBytes, "KV that is loaded into the replica"}, part(&T::loaded_bytes)},
+          {"computed_tokens",
+           {kTokens, kLower, "tokens of chunks that are computed over the whole prompt"},
+           "tokens",
+           part(&T::computed_tokens)},
+          {"bound_by",
+           {kText, "what most of the time to first token goes to"},
+           [](const M& m) { return words_of(m.binding); }},
+          {"relative_score",
+           {kPlain, kHigher, "mean task score over that with all of the prompt computed"},
+           "score",
+           &M::relative_score},
+          {"good_share",
+           {kShare, kHigher, "answers that reach slo.quality_floor by themselves; null: no floor is set"},
+           "good",
+           &M::good_share,
+           whole_percent},
+          {kOnPages, "bound by", [](const M& m) { return words_of(m.binding); }, Align::left}};
 }
 
 Table method_table(const ContextOutlook& c) {
-  Table t = table_of(fmt::format("Time to first token: {} tokens in {} chunks, {} after them",
-                                 whole(c.prompt.context()), whole(c.prompt.chunks), whole(c.prompt.query)),
-                     method_fields(c.methods.front().ttft_s), c.methods);
-  for (std::size_t i = 0; i < t.rows.size(); ++i) {
-    if (!c.methods[i].problem.empty()) t.rows[i] = dashes(c.methods[i].label, t.header.size());
+  Fields<Way> fields = kWayNames;
+  append(fields, way_figures());
+  return table_with_problems(fmt::format("Time to first token: {} tokens in {} chunks, {} after them",
+                                         whole(c.prompt.context()), whole(c.prompt.chunks), whole(c.prompt.query)),
+                             fields, ways(c));
+}
+
+/// Where a method is the faster one, as something grows that is counted in `unit`.
+template <class Row>
+Field<Row> faster_where(std::string key, const std::string& what, const Unit& unit, std::string header,
+                        HoldsWhere Row::*where, std::string (*print)(double)) {
+  const Fields<HoldsWhere> fields{
+      {"faster_at_first", {kTruth, "whether the method is the faster one at the least " + what}, &HoldsWhere::at_first},
+      Field<HoldsWhere>::values("changes_at[]", {unit, what + " at which the two methods change places"},
+                                &HoldsWhere::changes)};
+  Field<Row> field = Field<Row>::part(std::move(key), "at which " + what + " the method is faster", where, fields);
+  field.header = std::move(header);
+  field.show = {[=](const Row& row) { return words_of(row.*where, print); }, Align::left};
+  return field;
+}
+
+/// What every break-even begins with.
+template <class Row>
+Fields<Row> of_methods() {
+  const auto method = [](const Row& b) { return name_of(b.method); };
+  const auto against = [](const Row& b) { return name_of(b.against); };
+  return {{"method", {kText, "method that loads"}, "method", method, Align::left},
+          {"against", {kText, "method that the other one is compared with"}, "than", against, Align::left}};
+}
+
+Fields<BreakEven> break_even_fields() {
+  Fields<BreakEven> fields = of_methods<BreakEven>();
+  fields.push_back(faster_where("bytes_per_s", "bandwidth into the replica", kBytesPerS, "bandwidth is",
+                                &BreakEven::bytes_per_s, rate));
+  fields.push_back(faster_where("hit_rate", "hit rate", kShare, "hit rate is", &BreakEven::hit_rate, percent));
+  return fields;
+}
+
+/// A break-even whose changes are in tokens, not chunks.
+struct TokenBreakEven {
+  planner::PromptMethod method, against;
+  HoldsWhere tokens;
+};
+
+std::vector<TokenBreakEven> in_tokens(const ReusePlan& plan) {
+  std::vector<TokenBreakEven> all;
+  for (const ContextBreakEven& b : plan.context_break_evens) {
+    all.push_back({b.method, b.against, b.chunks});
+    for (double& at : all.back().tokens.changes) at *= static_cast<double>(plan.curve.front().prompt.chunk_tokens);
   }
-  return t;
+  return all;
 }
 
-Json where_json(const HoldsWhere& where, double times = 1) {
-  Json changes = Json::array();
-  for (const double at : where.changes) changes.push_back(at * times);
-  return {{"faster_at_first", where.at_first}, {"changes_at", std::move(changes)}};
+Fields<TokenBreakEven> context_break_even_fields() {
+  Fields<TokenBreakEven> fields = of_methods<TokenBreakEven>();
+  fields.push_back(faster_where(
+      "context_tokens", "number of chunk tokens", kTokens, "faster where the chunks have", &TokenBreakEven::tokens,
+      +[](double tokens) { return whole(static_cast<std::int64_t>(tokens)) + " tokens"; }));
+  return fields;
 }
 
-const Fields<BreakEven> kBreakEvenFields{
-    {"method", "method", [](const BreakEven& b) { return name_of(b.method); }, Align::left},
-    {"against", "than", [](const BreakEven& b) { return name_of(b.against); }, Align::left},
-    {"bytes_per_s",
-     "bandwidth is",
-     [](const BreakEven& b) { return where_json(b.bytes_per_s); },
-     {[](const BreakEven& b) { return words_of(b.bytes_per_s, rate); }, Align::left}},
-    {"hit_rate",
-     "hit rate is",
-     [](const BreakEven& b) { return where_json(b.hit_rate); },
-     {[](const BreakEven& b) { return words_of(b.hit_rate, percent); }, Align::left}}};
-
-Fields<ContextBreakEven> context_break_even_fields(const ReusePlan& plan) {
-  using B = ContextBreakEven;
-  const auto of_chunk = static_cast<double>(plan.curve.front().prompt.chunk_tokens);
-  const auto tokens = [=](double chunks) { return whole(static_cast<std::int64_t>(chunks * of_chunk)) + " tokens"; };
-  return {{"method", "method", [](const B& b) { return name_of(b.method); }, Align::left},
-          {"against", "than", [](const B& b) { return name_of(b.against); }, Align::left},
-          {"context_tokens",
-           "faster where the chunks have",
-           [=](const B& b) { return where_json(b.chunks, of_chunk); },
-           {[=](const B& b) { return words_of(b.chunks, tokens); }, Align::left}}};
+template <class Row>
+Field<Row> context_field() {
+  const auto context = [](const Row& row) { return row.prompt.context(); };
+  return {"context_tokens", {kTokens, "tokens of the prompt's chunks"}, "context", context};
 }
 
 using Chosen = std::optional<std::size_t> ContextOutlook::*;
 
-Field<ContextOutlook> choice_field(std::string key, std::string header, Chosen which) {
+Field<ContextOutlook> choice_field(std::string key, std::string says, std::string header, Chosen which) {
   const auto chosen = [which](const ContextOutlook& c) { return c.*which ? &c.methods[*(c.*which)] : nullptr; };
   const auto words = [chosen](const ContextOutlook& c) {
     const MethodOutlook* m = chosen(c);
     return m ? fmt::format("{}: {}", name_of(m->method), seconds(m->ttft_s)) : "none";
   };
   const auto name = [chosen](const ContextOutlook& c) { return chosen(c) ? Json(name_of(chosen(c)->method)) : Json(); };
-  return {std::move(key), std::move(header), name, {words, Align::left}};
+  return {std::move(key), {kText, std::move(says)}, std::move(header), name, {words, Align::left}};
 }
 
-Fields<ContextOutlook> context_fields(const ReusePlan& plan) {
+/// `floor`: slo.quality_floor, of which pages say more.
+Fields<ContextOutlook> context_fields(const std::optional<double>& floor = {}) {
   using C = ContextOutlook;
-  const bool floor = plan.quality_floor.has_value();
   Fields<C> fields{
-      {"context_tokens", "context", [](const C& c) { return c.prompt.context(); }},
-      {"chunks", [](const C& c) { return c.prompt.chunks; }},
-      {"query_tokens", [](const C& c) { return c.prompt.query; }},
-      choice_field("fastest", "fastest", &C::fastest),
-      choice_field("fastest_good", fmt::format("mean score of {:.4g}", plan.quality_floor.value_or(0)), &C::good),
-      choice_field("fastest_good_without_load", floor ? "that, no common beginning" : "no common beginning",
-                   &C::without_load),
-      {"methods", methods_json},
-      {"break_even", [](const C& c) { return array(kBreakEvenFields, c.break_evens); }}};
+      context_field<C>(),
+      {"chunks", {kCount, "chunks of the prompt"}, [](const C& c) { return c.prompt.chunks; }},
+      {"query_tokens", {kTokens, "tokens of the prompt after its chunks"}, [](const C& c) { return c.prompt.query; }},
+      choice_field("fastest", "method with the least time to first token; null: none can run", "fastest", &C::fastest),
+      choice_field("fastest_good", "the fastest method with a mean score of at least slo.quality_floor; null: none",
+                   fmt::format("mean score of {:.4g}", floor.value_or(0)), &C::good),
+      choice_field("fastest_good_without_load",
+                   "the fastest good method where no prompt begins like another; null: none",
+                   floor ? "that, no common beginning" : "no common beginning", &C::without_load),
+      figures_or_problems<C>("methods", "the prompt by each method", ways, kWayNames, way_figures()),
+      Field<C>::list("break_even", "where one method becomes faster than another", &C::break_evens,
+                     break_even_fields())};
   if (!floor) fields[4].header.reset();
   return fields;
 }
 
-/// Of every method but recomputing, the bandwidth that it is compared with.
-Fields<BreakEvenPoint> curve_fields() {
-  using P = BreakEvenPoint;
-  Fields<P> fields{{"context_tokens", "context", [](const P& p) { return p.prompt.context(); }},
-                   {"recompute_s", &P::recompute_s}};
+/// Of every method but recomputing, the bandwidth that it is compared with. `suffix`: behind the name of a method.
+Fields<BreakEvenPoint> bandwidth_fields(std::string_view suffix = "") {
+  Fields<BreakEvenPoint> fields;
   for (const planner::PromptMethod method : planner::prompt_methods()) {
     if (method == planner::PromptMethod::recompute) continue;
-    const auto rate = [method](const P& p) { return p.bytes_per_s[static_cast<std::size_t>(method)]; };
-    fields.push_back({fmt::format("{}_bytes_per_s", name_of(method)), std::string(name_of(method)), rate,
-                      [rate](const P& p) { return rate(p) ? figure(*rate(p) / kGB) : "none"; }});
+    const auto rate = [method](const BreakEvenPoint& p) { return p.bytes_per_s[static_cast<std::size_t>(method)]; };
+    fields.push_back(
+        {fmt::format("{}{}", name_of(method), suffix),
+         {kBytesPerS, kLower,
+          fmt::format("bandwidth into the replica at which {} is as fast as recomputing; null: none", name_of(method))},
+         std::string(name_of(method)),
+         rate,
+         [rate](const BreakEvenPoint& p) { return rate(p) ? figure(*rate(p) / kGB) : "none"; }});
   }
   return fields;
 }
 
-Json curve_json(const ReusePlan& plan) {
-  Json points = Json::array();
-  for (const BreakEvenPoint& p : plan.curve) {
-    Json rates = Json::object();
-    for (const planner::PromptMethod method : planner::prompt_methods()) {
-      if (method == planner::PromptMethod::recompute) continue;
-      rates[std::string(name_of(method))] = or_null(p.bytes_per_s[static_cast<std::size_t>(method)]);
-    }
-    points.push_back(
-        {{"context_tokens", p.prompt.context()}, {"recompute_s", p.recompute_s}, {"bytes_per_s", std::move(rates)}});
-  }
-  return points;
+Fields<BreakEvenPoint> curve_fields(const Fields<BreakEvenPoint>& bandwidths) {
+  using P = BreakEvenPoint;
+  Fields<P> fields{
+      context_field<P>(),
+      {"recompute_s", {kSeconds, kLower, "time to first token with all of the prompt computed"}, &P::recompute_s}};
+  append(fields, bandwidths);
+  return fields;
 }
 
 Table curve_table(const ReusePlan& plan) {
   Table t = table_of("Break-even curve: bandwidth, in GB/s, at which a method is as fast as recomputing",
-                     curve_fields(), plan.curve);
+                     curve_fields(bandwidth_fields()), plan.curve);
   thin_out(t);
   return t;
 }
@@ -231,41 +292,70 @@ std::vector<std::string> problems(const ReusePlan& plan) {
   return all;
 }
 
+Fields<LoadPath> load_fields() {
+  using L = LoadPath;
+  return {{"tier", {kText, "where chunks are stored"}, &L::tier},
+          {"link", {kText, "link between host memory and a GPU"}, &L::link},
+          {"bytes_per_s", {kBytesPerS, kHigher, "bandwidth from the tier into the whole replica"}, &L::bytes_per_s},
+          {"fixed_s", {kSeconds, kLower, "setup and latency of a load"}, &L::fixed_s},
+          {"narrowest", {kText, "what limits the bandwidth: tier or link"}, [](const L& l) {
+             return l.by_storage ? "tier" : "link";
+           }}};
+}
+
+Fields<ReusePlanOutcome> reuse_fields() {
+  using O = ReusePlanOutcome;
+  using F = Field<O>;
+  const auto of = [](auto member) {
+    return [member](const O& o) -> const auto& {
+      return o.plan.*member;
+    };
+  };
+  const Fields<O> details{
+      {"per", {kText, "what figures of the plan are of"}, [](const O&) { return "replica"; }},
+      {"chunk_tokens",
+       {kTokens, "tokens of a chunk"},
+       [](const O& o) { return o.plan.curve.front().prompt.chunk_tokens; }},
+      {"output_tokens", {kTokens, "output tokens for which there must be room"}, of(&ReusePlan::output)},
+      {"least_bytes_per_s",
+       {kBytesPerS, "least bandwidth at which break-evens are looked for"},
+       [](const O&) { return planner::kLeastBandwidth; }},
+      {"most_bytes_per_s",
+       {kBytesPerS, "most bandwidth at which break-evens are looked for"},
+       [](const O&) { return planner::kMostBandwidth; }},
+      F::values("assumptions[]", {kText, "an assumption of the scores and times"},
+                [](const O& o) { return plan_assumptions(o.scenario); }),
+      F::values("fallbacks[]", {kText, "a figure that had to be replaced"}, of(&ReusePlan::fallbacks))};
+  return {{"scenario", {kText, "name of the scenario"}, [](const O& o) { return o.scenario.name; }},
+          {"hit_rate", {kShare, "tokens of chunks that are stored"}, of(&ReusePlan::hit_rate), "not finite"},
+          {"quality_floor",
+           {kPlain, "slo.quality_floor: least mean score of a good method"},
+           of(&ReusePlan::quality_floor),
+           "slo.quality_floor is not set: fastest_good is null"},
+          F::part("load", "the way from where chunks are stored", of(&ReusePlan::path), load_fields()),
+          F::list("contexts", "prompts that were asked for", of(&ReusePlan::contexts), context_fields()),
+          F::list(
+              "context_break_even", "from which context on a method is faster",
+              [](const O& o) { return in_tokens(o.plan); }, context_break_even_fields()),
+          F::list("curve", "break-even bandwidths by context", of(&ReusePlan::curve),
+                  curve_fields({Field<BreakEvenPoint>::part("bytes_per_s",
+                                                            "bandwidth at which a method is as fast as recomputing",
+                                                            std::identity{}, bandwidth_fields())})),
+          F::part("details", "what is behind the plan", std::identity{}, details)};
+}
+
 }  // namespace
 
 Json reuse_plan_document(const ReusePlanOutcome& o) {
-  const ReusePlan& plan = o.plan;
-  Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("scenario", o.scenario.name);
-  doc.number("hit_rate", plan.hit_rate, "not finite");
-  if (plan.quality_floor) {
-    doc.number("quality_floor", *plan.quality_floor, "not finite");
-  } else {
-    doc.missing("quality_floor", "slo.quality_floor is not set: fastest_good is null");
-  }
-  doc.set("load", Json{{"tier", plan.path.tier},
-                       {"link", plan.path.link},
-                       {"bytes_per_s", plan.path.bytes_per_s},
-                       {"fixed_s", plan.path.fixed_s},
-                       {"narrowest", plan.path.by_storage ? "tier" : "link"}});
-  doc.set("contexts", array(context_fields(plan), plan.contexts));
-  doc.set("context_break_even", array(context_break_even_fields(plan), plan.context_break_evens));
-  doc.set("curve", curve_json(plan));
-  doc.set("details", Json{{"per", "replica"},
-                          {"chunk_tokens", plan.curve.front().prompt.chunk_tokens},
-                          {"output_tokens", plan.output},
-                          {"least_bytes_per_s", planner::kLeastBandwidth},
-                          {"most_bytes_per_s", planner::kMostBandwidth},
-                          {"assumptions", plan_assumptions(o.scenario)},
-                          {"fallbacks", plan.fallbacks},
-                          {"reasons", reasons}});
-  return doc.take();
+  return document(reuse_fields(), o);
+}
+
+KeyList reuse_plan_keys() {
+  return document_keys(keys_of(reuse_fields()));
 }
 
 std::string break_even_csv(const ReusePlan& plan) {
-  return csv(curve_fields(), plan.curve);
+  return csv(curve_fields(bandwidth_fields("_bytes_per_s")), plan.curve);
 }
 
 Page reuse_plan_page(const ReusePlanOutcome& o) {
@@ -274,15 +364,16 @@ Page reuse_plan_page(const ReusePlanOutcome& o) {
   page.title = fmt::format("Plan: {}", o.scenario.name);
   for (const ContextOutlook& c : plan.contexts) page.subtitle.push_back(decision(c, plan));
   page.subtitle.push_back(path_sentence(plan));
-  if (plan.contexts.size() > 1) page.tables.push_back(table_of("Decision", context_fields(plan), plan.contexts));
+  if (plan.contexts.size() > 1)
+    page.tables.push_back(table_of("Decision", context_fields(plan.quality_floor), plan.contexts));
   for (const ContextOutlook& c : plan.contexts) page.tables.push_back(method_table(c));
   for (const ContextOutlook& c : plan.contexts) {
     page.tables.push_back(table_of(fmt::format("Break-even, {} tokens: faster where", whole(c.prompt.context())),
-                                   kBreakEvenFields, c.break_evens));
+                                   break_even_fields(), c.break_evens));
   }
   page.tables.push_back(
       table_of(fmt::format("Break-even of the context, up to {} tokens", whole(plan.curve.back().prompt.context())),
-               context_break_even_fields(plan), plan.context_break_evens));
+               context_break_even_fields(), in_tokens(plan)));
   page.tables.push_back(curve_table(plan));
   page.lists.push_back(
       {"notes",

@@ -6,6 +6,7 @@
 #include "planner/reuse/reuse_plan.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
@@ -17,6 +18,7 @@ struct ReusePlanOutcome {
 Page reuse_plan_page(const ReusePlanOutcome& outcome);
 
 Json reuse_plan_document(const ReusePlanOutcome& outcome);
+KeyList reuse_plan_keys();
 
 /// Context against the bandwidth at which each method is as fast as recomputing: a header and a line for each point.
 /// Empty fields where no bandwidth suffices.
