@@ -23,20 +23,37 @@ std::string stated(const std::string& value, const schema::Source& source, const
 }
 
 /// Pages begin with the speed of each user.
-const Fields<Choice> kChoiceFields{{"policy", &Choice::policy},
-                                   {"plan", [](const Choice& c) { return operating_point(c.point); }},
-                                   {"tokens_per_s_per_gpu", &Choice::tokens_per_s_per_gpu},
-                                   {"tokens_per_s_per_user", "tokens/s/user", &Choice::tokens_per_s_per_user},
-                                   {"", "tokens/s/GPU", &Choice::tokens_per_s_per_gpu},
-                                   {"tpot_s", [](const Choice& c) { return c.point.tpot_s(); }},
-                                   {"quality", "quality", &Choice::quality, percent},
-                                   {"usd_per_1m_output_tokens", "$/1M tokens", &Choice::usd_per_1m_tokens},
-                                   {"joules_per_output_token_at_most", "J/token <=", &Choice::joules_per_token},
-                                   {"", "policy", &Choice::policy, Align::left},
-                                   {"", "x", [](const Choice& c) { return c.point.x; }},
-                                   {"", "c", [](const Choice& c) { return c.point.c; }, keep_ratio_text},
-                                   {"", "B_c", [](const Choice& c) { return c.point.batch.B_c; }},
-                                   {"", "B_g", [](const Choice& c) { return c.point.batch.B_g; }}};
+const Fields<Choice>& choice_fields() {
+  static const Fields<Choice> fields{
+      {"policy", {kText, "decode policy: full_kv, draft_verify or lossy"}, &Choice::policy},
+      Field<Choice>::part("plan", "draft length, keep ratio and batch", &Choice::point, operating_point_fields()),
+      {"tokens_per_s_per_gpu",
+       {kTokensPerS, kHigher, "output tokens/s over the number of GPUs"},
+       &Choice::tokens_per_s_per_gpu},
+      {"tokens_per_s_per_user",
+       {kTokensPerS, kHigher, "output tokens/s of one request while it decodes"},
+       "tokens/s/user",
+       &Choice::tokens_per_s_per_user},
+      {kOnPages, "tokens/s/GPU", &Choice::tokens_per_s_per_gpu},
+      {"tpot_s",
+       {kSeconds, kLower, "time per output token of a request"},
+       [](const Choice& c) { return c.point.tpot_s(); }},
+      {"quality", {kShare, kHigher, "task score relative to that with the full KV"}, "quality", &Choice::quality},
+      {"usd_per_1m_output_tokens",
+       {kDollars, kLower, "cost of a million output tokens"},
+       "$/1M tokens",
+       &Choice::usd_per_1m_tokens},
+      {"joules_per_output_token_at_most",
+       {kJoulesPerToken, kLower, "energy of an output token with every GPU at its board power"},
+       "J/token <=",
+       &Choice::joules_per_token},
+      {kOnPages, "policy", &Choice::policy, Align::left},
+      {kOnPages, "x", [](const Choice& c) { return c.point.x; }},
+      {kOnPages, "c", [](const Choice& c) { return c.point.c; }, keep_ratio_text},
+      {kOnPages, "B_c", [](const Choice& c) { return c.point.batch.B_c; }},
+      {kOnPages, "B_g", [](const Choice& c) { return c.point.batch.B_g; }}};
+  return fields;
+}
 
 /// What keeps the output of full-KV decoding, from the fastest for each user to the most tokens/s. At most so many,
 /// evenly.
@@ -46,10 +63,10 @@ Table lossless_table(const std::vector<Choice>& front) {
   for (const Choice& c : front) {
     if (c.policy != kLossy) lossless.push_back(&c);
   }
-  Table t = empty_table("Lossless: speed for each user against throughput", kChoiceFields);
+  Table t = empty_table("Lossless: speed for each user against throughput", choice_fields());
   const std::size_t count = std::min(kShown, lossless.size());
   for (std::size_t i = 0; i < count; ++i) {
-    t.rows.push_back(cells(kChoiceFields, *lossless[count > 1 ? i * (lossless.size() - 1) / (count - 1) : 0]));
+    t.rows.push_back(cells(choice_fields(), *lossless[count > 1 ? i * (lossless.size() - 1) / (count - 1) : 0]));
   }
   return t;
 }
@@ -62,8 +79,8 @@ Table lossy_table(const std::vector<Choice>& front) {
     const Choice*& at = best[c.point.c];
     if (!at || c.tokens_per_s_per_gpu > at->tokens_per_s_per_gpu) at = &c;
   }
-  Table t = empty_table("Lossy: what giving up quality would bring, most tokens/s at each keep ratio", kChoiceFields);
-  for (const auto& [c, choice] : best) t.rows.push_back(cells(kChoiceFields, *choice));
+  Table t = empty_table("Lossy: what giving up quality would bring, most tokens/s at each keep ratio", choice_fields());
+  for (const auto& [c, choice] : best) t.rows.push_back(cells(choice_fields(), *choice));
   return t;
 }
 
@@ -89,11 +106,16 @@ ParetoFront pareto_front_of(const scenario::Scenario& scenario, const planner::P
   return front;
 }
 
-Json pareto_document(const ParetoFront& front) {
-  return {{"objectives", {"tokens_per_s_per_gpu", "tokens_per_s_per_user", "quality"}},
-          {"points", array(kChoiceFields, front.choices)},
-          {"price", front.price},
-          {"board_power", front.power}};
+Fields<ParetoFront> pareto_fields() {
+  using F = Field<ParetoFront>;
+  return {
+      F::values("objectives[]", {kText, "what no other choice has more of, all at once"},
+                [](const ParetoFront&) {
+                  return Json{"tokens_per_s_per_gpu", "tokens_per_s_per_user", "quality"};
+                }),
+      F::list("points", "the front, the fastest for each user first", &ParetoFront::choices, choice_fields()),
+      {"price", {kText, "price of a GPU and where it is from, or why there is none"}, &ParetoFront::price},
+      {"board_power", {kText, "board power of a GPU and where it is from, or why there is none"}, &ParetoFront::power}};
 }
 
 Page pareto_page(const ParetoFront& front) {
