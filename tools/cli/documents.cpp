@@ -2,7 +2,10 @@
 
 #include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
+#include "tools/results/paths.h"
 #include "tools/results/plan.h"
+#include "tools/results/prefetch.h"
+#include "tools/results/reuse_plan.h"
 #include "tools/results/sweep.h"
 
 namespace kvsim::cli {
@@ -13,7 +16,12 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"comparison", "kvsim compare", results::comparison_keys},
       {"sweep", "kvsim sweep", results::sweep_keys},
       {"plan", "kvsim plan SCENARIO", results::plan_keys},
-      {"symbols", "kvsim plan --symbols", results::symbols_plan_keys},
+      {"plan_symbols", "kvsim plan --symbols", results::symbols_plan_keys},
+      {"plan_draft_table", "kvsim plan --draft-table", results::draft_table_keys},
+      {"plan_prefetch", "kvsim plan of a scenario that fetches KV", results::prefetch_keys},
+      {"plan_reuse", "kvsim plan of a scenario with chunks", results::reuse_plan_keys},
+      {"plan_pools", "kvsim plan of a scenario with two pools", results::pools_plan_keys},
+      {"plan_paths", "kvsim plan --paths", results::paths_keys},
   };
   return kinds;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -251,10 +252,6 @@ const Fields<Margin> kMarginFields{
     Field<Margin>::part("down", "with less of the resource", &Margin::down, side_fields()),
     Field<Margin>::part("up", "with more of the resource", &Margin::up, side_fields())};
 
-const Explanation& itself(const Explanation& e) {
-  return e;
-}
-
 /// Of a resource; null where none was looked for.
 auto margin_of(planner::Factor factor) {
   return [factor](const Explanation& e) -> const Margin* {
@@ -351,11 +348,12 @@ Fields<Explanation> explanation_fields() {
   using E = Explanation;
   using F = Field<E>;
   return {F::part("plan", "the plan that is explained", &E::plan, operating_point_fields()),
-          F::part("binding", "the resource that binds, if one does", itself, binding_fields()),
+          F::part("binding", "the resource that binds, if one does", std::identity{}, binding_fields()),
           F::part("utilisation", "how busy and how full the machine is", &E::utilisation, kUtilisationFields),
           F::part("stalls", "what requests do in their iterations", &E::stalls, kStallFields),
           F::by_name("elasticities", "what a tenth more of a resource brings", by_resource, elasticity_fields()),
-          F::part("margins", "how far a resource may change before another plan is better", itself, margin_fields()),
+          F::part("margins", "how far a resource may change before another plan is better", std::identity{},
+                  margin_fields()),
           F::list("runner_up", "other plans, by the closed forms", &E::alternatives, alternative_fields()),
           F::values("remarks[]", {kText, "what the explanation rests on"}, [](const E& e) { return Json(e.remarks); })};
 }

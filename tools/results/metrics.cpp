@@ -70,8 +70,8 @@ void add_figure(Json& document, Json& reasons, const Metric& row, const View& vi
 
 /// Figures that wall clocks do not change and that points of sweeps keep.
 bool ranks(const Metric& row) {
-  return row.unit.print != nullptr && row.each.empty() && row.better != Better::neither && keys_of(row) == Keys::figures &&
-         !row.key.starts_with("engine.");
+  return row.unit.print != nullptr && row.each.empty() && row.better != Better::neither &&
+         keys_of(row) == Keys::figures && !row.key.starts_with("engine.");
 }
 
 /// The paths that results of the scenario may have.
@@ -240,7 +240,8 @@ KeyList keys_of(const Metrics& rows) {
     if (row.names != nullptr)
       there = fmt::format("for each {}{}{}", row.names->words, there.empty() ? "" : ", ", there);
     const bool sometimes = row.when != nullptr || row.only_timed || keys_of(row) == Keys::timeline;
-    keys.push_back({row.key + std::string(row.each), {row.unit, row.better, row.sentence}, sometimes, std::move(there)});
+    keys.push_back(
+        {row.key + std::string(row.each), {row.unit, row.better, row.sentence}, sometimes, std::move(there)});
   }
   return keys;
 }

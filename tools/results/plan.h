@@ -46,8 +46,7 @@ struct PlanOutcome {
 /// x, c, B_c, B_g, l, throughput and times; d_e where there is a drafter.
 Fields<planner::OperatingPoint> operating_point_fields();
 Fields<planner::Explanation> explanation_fields();
-Json operating_point(const planner::OperatingPoint& point);
-Json pareto_document(const ParetoFront& front);
+Fields<ParetoFront> pareto_fields();
 
 /// "0.25": a keep ratio.
 std::string keep_ratio_text(double ratio);
@@ -81,5 +80,6 @@ struct DraftTableOutcome {
 Page draft_table_page(const DraftTableOutcome& outcome);
 
 Json draft_table_document(const DraftTableOutcome& outcome);
+KeyList draft_table_keys();
 
 }  // namespace kvsim::results

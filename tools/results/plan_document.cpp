@@ -175,9 +175,8 @@ Fields<PlanOutcome> outcome_fields(bool timing = false) {
       "details", "what is behind the plan", [](const O& o) -> const O& { return o; }, outcome_details()));
   fields.push_back(
       F::part("explanation?", "why the plan is what it is, with --explain", &O::explanation, explanation_fields()));
-  fields.push_back({"pareto?", {kObject, "throughput against the speed of each user, with --pareto"}, [](const O& o) {
-                      return o.pareto ? pareto_document(*o.pareto) : Json(nullptr);
-                    }});
+  fields.push_back(
+      F::part("pareto?", "throughput against the speed of each user, with --pareto", &O::pareto, pareto_fields()));
   return fields;
 }
 

@@ -1,5 +1,6 @@
 // What the search with the simulator in the loop found.
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -36,15 +37,11 @@ Fields<SimulatedCandidate> tried_fields() {
            [](const C& c) { return c.open_batch ? std::string() : whole(c.point.batch.B_g); }}};
 }
 
-const SimulatedCandidate& itself(const SimulatedCandidate& c) {
-  return c;
-}
-
 Fields<SimulatedCandidate> candidate_fields() {
   using C = SimulatedCandidate;
   using F = Field<C>;
   Fields<C> fields{{"origin", {kText, "why the plan was tried"}, "why tried", &C::origin, Align::left},
-                   F::part("plan", "what was tried", itself, tried_fields())};
+                   F::part("plan", "what was tried", std::identity{}, tried_fields())};
   for (F field : tried_fields()) {
     field.key.clear();
     fields.push_back(std::move(field));
