@@ -13,7 +13,13 @@ using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
 constexpr const char* kSymbols =
-    "{BW_hbm: 3.35 TB/s, BW_link: 55 GB/s, HBM: 80 GB, M: 16 GB, KV: 4.3 GB, KV_avg: 4.3 GB, L: 32k tokens, n: 256}\n";
+    "symbols: {M: 50 GB, KV: 4 GB, HBM: 96 GB, BW_hbm: 1.792 TB/s, BW_link: 64 GB/s}\n"
+    "model: conserving\n"
+    "draft_length: {min: 1, max: 60}\n"
+    "keep_ratio: [0.2]\n"
+    "acceptance: {model: constant, agreement: {0.2: 0.97}}\n";
+
+const std::string kSource = KVSIM_SOURCE_DIR "/";
 
 class DocumentsTest : public Workspace {
  protected:
@@ -21,6 +27,11 @@ class DocumentsTest : public Workspace {
     write("s.yaml", tiny_scenario());
     write("placed.yaml", placement_scenario());
     write("chunks.yaml", chunk_scenario());
+    write("symbols.yaml", kSymbols);
+    write("fetches.yaml",
+          edited(edited(tiny_scenario(), "{policy: draft_verify, compressor: kvzip, keep_ratio: 0.2, draft_length: 8}",
+                        "{policy: speculative_prefetch, compressor: specache-2bit}"),
+                 "{policy: staggered}", "{policy: fcfs}"));
   }
 
   Json json(const Words& words) {
@@ -64,6 +75,20 @@ TEST_F(DocumentsTest, Plans) {
   expect_whole_kind("plan", {{"plan", "s.yaml", "--json"},
                              {"plan", "s.yaml", "--simulate", "--explain", "--pareto", "--replications", "2",
                               "--draft-length", "1:12", "--keep-ratio", "0.2,0.3", "--json"}});
+}
+
+TEST_F(DocumentsTest, PlansInTheirModes) {
+  expect_whole_kind("plan_symbols", {{"plan", "--symbols", "symbols.yaml", "--json"}});
+  expect_whole_kind("plan_draft_table", {{"plan", "s.yaml", "--draft-table", "--json"}});
+  expect_whole_kind("plan_prefetch", {{"plan", "fetches.yaml", "--json"}});
+  expect_whole_kind("plan_reuse", {{"plan", kSource + "scenarios/selective_reuse/published.yaml", "--json"}});
+  expect_whole_kind("plan_pools", {{"plan", kSource + "scenarios/remote_prefix/published.yaml", "--simulate", "--json",
+                                    "--set", "run.duration=5s"}});
+  expect_whole_kind("plan_paths", {{"plan", "--paths", kSource + "docs/examples/two_pools.yaml", "--json"}});
+}
+
+TEST_F(DocumentsTest, Validation) {
+  expect_whole_kind("validation", {{"validate", "--group", "worked-example", "--json"}});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "tools/results/prefetch.h"
 #include "tools/results/reuse_plan.h"
 #include "tools/results/sweep.h"
+#include "tools/validation/figures_page.h"
 
 namespace kvsim::cli {
 
@@ -22,6 +23,7 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"plan_reuse", "kvsim plan of a scenario with chunks", results::reuse_plan_keys},
       {"plan_pools", "kvsim plan of a scenario with two pools", results::pools_plan_keys},
       {"plan_paths", "kvsim plan --paths", results::paths_keys},
+      {"validation", "kvsim validate", validation::figures_keys},
   };
   return kinds;
 }

@@ -102,10 +102,15 @@ Section document_head(Json& reasons) {
   return head;
 }
 
-KeyList document_keys(KeyList keys) {
+KeyList head_keys(const KeyList& keys) {
   KeyList all{{"schema_version", {kCount, "grows when a key changes its meaning or goes"}},
               {"kvsim_version", {kText, "the version of kvsim that wrote the document"}}};
   all.insert(all.end(), keys.begin(), keys.end());
+  return all;
+}
+
+KeyList document_keys(const KeyList& keys) {
+  KeyList all = head_keys(keys);
   all.push_back({"details.reasons.*", {kText, "why the figure of that path is null"}});
   return all;
 }

@@ -12,8 +12,10 @@ namespace kvsim::results {
 
 /// With the two keys that every document begins with.
 Section document_head(Json& reasons);
-/// Those keys, `keys`, and the reasons.
-KeyList document_keys(KeyList keys);
+/// Those keys and `keys`.
+KeyList head_keys(const KeyList& keys);
+/// The same, and the reasons.
+KeyList document_keys(const KeyList& keys);
 
 /// A whole document; the reasons of what is null end its details.
 template <class Row>

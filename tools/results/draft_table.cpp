@@ -125,9 +125,7 @@ Json draft_table_document(const DraftTableOutcome& outcome) {
 }
 
 KeyList draft_table_keys() {
-  KeyList keys = document_keys(keys_of(draft_table_fields()));
-  keys.pop_back();  // the document has no details, and no figure is null
-  return keys;
+  return head_keys(keys_of(draft_table_fields()));
 }
 
 }  // namespace kvsim::results

@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/numbers.h"
-#include "tools/results/result_document.h"
+#include "tools/results/documents.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation {
@@ -130,10 +129,6 @@ std::vector<std::string> without_rows(const std::vector<Figure>& figures) {
   return lines;
 }
 
-results::Json finite(double value) {
-  return std::isfinite(value) ? results::Json(value) : results::Json(nullptr);
-}
-
 std::string_view claim_word(const Figure& f) {
   switch (f.claim) {
     case Claim::about:
@@ -146,21 +141,60 @@ std::string_view claim_word(const Figure& f) {
   return "";
 }
 
-results::Json as_json(const Figure& f) {
-  return {{"id", f.id},
-          {"group", f.group()},
-          {"what", f.what},
-          {"unit", f.unit},
-          {"expected", finite(f.expected)},
-          {"simulated", finite(f.simulated)},
-          {"error", finite(f.error())},
-          {"measure", f.measure == Measure::relative ? "relative" : "absolute"},
-          {"claim", claim_word(f)},
-          {"tolerance", f.claim == Claim::none ? results::Json(nullptr) : results::Json(f.tolerance)},
-          {"verdict", to_string(f.verdict())},
-          {"reason", f.skipped.empty() ? results::Json(nullptr) : results::Json(f.skipped)},
-          {"source", f.source},
-          {"assumptions", f.assumptions}};
+using results::kCount;
+using results::kPlain;
+using results::kText;
+
+const results::Fields<Figure> kFigureFields{
+    {"id", {kText, "name of the figure, group and all"}, &Figure::id},
+    {"group", {kText, "which paper or measurement it belongs to"}, &Figure::group},
+    {"what", {kText, "what the figure is of"}, &Figure::what},
+    {"unit", {kText, "of expected and simulated; empty for counts and shares"}, &Figure::unit},
+    {"expected", {kPlain, "as published or measured; null: a prediction"}, &Figure::expected},
+    {"simulated", {kPlain, "what the simulator makes of it; null: not simulated"}, &Figure::simulated},
+    {"error", {kPlain, "of what is simulated against what is expected"}, &Figure::error},
+    {"measure",
+     {kText, "whether the error is relative or absolute"},
+     [](const Figure& f) { return f.measure == Measure::relative ? "relative" : "absolute"; }},
+    {"claim",
+     {kText, "about: the error is within the tolerance either way; at_most: not above it; none: a prediction"},
+     claim_word},
+    {"tolerance",
+     {kPlain, "of the error; null: a prediction"},
+     [](const Figure& f) { return f.claim == Claim::none ? results::kNone : f.tolerance; }},
+    {"verdict",
+     {kText, "pass, outside, skipped or prediction"},
+     [](const Figure& f) { return to_string(f.verdict()); }},
+    {"reason",
+     {kText, "why the figure is not judged"},
+     [](const Figure& f) { return f.skipped.empty() ? std::nullopt : std::optional(f.skipped); }},
+    {"source", {kText, "where the expected figure is from"}, &Figure::source},
+    results::Field<Figure>::values("assumptions[]", {kText, "what had to be taken for granted"},
+                                   [](const Figure& f) { return results::Json(f.assumptions); })};
+
+const results::Fields<Tally> kTallyFields{
+    {"passed", {kCount, results::kHigher, "figures within their tolerance"}, &Tally::passed},
+    {"outside", {kCount, results::kLower, "figures that are not"}, &Tally::outside},
+    {"skipped", {kCount, results::kLower, "figures that are not judged"}, &Tally::skipped},
+    {"predictions", {kCount, "figures that nothing is published or measured of"}, &Tally::predicted}};
+
+struct Validated {
+  const std::vector<Figure>* figures;
+  std::string measured;
+};
+
+const results::Fields<Validated>& validated_fields() {
+  using F = results::Field<Validated>;
+  static const results::Fields<Validated> fields{
+      {"measured",
+       {kText, "folder of the measured data; null: there was none"},
+       [](const Validated& v) { return v.measured.empty() ? std::nullopt : std::optional(v.measured); }},
+      F::part(
+          "summary", "verdicts, counted", [](const Validated& v) { return tally(*v.figures); }, kTallyFields),
+      F::list(
+          "figures", "every figure", [](const Validated& v) -> const std::vector<Figure>& { return *v.figures; },
+          kFigureFields)};
+  return fields;
 }
 
 }  // namespace
@@ -197,15 +231,12 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
 }
 
 results::Json figures_document(const std::vector<Figure>& figures, const std::string& measured) {
-  const Tally t = tally(figures);
-  results::Json list = results::Json::array();
-  for (const Figure& f : figures) list.push_back(as_json(f));
-  return {
-      {"schema_version", results::kSchemaVersion},
-      {"kvsim_version", results::kvsim_version()},
-      {"measured", measured.empty() ? results::Json(nullptr) : results::Json(measured)},
-      {"summary", {{"passed", t.passed}, {"outside", t.outside}, {"skipped", t.skipped}, {"predictions", t.predicted}}},
-      {"figures", std::move(list)}};
+  results::Json unread = results::Json::object();
+  return filled(results::document_head(unread), validated_fields(), {&figures, measured}).take();
+}
+
+results::KeyList figures_keys() {
+  return results::head_keys(keys_of(validated_fields()));
 }
 
 }  // namespace kvsim::validation

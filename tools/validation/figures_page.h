@@ -6,6 +6,7 @@
 
 #include "tools/results/section.h"
 #include "tools/results/table.h"
+#include "tools/results/unit.h"
 #include "tools/validation/figure.h"
 
 namespace kvsim::validation {
@@ -17,6 +18,7 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
 
 /// `measured` as above. Numbers that are none become null.
 results::Json figures_document(const std::vector<Figure>& figures, const std::string& measured);
+results::KeyList figures_keys();
 
 /// "41 passed, 2 outside, 17 skipped", and "; 9 predictions" where there are any.
 std::string summary_line(const Tally& tally);
