@@ -252,23 +252,16 @@ const Fields<Margin> kMarginFields{
     Field<Margin>::part("down", "with less of the resource", &Margin::down, side_fields()),
     Field<Margin>::part("up", "with more of the resource", &Margin::up, side_fields())};
 
-/// Of a resource; null where none was looked for.
-auto margin_of(planner::Factor factor) {
-  return [factor](const Explanation& e) -> const Margin* {
-    const auto found =
-        std::find_if(e.margins.begin(), e.margins.end(), [factor](const Margin& m) { return m.factor == factor; });
-    return found == e.margins.end() ? nullptr : &*found;
-  };
+/// By resource, as the elasticities below.
+std::vector<std::pair<std::string_view, Margin>> by_factor(const Explanation& e) {
+  std::vector<std::pair<std::string_view, Margin>> all;
+  for (const Margin& one : e.margins) all.emplace_back(name_of(one.factor).key, one);
+  return all;
 }
 
 Fields<Explanation> margin_fields() {
-  Fields<Explanation> fields;
-  for (const planner::FactorName& factor : planner::kFactors) {
-    fields.push_back(Field<Explanation>::part(std::string(factor.key) + "?", std::string(factor.description),
-                                              margin_of(factor.factor), kMarginFields));
-  }
-  fields.push_back({"searched", {kText, "where margins were looked for"}, &Explanation::searched});
-  return fields;
+  return {Field<Explanation>::by_name(std::string(kNames), "how far a resource may change", by_factor, kMarginFields),
+          {"searched", {kText, "where margins were looked for"}, &Explanation::searched}};
 }
 
 std::vector<std::pair<std::string_view, Elasticity>> by_resource(const Explanation& e) {

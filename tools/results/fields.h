@@ -71,6 +71,9 @@ KeyList keys_of(const Fields<Row>& fields);
 /// The same keys below `path`.
 KeyList below(const std::string& path, KeyList keys);
 
+/// The key of objects by name beside other keys.
+inline constexpr std::string_view kNames = "*";
+
 /// In front of a field of pages alone.
 struct OnPages {};
 inline constexpr OnPages kOnPages;
@@ -156,11 +159,12 @@ struct Field {
     return field;
   }
 
-  /// An object of objects, by name. `get`: a range of pairs of a name and an object.
+  /// An object of objects, by name. `get`: a range of pairs of a name and an object. "*" for `name`: beside the other
+  /// keys of the row.
   template <std::invocable<const Row&> Get, class Item>
   static Field by_name(std::string name, std::string says, Get get, Fields<Item> fields) {
     Field field(std::move(name), {kObject, std::move(says)}, [](const Row&) { return nullptr; });
-    field.holds(below(field.key + ".*", keys_of(fields)));
+    field.holds(below(field.key == kNames ? field.key : field.key + ".*", keys_of(fields)));
     field.write = [get = std::move(get), fields = std::move(fields)](const Section& at, const Row& row) -> Json {
       Section names = at;
       for (const auto& [step, item] : std::invoke(get, row)) {
@@ -236,7 +240,7 @@ KeyList keys_of(const Fields<Row>& fields) {
   KeyList keys;
   for (const Field<Row>& field : fields) {
     if (field.key.empty()) continue;
-    keys.push_back({field.key, field.meaning, field.optional});
+    if (field.key != kNames) keys.push_back({field.key, field.meaning, field.optional});
     keys.insert(keys.end(), field.inner.begin(), field.inner.end());
   }
   return keys;
@@ -264,6 +268,11 @@ template <class Row>
 Section filled(Section section, const Fields<Row>& fields, const Row& row, std::string_view reason = {}) {
   for (const Field<Row>& field : fields) {
     if (field.key.empty()) continue;
+    if (field.key == kNames) {
+      const Json names = field.write(section.here(), row);
+      for (const auto& [name, object] : names.items()) section.set(name, object);
+      continue;
+    }
     Json value = field.write(section.child(field.key), row);
     if (field.optional && value.is_null()) continue;
     if (field.own_reasons && reason.empty() && !value.is_null()) {

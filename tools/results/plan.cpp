@@ -33,12 +33,8 @@ Fields<OperatingPoint> point_fields(const Baseline& full_kv) {
        {kSeconds, kLower, "GPU time of an average iteration"},
        "T_gpu",
        [](const P& p) { return p.times.gpu_s; }},
-      {"t_xfer_s",
-       {kSeconds, kLower, "link time of an average iteration"},
-       "T_xfer",
-       [](const P& p) { return p.times.transfer_s; }},
-      {"d_e?", {kTokens, "tokens that a draft step proposes, where a drafter proposes several"}, [](const P& p) {
-         return p.d_e > 1 ? std::optional(p.d_e) : std::nullopt;
+      {"t_xfer_s", {kSeconds, kLower, "link time of an average iteration"}, "T_xfer", [](const P& p) {
+         return p.times.transfer_s;
        }}};
 }
 
@@ -173,8 +169,16 @@ std::string in_words(const OperatingPoint& p) {
                      keep_ratio_text(p.c), whole(p.batch.B_c), whole(p.batch.B_g));
 }
 
-Fields<OperatingPoint> operating_point_fields() {
+Fields<OperatingPoint> symbols_point_fields() {
   return point_fields({});
+}
+
+Fields<OperatingPoint> operating_point_fields() {
+  Fields<OperatingPoint> fields = point_fields({});
+  fields.push_back({"d_e?",
+                    {kTokens, "tokens that a draft step proposes, where a drafter proposes several"},
+                    [](const OperatingPoint& p) { return p.d_e > 1 ? std::optional(p.d_e) : std::nullopt; }});
+  return fields;
 }
 
 Json operating_point(const OperatingPoint& p) {

@@ -10,7 +10,7 @@ using planner::ScenarioPlan;
 
 /// What both documents of a plan have in front of the details; these keys are fixed.
 template <class Source>
-Fields<Source> common_fields(bool timing) {
+Fields<Source> common_fields(bool timing, const Fields<OperatingPoint>& point) {
   using F = Field<Source>;
   struct FullKv {
     const Baseline* point;
@@ -22,7 +22,7 @@ Fields<Source> common_fields(bool timing) {
                                 {kTokensPerS, kHigher, "output tokens a second of full-KV decoding"},
                                 [](const FullKv& f) { return *f.point ? (*f.point)->throughput_tokens_per_s : 0.0; }}};
   return {F::part(
-              "optimum", "the best plan", [](const Source& s) { return s.plan.optimum; }, operating_point_fields()),
+              "optimum", "the best plan", [](const Source& s) { return s.plan.optimum; }, point),
           F::part(
               "full_kv", "the baseline: decoding with the full KV",
               [](const Source& s) { return FullKv{&s.plan.full_kv}; }, full_kv),
@@ -52,10 +52,10 @@ Fields<SymbolsOutcome> symbols_fields(bool timing = false) {
   Fields<O> fields{{"model", {kText, "model of the transfer that was asked for"}, [](const O& o) {
                       return planner::name_of(o.problem.model);
                     }}};
-  append(fields, common_fields<O>(timing));
+  append(fields, common_fields<O>(timing, symbols_point_fields()));
   const Fields<O> details{F::by_name(
                               "by_model", "the best plan under each model of the transfer",
-                              [](const O& o) { return by_model(o.by_model); }, operating_point_fields()),
+                              [](const O& o) { return by_model(o.by_model); }, symbols_point_fields()),
                           {"optimum_kv_bytes",
                            {kBytes, "KV in GPU memory under the best plan"},
                            [](const O& o) { return o.plan.optimum.kv_bytes; }},
@@ -165,7 +165,7 @@ Fields<PlanOutcome> outcome_fields(bool timing = false) {
                    {"model", {kText, "model of the transfer that was asked for"}, [](const O& o) {
                       return planner::name_of(o.plan.request.model);
                     }}};
-  append(fields, common_fields<O>(timing));
+  append(fields, common_fields<O>(timing, operating_point_fields()));
   fields.push_back(F::part("simulated?", "what the search with the simulator found, with --simulate", &O::simulated,
                            simulated_fields()));
   fields.push_back({"resolved_scenario", {kText, "the scenario as resolved, YAML"}, [](const O& o) {

@@ -10,6 +10,9 @@ namespace kvsim::results {
 
 using Baseline = std::optional<planner::OperatingPoint>;  ///< with the full KV; none: not even one fits
 
+/// Of a plan from raw symbols, which know no drafter.
+Fields<planner::OperatingPoint> symbols_point_fields();
+
 double speedup(const planner::OperatingPoint& point, const Baseline& full_kv);
 
 /// "draft 35 tokens on KV kept to 0.20, 12 requests offloaded, 0 resident", or "decode with the full KV, 3 requests".

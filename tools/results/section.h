@@ -34,6 +34,8 @@ class Section {
   Section& set(std::string_view key, Json value);
   /// An object with the same reasons, to be handed to `set` when it is complete.
   [[nodiscard]] Section child(std::string_view key) const { return {join(key), *reasons_}; }
+  /// An empty one at the same place, with the same reasons.
+  [[nodiscard]] Section here() const { return {path_, *reasons_}; }
   /// Sets the object that `child(key)` began.
   Section& set(std::string_view key, Section child) { return set(key, child.take()); }
 
