@@ -12,16 +12,27 @@ std::string price_line(std::string_view what, std::string_view per, const models
                      price.usd.source.reference.empty() ? "" : ": " + price.usd.source.reference);
 }
 
-Fields<Priced> price_fields() {
-  using P = Priced;
-  return {{"what", {kText, "what the price is of"}, &P::what},
-          {"usd", {kDollars, kLower, "the price"}, [](const P& p) { return p.price.usd.value; }},
-          {"per", {kText, "for how much, and how long"}, &P::per},
-          {"date", {kText, "when it was asked"}, [](const P& p) { return p.price.date; }},
-          {"source",
-           {kText, "what kind of source it is from"},
-           [](const P& p) { return source_word(p.price.usd.source.kind); }},
-          {"reference", {kText, "the source"}, [](const P& p) { return p.price.usd.source.reference; }}};
+const Fields<PriceRow>& price_fields() {
+  static const Fields<PriceRow> fields{
+      {"what", {kText, "what the price is for: a machine's GPU, dram or ssd"}, &PriceRow::what},
+      {"usd",
+       {kDollars, kLower, "the price, for what stands under per"},
+       [](const PriceRow& r) { return r.price->usd.value; }},
+      {"per", {kText, "what one price is paid for"}, &PriceRow::per},
+      {"date",
+       {kText, "when the price held; empty where the table does not say"},
+       [](const PriceRow& r) { return r.price->date; }},
+      {"source",
+       {kText, "the kind of source that the price is from"},
+       [](const PriceRow& r) { return source_word(r.price->usd.source.kind); }},
+      {"reference", {kText, "where the price was found"}, [](const PriceRow& r) {
+         return r.price->usd.source.reference;
+       }}};
+  return fields;
+}
+
+Json price_json(std::string_view what, std::string_view per, const models::Price& price) {
+  return object(price_fields(), {what, per, &price});
 }
 
 }  // namespace kvsim::results

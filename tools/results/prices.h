@@ -12,12 +12,15 @@ namespace kvsim::results {
 /// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
 [[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);
 
-/// The same as an object.
-struct Priced {
-  std::string_view what, per;
-  models::Price price;
+/// What is paid for, per what, and the price.
+struct PriceRow {
+  std::string_view what;
+  std::string_view per;
+  const models::Price* price = nullptr;
 };
-Fields<Priced> price_fields();
+
+const Fields<PriceRow>& price_fields();
+[[nodiscard]] Json price_json(std::string_view what, std::string_view per, const models::Price& price);
 
 inline constexpr std::string_view kPerGpuHour = "GPU and hour";
 inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";
