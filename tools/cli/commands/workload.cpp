@@ -14,17 +14,12 @@
 #include "sim/cache/eviction/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
-#include "tools/results/cache_curves.h"
 #include "tools/results/json_text.h"
-#include "tools/results/numbers.h"
-#include "tools/results/result_document.h"
+#include "tools/results/trace.h"
 
 namespace kvsim::cli {
 namespace workload_internal {
 namespace {
-
-using models::LengthStatistics;
-using models::TraceStatistics;
 
 struct CurveOptions {
   bool curve = false;
@@ -32,12 +27,6 @@ struct CurveOptions {
   std::string model;
   std::string read;     ///< bandwidth of the cache
   std::string prefill;  ///< tokens per second
-};
-
-struct TraceCurves {
-  results::HitRateView hit_rates;
-  std::vector<results::PolicyHitRates> policies;
-  std::optional<results::LatencyView> latency;
 };
 
 struct Options {
@@ -131,10 +120,10 @@ void check_curve_options(const CurveOptions& options, const models::TraceFormat&
 }
 
 /// Hit rates and times against the capacity of a prefix cache; nothing without options.curve.
-std::optional<TraceCurves> trace_curves(const std::vector<models::RequestSpec>& requests,
-                                        const models::TraceFormat& format, const CurveOptions& options) {
+std::optional<results::TraceCurves> trace_curves(const std::vector<models::RequestSpec>& requests,
+                                                 const models::TraceFormat& format, const CurveOptions& options) {
   if (!options.curve) return std::nullopt;
-  TraceCurves curves{{models::hit_rate_curve(requests), format.block_tokens, std::nullopt}, {}, std::nullopt};
+  results::TraceCurves curves{{models::hit_rate_curve(requests), format.block_tokens, std::nullopt}, {}, std::nullopt};
   if (!options.model.empty()) {
     curves.hit_rates.kv_bytes_per_token = static_cast<double>(model_of(options).kv_bytes_per_token());
   }
@@ -149,88 +138,18 @@ std::optional<TraceCurves> trace_curves(const std::vector<models::RequestSpec>& 
   return curves;
 }
 
-void add_to(results::Json& document, const TraceCurves& curves) {
-  document["hit_rate_curve"] = results::hit_rate_json(curves.hit_rates);
-  if (!curves.policies.empty()) {
-    document["policy_curves"] = results::policy_curves_json(curves.hit_rates, curves.policies);
-  }
-  if (curves.latency) document["latency_curve"] = results::latency_curve_json(curves.hit_rates, *curves.latency);
-}
-
-void add_to(results::Page& page, const TraceCurves& curves) {
-  page.tables.push_back(results::hit_rate_table(curves.hit_rates));
-  if (!curves.policies.empty()) {
-    page.tables.push_back(results::policy_curves_table(curves.hit_rates, curves.policies));
-  }
-  if (curves.latency) page.tables.push_back(results::latency_curve_table(curves.hit_rates, *curves.latency));
-}
-
-results::Json as_json(const LengthStatistics& s) {
-  return {{"mean", s.mean}, {"p50", s.p50}, {"p99", s.p99}, {"min", s.min}, {"max", s.max}};
-}
-
-results::Json as_json(const TraceStatistics& s, const models::TraceFormat& format) {
-  return {{"schema_version", results::kSchemaVersion},
-          {"kvsim_version", results::kvsim_version()},
-          {"format", format.name},
-          {"requests", s.requests},
-          {"span_s", s.span_s},
-          {"rate_per_s", s.rate_per_s},
-          {"gap_cv", s.gap_cv},
-          {"prompt_tokens", as_json(s.prompt)},
-          {"output_tokens", as_json(s.output)},
-          {"block_tokens", format.block_tokens},
-          {"blocks", s.blocks},
-          {"distinct_blocks", s.distinct_blocks},
-          {"block_reuse", s.block_reuse},
-          {"token_reuse", s.token_reuse}};
-}
-
-results::Page as_page(const std::string& trace, const TraceStatistics& s, const models::TraceFormat& format) {
-  using namespace results;
-  Page page;
-  page.title = trace;
-  Table arrivals = key_figures("Arrivals");
-  arrivals.rows = {{"requests", whole(s.requests)},
-                   {"span", seconds(s.span_s)},
-                   {"rate", figure(s.rate_per_s), "", "/s"},
-                   {"variation of gaps", figure(s.gap_cv), "", "standard deviation / mean; 1 for Poisson arrivals"}};
-  Table lengths{"Tokens", {"", "mean", "p50", "p99", "min", "max"}, {}, {}};
-  lengths.align.assign(lengths.header.size(), Align::right);
-  lengths.align.front() = Align::left;
-  const auto add = [&lengths](const char* label, const LengthStatistics& l) {
-    lengths.rows.push_back({label, figure(l.mean), figure(l.p50), figure(l.p99), whole(l.min), whole(l.max)});
-  };
-  add("prompt", s.prompt);
-  add("output", s.output);
-  page.tables = {arrivals, lengths};
-  if (s.blocks > 0) {
-    Table reuse = key_figures("Prefix reuse in a cache that never evicts");
-    reuse.rows = {{"blocks", whole(s.blocks), "",
-                   fmt::format("of {} tokens, {} distinct", format.block_tokens, whole(s.distinct_blocks))},
-                  {"reused blocks", percent(s.block_reuse)},
-                  {"reused prompt tokens", percent(s.token_reuse)}};
-    page.tables.push_back(reuse);
-  }
-  return page;
-}
-
 void info(Console& console, const Options& options) {
   const models::TraceFormat& format = models::find_trace_format(options.format);
   check_curve_options(options.curves, format);
   models::TraceOptions reading;
   reading.max_requests = options.max_requests;
   const auto requests = models::read_trace(format, options.trace, reading);
-  const TraceStatistics s = models::describe_trace(requests, format.block_tokens);
-  const auto curves = trace_curves(requests, format, options.curves);
+  const results::TraceOutcome outcome{models::describe_trace(requests, format.block_tokens), options.trace, format,
+                                      trace_curves(requests, format, options.curves)};
   if (options.json) {
-    results::Json document = as_json(s, format);
-    if (curves) add_to(document, *curves);
-    console.print(results::json_text(document));
+    console.print(results::json_text(results::trace_document(outcome)));
   } else {
-    results::Page page = as_page(options.trace, s, format);
-    if (curves) add_to(page, *curves);
-    console.print(page);
+    console.print(results::trace_page(outcome));
   }
 }
 

@@ -1,0 +1,115 @@
+#include "tools/results/trace.h"
+
+#include <fmt/format.h>
+
+#include "tools/results/documents.h"
+
+namespace kvsim::results {
+namespace {
+
+using models::LengthStatistics;
+
+const Fields<LengthStatistics>& token_length_fields() {
+  static const Fields<LengthStatistics> fields{
+      {"mean", {kTokens, "their mean"}, "mean", &LengthStatistics::mean, figure},
+      {"p50", {kTokens, "their median"}, "p50", &LengthStatistics::p50, figure},
+      {"p99", {kTokens, "their 99th percentile"}, "p99", &LengthStatistics::p99, figure},
+      {"min", {kTokens, "the least of them"}, "min", &LengthStatistics::min},
+      {"max", {kTokens, "the most of them"}, "max", &LengthStatistics::max}};
+  return fields;
+}
+
+const Fields<TraceOutcome>& arrival_fields() {
+  static const Fields<TraceOutcome> fields{
+      {"format", {kText, "format of the trace's file"}, [](const TraceOutcome& o) { return o.format.name; }},
+      {"requests", {kRequests, "requests of the trace"}, "requests", &TraceOutcome::requests},
+      {"span_s", {kSeconds, "time from the first arrival to the last"}, "span", &TraceOutcome::span_s},
+      {"rate_per_s", {kRequestsPerS, "mean rate of arrivals"}, "rate", &TraceOutcome::rate_per_s, figure, "", "/s"},
+      {"gap_cv",
+       {kPlain, "standard deviation / mean of the gaps between arrivals; 1 for Poisson arrivals"},
+       "variation of gaps",
+       &TraceOutcome::gap_cv,
+       figure,
+       "",
+       "standard deviation / mean; 1 for Poisson arrivals"}};
+  return fields;
+}
+
+const Fields<TraceOutcome>& reuse_fields() {
+  static const Fields<TraceOutcome> fields{
+      {"block_tokens",
+       {kTokens, "tokens in a prefix block; 0 where the format has none"},
+       [](const TraceOutcome& o) { return o.format.block_tokens; }},
+      {"blocks",
+       {kCount, "prefix blocks of all requests"},
+       "blocks",
+       &TraceOutcome::blocks,
+       {},
+       "",
+       [](const TraceOutcome& o) {
+         return fmt::format("of {} tokens, {} distinct", o.format.block_tokens, whole(o.distinct_blocks));
+       }},
+      {"distinct_blocks", {kCount, "different prefix blocks"}, &TraceOutcome::distinct_blocks},
+      {"block_reuse",
+       {kShare, "share of prefix blocks that an earlier request had"},
+       "reused blocks",
+       &TraceOutcome::block_reuse},
+      {"token_reuse",
+       {kShare, "share of prompt tokens in prefix blocks that an earlier request had"},
+       "reused prompt tokens",
+       &TraceOutcome::token_reuse}};
+  return fields;
+}
+
+const Fields<TraceOutcome>& trace_fields() {
+  static const Fields<TraceOutcome> all = [] {
+    Fields<TraceOutcome> fields = arrival_fields();
+    append(fields, {Field<TraceOutcome>::part("prompt_tokens", "lengths of prompts", &TraceOutcome::prompt,
+                                              token_length_fields()),
+                    Field<TraceOutcome>::part("output_tokens", "lengths of outputs", &TraceOutcome::output,
+                                              token_length_fields())});
+    append(fields, reuse_fields());
+    return fields;
+  }();
+  return all;
+}
+
+}  // namespace
+
+Json trace_document(const TraceOutcome& outcome) {
+  Json unread = Json::object();
+  Section document = filled(document_head(unread), trace_fields(), outcome);
+  if (outcome.curves) document = filled(std::move(document), trace_curves_fields(), *outcome.curves);
+  return document.take();
+}
+
+KeyList trace_keys() {
+  KeyList keys = keys_of(trace_fields()), more = keys_of(trace_curves_fields());
+  keys.insert(keys.end(), more.begin(), more.end());
+  keys = document_keys(std::move(keys));
+  keys.pop_back();  // no reasons
+  return keys;
+}
+
+Page trace_page(const TraceOutcome& outcome) {
+  Page page;
+  page.title = outcome.trace;
+  Table lengths = empty_table("Tokens", token_length_fields());
+  lengths.header.insert(lengths.header.begin(), "");
+  lengths.align.insert(lengths.align.begin(), Align::left);
+  for (const auto& [label, of] : {std::pair("prompt", &outcome.prompt), std::pair("output", &outcome.output)}) {
+    std::vector<Cell>& row = lengths.rows.emplace_back(cells(token_length_fields(), *of));
+    row.insert(row.begin(), label);
+  }
+  page.tables = {figures_of("Arrivals", arrival_fields(), outcome), std::move(lengths)};
+  if (outcome.blocks > 0) {
+    page.tables.push_back(figures_of("Prefix reuse in a cache that never evicts", reuse_fields(), outcome));
+  }
+  if (!outcome.curves) return page;
+  page.tables.push_back(hit_rate_table(outcome.curves->hit_rates));
+  if (!outcome.curves->policies.empty()) page.tables.push_back(policy_curves_table(*outcome.curves));
+  if (outcome.curves->latency) page.tables.push_back(latency_curve_table(*outcome.curves));
+  return page;
+}
+
+}  // namespace kvsim::results
