@@ -21,6 +21,7 @@ struct CapacityOutcome {
 };
 
 Json capacity_document(const CapacityOutcome& outcome);
+KeyList capacity_keys();
 
 /// The decision, then the tables, then on what it rests.
 Page capacity_page(const CapacityOutcome& outcome);

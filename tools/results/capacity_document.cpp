@@ -2,8 +2,8 @@
 
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/capacity_parts.h"
+#include "tools/results/documents.h"
 #include "tools/results/prices.h"
-#include "tools/results/result_document.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
@@ -18,164 +18,382 @@ using planner::capacity::TierUse;
 
 constexpr std::string_view kNoRate = "no rate meets the objectives";
 
-Json objectives(const serving::SloConfig& slo) {
-  Json o = Json::object();
-  if (slo.ttft_s) o["ttft_p99_s"] = *slo.ttft_s;
-  if (slo.tpot_s) o["tpot_p99_s"] = *slo.tpot_s;
-  if (slo.itl_s) o["itl_p99_s"] = *slo.itl_s;
-  if (slo.e2e_s) o["e2e_p99_s"] = *slo.e2e_s;
-  return o;
+const Fields<serving::SloConfig>& objective_fields() {
+  static const Fields<serving::SloConfig> fields{
+      {"ttft_p99_s?", {kSeconds, "most time to the first token"}, &serving::SloConfig::ttft_s},
+      {"tpot_p99_s?", {kSeconds, "most time per output token"}, &serving::SloConfig::tpot_s},
+      {"itl_p99_s?", {kSeconds, "largest gap between two tokens of a request"}, &serving::SloConfig::itl_s},
+      {"e2e_p99_s?", {kSeconds, "most time to the last token"}, &serving::SloConfig::e2e_s}};
+  return fields;
 }
 
-Section probe_section(Section s, const Probe& p, double replicas) {
-  const bool search = p.stage == planner::capacity::Stage::search;
-  s.set("stage", search ? "search" : "confirmation").set("rate", p.rate);
-  s.set("attainment", p.attainment.share).set("lower", p.attainment.lower).set("passes", p.passes);
-  s.count("requests", p.attainment.requests).count("misses", p.attainment.misses).set("given_up", p.given_up);
-  s.number("tokens_per_s", p.tokens_per_s / replicas, "no time was measured");
-  s.number("ttft_p99_s", p.ttft_p99_s, kProbeFinishedNothing).number("tpot_p99_s", p.tpot_p99_s, kProbeNoTpot);
-  return s;
+struct ProbeRow {
+  const Probe* probe = nullptr;
+  double replicas = 1;
+};
+
+template <class Get>
+auto of_probe(Get get) {
+  return [get](const ProbeRow& row) { return std::invoke(get, *row.probe); };
 }
 
-/// Sizes, tiers, mean TTFT, quality and the parts of the price.
-void add_tiers(Section& s, const Configuration& c) {
-  Json sizes = Json::object();
-  for (const TierSize& t : c.sizes) sizes[t.tier] = t.bytes;
-  s.set("sizes_bytes", std::move(sizes));
+std::vector<ProbeRow> probes_of(const Configuration& c) {
+  std::vector<ProbeRow> rows;
+  for (const Probe& p : c.probes) rows.push_back({&p, static_cast<double>(c.scenario.serving.cluster.replicas)});
+  return rows;
+}
+
+const Fields<ProbeRow>& probe_fields() {
+  static const Fields<ProbeRow> fields{
+      {"stage",
+       {kText, "search: a short run that looks for the rate; confirmation: a long one with fresh seeds"},
+       of_probe(
+           [](const Probe& p) { return p.stage == planner::capacity::Stage::search ? "search" : "confirmation"; })},
+      {"rate", {kRequestsPerS, "arrivals at all replicas together"}, of_probe(&Probe::rate)},
+      {"attainment",
+       {kShare, kHigher, "share of judged requests that met every objective"},
+       of_probe([](const Probe& p) { return p.attainment.share; })},
+      {"lower", {kShare, kHigher, "one-sided lower confidence bound of the attainment"}, of_probe([](const Probe& p) {
+         return p.attainment.lower;
+       })},
+      {"passes", {kTruth, "whether that bound is at the target or above"}, of_probe(&Probe::passes)},
+      {"requests", {kRequests, "judged requests"}, of_probe([](const Probe& p) { return p.attainment.requests; })},
+      {"misses", {kRequests, kLower, "judged requests that missed an objective"}, of_probe([](const Probe& p) {
+         return p.attainment.misses;
+       })},
+      {"given_up", {kTruth, "whether it ended as the target was out of reach"}, of_probe(&Probe::given_up)},
+      {"tokens_per_s",
+       {kTokensPerS, kHigher, "output tokens of one replica"},
+       [](const ProbeRow& row) { return row.probe->tokens_per_s / row.replicas; },
+       "no time was measured"},
+      {"ttft_p99_s",
+       {kSeconds, kLower, "99th percentile of the time to the first token"},
+       of_probe(&Probe::ttft_p99_s),
+       kProbeFinishedNothing},
+      {"tpot_p99_s",
+       {kSeconds, kLower, "99th percentile of the time per output token"},
+       of_probe(&Probe::tpot_p99_s),
+       kProbeNoTpot}};
+  return fields;
+}
+
+/// A tier of a configuration and its use at the sustained rate.
+struct TierAtRate {
+  TierFill fill;
+  TierUse use;
+};
+
+std::optional<std::vector<TierAtRate>> tiers_of(const Configuration& c) {
   const Probe* p = c.sustained();
-  if (!p) {
-    for (const char* key :
-         {"ttft_mean_s", "mean_quality", "ssd_gb", "usd_per_hour_dram", "usd_per_hour_ssd", "tiers"}) {
-      s.missing(key, c.problem.empty() ? kNoRate : std::string_view(c.problem));
-    }
-    return;
-  }
-  s.number("ttft_mean_s", p->ttft_mean_s, kProbeFinishedNothing);
-  if (p->quality) {
-    s.number("mean_quality", *p->quality, kNoRate);
-  } else {
-    s.missing("mean_quality", kProbeFinishedNothing);
-  }
-  s.number("ssd_gb", c.ssd_gb, "");
-  s.number("usd_per_hour_dram", c.cost.host_memory, "").number("usd_per_hour_ssd", c.cost.storage, "");
-  Json tiers = Json::array();
+  if (p == nullptr) return std::nullopt;
+  std::vector<TierAtRate> rows;
   for (const TierFill& f : c.fills) {
     const auto use = p->tiers.find(f.tier);
-    const TierUse found = use == p->tiers.end() ? TierUse{} : use->second;
-    Json tier{{"name", f.tier}, {"capacity_bytes", nullptr}, {"priced", f.capacity_bytes.has_value()}};
-    if (f.capacity_bytes) tier["capacity_bytes"] = *f.capacity_bytes;
-    tier["hits"] = found.hits;
-    tier["lookups"] = found.lookups;
-    tier["hit_rate"] = found.hit_rate();
-    tier["bytes_after_warmup"] = f.after_warmup_bytes;
-    tier["bytes_at_end"] = f.at_end_bytes;
-    tier["still_filling"] = f.filling();
-    tiers.push_back(std::move(tier));
+    rows.push_back({f, use == p->tiers.end() ? TierUse{} : use->second});
   }
-  s.set("tiers", std::move(tiers));
+  return rows;
 }
 
-Section configuration_section(Section s, const Configuration& c) {
-  s.set("machine", c.machine).count("tensor_parallel", c.tensor_parallel).set("policy", c.policy);
-  const std::int64_t scorers = c.scenario.serving.cluster.scorer_gpus;
-  if (scorers > 0) s.count("scorer_gpus", scorers);
-  const std::string_view none = c.problem.empty() ? kNoRate : std::string_view(c.problem);
-  s = filled(std::move(s), rate_fields(), c, c.sustained() ? std::string_view() : none);
-  const auto limit = c.limited_by();
-  if (limit) {
-    s.set("limited_by", planner::capacity::word_of(*limit));
-  } else {
-    s.missing("limited_by", c.problem.empty() ? "no probed rate fails" : c.problem);
-  }
-  Json probes = Json::array();
-  for (std::size_t i = 0; i < c.probes.size(); ++i) {
-    const Section probe = s.child("probes." + std::to_string(i));
-    probes.push_back(
-        probe_section(probe, c.probes[i], static_cast<double>(c.scenario.serving.cluster.replicas)).take());
-  }
-  s.set("probes", std::move(probes));
-  s.set("monotone", c.search.monotone);
-  s.set("lossless", lossless(c.scenario));
-  s.set("fallbacks", c.fallbacks());
-  if (const Probe* best = c.sustained()) {
-    s.set("bound_by", Json{{"hbm_bandwidth", best->bound_by.hbm_bandwidth},
-                           {"compute", best->bound_by.compute},
-                           {"link", best->bound_by.link},
-                           {"idle", best->bound_by.idle}});
-    s.count("host_memory_peak_bytes", best->host_peak_bytes).number("dram_gb", c.dram_gb, "");
-    s.number("usd_per_hour", c.cost.total().value_or(kNone), kNoPrice);
-    s.number("usd_per_1m_output_tokens", c.usd_per_million.value_or(kNone), kNoPrice);
-    s.set("run", Json{{"warmup_s", best->length.warmup_s}, {"judged_s", best->length.judged_s}});
-  }
-  s.set("tensor_parallel_chosen", planner::capacity::words_of(c.placement));
-  if (!c.problem.empty()) s.set("cannot_run", c.problem);
-  const bool placement = c.scenario.serving.placement.has_value();
-  if (placement) add_tiers(s, c);
-  if (c.fleet) s.set("fleet", filled(s.child("fleet"), fleet_fields(placement), *c.fleet));
-  return s;
+const Fields<TierAtRate>& tier_fields() {
+  static const Fields<TierAtRate> fields{
+      {"name", {kText, "name of the tier"}, [](const TierAtRate& t) { return t.fill.tier; }},
+      {"capacity_bytes",
+       {kBytes, "its capacity; null where everything has room"},
+       [](const TierAtRate& t) { return t.fill.capacity_bytes; }},
+      {"priced",
+       {kTruth, "whether it is in the price: it has a capacity"},
+       [](const TierAtRate& t) { return t.fill.capacity_bytes.has_value(); }},
+      {"hits",
+       {kRequests, kHigher, "prompts that were continued from what it held"},
+       [](const TierAtRate& t) { return t.use.hits; }},
+      {"lookups", {kRequests, "prompts that were looked for in it"}, [](const TierAtRate& t) { return t.use.lookups; }},
+      {"hit_rate",
+       {kShare, kHigher, "share of the prompts looked for that it held"},
+       [](const TierAtRate& t) { return t.use.hit_rate(); }},
+      {"bytes_after_warmup",
+       {kBytes, "what it held when judging began"},
+       [](const TierAtRate& t) { return t.fill.after_warmup_bytes; }},
+      {"bytes_at_end",
+       {kBytes, "what it held when the first run ended"},
+       [](const TierAtRate& t) { return t.fill.at_end_bytes; }},
+      {"still_filling",
+       {kTruth, "whether it had never been full and went on growing while it was judged"},
+       [](const TierAtRate& t) { return t.fill.filling(); }}};
+  return fields;
 }
 
+Json varied_sizes(const Configuration& c) {
+  Json sizes = Json::object();
+  for (const TierSize& t : c.sizes) sizes[t.tier] = t.bytes;
+  return sizes;
+}
+
+/// A list or an object, with the keys that are below it; its nulls have no reasons.
+template <class Row>
+Field<Row> without_reasons(Field<Row> field, const std::string& step, const KeyList& keys) {
+  field.inner = below(field.key + step, keys);
+  return field;
+}
+
+/// Fields of a configuration that are there together.
+struct ConfigurationPart {
+  Fields<Configuration> fields;
+  bool (*there)(const Configuration&) = nullptr;  ///< none: always
+  bool at_rate = false;                           ///< null where no rate passes
+};
+
+bool sustains(const Configuration& c) {
+  return c.sustained() != nullptr;
+}
+
+std::vector<ConfigurationPart> configuration_parts() {
+  using Of = Field<Configuration>;
+  using planner::capacity::BoundBy;
+  using planner::capacity::RunLength;
+  const Fields<BoundBy> bound_fields{
+      {"hbm_bandwidth", {kShare, "time bound by the bandwidth of GPU memory"}, &BoundBy::hbm_bandwidth},
+      {"compute", {kShare, "time bound by compute"}, &BoundBy::compute},
+      {"link", {kShare, "time bound by links"}, &BoundBy::link},
+      {"idle", {kShare, "time without work"}, &BoundBy::idle}};
+  const Fields<RunLength> run_fields{
+      {"warmup_s", {kSeconds, "simulated time that is not judged"}, &RunLength::warmup_s},
+      {"judged_s", {kSeconds, "simulated time whose arrivals are judged"}, &RunLength::judged_s}};
+  const auto limit = [](const Configuration& c) -> std::optional<std::string_view> {
+    const auto miss = c.limited_by();
+    return miss ? std::optional(planner::capacity::word_of(*miss)) : std::nullopt;
+  };
+  const auto scorers = [](const Configuration& c) {
+    const std::int64_t gpus = c.scenario.serving.cluster.scorer_gpus;
+    return gpus > 0 ? std::optional(gpus) : std::nullopt;
+  };
+  return {{{{"machine", {kText, "GPU of the replica, a name in the catalogue"}, &Configuration::machine},
+            {"tensor_parallel", {kCount, "GPUs of a replica that compute together"}, &Configuration::tensor_parallel},
+            {"policy", {kText, "decode policy"}, &Configuration::policy},
+            {"scorer_gpus?", {kCount, "GPUs of a replica that only score chunks"}, scorers}}},
+          {rate_fields(), nullptr, true},
+          {{{"limited_by",
+             {kText, "what most of the requests that miss do miss at the lowest rate that fails"},
+             limit,
+             "no probed rate fails"},
+            Of::list("probes", "rates that were simulated, in order", probes_of, probe_fields()),
+            {"monotone",
+             {kTruth, "whether no probed rate above one that fails passes"},
+             [](const Configuration& c) { return c.search.monotone; }},
+            {"lossless",
+             {kTruth, "whether its output is that of full-KV decoding"},
+             [](const Configuration& c) { return lossless(c.scenario); }},
+            Of::values("fallbacks[]", {kText, "a figure that had to be replaced"}, &Configuration::fallbacks)}},
+          {{Of::part(
+                "bound_by", "what the time of the replicas went to; the shares add up to 1",
+                [](const Configuration& c) { return &c.sustained()->bound_by; }, bound_fields),
+            {"host_memory_peak_bytes",
+             {kBytes, "most host memory that one replica's KV had reserved"},
+             [](const Configuration& c) { return c.sustained()->host_peak_bytes; }},
+            {"dram_gb", {kGigabytes, "host memory to buy for one replica"}, &Configuration::dram_gb},
+            {"usd_per_hour",
+             {kDollarsPerHour, kLower, "what an hour of one replica costs"},
+             [](const Configuration& c) { return c.cost.total(); },
+             kNoPrice},
+            {"usd_per_1m_output_tokens",
+             {kDollars, kLower, "what one million output tokens cost at that rate"},
+             &Configuration::usd_per_million,
+             kNoPrice},
+            Of::part(
+                "run", "how long each simulation at that rate was",
+                [](const Configuration& c) { return &c.sustained()->length; }, run_fields)},
+           sustains},
+          {{{"tensor_parallel_chosen",
+             {kText, "how the GPUs per replica were chosen"},
+             [](const Configuration& c) { return planner::capacity::words_of(c.placement); }},
+            {"cannot_run?",
+             {kText, "why the scenario does not run there"},
+             [](const Configuration& c) { return c.problem.empty() ? std::nullopt : std::optional(c.problem); }}}},
+          {{Of::values("sizes_bytes.*", {kBytes, "size of a tier that is varied"}, varied_sizes),
+            {"ttft_mean_s",
+             {kSeconds, kLower, "mean time to the first token at that rate"},
+             at_rate([](const auto&, const Probe& p) { return p.ttft_mean_s; }),
+             kProbeFinishedNothing},
+            {"mean_quality",
+             {kPlain, kHigher, "mean score of finished requests; 1 is that of full KV"},
+             at_rate([](const auto&, const Probe& p) { return p.quality.value_or(kNone); }),
+             kProbeFinishedNothing},
+            {"ssd_gb",
+             {kGigabytes, "storage to buy for one replica; its share of what replicas share"},
+             at_rate([](const auto& c, const Probe&) { return c.ssd_gb; })},
+            {"usd_per_hour_dram",
+             {kDollarsPerHour, kLower, "what the host memory of one replica costs"},
+             at_rate([](const auto& c, const Probe&) { return c.cost.host_memory; })},
+            {"usd_per_hour_ssd",
+             {kDollarsPerHour, kLower, "what the storage of one replica costs"},
+             at_rate([](const auto& c, const Probe&) { return c.cost.storage; })},
+            without_reasons(Of("tiers", {kObject, "tiers in which prompts are stored, the nearest first"},
+                               [](const Configuration& c) {
+                                 const auto tiers = tiers_of(c);
+                                 return tiers ? array(tier_fields(), *tiers) : Json(nullptr);
+                               }),
+                            "[]", keys_of(tier_fields()))},
+           [](const Configuration& c) { return c.scenario.serving.placement.has_value(); },
+           true},
+          {{Of::part(
+              "fleet?", "the fewest replicas that serve the required rate",
+              [](const Configuration& c) { return c.fleet ? &c : nullptr; }, fleet_fields(false))}}};
+}
+
+Json configurations_json(const Section& at, const CapacityOutcome& outcome) {
+  static const std::vector<ConfigurationPart> parts = configuration_parts();
+  Json list = Json::array();
+  for (const Configuration& c : outcome.plan.configurations) {
+    Section s = at.child(std::to_string(list.size()));
+    for (const ConfigurationPart& part : parts) {
+      if (part.there != nullptr && !part.there(c)) continue;
+      const std::string_view none = part.at_rate && !sustains(c) ? kNoRate : std::string_view();
+      s = filled(std::move(s), part.fields, c, c.problem.empty() ? none : std::string_view(c.problem));
+    }
+    list.push_back(s.take());
+  }
+  return list;
+}
+
+Field<CapacityOutcome> configurations_field() {
+  Field<CapacityOutcome> field("configurations", {kObject, "machines under policies, the best first"},
+                               [](const CapacityOutcome&) { return nullptr; });
+  for (ConfigurationPart& part : configuration_parts()) {
+    for (Field<Configuration>& f : part.fields) f.optional = f.optional || part.there != nullptr;
+    const KeyList keys = below("configurations[]", keys_of(part.fields));
+    field.inner.insert(field.inner.end(), keys.begin(), keys.end());
+  }
+  field.own_reasons = true;
+  field.write = configurations_json;
+  return field;
+}
+
+struct NextRow {
+  planner::capacity::NextCheaper next;
+  std::int64_t configuration = 0;
+};
+
+const Fields<NextRow>& next_fields() {
+  static const Fields<NextRow> fields{
+      {"configuration", {kCount, "its place in configurations, from 0"}, &NextRow::configuration},
+      {"replicas", {kCount, "its replicas"}, [](const NextRow& r) { return r.next.replicas; }},
+      {"usd_per_hour",
+       {kDollarsPerHour, kLower, "what an hour of them costs"},
+       [](const NextRow& r) { return r.next.usd_per_hour; }},
+      {"rate",
+       {kRequestsPerS, kHigher, "the rate that they sustain; 0 where none is known"},
+       [](const NextRow& r) { return r.next.rate; }},
+      {"why", {kText, "what they miss"}, [](const NextRow& r) { return r.next.why; }}};
+  return fields;
+}
+
+/// Null, without a reason, where nothing that was simulated costs less.
 Json next_cheaper_json(const CapacityPlan& plan) {
   const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
   if (!next) return nullptr;
-  return {{"configuration", next->configuration - plan.configurations.data()},
-          {"replicas", next->replicas},
-          {"usd_per_hour", next->usd_per_hour},
-          {"rate", next->rate},
-          {"why", next->why}};
+  return object(next_fields(), {*next, next->configuration - plan.configurations.data()});
 }
 
-Json prices_json(const CapacityOutcome& outcome) {
+std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
   const CapacityPlan& plan = outcome.plan;
-  Json list = Json::array();
+  std::vector<PriceRow> rows;
   std::set<std::string> machines;
   for (const Configuration& c : plan.configurations) {
-    if (!machines.insert(c.machine).second) continue;
-    if (const models::Price* p = plan.request.prices.gpu(c.machine)) {
-      list.push_back(object(price_fields(), {c.machine, kPerGpuHour, *p}));
-    }
+    const models::Price* p = machines.insert(c.machine).second ? plan.request.prices.gpu(c.machine) : nullptr;
+    if (p != nullptr) rows.push_back({c.machine, kPerGpuHour, p});
   }
-  list.push_back(object(price_fields(), {"dram", kPerGbMonth, plan.request.prices.dram}));
-  if (outcome.hit_rates || with_placement(plan))
-    list.push_back(object(price_fields(), {"ssd", kPerGbMonth, plan.request.prices.ssd}));
-  return list;
+  rows.push_back({"dram", kPerGbMonth, &plan.request.prices.dram});
+  if (outcome.hit_rates || with_placement(plan)) rows.push_back({"ssd", kPerGbMonth, &plan.request.prices.ssd});
+  return rows;
+}
+
+Json capacity_details(const CapacityOutcome& outcome) {
+  Json details = Json::object();
+  for (const auto& [word, sentence] : capacity_definitions(outcome)) details[word] = sentence;
+  details["assumptions"] = outcome.plan.configurations.front().scenario.assumptions;
+  return details;
+}
+
+const scenario::Scenario& sized_scenario(const CapacityOutcome& outcome) {
+  return outcome.plan.configurations.front().scenario;
+}
+
+/// What stands before next_cheaper, which is there where sizes are compared.
+const Fields<CapacityOutcome>& decision_fields() {
+  using Of = Field<CapacityOutcome>;
+  static const Fields<CapacityPlan> cheapest_fields{
+      {"machine", {kText, "its machine"}, [](const CapacityPlan& p) { return p.configurations.front().machine; }},
+      {"tensor_parallel",
+       {kCount, "GPUs of a replica that compute together"},
+       [](const CapacityPlan& p) { return p.configurations.front().tensor_parallel; }},
+      {"policy", {kText, "its decode policy"}, [](const CapacityPlan& p) { return p.configurations.front().policy; }},
+      {"by_price", {kTruth, "whether the order is by price; else a price is missing"}, &CapacityPlan::ranked_by_price}};
+  static const Fields<CapacityOutcome> fields{
+      {"scenario", {kText, "name of the scenario"}, [](const CapacityOutcome& o) { return sized_scenario(o).name; }},
+      {"seed",
+       {kCount, "seed of the random numbers"},
+       [](const CapacityOutcome& o) { return sized_scenario(o).serving.run.seed; }},
+      Of::part(
+          "slo", "the objectives, each of it for a share of requests that attainment_target says",
+          [](const CapacityOutcome& o) { return sized_scenario(o).serving.slo; }, objective_fields()),
+      {"attainment_target",
+       {kShare, "share of requests that must meet every objective"},
+       [](const CapacityOutcome& o) { return o.plan.request.probe.target; }},
+      {"confidence",
+       {kShare, "confidence with which the attainment is at the target or above"},
+       [](const CapacityOutcome& o) { return o.plan.request.probe.confidence; }},
+      {"rate_required?",
+       {kRequestsPerS, "the rate that a fleet has to serve"},
+       [](const CapacityOutcome& o) { return o.plan.request.rate; }},
+      configurations_field(),
+      Of::part("cheapest", "the first of the configurations", &CapacityOutcome::plan, cheapest_fields)};
+  return fields;
+}
+
+/// What stands behind it.
+const Fields<CapacityOutcome>& basis_fields() {
+  using Of = Field<CapacityOutcome>;
+  static const Fields<CapacityOutcome> all = [] {
+    Of details = Of::values("details.*", {kText, "what the word means here"}, capacity_details);
+    details.inner.push_back({"details.assumptions[]", {kText, "what the scenario takes for granted"}});
+    const auto options = [](const CapacityOutcome& o) {
+      return o.hit_rates ? std::optional(cache_options_of(*o.hit_rates, o.plan.request.prices)) : std::nullopt;
+    };
+    return Fields<CapacityOutcome>{
+        without_reasons(
+            Of("hit_rate_curve?", {kObject, "hits of a prefix cache for the trace against its capacity, under LRU"},
+               [](const CapacityOutcome& o) {
+                 return o.hit_rates ? object(hit_rate_fields(), *o.hit_rates) : Json(nullptr);
+               }),
+            "", keys_of(hit_rate_fields())),
+        Of::list("prefix_cache?", "prefix caches for all of the traffic and what they cost", options,
+                 cache_option_fields()),
+        Of::list("prices", "prices behind the costs", capacity_prices, price_fields()),
+        {"resolved_scenario",
+         {kText, "the scenario with every default written out, as YAML"},
+         &CapacityOutcome::resolved},
+        std::move(details)};
+  }();
+  return all;
 }
 
 }  // namespace
 
 Json capacity_document(const CapacityOutcome& outcome) {
-  const CapacityPlan& plan = outcome.plan;
-  const Configuration& first = plan.configurations.front();
   Json reasons = Json::object();
-  Section doc("", reasons);
-  doc.set("schema_version", kSchemaVersion).set("kvsim_version", kvsim_version());
-  doc.set("scenario", first.scenario.name).count("seed", first.scenario.serving.run.seed);
-  doc.set("slo", objectives(first.scenario.serving.slo));
-  doc.set("attainment_target", plan.request.probe.target).set("confidence", plan.request.probe.confidence);
-  if (plan.request.rate) doc.set("rate_required", *plan.request.rate);
-  Json list = Json::array();
-  for (std::size_t i = 0; i < plan.configurations.size(); ++i) {
-    const Section s("configurations." + std::to_string(i), reasons);
-    list.push_back(configuration_section(s, plan.configurations[i]).take());
+  Section s = filled(document_head(reasons), decision_fields(), outcome);
+  if (!outcome.plan.request.sizes.empty()) s.set("next_cheaper", next_cheaper_json(outcome.plan));
+  Json document = filled(std::move(s), basis_fields(), outcome).take();
+  document["details"]["reasons"] = std::move(reasons);
+  return document;
+}
+
+KeyList capacity_keys() {
+  KeyList keys = keys_of(decision_fields());
+  keys.push_back({"next_cheaper", {kObject, "what costs less and meets the objectives less far"}, true});
+  for (const KeyList& more : {below("next_cheaper", keys_of(next_fields())), keys_of(basis_fields())}) {
+    keys.insert(keys.end(), more.begin(), more.end());
   }
-  doc.set("configurations", std::move(list));
-  doc.set("cheapest", Json{{"machine", first.machine},
-                           {"tensor_parallel", first.tensor_parallel},
-                           {"policy", first.policy},
-                           {"by_price", plan.ranked_by_price}});
-  if (!plan.request.sizes.empty()) doc.set("next_cheaper", next_cheaper_json(plan));
-  if (outcome.hit_rates) {
-    doc.set("hit_rate_curve", hit_rate_json(*outcome.hit_rates));
-    doc.set("prefix_cache", cache_options_json(cache_options_of(*outcome.hit_rates, plan.request.prices)));
-  }
-  doc.set("prices", prices_json(outcome));
-  doc.set("resolved_scenario", outcome.resolved);
-  Json details = Json::object();
-  for (const auto& [word, sentence] : capacity_definitions(outcome)) details[word] = sentence;
-  details["assumptions"] = first.scenario.assumptions;
-  details["reasons"] = reasons;
-  doc.set("details", std::move(details));
-  return doc.take();
+  return document_keys(std::move(keys));
 }
 
 }  // namespace kvsim::results

@@ -57,10 +57,10 @@ std::string three_decimals(double value) {
   return fmt::format("{:.3f}", value);
 }
 
-/// A figure of the probe at the sustained rate; none where no rate passes.
+/// A figure of the fleet.
 template <class Get>
-auto at_rate(Get get) {
-  return [get](const Configuration& c) { return c.sustained() ? get(c, *c.sustained()) : kNone; };
+auto of_fleet(Get get) {
+  return [get](const Configuration& c) { return std::invoke(get, *c.fleet); };
 }
 
 /// "≥ 99.98 %", rounded down: a bound must not grow by being printed.
@@ -69,26 +69,27 @@ std::string at_least(double share) {
   return fmt::format("≥ {:.2f} %", std::floor(share * kHundredths) / kHundredths * 100);
 }
 
-std::string headroom_text(const Fleet& f) {
+std::string headroom_text(double headroom) {
   constexpr double most_percent = 10;  // above it, it is printed as a factor of the required rate
-  return f.headroom > most_percent ? factor(f.headroom + 1) : fmt::format("{:.0f} %", f.headroom * 100);
+  return headroom > most_percent ? factor(headroom + 1) : fmt::format("{:.0f} %", headroom * 100);
 }
 
 /// What names a configuration in tables: its machine and policy, or with tiers all that is varied.
 Fields<Configuration> name_fields(const CapacityPlan& plan) {
   if (!with_placement(plan)) {
-    return {{"", "machine", marked_machine, Align::left}, {"", "policy", &Configuration::policy, Align::left}};
+    return {{kOnPages, "machine", marked_machine, Align::left},
+            {kOnPages, "policy", &Configuration::policy, Align::left}};
   }
   const auto name = [&plan, names = names_of(plan)](const Configuration& c) {
     return names[static_cast<std::size_t>(&c - plan.configurations.data())];
   };
-  return {{"", "replica", name, Align::left}};
+  return {{kOnPages, "replica", name, Align::left}};
 }
 
 /// Behind the cheapest one.
 Field<Configuration> cheapest_field(const CapacityPlan& plan) {
   const Configuration* first = plan.ranked_by_price ? &plan.configurations.front() : nullptr;
-  return {"", "", [first](const Configuration& c) { return &c == first ? "cheapest" : ""; }, Align::left};
+  return {kOnPages, "", [first](const Configuration& c) { return &c == first ? "cheapest" : ""; }, Align::left};
 }
 
 /// Of those that sustain a rate.
@@ -115,10 +116,11 @@ Table memory_table(const CapacityPlan& plan) {
   const auto capacity = [](const Configuration& c) { return serving::kv_capacity(c.scenario.serving); };
   const auto size = [](auto value) { return bytes(static_cast<double>(value)); };
   Fields<Configuration> fields = name_fields(plan);
-  append(fields, {{"", "GPU KV capacity", [=](const Configuration& c) { return size(capacity(c).bytes); }},
-                  {"", "tokens", [=](const Configuration& c) { return capacity(c).tokens; }},
-                  {"", "host KV peak", [=](const Configuration& c) { return size(c.sustained()->host_peak_bytes); }},
-                  {"", "host memory to buy", &Configuration::dram_gb, bytes_of_gb}});
+  append(fields,
+         {{kOnPages, "GPU KV capacity", [=](const Configuration& c) { return size(capacity(c).bytes); }},
+          {kOnPages, "tokens", [=](const Configuration& c) { return capacity(c).tokens; }},
+          {kOnPages, "host KV peak", [=](const Configuration& c) { return size(c.sustained()->host_peak_bytes); }},
+          {kOnPages, "host memory to buy", &Configuration::dram_gb, bytes_of_gb}});
   return sustained_table("Memory of one replica at its rate", fields, plan);
 }
 
@@ -144,7 +146,7 @@ Table found_table(const CapacityPlan& plan) {
       const auto use = c.sustained()->tiers.find(tier);
       return use == c.sustained()->tiers.end() ? kNone : use->second.hit_rate();
     };
-    fields.push_back({"", tier, hit_rate, percent});
+    fields.push_back({kOnPages, tier, hit_rate, percent});
   }
   const auto nowhere = [tiers](const Configuration& c) {
     double share = 1;
@@ -154,44 +156,33 @@ Table found_table(const CapacityPlan& plan) {
     }
     return std::max(share, 0.0);
   };
-  append(fields, {{"", "nowhere", nowhere, percent},
-                  {"", "quality", [](const Configuration& c) { return c.sustained()->quality; }, three_decimals},
-                  {"", "still filling", filling_tiers}});
+  append(fields, {{kOnPages, "nowhere", nowhere, percent},
+                  {kOnPages, "quality", [](const Configuration& c) { return c.sustained()->quality; }, three_decimals},
+                  {kOnPages, "still filling", filling_tiers}});
   return sustained_table("Where prompts were found at that rate", fields, plan);
 }
 
 /// What an hour of one replica is made of.
 Table price_table(const CapacityPlan& plan) {
   Fields<Configuration> fields = name_fields(plan);
-  append(fields, {{"", "GPUs", &Configuration::gpus_per_replica},
-                  {"", "$/h", [](const Configuration& c) { return c.cost.gpus; }, dollars},
-                  {"", "DRAM", &Configuration::dram_gb, bytes_of_gb},
-                  {"", "$/h", [](const Configuration& c) { return c.cost.host_memory; }, dollars},
-                  {"", "SSD", &Configuration::ssd_gb, bytes_of_gb},
-                  {"", "$/h", [](const Configuration& c) { return c.cost.storage; }, dollars},
-                  {"", "all $/h", [](const Configuration& c) { return c.cost.total(); }, dollars}});
+  append(fields, {{kOnPages, "GPUs", &Configuration::gpus_per_replica},
+                  {kOnPages, "$/h", [](const Configuration& c) { return c.cost.gpus; }, dollars},
+                  {kOnPages, "DRAM", &Configuration::dram_gb, bytes_of_gb},
+                  {kOnPages, "$/h", [](const Configuration& c) { return c.cost.host_memory; }, dollars},
+                  {kOnPages, "SSD", &Configuration::ssd_gb, bytes_of_gb},
+                  {kOnPages, "$/h", [](const Configuration& c) { return c.cost.storage; }, dollars},
+                  {kOnPages, "all $/h", [](const Configuration& c) { return c.cost.total(); }, dollars}});
   return sustained_table("What an hour of one replica costs", fields, plan);
 }
 
 Table fleet_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
-  const Fields<Configuration> names = name_fields(plan);
-  const Fields<Fleet> fields = fleet_fields(placement);
-  const Field<Configuration> cheapest = cheapest_field(plan);
-  Table t = empty_table(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)), names);
-  const auto add = [](auto& all, const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
-  const Table figures = empty_table("", fields);
-  add(t.header, figures.header);
-  add(t.align, figures.align);
-  if (placement) {
-    t.header.emplace_back();
-    t.align.push_back(Align::left);
-  }
+  Fields<Configuration> fields = name_fields(plan);
+  append(fields, fleet_fields(placement));
+  if (placement) fields.push_back(cheapest_field(plan));
+  Table t = empty_table(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)), fields);
   for (const Configuration& c : plan.configurations) {
-    if (!c.fleet) continue;
-    std::vector<Cell>& row = t.rows.emplace_back(cells(names, c));
-    add(row, cells(fields, *c.fleet));
-    if (placement) row.push_back(cheapest.text(c));
+    if (c.fleet) t.rows.push_back(cells(fields, c));
   }
   return t;
 }
@@ -200,70 +191,126 @@ Table fleet_table(const CapacityPlan& plan) {
 
 const Fields<Configuration>& rate_fields() {
   static const Fields<Configuration> fields{
-      {"rate_per_replica", "req/s", at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
-      {"rate_per_gpu", "per GPU", at_rate([](const auto& c, const Probe&) {
+      {"rate_per_replica",
+       {kRequestsPerS, kHigher, "the rate that one replica sustains within the objectives"},
+       "req/s",
+       at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
+      {"rate_per_gpu",
+       {kRequestsPerS, kHigher, "the same by GPUs of the replica"},
+       "per GPU",
+       at_rate([](const auto& c, const Probe&) {
          return c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
        })},
-      {"attainment", at_rate([](const auto&, const Probe& p) { return p.attainment.share; })},
-      {"attainment_lower", at_rate([](const auto&, const Probe& p) { return p.attainment.lower; })},
+      {"attainment",
+       {kShare, kHigher, "share of judged requests that met every objective at that rate"},
+       at_rate([](const auto&, const Probe& p) { return p.attainment.share; })},
+      {"attainment_lower",
+       {kShare, kHigher, "one-sided lower confidence bound of the attainment"},
+       at_rate([](const auto&, const Probe& p) { return p.attainment.lower; })},
       {"tokens_per_s",
+       {kTokensPerS, kHigher, "output tokens of one replica at that rate"},
        "tokens/s",
        at_rate([](const auto& c, const Probe& p) { return p.tokens_per_s / replicas_of(c); }),
-       figure,
+       {},
        "",
        {},
        "no time was measured"},
-      {"", "TTFT mean", at_rate([](const auto&, const Probe& p) { return p.ttft_mean_s; }), seconds},
+      {kOnPages, "TTFT mean", at_rate([](const auto&, const Probe& p) { return p.ttft_mean_s; }), seconds},
       {"ttft_p99_s",
+       {kSeconds, kLower, "99th percentile of the time to the first token at that rate"},
        "TTFT p99",
        at_rate([](const auto&, const Probe& p) { return p.ttft_p99_s; }),
-       seconds,
+       {},
        "",
        {},
        kProbeFinishedNothing},
       {"tpot_p99_s",
+       {kSeconds, kLower, "99th percentile of the time per output token at that rate"},
        "TPOT p99",
        at_rate([](const auto&, const Probe& p) { return p.tpot_p99_s; }),
-       seconds,
+       {},
        "",
        {},
        kProbeNoTpot},
-      {"", "limit", limit_of},
-      {"", "bound by", [](const Configuration& c) { return c.sustained() ? binding(c.sustained()->bound_by) : "-"; }},
-      {"", "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
-      {"", "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }), dollars}};
+      {kOnPages, "limit", limit_of},
+      {kOnPages, "bound by",
+       [](const Configuration& c) { return c.sustained() ? binding(c.sustained()->bound_by) : "-"; }},
+      {kOnPages, "$/h", at_rate([](const auto& c, const Probe&) { return c.cost.total().value_or(kNone); }), dollars},
+      {kOnPages, "$/1M", at_rate([](const auto& c, const Probe&) { return c.usd_per_million.value_or(kNone); }),
+       dollars}};
   return fields;
 }
 
-Fields<Fleet> fleet_fields(bool placement) {
+Fields<Configuration> fleet_fields(bool placement) {
   const auto lower = [](const Fleet& f) { return f.probe ? f.probe->attainment.lower : kNone; };
-  Fields<Fleet> fields{
-      {"replicas", "replicas", &Fleet::replicas,
-       [](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); }},
-      {"gpus", "GPUs", &Fleet::gpus},
-      {"dram_gb", placement ? "DRAM" : "DRAM for KV", &Fleet::dram_gb, bytes_of_gb},
+  const auto stored = [](double value, const Configuration& c) { return c.scenario.serving.placement ? value : kNone; };
+  Fields<Configuration> fields{
+      {"replicas",
+       {kCount, kLower, "replicas to buy"},
+       "replicas",
+       of_fleet(&Fleet::replicas),
+       of_fleet([](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); })},
+      {"gpus", {kCount, kLower, "GPUs of all replicas"}, "GPUs", of_fleet(&Fleet::gpus)},
+      {"dram_gb",
+       {kGigabytes, "host memory to buy for all replicas"},
+       placement ? "DRAM" : "DRAM for KV",
+       of_fleet(&Fleet::dram_gb)},
       {"ssd_gb",
+       {kGigabytes, "storage tiers to buy for all replicas, those with a capacity"},
        "SSD",
-       [=](const Fleet& f) { return placement ? f.ssd_gb : kNone; },
-       bytes_of_gb,
+       [=](const Configuration& c) { return stored(c.fleet->ssd_gb, c); },
+       {},
        "",
        {},
        "no storage tier is simulated: KV lives in GPU and host memory"},
-      {"usd_per_hour", "$/h", [](const Fleet& f) { return f.cost.total(); }, dollars, "", {}, kNoPrice},
-      {"usd_per_1m_output_tokens", "$/1M", &Fleet::usd_per_million, dollars, "", {}, kNoPrice},
-      {"n_minus_1", &Fleet::n_minus_1},
-      {"replicas_needed", &Fleet::needed},
-      {"headroom", "headroom", &Fleet::headroom, headroom_text},
-      {"tokens_per_s", &Fleet::tokens_per_s},
-      {"usd_per_hour_gpus", [](const Fleet& f) { return f.cost.gpus; }, kNoPrice},
-      {"usd_per_hour_dram", [](const Fleet& f) { return f.cost.host_memory; }},
-      {"usd_per_hour_ssd?", [=](const Fleet& f) { return placement ? f.cost.storage : kNone; }},
-      {"simulated", [](const Fleet& f) { return f.probe.has_value(); }},
-      {"attainment", [](const Fleet& f) { return f.probe ? f.probe->attainment.share : kNone; }, kEstimated},
+      {"usd_per_hour",
+       {kDollarsPerHour, kLower, "what an hour of the fleet costs"},
+       "$/h",
+       of_fleet([](const Fleet& f) { return f.cost.total(); }),
+       dollars,
+       "",
+       {},
+       kNoPrice},
+      {"usd_per_1m_output_tokens",
+       {kDollars, kLower, "what one million output tokens cost at the required rate"},
+       "$/1M",
+       of_fleet(&Fleet::usd_per_million),
+       dollars,
+       "",
+       {},
+       kNoPrice},
+      {"n_minus_1", {kTruth, "whether one replica may fail"}, of_fleet(&Fleet::n_minus_1)},
+      {"replicas_needed",
+       {kCount, kLower, "replicas that meet the objectives at the required rate"},
+       of_fleet(&Fleet::needed)},
+      {"headroom",
+       {kShare, kHigher, "by how much the traffic may grow before the objectives break, at least"},
+       "headroom",
+       of_fleet(&Fleet::headroom),
+       headroom_text},
+      {"tokens_per_s", {kTokensPerS, "output tokens at the required rate"}, of_fleet(&Fleet::tokens_per_s)},
+      {"usd_per_hour_gpus",
+       {kDollarsPerHour, kLower, "what the GPUs of the fleet cost"},
+       of_fleet([](const Fleet& f) { return f.cost.gpus; }),
+       kNoPrice},
+      {"usd_per_hour_dram",
+       {kDollarsPerHour, kLower, "what the host memory of the fleet costs"},
+       of_fleet([](const Fleet& f) { return f.cost.host_memory; })},
+      {"usd_per_hour_ssd?",
+       {kDollarsPerHour, kLower, "what the storage tiers of the fleet cost; with placement"},
+       [=](const Configuration& c) { return stored(c.fleet->cost.storage, c); }},
+      {"simulated",
+       {kTruth, "whether the fleet was simulated; else it is estimated from one replica"},
+       of_fleet([](const Fleet& f) { return f.probe.has_value(); })},
+      {"attainment",
+       {kShare, kHigher, "share of judged requests of the simulated fleet that met every objective"},
+       of_fleet([](const Fleet& f) { return f.probe ? f.probe->attainment.share : kNone; }),
+       kEstimated},
       {"attainment_lower",
+       {kShare, kHigher, "one-sided lower confidence bound of the fleet's attainment"},
        "attainment",
-       lower,
-       [=](const Fleet& f) { return f.probe ? at_least(lower(f)) : "estimated"; },
+       of_fleet(lower),
+       of_fleet([=](const Fleet& f) { return f.probe ? at_least(lower(f)) : "estimated"; }),
        "",
        {},
        kEstimated}};

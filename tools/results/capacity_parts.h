@@ -15,9 +15,16 @@ inline constexpr std::string_view kNoPrice = "the price table has no price for t
 inline constexpr std::string_view kProbeFinishedNothing = "no request finished";
 inline constexpr std::string_view kProbeNoTpot = "no request of two or more tokens finished";
 
+/// A figure of the probe at the sustained rate; none where no rate passes.
+template <class Get>
+auto at_rate(Get get) {
+  return [get](const planner::capacity::Configuration& c) { return c.sustained() ? get(c, *c.sustained()) : kNone; };
+}
+
 /// Figures of one replica at its rate: none where no rate passes.
 const Fields<planner::capacity::Configuration>& rate_fields();
-Fields<planner::capacity::Fleet> fleet_fields(bool placement);
+/// Of configurations that have a fleet. `placement`: as pages show it where prompts are stored in tiers.
+Fields<planner::capacity::Configuration> fleet_fields(bool placement);
 
 /// Whether the plan is of a scenario with placement: prompts are stored in tiers, whose sizes count.
 bool with_placement(const planner::capacity::CapacityPlan& plan);

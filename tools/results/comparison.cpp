@@ -36,9 +36,9 @@ Json marked(const Comparison& comparison, Mark mark) {
 std::vector<PriceRow> priced(const Comparison& comparison) {
   const std::string& gpu = comparison.outcomes.front().scenario.serving.cluster.gpu.name;
   std::vector<PriceRow> list;
-  if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, *p});
-  list.push_back({"dram", kPerGbMonth, comparison.prices.dram});
-  list.push_back({"ssd", kPerGbMonth, comparison.prices.ssd});
+  if (const models::Price* p = comparison.prices.gpu(gpu)) list.push_back({gpu, kPerGpuHour, p});
+  list.push_back({"dram", kPerGbMonth, &comparison.prices.dram});
+  list.push_back({"ssd", kPerGbMonth, &comparison.prices.ssd});
   return list;
 }
 
