@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/fields.h"
-#include "tools/results/result_document.h"
+#include "tools/results/documents.h"
 
 namespace kvsim::results {
 namespace {
@@ -23,19 +22,30 @@ std::string signed_percent(double share) {
   return fmt::format("{:+.1f} %", 100 * share);
 }
 
-const Fields<ErrorSummary> kErrorFields{{"rows", "rows", &ErrorSummary::count},
-                                        {"median", "median", &ErrorSummary::median, percent},
-                                        {"p90", "p90", &ErrorSummary::p90, percent},
-                                        {"max", "max", &ErrorSummary::max, percent},
-                                        {"bias", "bias", &ErrorSummary::bias, signed_percent}};
+const Fields<ErrorSummary>& fit_error_fields() {
+  static const Fields<ErrorSummary> fields{
+      {"rows", {kCount, "rows that were predicted"}, "rows", &ErrorSummary::count},
+      {"median", {kShare, kLower, "median of |predicted / measured - 1|"}, "median", &ErrorSummary::median},
+      {"p90", {kShare, kLower, "90th percentile of |predicted / measured - 1|"}, "p90", &ErrorSummary::p90},
+      {"max", {kShare, kLower, "largest |predicted / measured - 1|"}, "max", &ErrorSummary::max},
+      {"bias", {kShare, "median of predicted / measured - 1"}, "bias", &ErrorSummary::bias, signed_percent}};
+  return fields;
+}
 
-Json as_json(const ErrorSummary& e) {
-  return e.count == 0 ? Json(nullptr) : object(kErrorFields, e);
+/// Null where nothing was predicted.
+template <class Row>
+auto errors_at(ErrorSummary Row::*errors) {
+  return [errors](const Row& row) { return (row.*errors).count == 0 ? nullptr : &(row.*errors); };
+}
+
+template <class Row>
+Field<Row> errors_field(std::string key, std::string sentence, ErrorSummary Row::*errors) {
+  return Field<Row>::part(std::move(key), std::move(sentence), errors_at(errors), fit_error_fields());
 }
 
 /// Errors with names in front of them.
 Table error_table(std::string title, std::vector<std::string> names) {
-  Table t = empty_table(std::move(title), kErrorFields);
+  Table t = empty_table(std::move(title), fit_error_fields());
   t.align.insert(t.align.begin(), names.size(), Align::left);
   t.header.insert(t.header.begin(), names.begin(), names.end());
   return t;
@@ -44,43 +54,79 @@ Table error_table(std::string title, std::vector<std::string> names) {
 void add(Table& table, const std::vector<std::string>& names, const ErrorSummary& e) {
   if (e.count == 0) return;
   std::vector<Cell>& row = table.rows.emplace_back(names.begin(), names.end());
-  const std::vector<Cell> figures = cells(kErrorFields, e);
+  const std::vector<Cell> figures = cells(fit_error_fields(), e);
   row.insert(row.end(), figures.begin(), figures.end());
 }
 
-const Fields<TableReport> kTableFields{{"table", "table", &TableReport::name, Align::left},
-                                       {"points", "points", &TableReport::points},
-                                       {"errors", [](const TableReport& t) { return as_json(t.errors); }},
-                                       {"", "rows", [](const TableReport& t) { return t.errors.count; }},
-                                       {"", "median", [](const TableReport& t) { return t.errors.median; }, percent},
-                                       {"", "p90", [](const TableReport& t) { return t.errors.p90; }, percent},
-                                       {"", "max", [](const TableReport& t) { return t.errors.max; }, percent}};
+const Fields<TableReport>& fitted_table_fields() {
+  static const Fields<TableReport> fields{
+      {"table", {kText, "name of the table"}, "table", &TableReport::name, Align::left},
+      {"points", {kCount, "points of the table"}, "points", &TableReport::points},
+      errors_field("errors", "errors of the table against the rows it was made from", &TableReport::errors),
+      {kOnPages, "rows", [](const TableReport& t) { return t.errors.count; }},
+      {kOnPages, "median", [](const TableReport& t) { return t.errors.median; }, percent},
+      {kOnPages, "p90", [](const TableReport& t) { return t.errors.p90; }, percent},
+      {kOnPages, "max", [](const TableReport& t) { return t.errors.max; }, percent}};
+  return fields;
+}
 
-const Fields<RefusedRow> kRefusedFields{{"where", [](const RefusedRow& row) { return row.origin.str(); }},
-                                        {"reason", &RefusedRow::reason}};
+const Fields<OperatorReport>& operator_fields() {
+  using Region = OperatorReport::Region;
+  const auto machines = [](const OperatorReport& op) {
+    std::vector<std::pair<std::string, ErrorSummary>> errors;
+    for (const auto& transfer : op.machines) errors.emplace_back(transfer.from, transfer.errors);
+    return errors;
+  };
+  const auto regions = [](const OperatorReport& op) {
+    std::vector<std::pair<std::string, Region>> named;
+    for (const Region& region : op.regions) named.emplace_back(region.name, region);
+    return named;
+  };
+  const auto values = [](const OperatorReport& op) {
+    Json named = Json::object();
+    for (const models::FittedValue& v : op.values) named[v.name] = v.value;
+    return named;
+  };
+  const auto at_bound = [](const OperatorReport& op) {
+    Json names = Json::array();
+    for (const models::FittedValue& v : op.values) {
+      if (v.at_bound) names.push_back(v.name);
+    }
+    return names;
+  };
+  static const Fields<Region> region_fields{
+      errors_field("in_sample", "errors against the rows of the region that were fitted", &Region::in_sample),
+      errors_field("held_out_shapes", "errors of fits to the rows of other shapes", &Region::shapes)};
+  static const Fields<OperatorReport> fields{
+      {"operator", {kText, "name of the operator"}, &OperatorReport::name},
+      {"format", {kText, "its number format"}, &OperatorReport::format},
+      errors_field("in_sample", "errors against the rows that were fitted", &OperatorReport::in_sample),
+      errors_field("held_out_shapes", "errors of fits to the rows of other shapes", &OperatorReport::shapes),
+      errors_field("held_out_models", "errors of fits to the rows of other models' shapes", &OperatorReport::models),
+      Field<OperatorReport>::by_name("other_machines",
+                                     "errors of the same form fitted to another GPU's rows, by that GPU", machines,
+                                     fit_error_fields()),
+      Field<OperatorReport>::by_name("regions", "errors by region of sizes", regions, region_fields),
+      Field<OperatorReport>::values("parameters.*", {kPlain, "a fitted parameter, in the unit of its name"}, values),
+      Field<OperatorReport>::values("at_bound[]", {kText, "a parameter that the search left at its bound"}, at_bound)};
+  return fields;
+}
 
-Json as_json(const OperatorReport& op) {
-  Json values = Json::object();
-  Json at_bound = Json::array();
-  for (const models::FittedValue& v : op.values) {
-    values[v.name] = v.value;
-    if (v.at_bound) at_bound.push_back(v.name);
-  }
-  Json machines = Json::object();
-  for (const auto& transfer : op.machines) machines[transfer.from] = as_json(transfer.errors);
-  Json regions = Json::object();
-  for (const auto& region : op.regions) {
-    regions[region.name] = {{"in_sample", as_json(region.in_sample)}, {"held_out_shapes", as_json(region.shapes)}};
-  }
-  return {{"operator", op.name},
-          {"format", op.format},
-          {"in_sample", as_json(op.in_sample)},
-          {"held_out_shapes", as_json(op.shapes)},
-          {"held_out_models", as_json(op.models)},
-          {"other_machines", machines},
-          {"regions", regions},
-          {"parameters", values},
-          {"at_bound", at_bound}};
+const Fields<Calibration>& calibration_fields() {
+  static const Fields<RefusedRow> refused_fields{
+      {"where", {kText, "file, line and column of the row"}, [](const RefusedRow& row) { return row.origin.str(); }},
+      {"reason", {kText, "why it was refused"}, &RefusedRow::reason}};
+  static const Fields<Calibration> fields{
+      {"profile", {kText, "name of the profile"}, [](const Calibration& c) { return c.profile.name; }},
+      {"gpu", {kText, "the GPU it was fitted to"}, [](const Calibration& c) { return c.profile.measured_on; }},
+      {"rows", {kCount, "measured rows that were used"}, &Calibration::rows},
+      Field<Calibration>::list("operators", "what was fitted, by operator and number format", &Calibration::operators,
+                               operator_fields()),
+      Field<Calibration>::list("tables", "tables of single shapes", &Calibration::tables, fitted_table_fields()),
+      Field<Calibration>::list("refused", "rows of this GPU that were refused", &Calibration::refused, refused_fields),
+      Field<Calibration>::values("not_used[]", {kText, "a file that is no table the fit knows"}, &Calibration::ignored),
+      Field<Calibration>::values("warnings[]", {kText, "what to mind when using the profile"}, &Calibration::warnings)};
+  return fields;
 }
 
 }  // namespace
@@ -115,7 +161,8 @@ Page calibration_page(const Calibration& c) {
     }
   }
   page.tables = {all, regions, values};
-  if (!c.tables.empty()) page.tables.push_back(table_of("Tables, against their own rows", kTableFields, c.tables));
+  if (!c.tables.empty())
+    page.tables.push_back(table_of("Tables, against their own rows", fitted_table_fields(), c.tables));
   List refused{"Refused rows", {}};
   for (const RefusedRow& row : c.refused) {
     if (refused.items.size() == kRefusedShown) {
@@ -129,18 +176,14 @@ Page calibration_page(const Calibration& c) {
 }
 
 Json calibration_json(const Calibration& c) {
-  Json operators = Json::array();
-  for (const OperatorReport& op : c.operators) operators.push_back(as_json(op));
-  return {{"schema_version", kSchemaVersion},
-          {"kvsim_version", kvsim_version()},
-          {"profile", c.profile.name},
-          {"gpu", c.profile.measured_on},
-          {"rows", c.rows},
-          {"operators", operators},
-          {"tables", array(kTableFields, c.tables)},
-          {"refused", array(kRefusedFields, c.refused)},
-          {"not_used", c.ignored},
-          {"warnings", c.warnings}};
+  Json unread = Json::object();
+  return filled(document_head(unread), calibration_fields(), c).take();
+}
+
+KeyList calibration_keys() {
+  KeyList keys = document_keys(keys_of(calibration_fields()));
+  keys.pop_back();  // no reasons
+  return keys;
 }
 
 }  // namespace kvsim::results

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "models/calibration/calibrate.h"
-#include "tools/results/section.h"
+#include "tools/results/fields.h"
 #include "tools/results/table.h"
 
 namespace kvsim::results {
 
 Page calibration_page(const models::Calibration& calibration);
+/// Without reasons: errors of what was not held out are null.
 Json calibration_json(const models::Calibration& calibration);
+KeyList calibration_keys();
 
 }  // namespace kvsim::results
