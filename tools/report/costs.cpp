@@ -12,11 +12,6 @@
 namespace kvsim::report {
 namespace {
 
-std::string gigabytes(double value) {
-  constexpr double gb = 1e9;
-  return results::bytes(value * gb);
-}
-
 std::string costs_share(double value) {
   return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
 }
@@ -45,10 +40,11 @@ void add_fleets(Section& s, const Json& capacity) {
     t.rows.push_back(
         {fmt::format("{} x {}", text(c, {"machine"}), plain(number_or_nan(c, {"tensor_parallel"}))),
          text(c, {"policy"}), cell(number_or_nan(f, {"gpus"}), plain), cell(number_or_nan(f, {"replicas"}), plain),
-         cell(number_or_nan(f, {"dram_gb"}), gigabytes), cell(number_or_nan(f, {"ssd_gb"}), gigabytes),
-         cell(number_or_nan(f, {"usd_per_hour"}), usd), cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd),
-         cell(number_or_nan(f, {"usd_per_hour_dram"}), usd), cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd),
-         cell(number_or_nan(f, {"headroom"}), costs_share), std::move(attainment)});
+         cell(number_or_nan(f, {"dram_gb"}), results::bytes_of_gb),
+         cell(number_or_nan(f, {"ssd_gb"}), results::bytes_of_gb), cell(number_or_nan(f, {"usd_per_hour"}), usd),
+         cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd), cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
+         cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd), cell(number_or_nan(f, {"headroom"}), costs_share),
+         std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
     }
