@@ -1,5 +1,7 @@
 #include "tools/cli/documents.h"
 
+#include "tools/results/calibration.h"
+#include "tools/results/capacity.h"
 #include "tools/results/comparison.h"
 #include "tools/results/metrics.h"
 #include "tools/results/paths.h"
@@ -7,6 +9,7 @@
 #include "tools/results/prefetch.h"
 #include "tools/results/reuse_plan.h"
 #include "tools/results/sweep.h"
+#include "tools/results/trace.h"
 #include "tools/validation/figures_page.h"
 
 namespace kvsim::cli {
@@ -23,6 +26,9 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"plan_reuse", "kvsim plan of a scenario with chunks", results::reuse_plan_keys},
       {"plan_pools", "kvsim plan of a scenario with two pools", results::pools_plan_keys},
       {"plan_paths", "kvsim plan --paths", results::paths_keys},
+      {"capacity", "kvsim capacity", results::capacity_keys},
+      {"trace", "kvsim workload info", results::trace_keys},
+      {"calibration", "kvsim calibrate fit", results::calibration_keys},
       {"validation", "kvsim validate", validation::figures_keys},
   };
   return kinds;

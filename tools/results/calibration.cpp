@@ -181,9 +181,7 @@ Json calibration_json(const Calibration& c) {
 }
 
 KeyList calibration_keys() {
-  KeyList keys = document_keys(keys_of(calibration_fields()));
-  keys.pop_back();  // no reasons
-  return keys;
+  return head_keys(keys_of(calibration_fields()));
 }
 
 }  // namespace kvsim::results

@@ -128,13 +128,6 @@ Json varied_sizes(const Configuration& c) {
   return sizes;
 }
 
-/// A list or an object, with the keys that are below it; its nulls have no reasons.
-template <class Row>
-Field<Row> without_reasons(Field<Row> field, const std::string& step, const KeyList& keys) {
-  field.inner = below(field.key + step, keys);
-  return field;
-}
-
 /// Fields of a configuration that are there together.
 struct ConfigurationPart {
   Fields<Configuration> fields;
@@ -226,12 +219,7 @@ std::vector<ConfigurationPart> configuration_parts() {
             {"usd_per_hour_ssd",
              {kDollarsPerHour, kLower, "what the storage of one replica costs"},
              at_rate([](const auto& c, const Probe&) { return c.cost.storage; })},
-            without_reasons(Of("tiers", {kObject, "tiers in which prompts are stored, the nearest first"},
-                               [](const Configuration& c) {
-                                 const auto tiers = tiers_of(c);
-                                 return tiers ? array(tier_fields(), *tiers) : Json(nullptr);
-                               }),
-                            "[]", keys_of(tier_fields()))},
+            Of::list("tiers", "tiers in which prompts are stored, the nearest first", tiers_of, tier_fields())},
            [](const Configuration& c) { return c.scenario.serving.placement.has_value(); },
            true},
           {{Of::part(
@@ -286,11 +274,12 @@ const Fields<NextRow>& next_fields() {
   return fields;
 }
 
-/// Null, without a reason, where nothing that was simulated costs less.
-Json next_cheaper_json(const CapacityPlan& plan) {
+/// Null where nothing that was simulated costs less.
+std::optional<NextRow> next_row(const CapacityOutcome& outcome) {
+  const CapacityPlan& plan = outcome.plan;
   const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
-  if (!next) return nullptr;
-  return object(next_fields(), {*next, next->configuration - plan.configurations.data()});
+  if (!next) return std::nullopt;
+  return NextRow{*next, next->configuration - plan.configurations.data()};
 }
 
 std::vector<PriceRow> capacity_prices(const CapacityOutcome& outcome) {
@@ -349,6 +338,12 @@ const Fields<CapacityOutcome>& decision_fields() {
   return fields;
 }
 
+/// Where sizes are compared.
+Field<CapacityOutcome> next_field() {
+  return Field<CapacityOutcome>::part("next_cheaper", "what costs less and meets the objectives less far", next_row,
+                                      next_fields());
+}
+
 /// What stands behind it.
 const Fields<CapacityOutcome>& basis_fields() {
   using Of = Field<CapacityOutcome>;
@@ -359,12 +354,8 @@ const Fields<CapacityOutcome>& basis_fields() {
       return o.hit_rates ? std::optional(cache_options_of(*o.hit_rates, o.plan.request.prices)) : std::nullopt;
     };
     return Fields<CapacityOutcome>{
-        without_reasons(
-            Of("hit_rate_curve?", {kObject, "hits of a prefix cache for the trace against its capacity, under LRU"},
-               [](const CapacityOutcome& o) {
-                 return o.hit_rates ? object(hit_rate_fields(), *o.hit_rates) : Json(nullptr);
-               }),
-            "", keys_of(hit_rate_fields())),
+        Of::part("hit_rate_curve?", "hits of a prefix cache for the trace against its capacity, under LRU",
+                 &CapacityOutcome::hit_rates, hit_rate_fields()),
         Of::list("prefix_cache?", "prefix caches for all of the traffic and what they cost", options,
                  cache_option_fields()),
         Of::list("prices", "prices behind the costs", capacity_prices, price_fields()),
@@ -381,19 +372,18 @@ const Fields<CapacityOutcome>& basis_fields() {
 Json capacity_document(const CapacityOutcome& outcome) {
   Json reasons = Json::object();
   Section s = filled(document_head(reasons), decision_fields(), outcome);
-  if (!outcome.plan.request.sizes.empty()) s.set("next_cheaper", next_cheaper_json(outcome.plan));
+  if (!outcome.plan.request.sizes.empty()) s = filled(std::move(s), Fields<CapacityOutcome>{next_field()}, outcome);
   Json document = filled(std::move(s), basis_fields(), outcome).take();
   document["details"]["reasons"] = std::move(reasons);
   return document;
 }
 
 KeyList capacity_keys() {
-  KeyList keys = keys_of(decision_fields());
-  keys.push_back({"next_cheaper", {kObject, "what costs less and meets the objectives less far"}, true});
-  for (const KeyList& more : {below("next_cheaper", keys_of(next_fields())), keys_of(basis_fields())}) {
-    keys.insert(keys.end(), more.begin(), more.end());
-  }
-  return document_keys(std::move(keys));
+  Fields<CapacityOutcome> fields = decision_fields();
+  fields.push_back(next_field());
+  fields.back().optional = true;
+  append(fields, basis_fields());
+  return document_keys(keys_of(fields));
 }
 
 }  // namespace kvsim::results

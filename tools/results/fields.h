@@ -196,16 +196,6 @@ struct Field {
     return cell_text(value(row), print != nullptr ? print : figure);
   }
 
-  // FIXME until every field has a meaning
-  template <std::invocable<const Row&> Get>
-  Field(std::string name, Get get, Words<Row> reason = {})
-      : Field(std::move(name), Meaning{kObject, ""}, std::move(get), std::move(reason)) {}
-  template <std::invocable<const Row&> Get>
-  Field(std::string name, std::string heading, Get get, Show<Row> how = {}, std::string behind = {},
-        Words<Row> further = {}, Words<Row> reason = {})
-      : Field(std::move(name), Meaning{kObject, ""}, std::move(heading), std::move(get), std::move(how),
-              std::move(behind), std::move(further), std::move(reason)) {}
-
  private:
   void holds(KeyList keys) {
     inner = std::move(keys);

@@ -31,8 +31,4 @@ const Fields<PriceRow>& price_fields() {
   return fields;
 }
 
-Json price_json(std::string_view what, std::string_view per, const models::Price& price) {
-  return object(price_fields(), {what, per, &price});
-}
-
 }  // namespace kvsim::results

@@ -20,7 +20,6 @@ struct PriceRow {
 };
 
 const Fields<PriceRow>& price_fields();
-[[nodiscard]] Json price_json(std::string_view what, std::string_view per, const models::Price& price);
 
 inline constexpr std::string_view kPerGpuHour = "GPU and hour";
 inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";

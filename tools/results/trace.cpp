@@ -86,9 +86,7 @@ Json trace_document(const TraceOutcome& outcome) {
 KeyList trace_keys() {
   KeyList keys = keys_of(trace_fields()), more = keys_of(trace_curves_fields());
   keys.insert(keys.end(), more.begin(), more.end());
-  keys = document_keys(std::move(keys));
-  keys.pop_back();  // no reasons
-  return keys;
+  return head_keys(keys);
 }
 
 Page trace_page(const TraceOutcome& outcome) {
