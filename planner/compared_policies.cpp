@@ -90,10 +90,6 @@ Names default_reuse_words(const Scenario& scenario) {
   return scenario.chunk_placement ? reuse_words() : Names{reuse_words().front()};
 }
 
-bool has_stored_prompts(const Scenario& scenario) {
-  return scenario.workload.chunks || scenario.serving.placement;
-}
-
 /// A scenario that decodes stored prompts otherwise than with the full KV: each way of storing with full-KV decoding.
 bool decodes_otherwise(const Scenario& scenario) {
   return has_stored_prompts(scenario) && scenario.serving.decode.policy != "full_kv";

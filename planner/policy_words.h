@@ -8,7 +8,8 @@
 
 namespace kvsim::planner {
 
-/// The scenario under another policy. Which words there are depends on what it simulates.
+/// The scenario of a file under another policy: a list of overrides of the file, as --set takes them. Which words there
+/// are depends on what it simulates.
 ///
 /// On replicas, a decode policy: "lossy", or with the schedule, "draft_verify:lock_step". Alone it keeps the
 /// scenario's schedule where both verify; one that does not gets fcfs, one that does, over one that does not,
@@ -35,9 +36,18 @@ namespace kvsim::planner {
 ///
 /// Prompts that are stored may also be decoded otherwise: "draft_verify", "utility/draft_verify".
 ///
-/// Keys that a policy does not use are ignored. Throws schema::InputError for unknown words, with the nearest, for
-/// numbers out of range, and where the scenario lacks what a policy needs.
-scenario::Scenario with_policy(const scenario::Scenario& scenario, const std::string& policy);
+/// Throws schema::InputError for unknown words, with the nearest, and what is wrong with the file under those
+/// overrides: numbers out of range, what the scenario lacks of what a policy needs.
+scenario::Scenario with_policy(const scenario::ScenarioFile& file, const std::string& policy);
+
+/// A scenario, and the policy that it is under.
+struct UnderPolicy {
+  std::string policy;
+  scenario::Scenario scenario;
+};
+
+/// Whether words say how prompts are stored: they are made of chunks, or kept in tiers.
+bool has_stored_prompts(const scenario::Scenario& scenario);
 
 /// What `kvsim compare` compares where nothing else is asked for, the baseline first.
 std::vector<std::string> default_policies(const scenario::Scenario& scenario);

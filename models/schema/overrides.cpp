@@ -96,7 +96,9 @@ void apply_set(ConfigNode& root, std::string_view assignment) {
 }
 
 void assign(ConfigNode& root, const Assignment& assignment) {
-  const auto& [path, text, origin] = assignment;
+  const auto& [path, written, origin] = assignment;
+  if (!written) return take_away(root, path);
+  const std::string& text = *written;
   if (is_blank(text)) throw InputError(origin, path, "there is no value");
   const std::string name = origin.str();
   ConfigNode value;
@@ -111,6 +113,16 @@ void assign(ConfigNode& root, const Assignment& assignment) {
   ConfigNode* node = &root;
   for (const std::string& step : split_path(path, origin)) node = &descend(*node, step, origin);
   *node = std::move(value);
+}
+
+void take_away(ConfigNode& root, std::string_view path) {
+  ConfigNode* parent = &root;
+  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    parent = parent->find(path.substr(0, dot));
+    if (!parent) return;
+    path.remove_prefix(dot + 1);
+  }
+  parent->erase(path);
 }
 
 ConfigNode merge(const ConfigNode& base, const ConfigNode& over) {

@@ -1,6 +1,7 @@
 // Changes to a configuration after it was read: --set from the command line, and changes to catalogue entries.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,13 +11,16 @@ namespace kvsim::schema {
 
 /// A key and what to write there, from wherever it was read.
 struct Assignment {
-  std::string path;   ///< dotted
-  std::string value;  ///< YAML: a scalar, or a list or map in flow style
-  Origin origin;      ///< of everything that it writes: "--vary a.b.c", a line of a file
+  std::string path;                  ///< dotted
+  std::optional<std::string> value;  ///< YAML: a scalar, or a list or map in flow style; none: the key is taken away
+  Origin origin{};                   ///< of everything that it writes: "--vary a.b.c", a line of a file
 };
 
 /// Like apply_set. Throws InputError at the assignment's origin.
 void assign(ConfigNode& root, const Assignment& assignment);
+
+/// Takes away the value at a dotted path of maps, if there is one.
+void take_away(ConfigNode& root, std::string_view path);
 
 /// Applies `a.b.c=value`, the value written in YAML (a scalar, or a list or map in flow style). Missing maps are
 /// created; list items are named by number from 0 (the number one past the end appends). On the way through a scalar,

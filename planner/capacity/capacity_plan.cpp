@@ -9,7 +9,6 @@
 #include "planner/capacity/rate_search.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
-#include "planner/policy_words.h"
 
 namespace kvsim::planner::capacity {
 namespace {
@@ -50,18 +49,17 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
   const serving::ClusterConfig& own = scenario.serving.cluster;
   std::vector<MachineRequest> machines = request.machines;
   if (machines.empty()) machines.push_back({own.gpu.name, own.tensor_parallel});
-  std::vector<std::string> policies = request.policies;
-  if (policies.empty()) policies.emplace_back();
+  std::vector<UnderPolicy> policies = request.policies;
+  if (policies.empty()) policies.push_back({own_policy(scenario), scenario});
   std::vector<Configuration> all;
-  for (const std::string& policy : policies) {
-    const Scenario under = policy.empty() ? scenario : with_policy(scenario, policy);
+  for (const auto& [policy, under] : policies) {
     for (const MachineRequest& machine : machines) {
       for (const SizeChoice& sizes : size_choices(request.sizes)) {
         PlacedScenario placed = place(with_sizes(under, sizes), machine);
         Configuration c;
         c.machine = machine.gpu;
         c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
-        c.policy = policy.empty() ? own_policy(scenario) : policy;
+        c.policy = policy;
         c.sizes = sizes;
         c.scenario = std::move(placed.scenario);
         c.placement = request.machines.empty() ? Placement::own : placed.placement;

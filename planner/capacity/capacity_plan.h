@@ -14,6 +14,7 @@
 #include "planner/capacity/machine_choice.h"
 #include "planner/capacity/probe.h"
 #include "planner/capacity/rate_search.h"
+#include "planner/policy_words.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner::capacity {
@@ -21,7 +22,7 @@ namespace kvsim::planner::capacity {
 struct CapacityRequest {
   ProbeOptions probe;
   std::vector<MachineRequest> machines;  ///< empty: the scenario's own
-  std::vector<std::string> policies;     ///< "full_kv", "draft_verify:lock_step"; empty: the scenario's own
+  std::vector<UnderPolicy> policies;     ///< the scenario under each; empty: under its own
   std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
   std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
   bool n_minus_1 = false;

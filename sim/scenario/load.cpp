@@ -176,7 +176,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     try {
       report.fail(e.key(), e.what());
     } catch (const InputError& located) {
-      throw UnworkableScenario(located, fmt::format("{}: {}", e.key(), e.what()),
+      throw UnworkableScenario(located, e.key(), e.what(),
                                dynamic_cast<const serving::ModelDoesNotFit*>(&e) != nullptr);
     }
   }
@@ -190,17 +190,6 @@ const ConfigNode* at(const ConfigNode& document, std::initializer_list<const cha
     if (!node) return nullptr;
   }
   return node;
-}
-
-/// Removes the value at a dotted path of maps, if there is one.
-void erase(ConfigNode& document, std::string_view path) {
-  ConfigNode* parent = &document;
-  for (auto dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
-    parent = parent->find(path.substr(0, dot));
-    if (!parent) return;
-    path.remove_prefix(dot + 1);
-  }
-  parent->erase(path);
 }
 
 /// A part of a catalogue entry (`--set cluster.gpu.profile.linear.t0=9us`) changes the GPU's own entry where the
@@ -375,16 +364,16 @@ std::string resolved_yaml(const Scenario& scenario) {
   ConfigNode document = scenario_schema().dump(shown);
   if (shown.serving.placement) {
     for (const auto& key : models::foreign_keys(shown.serving.placement->policy)) {
-      erase(document, fmt::format("placement.{}", key.key));
+      schema::take_away(document, fmt::format("placement.{}", key.key));
     }
   } else {
-    for (const char* key : kPlacementKeys) erase(document, key);
+    for (const char* key : kPlacementKeys) schema::take_away(document, key);
   }
   if (pools) {
-    for (const ReplicaKey& key : replica_keys()) erase(document, key.key);
+    for (const ReplicaKey& key : replica_keys()) schema::take_away(document, key.key);
   }
   if (!shown.workload.chunks) {
-    for (const char* key : chunk_keys()) erase(document, key);
+    for (const char* key : chunk_keys()) schema::take_away(document, key);
   }
   return schema::to_yaml(document);
 }

@@ -97,15 +97,17 @@ Scenario load_scenario_text(std::string_view text, const std::string& name,
 /// A scenario that is well written and cannot be simulated: its model does not fit, its policies do not go together.
 class UnworkableScenario : public schema::InputError {
  public:
-  /// `problem` says where it was written, `reason` only which key is to blame and why.
-  UnworkableScenario(const schema::InputError& problem, std::string reason, bool does_not_fit)
-      : schema::InputError(problem), reason_(std::move(reason)), does_not_fit_(does_not_fit) {}
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// `problem` says where it was written.
+  UnworkableScenario(const schema::InputError& problem, std::string key, std::string why, bool does_not_fit)
+      : schema::InputError(problem), key_(std::move(key)), why_(std::move(why)), does_not_fit_(does_not_fit) {}
+  [[nodiscard]] const std::string& why() const { return why_; }
+  /// Which key is to blame, and why.
+  [[nodiscard]] std::string reason() const { return key_ + ": " + why_; }
   /// Whether it is GPU memory that is too small for the model.
   [[nodiscard]] bool does_not_fit() const { return does_not_fit_; }
 
  private:
-  std::string reason_;
+  std::string key_, why_;
   bool does_not_fit_;
 };
 

@@ -56,15 +56,15 @@ void select(benchmark::State& state) {
 BENCHMARK(select)->Arg(4096)->Arg(16384)->Arg(100000);
 
 void simulate(benchmark::State& state) {
-  const auto scenario = scenario::load_scenario(KVSIM_SOURCE_DIR "/scenarios/selective_reuse/published.yaml");
-  const auto selective = planner::with_policy(scenario, "selective");
-  const auto whole = planner::with_policy(scenario, "full_recompute");
+  const scenario::ScenarioFile file(KVSIM_SOURCE_DIR "/scenarios/selective_reuse/published.yaml");
+  const auto selective = planner::with_policy(file, "selective");
+  const auto whole = planner::with_policy(file, "full_recompute");
   double selective_s = 0, whole_s = 0;
   for (auto _ : state) {
     selective_s += seconds_of([&] { benchmark::DoNotOptimize(planner::run_experiment(selective)); });
     whole_s += seconds_of([&] { benchmark::DoNotOptimize(planner::run_experiment(whole)); });
   }
-  const auto requests = static_cast<double>(state.iterations()) * static_cast<double>(scenario.workload.requests);
+  const auto requests = static_cast<double>(state.iterations()) * static_cast<double>(whole.workload.requests);
   state.counters["requests_per_s"] = requests / selective_s;
   state.counters["times_full_recompute"] = whole_s / selective_s;
 }

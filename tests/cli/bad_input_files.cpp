@@ -122,8 +122,7 @@ std::vector<BadInput> bad_command_lines() {
        policies("full_kv,losy")},
       {"UnknownScheduleOfAPolicy",
        {},
-       "--policies: unknown schedule policy \"stagered\", expected staggered or another of fcfs, lock_step, "
-       "sequential_verify, staggered",
+       "--policies draft_verify:stagered: schedule.policy: unknown value \"stagered\"; did you mean \"staggered\"?",
        policies("draft_verify:stagered")},
       {"ScheduleThatDoesNotGoWithThePolicy",
        {},

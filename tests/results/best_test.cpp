@@ -93,7 +93,7 @@ results::Outcome of_policy(const std::string& policy, double ttft_s, std::int64_
   m.ttft_s.add(ttft_s);
   m.hbm_peak_bytes = 20'000'000'000;
   m.tiers["host"].bytes_peak = 100'000'000'000;
-  results::Outcome o = outcome_of(planner::with_policy(small_scenario(), policy), m);
+  results::Outcome o = outcome_of(planner::with_policy(small_file(), policy), m);
   o.policy = policy;
   return o;
 }

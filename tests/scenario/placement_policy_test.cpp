@@ -15,12 +15,16 @@ namespace {
 using planner::with_policy;
 using Sets = std::vector<std::string>;
 
-scenario::Scenario stored(const std::string& placement, Sets more = {}) {
+scenario::ScenarioFile stored_file(const std::string& placement, Sets more = {}) {
   more.insert(more.begin(), "placement={" + placement + "}");
-  return small_scenario(placed(more));
+  return small_file(placed(more));
 }
 
-std::string complaint(const scenario::Scenario& s, const std::string& policy) {
+scenario::Scenario stored(const std::string& placement, Sets more = {}) {
+  return stored_file(placement, std::move(more)).load();
+}
+
+std::string complaint(const scenario::ScenarioFile& s, const std::string& policy) {
   try {
     with_policy(s, policy);
   } catch (const schema::InputError& e) {
@@ -30,7 +34,7 @@ std::string complaint(const scenario::Scenario& s, const std::string& policy) {
 }
 
 TEST(PlacementPolicy, RunsLikeAScenarioWrittenThatWay) {
-  const scenario::Scenario s = stored("policy: utility, profiling: {online: true}, drift: {every: 1 s}");
+  const scenario::ScenarioFile s = stored_file("policy: utility, profiling: {online: true}, drift: {every: 1 s}");
   const std::string drift = ", drift: {every: 1 s}";
   const auto same = [&](const std::string& policy, const std::string& placement) {
     EXPECT_EQ(resolved_yaml(with_policy(s, policy)), resolved_yaml(stored(placement + drift))) << policy;
@@ -47,35 +51,36 @@ TEST(PlacementPolicy, RunsLikeAScenarioWrittenThatWay) {
 }
 
 TEST(PlacementPolicy, AloneStoresWholeWhateverTheScenarioCompresses) {
-  const scenario::Scenario s = stored("policy: lru, compressor: keydiff, keep_ratio: 0.3");
+  const scenario::ScenarioFile s = stored_file("policy: lru, compressor: keydiff, keep_ratio: 0.3");
   EXPECT_EQ(resolved_yaml(with_policy(s, "lru")), resolved_yaml(stored("policy: lru")));
 }
 
 TEST(PlacementPolicy, EveryOneOfTheDefaultComparisonRuns) {
-  const scenario::Scenario s = stored("policy: utility");
-  for (const std::string& policy : planner::default_policies(s)) {
+  const scenario::ScenarioFile s = stored_file("policy: utility");
+  for (const std::string& policy : planner::default_policies(s.load())) {
     EXPECT_EQ(measure(with_policy(s, policy)).completed, 100U) << policy;
   }
 }
 
 TEST(PlacementPolicy, ReadsMeasuredCurvesForItsOwnOptions) {
   // The file knows KeyDiff alone; generated curves would know the others.
-  const scenario::Scenario s =
-      stored("policy: lru, quality: {source: file, path: " + source_path("tests/scenario/data/quality.csv") + "}");
+  const scenario::ScenarioFile s =
+      stored_file("policy: lru, quality: {source: file, path: " + source_path("tests/scenario/data/quality.csv") + "}");
   EXPECT_EQ(measure(with_policy(s, "lru:keydiff:0.25")).placement.quality.quantile(0), 0.75);
   EXPECT_NE(complaint(s, "lru:knorm:0.25"), "nothing");
 }
 
 TEST(PlacementPolicy, RefusesUnknownWordsWithTheNearest) {
-  const scenario::Scenario s = stored("policy: lru");
+  const scenario::ScenarioFile s = stored_file("policy: lru");
   EXPECT_EQ(complaint(s, "utilty"),
             "--policies: unknown placement policy \"utilty\", expected utility or another of none, lru, lfu, arc, "
             "s3fifo, sieve, gdsf, belady, importance_chunks, utility");
   EXPECT_EQ(complaint(s, "utility:least_drp"),
-            "--policies: unknown variant \"least_drp\" of utility, expected least_drop or another of least_drop, "
-            "least_drop_per_byte, least_drop_for_need");
+            "--policies utility:least_drp: placement.utility.variant: unknown value \"least_drp\"; did you mean "
+            "\"least_drop\"?");
   EXPECT_EQ(complaint(s, "lru:keydif:0.3"),
-            "--policies lru:keydif:0.3: unknown compressor \"keydif\"; did you mean \"keydiff\"? `kvsim list "
+            "--policies lru:keydif:0.3: placement.compressor: unknown compressor \"keydif\"; did you mean \"keydiff\"? "
+            "`kvsim list "
             "compressors` names them all");
   EXPECT_TRUE(complaint(s, "fetch").starts_with("--policies: unknown placement policy \"fetch\""));
   EXPECT_EQ(complaint(s, "full_kv"), "nothing") << "a decode policy, over the scenario's own placement";
@@ -83,26 +88,35 @@ TEST(PlacementPolicy, RefusesUnknownWordsWithTheNearest) {
       << complaint(s, "utility/full");
 }
 
-TEST(PlacementPolicy, RefusesCombinationsWithoutMeaning) {
-  const scenario::Scenario s = stored("policy: lru");
-  EXPECT_EQ(complaint(s, "lru:keydiff"), "--policies lru:keydiff: keydiff needs a keep ratio such as lru:keydiff:0.3");
+TEST(PlacementPolicy, RefusesWhatTheScenarioWouldBeRefusedFor) {
+  const scenario::ScenarioFile s = stored_file("policy: lru");
+  EXPECT_EQ(
+      complaint(s, "lru:keydiff"),
+      "--policies lru:keydiff: --set placement: missing key \"keep_ratio\", which compressor keydiff needs, such as "
+      "0.25");
   EXPECT_EQ(complaint(s, "lru:keydiff:1.5"),
-            "--policies lru:keydiff:1.5: expected a number above 0 and at most 1, not \"1.5\"");
+            "--policies lru:keydiff:1.5: placement.keep_ratio: must be > 0 and <= 1, found 1.5");
   EXPECT_EQ(complaint(s, "lru:keydiff:0.3x"),
-            "--policies lru:keydiff:0.3x: expected a number above 0 and at most 1, not \"0.3x\"");
+            "--policies lru:keydiff:0.3x: placement.keep_ratio: expected a number such as \"0.2\", found \"0.3x\"");
   EXPECT_EQ(complaint(s, "lru:kivi-4bit:0.5"),
-            "--policies lru:kivi-4bit:0.5: kivi-4bit keeps 0.3125 by its bits and groups: use lru:kivi-4bit");
+            "--policies lru:kivi-4bit:0.5: placement.keep_ratio: kivi-4bit keeps 0.3125 by its bits and groups: remove "
+            "this key, or choose another compressor");
   EXPECT_EQ(complaint(s, "none:keydiff:0.3"),
-            "--policies none:keydiff:0.3: nothing is stored that could be compressed: use none");
+            "--policies none:keydiff:0.3: placement.compressor: not with policy none: nothing is stored that could be "
+            "compressed: remove this key");
   EXPECT_EQ(complaint(s, "lru:keydiff:0.3:x"),
-            "--policies lru:keydiff:0.3:x: expected a policy, a compressor and a keep ratio such as lru:keydiff:0.3");
+            "--policies lru:keydiff:0.3:x: too many values: lru takes placement.compressor, then placement.keep_ratio");
   EXPECT_EQ(complaint(s, "utility:least_drop_for_need:x"),
-            "--policies utility:least_drop_for_need:x: expected utility, or a variant of it such as "
-            "utility:least_drop_for_need");
+            "--policies utility:least_drop_for_need:x: too many values: utility takes placement.utility.variant");
   EXPECT_EQ(complaint(s, "importance_chunks:1"),
-            "--policies importance_chunks:1: expected a number above 0 and below 1, not \"1\"");
-  EXPECT_EQ(complaint(stored("policy: lru", {"workload.requests=0", "run.duration=10 s"}), "belady"),
-            "--policies belady: it must know all requests beforehand: give workload.requests, or use a trace");
+            "--policies importance_chunks:1: placement.importance.share: must be > 0 and < 1, found 1: with all tokens "
+            "important there is no choice");
+  EXPECT_EQ(complaint(s, "utility/draft_verify:staggered"),
+            "--policies utility/draft_verify:staggered: staggered plans reloads from host memory, and here they come "
+            "from tiers: use fcfs");
+  EXPECT_EQ(complaint(stored_file("policy: lru", {"workload.requests=0", "run.duration=10 s"}), "belady"),
+            "--policies belady: placement.policy: belady must know all requests beforehand: give workload.requests, or "
+            "use a trace");
 }
 
 TEST(Lossless, IsWhatStoresPromptsWholeOrNotAtAll) {

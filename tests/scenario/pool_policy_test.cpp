@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
-#include "tests/planner/paths/pool_scenario.h"
+#include "tests/support/pools_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -18,7 +18,7 @@ const serving::DispatchConfig& dispatch(const scenario::Scenario& s) {
   return s.serving.cluster.pools->dispatch;
 }
 
-std::string complaint(const scenario::Scenario& s, const std::string& policy) {
+std::string complaint(const scenario::ScenarioFile& s, const std::string& policy) {
   try {
     with_policy(s, policy);
   } catch (const schema::InputError& e) {
@@ -27,57 +27,62 @@ std::string complaint(const scenario::Scenario& s, const std::string& policy) {
   return "nothing";
 }
 
+Paths paths(const scenario::ScenarioFile& s, const std::string& policy) {
+  return dispatch(with_policy(s, policy)).paths;
+}
+
 TEST(PoolPolicy, FullKvIsLocalRemoteOrBoth) {
-  const scenario::Scenario s = pool_scenario();
-  EXPECT_EQ(dispatch(with_policy(s, "full_kv:local")).paths, Paths{Path::B1});
-  EXPECT_EQ(dispatch(with_policy(s, "full_kv:remote")).paths, Paths{Path::B2});
-  EXPECT_EQ(dispatch(with_policy(s, "full_kv:mix")).paths, (Paths{Path::B1, Path::B2}));
-  EXPECT_EQ(dispatch(with_policy(s, "full_kv")).paths, (Paths{Path::B1, Path::B2}));
+  const scenario::ScenarioFile s = pools_file();
+  EXPECT_EQ(paths(s, "full_kv:local"), Paths{Path::B1});
+  EXPECT_EQ(paths(s, "full_kv:remote"), Paths{Path::B2});
+  EXPECT_EQ(paths(s, "full_kv:mix"), (Paths{Path::B1, Path::B2}));
+  EXPECT_EQ(paths(s, "full_kv"), (Paths{Path::B1, Path::B2}));
   EXPECT_EQ(with_policy(s, "full_kv").serving.decode.policy, "full_kv");
 }
 
 TEST(PoolPolicy, DraftVerifyTakesTheScenariosPathsOrOne) {
-  scenario::Scenario s = pool_scenario();
-  s.serving.decode.policy = "full_kv";
-  s.serving.cluster.pools->dispatch.paths = {Path::B2, Path::P1_cached};
-  EXPECT_EQ(dispatch(with_policy(s, "draft_verify")).paths, (Paths{Path::B2, Path::P1_cached}));
-  EXPECT_EQ(dispatch(with_policy(s, "draft_verify:mix")).paths, (Paths{Path::B2, Path::P1_cached}));
-  EXPECT_EQ(dispatch(with_policy(s, "draft_verify:P1_stateless")).paths, Paths{Path::P1_stateless});
-  EXPECT_EQ(with_policy(s, "draft_verify:mix").serving.decode.policy, "draft_verify");
+  const scenario::ScenarioFile s = pools_file({"dispatch.paths=[B2, P1_cached]"});
+  EXPECT_EQ(paths(s, "draft_verify"), (Paths{Path::B2, Path::P1_cached}));
+  EXPECT_EQ(paths(s, "draft_verify:mix"), (Paths{Path::B2, Path::P1_cached}));
+  EXPECT_EQ(paths(s, "draft_verify:P1_stateless"), Paths{Path::P1_stateless});
+  EXPECT_EQ(paths(pools_file(), "draft_verify:mix"), Paths{});  // all
+  EXPECT_EQ(with_policy(pools_file({"decode.policy=full_kv"}), "draft_verify:mix").serving.decode.policy,
+            "draft_verify");
 }
 
 TEST(PoolPolicy, GivenWeightsGoForOtherPathsAndStayForTheSame) {
-  scenario::Scenario s = pool_scenario();
-  s.serving.cluster.pools->dispatch.policy = "weighted";
-  s.serving.cluster.pools->dispatch.weights = {1, 2, 3, 0, 0, 0};
+  const std::string weighted = "dispatch={policy: weighted, weights: {B1: 1, B2: 2, P1_cached: 3}}";
+  const scenario::ScenarioFile s = pools_file({weighted});
   EXPECT_EQ(dispatch(with_policy(s, "full_kv:mix")).policy, "planned");
   EXPECT_EQ(dispatch(with_policy(s, "draft_verify:mix")).policy, "weighted");
-  s.serving.cluster.pools->dispatch.policy = "online";
-  EXPECT_EQ(dispatch(with_policy(s, "full_kv:mix")).policy, "online");
+  const scenario::ScenarioFile recomputed = pools_file({weighted, "prefill=recompute"});
+  EXPECT_EQ(dispatch(with_policy(recomputed, "full_kv:mix")).policy, "online");
+  EXPECT_EQ(dispatch(with_policy(pools_file(), "full_kv:mix")).policy, "online");
 }
 
 TEST(PoolPolicy, UnknownNamesGetTheNearest) {
-  const scenario::Scenario s = pool_scenario();
+  const scenario::ScenarioFile s = pools_file();
+  const std::string all =
+      "full_kv:mix, full_kv:local, full_kv:remote, draft_verify:mix, draft_verify:B1, draft_verify:B2, "
+      "draft_verify:P1_cached, draft_verify:P1_stateless, draft_verify:P2_cached, draft_verify:P2_stateless";
   EXPECT_EQ(complaint(s, "full_kv:locl"),
-            "--policies: unknown way to serve full_kv \"locl\" between pools, expected local or another of local, "
-            "remote, mix");
+            "--policies: unknown policy \"full_kv:locl\" between pools, expected full_kv:local or another of " + all);
   EXPECT_EQ(complaint(s, "draft_verify:P1_statless"),
-            "--policies: unknown path \"P1_statless\" between pools, expected P1_stateless or another of mix, B1, B2, "
-            "P1_cached, P1_stateless, P2_cached, P2_stateless");
-  EXPECT_NE(complaint(s, "lossy").find("unknown decode policy \"lossy\" between pools"), std::string::npos);
+            "--policies: unknown policy \"draft_verify:P1_statless\" between pools, expected "
+            "draft_verify:P1_stateless or another of " +
+                all);
+  EXPECT_EQ(complaint(s, "lossy"), "--policies: unknown policy \"lossy\" between pools, expected one of " + all);
 }
 
 TEST(PoolPolicy, WhatHasNoNodesIsRefusedWhereItIsNamedAndLeftOutWhereItIsNot) {
-  scenario::Scenario s = pool_scenario();
-  EXPECT_EQ(planner::default_policies(s),
+  EXPECT_EQ(planner::default_policies(pools_scenario()),
             (Words{"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"}));
-  s.serving.cluster.pools->local.nodes = 0;
-  EXPECT_EQ(planner::default_policies(s), Words{"full_kv:remote"});
-  EXPECT_NE(complaint(s, "full_kv:local").find("--policies full_kv:local: "), std::string::npos);
-  s = pool_scenario();
-  s.serving.decode.compressor = {};
-  s.serving.decode.policy = "full_kv";
-  EXPECT_EQ(planner::default_policies(s), (Words{"full_kv:mix", "full_kv:local", "full_kv:remote"}));
+  const scenario::ScenarioFile remote = pools_file({"cluster.pools.local.nodes=0"});
+  EXPECT_EQ(planner::default_policies(remote.load()), Words{"full_kv:remote"});
+  EXPECT_EQ(complaint(remote, "full_kv:local"),
+            "--policies full_kv:local: none of these paths can be taken with 0 local and 2 remote nodes");
+  EXPECT_EQ(planner::default_policies(pools_scenario({"decode={policy: full_kv}"})),
+            (Words{"full_kv:mix", "full_kv:local", "full_kv:remote"}));
 }
 
 }  // namespace

@@ -13,14 +13,15 @@ namespace {
 using models::Granularity;
 using planner::with_policy;
 using scenario::Scenario;
+using scenario::ScenarioFile;
 using serving::PrefillKind;
 using Sets = std::vector<std::string>;
 
-Scenario chunks(Sets more = {}) {
-  return small_scenario(blended(std::move(more)));
+ScenarioFile chunks(Sets more = {}) {
+  return small_file(blended(std::move(more)));
 }
 
-std::string complaint(const Scenario& s, const std::string& policy) {
+std::string complaint(const ScenarioFile& s, const std::string& policy) {
   try {
     with_policy(s, policy);
   } catch (const schema::InputError& e) {
@@ -29,14 +30,14 @@ std::string complaint(const Scenario& s, const std::string& policy) {
   return "nothing";
 }
 
-void expect_like(const Scenario& s, const std::string& policy, const Sets& written) {
-  const Scenario changed = with_policy(s, policy), alone = chunks(written);
+void expect_like(const ScenarioFile& s, const std::string& policy, const Sets& written) {
+  const Scenario changed = with_policy(s, policy), alone = chunks(written).load();
   EXPECT_EQ(resolved_yaml(changed), resolved_yaml(alone)) << policy;
   EXPECT_EQ(summary(measure(changed)), summary(measure(alone))) << policy;
 }
 
 TEST(ReusePolicy, RunsLikeAScenarioWrittenThatWay) {
-  const Scenario s = chunks();
+  const ScenarioFile s = chunks();
   expect_like(s, "recompute", {"prefill=recompute"});
   expect_like(s, "full_recompute", {"prefill=full_recompute"});
   expect_like(s, "prefix_cache", {"prefill=prefix_cache"});
@@ -65,18 +66,19 @@ TEST(ReusePolicy, IsReachedFromEveryOther) {
 }
 
 TEST(ReusePolicy, StoresWhatItFindsAgain) {
-  const Scenario s = chunks();
+  const ScenarioFile s = chunks();
   EXPECT_EQ(with_policy(s, "epic").serving.placement->granularity, Granularity::chunks);
   EXPECT_EQ(with_policy(s, "prefix_cache").serving.placement->granularity, Granularity::blocks);
   EXPECT_FALSE(with_policy(s, "full_recompute").serving.placement);
 }
 
 TEST(ReusePolicy, CountsGpusThatScoreWhereSomethingIsScored) {
-  const Scenario s = chunks({"prefill.speculative.gpus=2", "cluster.replicas=3"});
-  EXPECT_EQ(serving::gpus(s.serving.cluster), 9);
+  const ScenarioFile s = chunks({"prefill.speculative.gpus=2", "cluster.replicas=3"});
+  EXPECT_EQ(serving::gpus(s.load().serving.cluster), 9);
   for (const std::string policy : {"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend"}) {
     EXPECT_EQ(serving::gpus(with_policy(s, policy).serving.cluster), 3) << policy;
-    EXPECT_EQ(serving::gpus(with_policy(with_policy(s, policy), "selective").serving.cluster), 9) << policy;
+    const ScenarioFile under = chunks({"prefill.speculative.gpus=2", "cluster.replicas=3", "prefill.policy=" + policy});
+    EXPECT_EQ(serving::gpus(with_policy(under, "selective").serving.cluster), 9) << policy;
   }
 }
 
@@ -89,17 +91,17 @@ TEST(ReusePolicy, PlacesUnderThePrefillPolicyOfTheScenario) {
 }
 
 TEST(ReusePolicy, ComparesByDefaultAllThatTheScenarioHasWhatItTakesFor) {
-  EXPECT_EQ(planner::default_policies(chunks()),
+  EXPECT_EQ(planner::default_policies(chunks().load()),
             (Sets{"full_recompute", "prefix_cache", "full_reuse", "epic", "cacheblend", "selective"}));
   // Tiers are there, though recomputing does not use them.
-  EXPECT_EQ(planner::default_policies(chunks({"prefill=recompute"})).size(), 6U);
+  EXPECT_EQ(planner::default_policies(chunks({"prefill=recompute"}).load()).size(), 6U);
   const std::string without_tiers = "workload.chunks={count: 9, per_request: 4}";
   EXPECT_EQ(planner::default_policies(small_scenario({without_tiers, "decode.policy=full_kv", "schedule={}"})),
             Sets{"full_recompute"});
   // Under a decode policy of its own, computing under full KV comes first.
   EXPECT_EQ(planner::default_policies(small_scenario({without_tiers})),
             (Sets{"full_recompute/full_kv", "stored/draft_verify"}));
-  for (const std::string& policy : planner::default_policies(chunks())) {
+  for (const std::string& policy : planner::default_policies(chunks().load())) {
     EXPECT_EQ(measure(with_policy(chunks(), policy)).completed, 60U) << policy;
   }
 }
@@ -126,30 +128,38 @@ TEST(ReusePolicy, RefusesUnknownNamesWithTheNearest) {
 }
 
 TEST(ReusePolicy, RefusesNumbersOutOfTheirRange) {
-  const std::string share = ": expected a share of the tokens from 0 to 1 after the colon, not ";
-  for (const char* number : {"1.01", "-0.1", "x", "", "0.2x", "nan", "0.2:3"}) {
-    for (const std::string name : {"selective:", "cacheblend:"}) {
-      EXPECT_EQ(complaint(chunks(), name + number), "--policies " + name + number + share + '"' + number + '"');
+  const auto expect = [](const std::string& policy, const std::string& problem) {
+    EXPECT_EQ(complaint(chunks(), policy), "--policies " + policy + ": " + problem);
+  };
+  for (const std::string name : {"selective:", "cacheblend:"}) {
+    for (const std::string number : {"1.01", "-0.1"}) {
+      expect(name + number, "prefill.rho: must be >= 0 and <= 1, found " + number + ": it is a share of the tokens");
     }
+    for (const std::string number : {"x", "0.2x", "nan"}) {
+      expect(name + number, "prefill.rho: expected a number such as \"0.2\", found \"" + number + '"');
+    }
+    expect(name, "prefill.rho: there is no value");
+    expect(name + "0.2:3", "too many values: " + name.substr(0, name.size() - 1) + " takes prefill.rho");
   }
-  for (const std::string number : {"-1", "1.5", "x", ""}) {
-    EXPECT_EQ(complaint(chunks(), "epic:" + number),
-              "--policies epic:" + number + ": expected a number of tokens of every chunk after the colon, not \"" +
-                  number + '"');
-  }
+  expect("epic:-1", "prefill.link_tokens: must be >= 0 tokens, found -1 tokens");
+  expect("epic:1.5", "prefill.link_tokens: expected a whole number of tokens, found \"1.5 tokens\"");
+  for (const std::string number : {"x", ""}) EXPECT_NE(complaint(chunks(), "epic:" + number), "nothing");
 }
 
 TEST(ReusePolicy, RefusesNumbersWhereNoneBelongs) {
   for (const std::string name : {"full_recompute", "recompute", "prefix_cache", "full_reuse"}) {
     EXPECT_EQ(complaint(chunks(), name + ":0.25"),
-              "--policies " + name +
-                  ":0.25: it has no number: selective and cacheblend have rho (selective:0.25), epic its tokens "
-                  "(epic:16)");
+              "--policies " + name + ":0.25: too many values: " + name + " takes none");
   }
 }
 
+TEST(ReusePolicy, ChoosesWhatIsStoredAsOneWhateverIsWritten) {
+  const ScenarioFile s = chunks({"placement.granularity=chunks"});
+  EXPECT_EQ(with_policy(s, "prefix_cache").serving.placement->granularity, Granularity::blocks);
+}
+
 TEST(ReusePolicy, RefusesWhatTheScenarioHasNoMeansFor) {
-  const Scenario nothing_stored = small_scenario(
+  const ScenarioFile nothing_stored = small_file(
       {"workload.chunks={count: 9, per_request: 4}", "prefill=recompute", "decode={policy: full_kv}", "schedule={}"});
   EXPECT_EQ(complaint(nothing_stored, "full_recompute"), "nothing");
   EXPECT_EQ(complaint(nothing_stored, "selective"),

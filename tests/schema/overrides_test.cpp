@@ -47,6 +47,17 @@ TEST(Set, TurnsAShorthandIntoItsMap) {
   EXPECT_EQ(cluster.context.cv, 2);
 }
 
+TEST(Assignment, WithoutAValueTakesTheKeyAway) {
+  const auto without = [](const char* path) {
+    ConfigNode node = yaml("{a: {b: 1, c: 2}, d: 3}");
+    assign(node, {path, std::nullopt});
+    return to_flow_yaml(node);
+  };
+  EXPECT_EQ(without("a.b"), "{a: {c: 2}, d: 3}");
+  EXPECT_EQ(without("a"), "{d: 3}");
+  for (const char* nowhere : {"x", "a.x", "x.b", "d.b"}) EXPECT_EQ(without(nowhere), "{a: {b: 1, c: 2}, d: 3}");
+}
+
 TEST(Set, RefusesWhatIsNoAssignment) {
   EXPECT_EQ(set_error("{}", "a.b"), "--set a.b: expected key.key=value such as run.seed=7");
   EXPECT_EQ(set_error("{}", "=1"), "--set =1: expected key.key=value such as run.seed=7");

@@ -51,7 +51,7 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
   const bool in_order = policy.starts_with("full_offload");  // layer after layer
   if (!in_order && *rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.host.discipline=fair_share");
   sets.emplace_back("schedule.max_batched_tokens=4096");  // room for a verification of any draft above
-  const auto s = planner::with_policy(small_scenario(sets), policy);
+  const auto s = planner::with_policy(small_file(sets), policy);
   const planner::ExperimentResult r = planner::run_experiment(s);
   const serving::Measurements& m = r.measured;
   RC_ASSERT(m.arrived == 30U);

@@ -29,7 +29,7 @@ Sets alone(std::int64_t output, double agreement, std::int64_t drafted) {
 }
 
 Measurements with(const std::string& policy, const Sets& sets) {
-  return measure(planner::with_policy(small_scenario(sets), policy));
+  return measure(planner::with_policy(small_file(sets), policy));
 }
 
 double seconds(const models::StepTimer& timer, const models::StepWork& work) {
@@ -75,7 +75,7 @@ double step_s(const serving::ServingConfig& c, double context, double n) {
 
 TEST(Drafter, OneRequestWhoseTokensAreAllAccepted) {
   constexpr std::int64_t kOutput = 40, kDrafted = 4;
-  const scenario::Scenario s = planner::with_policy(small_scenario(alone(kOutput, 1.0, kDrafted)), "drafter");
+  const scenario::Scenario s = planner::with_policy(small_file(alone(kOutput, 1.0, kDrafted)), "drafter");
   const Measurements m = measure(s);
   const serving::ServingConfig& c = s.serving;
   double steps = 0, unseen = 1;
@@ -150,7 +150,7 @@ TEST(Drafter, ThatIsNeverRightCostsItsPassesAndNothingIsGained) {
 }
 
 TEST(Drafter, TakesMemoryForItsWeightsAndItsKv) {
-  const scenario::Scenario s = small_scenario(alone(40, 0.7, 4));
+  const scenario::ScenarioFile s = small_file(alone(40, 0.7, 4));
   const serving::ServingConfig plain = planner::with_policy(s, "full_kv").serving;
   const serving::ServingConfig drafted = planner::with_policy(s, "drafter").serving;
   const models::DrafterSpec& d = drafted.decode.drafter->spec;

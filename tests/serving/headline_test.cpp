@@ -14,9 +14,9 @@ namespace kvsim::testing::KVSIM_FILE {
 namespace {
 
 serving::Measurements headline(const std::string& policy, std::uint64_t seed) {
-  auto s = scenario::load_scenario(source_path("scenarios/long_context/headline.yaml"));
-  s.serving.run.seed = seed;
-  return measure(planner::with_policy(s, policy));
+  const scenario::ScenarioFile file(source_path("scenarios/long_context/headline.yaml"),
+                                    {"run.seed=" + std::to_string(seed)});
+  return measure(planner::with_policy(file, policy));
 }
 
 class Headline : public ::testing::TestWithParam<std::uint64_t> {
@@ -58,7 +58,7 @@ TEST(Quality, LosslessPoliciesDivergeByNothingAndLossyOnesByTheirStepKl) {
   EXPECT_EQ(headline("draft_verify:staggered", 1).kl_nats, 0);
   // KVzip: 0.023 nats per step at c = 0.25, in proportion to 1/c - 1: 0.023 x 4/3 at c = 0.2. 60 requests of 200
   // tokens.
-  const serving::Measurements lossy = measure(planner::with_policy(small_scenario({"decode.keep_ratio=0.2"}), "lossy"));
+  const serving::Measurements lossy = measure(planner::with_policy(small_file({"decode.keep_ratio=0.2"}), "lossy"));
   EXPECT_NEAR(lossy.kl_nats, 60 * 200 * 0.023 * 4 / 3, 1e-6);
   EXPECT_NEAR(lossy.same_output, 60 * std::exp(-200 * 0.023 * 4 / 3), 1e-9);
 }

@@ -22,7 +22,7 @@ double tokens_per_s(const Measurements& m) {
 }
 
 Measurements run_policy(const std::string& policy, const std::vector<std::string>& sets = {}) {
-  return measure(planner::with_policy(small_scenario(sets), policy));
+  return measure(planner::with_policy(small_file(sets), policy));
 }
 
 TEST(Policies, EveryPolicyFinishesEveryRequestWithEveryToken) {
@@ -49,7 +49,7 @@ TEST(Policies, ChangingThePolicyLeavesArrivalsAndLengthsUnchanged) {
       "workload={arrivals: {rate: 2/s}, requests: 40, context: {distribution: lognormal, "
       "mean: 8k tokens, cv: 0.5}, output: {distribution: gamma, mean: 100 tokens, cv: 1}}"};
   const auto feed_of = [&](const std::string& policy) {
-    const auto s = planner::with_policy(small_scenario(open), policy);
+    const auto s = planner::with_policy(small_file(open), policy);
     const auto feed = make_feed(s, s.serving.run.seed);
     std::vector<std::int64_t> all;
     while (auto r = feed->next()) all.insert(all.end(), {r->arrival_ns, r->prompt_tokens, r->output_tokens});
@@ -70,7 +70,7 @@ TEST(Policies, ShortMemoryPreemptsAndStillFinishes) {
 
 TEST(Policies, MemoryIsNeverOverCommitted) {
   for (const char* policy : {"full_kv", "lossy", "draft_verify:lock_step", "draft_verify:staggered"}) {
-    const auto s = planner::with_policy(small_scenario({"workload.closed.concurrency=60"}), policy);
+    const auto s = planner::with_policy(small_file({"workload.closed.concurrency=60"}), policy);
     const planner::ExperimentResult r = planner::run_experiment(s);
     EXPECT_LE(r.measured.hbm_reserved_peak_bytes, r.capacity.bytes + r.capacity.weights_bytes) << policy;
     EXPECT_LE(r.measured.hbm_peak_bytes, r.measured.hbm_reserved_peak_bytes) << policy;
@@ -88,7 +88,7 @@ TEST(Policies, CapacityIsWhatMemoryWeightsAndBlocksLeave) {
 
 TEST(Policies, RequestsThatCouldNeverRunAreRefusedWithTheReason) {
   const auto s = planner::with_policy(
-      small_scenario({"workload={arrivals: {rate: 10/s}, requests: 3, context: 140k tokens, output: 10 tokens}"}),
+      small_file({"workload={arrivals: {rate: 10/s}, requests: 3, context: 140k tokens, output: 10 tokens}"}),
       "full_kv");
   const planner::ExperimentResult r = planner::run_experiment(s);
   EXPECT_EQ(r.measured.refused, 3U);

@@ -41,7 +41,7 @@ double load_s(const serving::ServingConfig& c, std::int64_t bytes) {
 }
 
 TEST(SingleRequest, FullKvWaitsForItsLoadThenDecodesOneTokenAStep) {
-  const auto s = planner::with_policy(small_scenario(kAlone), "full_kv");
+  const auto s = planner::with_policy(small_file(kAlone), "full_kv");
   const auto& c = s.serving;
   const serving::Measurements m = measure(s);
   const std::int64_t token = c.model.kv_bytes_per_token();
@@ -57,7 +57,7 @@ TEST(SingleRequest, FullKvWaitsForItsLoadThenDecodesOneTokenAStep) {
 
 TEST(SingleRequest, RecomputedPromptsAreChunkedByTheTokenBudget) {
   const auto s = planner::with_policy(
-      small_scenario(alone({"prefill=recompute", "decode.compressor=fast-kvzip", "schedule.max_batched_tokens=4096"})),
+      small_file(alone({"prefill=recompute", "decode.compressor=fast-kvzip", "schedule.max_batched_tokens=4096"})),
       "full_kv");
   const auto& c = s.serving;
   const serving::Measurements m = measure(s);

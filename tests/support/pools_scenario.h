@@ -29,8 +29,12 @@ decode: {policy: draft_verify, compressor: kivi-4bit, draft_length: 20}
 dispatch: {policy: online}
 )";
 
+inline scenario::ScenarioFile pools_file(const std::vector<std::string>& overrides = {}) {
+  return scenario::ScenarioFile::from_text(kPoolsScenario, "pools.yaml", overrides);
+}
+
 inline scenario::Scenario pools_scenario(const std::vector<std::string>& overrides = {}) {
-  return scenario::load_scenario_text(kPoolsScenario, "pools.yaml", overrides);
+  return pools_file(overrides).load();
 }
 
 }  // namespace kvsim::testing

@@ -27,8 +27,12 @@ decode: {policy: draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length
 schedule: {policy: staggered}
 )";
 
+inline scenario::ScenarioFile small_file(const std::vector<std::string>& overrides = {}) {
+  return scenario::ScenarioFile::from_text(kSmallScenario, "small.yaml", overrides);
+}
+
 inline scenario::Scenario small_scenario(const std::vector<std::string>& overrides = {}) {
-  return scenario::load_scenario_text(kSmallScenario, "small.yaml", overrides);
+  return small_file(overrides).load();
 }
 
 inline serving::Measurements measure(const scenario::Scenario& scenario) {

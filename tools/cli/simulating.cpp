@@ -174,11 +174,17 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--timing", options.timing, "Wall-clock figures in the JSON too, which then differs between runs");
 }
 
-scenario::Scenario load(const std::string& file, const RunOptions& options) {
-  scenario::Scenario scenario = scenario::load_scenario(file, options.set);
-  if (options.seed) scenario.serving.run.seed = static_cast<std::uint64_t>(*options.seed);
-  if (options.replications) scenario.replications = *options.replications;
-  return scenario;
+std::vector<std::string> seeds_of(const SimulationOptions& options) {
+  std::vector<std::string> overrides;
+  if (options.seed) overrides.push_back(fmt::format("run.seed={}", *options.seed));
+  if (options.replications) overrides.push_back(fmt::format("run.replications={}", *options.replications));
+  return overrides;
+}
+
+scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOptions& options) {
+  std::vector<std::string> overrides = options.set;
+  for (std::string& seed : seeds_of(options)) overrides.push_back(std::move(seed));
+  return scenario::ScenarioFile(file, overrides);
 }
 
 std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int jobs) {

@@ -47,8 +47,11 @@ void declare_simulation_options(CLI::App& app, SimulationOptions& options);
 /// Declares all of them. `options` must outlive the parsing.
 void declare_run_options(CLI::App& app, RunOptions& options);
 
-/// Reads a scenario with the options' changes to it.
-scenario::Scenario load(const std::string& file, const RunOptions& options);
+/// The overrides of a scenario that `--seed` and `--replications` stand for.
+std::vector<std::string> seeds_of(const SimulationOptions& options);
+
+/// Reads a scenario's file with the options' changes to it.
+scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOptions& options);
 
 /// A scenario to run.
 struct Planned {

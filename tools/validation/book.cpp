@@ -198,8 +198,8 @@ const SimulatedRun& Book::simulated(std::size_t index, Parameters parameters) {
     if (run.trace) options.trace = &made->trace;
     options.timeline = run.trace;
     results::Outcome outcome;
-    outcome.scenario = scenario::load_scenario_text(carried_scenario(path), path, settings);
-    if (!policy.empty()) outcome.scenario = planner::with_policy(outcome.scenario, policy);
+    const auto file = scenario::ScenarioFile::from_text(carried_scenario(path), path, settings);
+    outcome.scenario = policy.empty() ? file.load() : planner::with_policy(file, policy);
     made->scenario = outcome.scenario;
     // The path LP's own mix, as it is judged, where kvsim run would try it beside that of full-KV paths.
     if (planner::needs_planned_weights(outcome.scenario)) {

@@ -9,10 +9,14 @@
 namespace kvsim::planner::KVSIM_FILE {
 namespace {
 
-scenario::Scenario published(const std::vector<std::string>& overrides) {
+scenario::ScenarioFile published_file(const std::vector<std::string>& overrides) {
   std::vector<std::string> sets{"run={duration: 6 min, warmup: 1 min, seed: 1}"};
   sets.insert(sets.end(), overrides.begin(), overrides.end());
-  return scenario::load_scenario(KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml", sets);
+  return scenario::ScenarioFile(KVSIM_SOURCE_DIR "/scenarios/remote_prefix/published.yaml", sets);
+}
+
+scenario::Scenario published(const std::vector<std::string>& overrides) {
+  return published_file(overrides).load();
 }
 
 double tokens_per_s(const scenario::Scenario& s) {
@@ -50,7 +54,7 @@ TEST(PlannedDispatch, IsForStoredContextsOnly) {
     EXPECT_NE(std::string(e.what()).find("plans for stored contexts"), std::string::npos) << e.what();
   }
   // A comparison of such a scenario goes by state instead.
-  const scenario::Scenario online = published({"prefill=recompute", "dispatch.policy=online"});
+  const scenario::ScenarioFile online = published_file({"prefill=recompute", "dispatch.policy=online"});
   EXPECT_EQ(with_policy(online, "full_kv:mix").serving.cluster.pools->dispatch.policy, "online");
 }
 

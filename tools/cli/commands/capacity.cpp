@@ -34,7 +34,8 @@ struct Options : RunOptions {
 };
 
 /// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
-planner::capacity::CapacityRequest request_of(const Options& options, const scenario::Scenario& scenario) {
+planner::capacity::CapacityRequest request_of(const Options& options, const scenario::ScenarioFile& file,
+                                              const scenario::Scenario& scenario) {
   planner::capacity::CapacityRequest request;
   request.jobs = options.jobs;
   request.n_minus_1 = options.n_minus_1;
@@ -42,7 +43,12 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   if (!options.confidence.empty()) request.probe.confidence = share_from_user("--confidence", options.confidence);
   if (!options.rate.empty()) request.rate = rate_from_user("--rate", options.rate);
   if (!options.machines.empty()) request.machines = planner::capacity::parse_machines(options.machines);
-  if (!options.policies.empty()) request.policies = names_from_user("--policies", options.policies);
+  if (!options.policies.empty()) {
+    for (const std::string& policy : names_from_user("--policies", options.policies)) {
+      request.policies.push_back({policy, planner::with_policy(file, policy)});
+      request.policies.back().scenario.serving.slo = scenario.serving.slo;
+    }
+  }
   if (options.replications && scenario.trace) {
     throw schema::InputError(
         "--replications: a trace arrives in one way only, so its confidence comes from batches of one run: leave this "
@@ -71,14 +77,15 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
 }
 
 void capacity(Console& console, const Options& options) {
-  scenario::Scenario scenario = load(options.scenario, options);
+  const scenario::ScenarioFile file = scenario_file(options.scenario, options);
+  scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
         "capacity: rates and fleets are those of replicas, and this scenario has cluster.pools: vary the rate of "
         "arrivals and the nodes with kvsim sweep");
   }
   for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
-  planner::capacity::CapacityRequest request = request_of(options, scenario);
+  planner::capacity::CapacityRequest request = request_of(options, file, scenario);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) folder.emplace(options.out);
   CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) *

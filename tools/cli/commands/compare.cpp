@@ -53,23 +53,17 @@ std::string reason(const std::string& what) {
   return end == std::string::npos ? what : what.substr(end + 2);
 }
 
-/// A scenario under a policy.
-struct UnderPolicy {
-  std::string policy;
-  scenario::Scenario scenario;
-};
-
 /// Those of all_policies that can run on the scenario, and why the others cannot.
 struct Runnable {
-  std::vector<UnderPolicy> policies;
+  std::vector<planner::UnderPolicy> policies;
   std::vector<results::LeftOut> left_out;
 };
 /// Throws schema::InputError where none can.
-Runnable runnable_policies(const scenario::Scenario& scenario) {
+Runnable runnable_policies(const scenario::ScenarioFile& file) {
   Runnable runnable;
-  for (const std::string& policy : planner::all_policies(scenario)) {
+  for (const std::string& policy : planner::all_policies(file.load())) {
     try {
-      runnable.policies.push_back({policy, planner::with_policy(scenario, policy)});
+      runnable.policies.push_back({policy, planner::with_policy(file, policy)});
     } catch (const schema::InputError& e) {
       runnable.left_out.push_back({policy, reason(e.what())});
     }
@@ -82,25 +76,26 @@ Runnable runnable_policies(const scenario::Scenario& scenario) {
   return runnable;
 }
 
-Runnable runnable(const scenario::Scenario& scenario, const std::vector<std::string>& policies) {
-  if (policies.front() == kAll) return runnable_policies(scenario);
+Runnable runnable(const scenario::ScenarioFile& file, const std::vector<std::string>& policies) {
+  if (policies.front() == kAll) return runnable_policies(file);
   Runnable all;
-  for (const std::string& policy : policies) all.policies.push_back({policy, planner::with_policy(scenario, policy)});
+  for (const std::string& policy : policies) all.policies.push_back({policy, planner::with_policy(file, policy)});
   return all;
 }
 
 void compare(Console& console, const Options& options) {
   std::vector<std::string> policies;
   if (options.policies) policies = split(*options.policies);  // what is wrong with it is said before reading files
-  const scenario::Scenario scenario = load(options.scenario, options);
+  const scenario::ScenarioFile file = scenario_file(options.scenario, options);
+  const scenario::Scenario scenario = file.load();
   if (!options.policies) policies = planner::default_policies(scenario);
   results::Comparison comparison;
   if (!options.prices.empty()) comparison.prices.change_by_file(options.prices, names_of_gpus(scenario));
-  Runnable compared = runnable(scenario, policies);
+  Runnable compared = runnable(file, policies);
   comparison.left_out = std::move(compared.left_out);
   std::vector<std::string> labels;
   std::vector<Planned> planned;
-  for (UnderPolicy& under : compared.policies) {
+  for (planner::UnderPolicy& under : compared.policies) {
     labels.push_back(under.policy);
     planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr, true});
   }

@@ -29,7 +29,7 @@ void check_exports(const PlanOptions& options) {
 /// The scenario; where its model does not fit into the GPUs, that is a plan that cannot be.
 scenario::Scenario feasible_scenario(const PlanOptions& options) {
   try {
-    return load(options.scenario, options);
+    return scenario_file(options.scenario, options).load();
   } catch (const scenario::UnworkableScenario& e) {
     if (!e.does_not_fit()) throw;
     throw planner::Infeasible(

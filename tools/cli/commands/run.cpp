@@ -29,7 +29,7 @@ void run(Console& console, const Options& options) {
   std::vector<Planned> planned;
   std::vector<std::string> labels;
   for (const std::string& file : options.scenarios) {
-    planned.push_back({load(file, options), "", nullptr, true});
+    planned.push_back({scenario_file(file, options).load(), "", nullptr, true});
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }
   RunFiles files(options, labels);

@@ -51,21 +51,6 @@ std::string journal_in(const std::string& folder) {
   return (std::filesystem::path(folder) / "points.jsonl").string();
 }
 
-/// The keys that options of their own set for all points.
-std::vector<std::string> seeds_of(const SweepOptions& options) {
-  std::vector<std::string> overrides;
-  if (options.seed) overrides.push_back(fmt::format("run.seed={}", *options.seed));
-  if (options.replications) overrides.push_back(fmt::format("run.replications={}", *options.replications));
-  return overrides;
-}
-
-/// What all points have in common, unless an axis changes it.
-std::vector<std::string> overrides_of(const SweepOptions& options) {
-  std::vector<std::string> overrides = options.set;
-  for (std::string& seed : seeds_of(options)) overrides.push_back(std::move(seed));
-  return overrides;
-}
-
 /// N of "lhs:N".
 std::size_t sample_size(const std::string& sample) {
   constexpr std::string_view prefix = "lhs:";
@@ -209,8 +194,7 @@ class Sitting {
 void run_sweep(Console& console, SweepOptions options) {
   options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
-  const std::vector<std::string> overrides = overrides_of(options);
-  const scenario::ScenarioFile file(options.scenario, overrides);
+  const scenario::ScenarioFile file = scenario_file(options.scenario, options);
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
   const auto base = sweep::base_of(file, design, [] { return !interrupted(); });
