@@ -9,6 +9,7 @@
 #include "planner/parallel.h"
 #include "planner/paths/path_plan.h"
 #include "planner/planned_dispatch.h"
+#include "planner/share.h"
 #include "sim/cache/simulation.h"
 #include "sim/pools/simulation.h"
 #include "sim/reuse/simulation.h"
@@ -22,7 +23,7 @@ using serving::SimulationOutcome;
 constexpr std::size_t kRunBatches = 20;
 
 double per_second(double amount, const Measurements& m) {
-  return m.measured_s > 0 ? amount / m.measured_s : 0.0;
+  return share(amount, m.measured_s);
 }
 
 /// The figures that get an interval, as numbers of one run.

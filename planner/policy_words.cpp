@@ -129,7 +129,7 @@ Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   return word->changes;
 }
 
-/// Placement policies: what they do not look at, the scenario need not take away for them.
+/// Placement policies. Keys that a policy does not look at are taken away, as the loader refuses them with it.
 PolicyWords words_of_placement() {
   PolicyWords words;
   for (const cache::PlacementEntry& entry : cache::placements()) {

@@ -189,7 +189,6 @@ Purchase purchase_for(const scenario::Scenario& scenario, std::int64_t replicas,
 
 namespace {
 
-constexpr double kGb = 1e9;
 constexpr double kShares[] = {0.9, 0.99};  // of the achievable hits
 constexpr double kInDram = 0.9;            // of an option's hits, where there is an SSD too
 
@@ -199,7 +198,7 @@ std::vector<CacheOption> cache_options(const models::HitRateCurve& curve, double
                                        const models::PriceTable& prices) {
   std::vector<CacheOption> options;
   if (curve.achievable() == 0) return options;
-  const auto gb = [block_bytes](std::uint64_t blocks) { return static_cast<double>(blocks) * block_bytes / kGb; };
+  const auto gb = [block_bytes](std::uint64_t blocks) { return static_cast<double>(blocks) * block_bytes / kGB; };
   const auto add = [&](double share, std::uint64_t blocks, std::uint64_t in_dram) {
     CacheOption o{share, curve.hit_rate(blocks), curve.hit_rate(in_dram), gb(in_dram), gb(blocks - in_dram), 0};
     o.usd_per_hour = (o.dram_gb * prices.dram.usd.value + o.ssd_gb * prices.ssd.usd.value) / models::kHoursPerMonth;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "models/schema/si.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::planner::capacity {
@@ -17,7 +18,6 @@ constexpr double kWarmupResidences = 2;     // times that a mean request may tak
 constexpr double kTraceWarmupShare = 0.05;  // of its span
 constexpr double kLongOutput = 20;          // times the mean
 constexpr double kUnboundedToken_s = 0.1;   // per token, where no objective bounds it: for warm-up and tail only
-constexpr double kNsPerS = 1e9;
 
 double per_token_s(const serving::SloConfig& slo) {
   return slo.tpot_s ? *slo.tpot_s : slo.itl_s.value_or(kUnboundedToken_s);
@@ -31,7 +31,7 @@ double patience_s(const serving::SloConfig& slo, double output_tokens) {
 }
 
 double span_s(const scenario::Scenario& s) {
-  return static_cast<double>(s.trace->back().arrival_ns - s.trace->front().arrival_ns) / kNsPerS;
+  return static_cast<double>(s.trace->back().arrival_ns - s.trace->front().arrival_ns) / kNsPerSecond;
 }
 
 constexpr double kMostNew = 0.01;  // of prefixes or chunks after a warm-up: those that nobody had before

@@ -10,6 +10,7 @@
 #include "models/workload/distributions.h"
 #include "planner/explain/margins.h"
 #include "planner/explain/paired_runs.h"
+#include "planner/share.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
@@ -159,21 +160,17 @@ using serving::Measurements;
 /// what they would if nothing else mattered.
 constexpr double kNoticeable = 0.05 * Elasticity::kStep;
 
-double ratio(double part, double of) {
-  return of > 0 ? part / of : 0.0;
-}
-
 TimeShares shares_of(const Measurements& m) {
-  return {ratio(m.hbm_bound_s, m.capacity_s), ratio(m.compute_bound_s, m.capacity_s),
-          ratio(m.link_bound_s, m.capacity_s), ratio(m.idle_s, m.capacity_s), ratio(m.memory_short_s, m.capacity_s)};
+  return {share(m.hbm_bound_s, m.capacity_s), share(m.compute_bound_s, m.capacity_s),
+          share(m.link_bound_s, m.capacity_s), share(m.idle_s, m.capacity_s), share(m.memory_short_s, m.capacity_s)};
 }
 
 Utilisation utilisation_of(const Measurements& m, const scenario::Scenario& planned) {
   Utilisation u;
-  u.gpu_busy = ratio(m.busy_s, m.capacity_s);
+  u.gpu_busy = share(m.busy_s, m.capacity_s);
   const auto link = [&m](const char* name) {
     const auto it = m.links.find(name);
-    return it == m.links.end() ? 0.0 : ratio(it->second.busy_s, it->second.capacity_s);
+    return it == m.links.end() ? 0.0 : share(it->second.busy_s, it->second.capacity_s);
   };
   u.link_to_gpu = link("host_to_gpu");
   u.link_to_host = link("gpu_to_host");
@@ -187,13 +184,13 @@ Utilisation utilisation_of(const Measurements& m, const scenario::Scenario& plan
 Stalls stalls_of(const Measurements& m) {
   Stalls s;
   s.request_iterations = m.drafting_request_iterations + m.verifying_request_iterations + m.stalled_request_iterations;
-  const auto share = [&s](std::uint64_t part) {
-    return ratio(static_cast<double>(part), static_cast<double>(s.request_iterations));
+  const auto of_all = [&s](std::uint64_t part) {
+    return share(static_cast<double>(part), static_cast<double>(s.request_iterations));
   };
-  s.drafting = share(m.drafting_request_iterations);
-  s.verifying = share(m.verifying_request_iterations);
-  s.late_reload = share(m.late_request_iterations);
-  s.otherwise = share(m.stalled_request_iterations - m.late_request_iterations);
+  s.drafting = of_all(m.drafting_request_iterations);
+  s.verifying = of_all(m.verifying_request_iterations);
+  s.late_reload = of_all(m.late_request_iterations);
+  s.otherwise = of_all(m.stalled_request_iterations - m.late_request_iterations);
   s.rounds = m.rounds;
   s.late_rounds = m.late_reloads;
   s.preemptions = m.preemptions;

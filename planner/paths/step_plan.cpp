@@ -1,5 +1,7 @@
 #include "planner/paths/step_plan.h"
 
+#include "planner/share.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -149,10 +151,6 @@ constexpr int kMostShorter = 20;
 
 double figure(const ResourceFigures& figures, Resource resource) {
   return figures[static_cast<std::size_t>(resource)];
-}
-
-double share(double use, double of) {
-  return of > 0 ? use / of : 0.0;
 }
 
 /// Work in a step, as these rates at these batches imply: the GPU's busy share of it.

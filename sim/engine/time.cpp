@@ -51,7 +51,7 @@ struct Product {
 
 Duration transfer_time(double bytes, double bytes_per_s) {
   if (bytes <= 0 || std::isinf(bytes_per_s)) return {0};
-  const Product work(bytes, 1e9);
+  const Product work(bytes, ns_per_s);
   const double estimate = work.high / bytes_per_s;  // infinite when the link is down
   if (!(estimate <= static_cast<double>(longest_transfer.ns))) return forever;
   // The estimate may be off by one either way.
