@@ -76,6 +76,36 @@ TEST_F(CompletionTest, BashCompletesTheKeysOfAScenario) {
   EXPECT_GT(number, 80U);
 }
 
+TEST_F(CompletionTest, BashCompletesTheValuesOfKeys) {
+  EXPECT_EQ(offered("kvsim run x.yaml --set decode.policy=loss"), "lossy lossy+drafter\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --set prefill=sel"), "selective\n");  // the short form of prefill.policy
+  EXPECT_EQ(offered("kvsim run x.yaml --set=cluster.gpu.type=h20"), "h200\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --set schedule.asynchronous="), "true false\n");
+  EXPECT_EQ(offered("kvsim sweep x.yaml --vary decode.policy=full_kv,loss"), "full_kv,lossy full_kv,lossy+drafter\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --set decode.polcy="), "\n");
+  std::istringstream keys(run({"__complete", "bash", "run", "x.yaml", "--set", ""}).out);
+  for (std::string key; std::getline(keys, key);) {
+    EXPECT_EQ(run({"__complete", "fish", "run", "x.yaml", "--set", key}).status, 0) << key;
+  }
+}
+
+TEST_F(CompletionTest, PlanOffersTheOptionsOfItsModes) {
+  const auto offers = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"__complete", "bash", "plan"});
+    words.emplace_back("--");
+    return run(words).out;
+  };
+  EXPECT_EQ(offers({"--paths", "x"}), "--help\n--lp-out\n--jobs\n--out\n--json\n");
+  EXPECT_EQ(offers({"--symbols", "x", "--json"}), "--help\n--model\n--seed\n--replications\n--jobs\n--out\n--timing\n");
+  const std::string scenario = offers({"x.yaml"});
+  EXPECT_TRUE(has_word(scenario, "--pareto") && has_word(scenario, "--hit-rate")) << scenario;
+  EXPECT_FALSE(has_word(scenario, "--lp-out") || has_word(scenario, "--symbols")) << scenario;
+  EXPECT_FALSE(has_word(offers({"x.yaml", "--hit-rate", "1"}), "--pareto"));
+  // A scenario does not go with a file of symbols.
+  EXPECT_EQ(run({"__complete", "bash", "plan", ""}).out, ":files\n");
+  EXPECT_EQ(run({"__complete", "bash", "plan", "--paths", "x", ""}).out, offers({"--paths", "x"}));
+}
+
 TEST_F(CompletionTest, BashLeavesFilesAndFoldersToReadline) {
   EXPECT_EQ(offered("kvsim run sce"), "-o default\n\n");
   EXPECT_EQ(offered("kvsim run x.yaml --trace-out t"), "-o default\n\n");
@@ -133,6 +163,7 @@ TEST_F(CompletionTest, AskingIsNoCommandThatUsersSee) {
   EXPECT_EQ(run({"--help"}).out.find("__complete"), std::string::npos);
   EXPECT_EQ(run({"man"}).out.find("__complete"), std::string::npos);
   EXPECT_EQ(run({"__complete", "tcsh", ""}).status, 2);
+  EXPECT_EQ(run({"__complete"}).err, "kvsim: no completion for shell \"\"; expected one of bash, zsh, fish\n");
 }
 
 TEST_F(CompletionTest, FishOffersTheSame) {

@@ -17,6 +17,7 @@
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command_tree.h"
 #include "tools/cli/named_things.h"
+#include "tools/cli/plan/plan.h"
 #include "tools/results/metrics.h"
 #include "tools/validation/group.h"
 
@@ -146,6 +147,23 @@ Words keys() {
   return words;
 }
 
+const schema::FieldInfo* field_at(const schema::ObjectInfo& info, std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const schema::FieldInfo* field = info.find(key.substr(0, dot));
+  if (!field || dot == std::string_view::npos) return field;
+  return field->object ? field_at(*field->object, key.substr(dot + 1)) : nullptr;
+}
+
+/// What may be written for a key of a scenario, where that is one of a set.
+Words values_of(std::string_view key) {
+  const schema::FieldInfo* field = field_at(scenario::scenario_schema().info(), key);
+  if (field && field->form == schema::Form::object) field = field->object->find(field->object->shorthand);
+  if (!field || field->list) return {};
+  if (field->form == schema::Form::reference) return things(field->catalogue);
+  if (field->scalar.kind() == schema::ScalarSpec::Kind::boolean) return undescribed({"true", "false"});
+  return described(field->scalar.words());
+}
+
 Words shell_words() {
   Words words;
   for (const Shell& shell : kShells) words.push_back({std::string(shell.name), std::string(shell.use)});
@@ -252,6 +270,15 @@ Line read_line(const CLI::App& app, std::span<const std::string> words) {
   return line;
 }
 
+/// Whether an option means something beside what is given: options of `kvsim plan` do so in some of its modes.
+bool may_be_given(const Line& line, const CLI::Option& option) {
+  if (path_of(*line.command) != "plan") return true;
+  std::set<std::string> given;
+  for (const CLI::Option* other : line.given) given.insert(name_of(*other));
+  if (line.positionals > 0) given.insert(name_of(*positionals_of(*line.command).front()));
+  return may_follow(name_of(option), given);
+}
+
 class Candidates {
  public:
   Candidates(const Shell& shell, std::string word) : shell_(shell), word_(std::move(word)) {}
@@ -271,9 +298,9 @@ class Candidates {
   }
   void direct(std::string_view what) { out_ += fmt::format(":{}\n", what); }
 
-  void add_options(const CLI::App& command, const std::set<const CLI::Option*>& given) {
-    for (const CLI::Option* option : named_options_of(command)) {
-      if (given.contains(option) && !repeatable(*option)) continue;
+  void add_options(const Line& line) {
+    for (const CLI::Option* option : named_options_of(*line.command)) {
+      if ((line.given.contains(option) && !repeatable(*option)) || !may_be_given(line, *option)) continue;
       for (const std::string& name : names_of(*option)) {
         if (name.starts_with("--")) add(name, option->get_description());
       }
@@ -285,7 +312,14 @@ class Candidates {
     const std::vector<std::string> choices = choices_of(option);
     const std::string type = type_of(option);
     if (const Values* known = find_values(command, option)) {
-      if (known->shape == Shape::assignment && word_.find('=', before.size()) != std::string::npos) return true;
+      const std::size_t equals = word_.find('=', before.size());
+      if (known->shape == Shape::assignment && equals != std::string::npos) {
+        const std::string typed = word_.substr(0, word_.find_last_of("=,") + 1);
+        for (const NamedThing& value : values_of(word_.substr(before.size(), equals - before.size()))) {
+          add(typed + value.name, value.description);
+        }
+        return true;
+      }
       if (known->shape == Shape::list) before = word_.substr(0, std::max(before.size(), word_.rfind(',') + 1));
       if (known->shape != Shape::word) direct("nospace");
       for (const NamedThing& value : known->words()) {
@@ -345,10 +379,11 @@ std::string completions(const CLI::App& app, const Shell& shell, std::span<const
     if (!commands.empty()) return out.text();
     const std::vector<const CLI::Option*> places = positionals_of(*line.command);
     const std::size_t place = std::min(line.positionals, places.empty() ? 0 : places.size() - 1);
-    const bool open = place < places.size() && (place == line.positionals || repeatable(*places[place]));
+    const bool open = place < places.size() && (place == line.positionals || repeatable(*places[place])) &&
+                      may_be_given(line, *places[place]);
     if (open && out.add_values(*line.command, *places[place])) return out.text();
   }
-  out.add_options(*line.command, line.given);
+  out.add_options(line);
   return out.text();
 }
 

@@ -115,8 +115,9 @@ void execute(int argc, char** argv, Console& console) {
     sub->parse_complete_callback([&chosen, run = command->declare(*sub)] { chosen = run; });
   }
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() >= 2 && words.front() == "__complete") {  // of completion.h's scripts; any words may follow
-    return console.print(completions(app, find_shell(words[1]), std::span(words).subspan(2)));
+  if (!words.empty() && words.front() == "__complete") {  // of completion.h's scripts; any words may follow
+    const Shell& shell = find_shell(words.size() < 2 ? "" : words[1]);
+    return console.print(completions(app, shell, std::span(words).subspan(2)));
   }
   try {
     app.parse(argc, argv);

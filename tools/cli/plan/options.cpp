@@ -55,18 +55,17 @@ bool given(const PlanOptions& options, const std::string& name) {
 void declare_plan_options(CLI::App& app, PlanOptions& o) {
   using enum PlanMode;
   constexpr PlanMode kOfScenario = verification | pools | prefetch | reuse | draft_table;
-  constexpr PlanMode kEvery = kOfScenario | symbols | paths;
   const auto in = [&o](PlanMode modes, const CLI::Option* option, PlanOptionUse use = {}) {
     use.modes = modes;
     o.uses.emplace_back(option, std::move(use));
   };
   constexpr const char* kByPath = "what is planned between pools are requests/s by path";
   constexpr const char* kNothingToSimulate = "raw symbols have nothing to simulate, give a SCENARIO";
-  app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->type_name("FILE");
-  app.add_option("--symbols", o.symbols, "Plan from raw symbols instead: M, KV, HBM, BW_hbm, BW_link")
-      ->type_name("FILE");
-  in(kEvery, app.add_option("--paths", o.paths, "Plan requests/s on six paths through two pools, from raw\nsymbols")
-                 ->type_name("FILE"));
+  in(kOfScenario, app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->type_name("FILE"));
+  in(symbols, app.add_option("--symbols", o.symbols, "Plan from raw symbols instead: M, KV, HBM, BW_hbm, BW_link")
+                  ->type_name("FILE"));
+  in(paths, app.add_option("--paths", o.paths, "Plan requests/s on six paths through two pools, from raw\nsymbols")
+                ->type_name("FILE"));
   in(paths,
      app.add_option("--lp-out", o.lp_out, "With --paths: the linear programme in CPLEX LP format")->type_name("FILE"),
      {.only_with = {"--paths"}});
@@ -144,6 +143,21 @@ void declare_plan_options(CLI::App& app, PlanOptions& o) {
   in(verification | symbols,
      app.add_flag("--timing", o.timing, "Wall-clock figures in the JSON too, which then differs between runs"),
      {.between_pools = "a plan between pools has no wall-clock figures"});
+}
+
+bool may_follow(const std::string& option, const std::set<std::string>& given) {
+  CLI::App app;
+  PlanOptions options;
+  declare_plan_options(app, options);
+  PlanMode modes{~0U};
+  const auto restrict_to_those_of = [&](const std::string& name) {
+    for (const auto& [declared, use] : options.uses) {
+      if (declared->get_name() == name) modes = modes & use.modes;
+    }
+  };
+  restrict_to_those_of(option);
+  for (const std::string& name : given) restrict_to_those_of(name);
+  return modes != PlanMode{};
 }
 
 void refuse_lone_options(const PlanOptions& options) {

@@ -1,6 +1,7 @@
 // `kvsim plan`: its options, each with the modes in which it means something, and the modes themselves.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,8 +28,11 @@ enum class PlanMode : unsigned {
 constexpr PlanMode operator|(PlanMode a, PlanMode b) {
   return PlanMode{static_cast<unsigned>(a) | static_cast<unsigned>(b)};
 }
+constexpr PlanMode operator&(PlanMode a, PlanMode b) {
+  return PlanMode{static_cast<unsigned>(a) & static_cast<unsigned>(b)};
+}
 constexpr bool contains(PlanMode modes, PlanMode mode) {
-  return (static_cast<unsigned>(modes) & static_cast<unsigned>(mode)) != 0;
+  return (modes & mode) != PlanMode{};
 }
 
 /// Where an option means something, and why not elsewhere.
@@ -63,6 +67,10 @@ struct PlanOptions : RunOptions {
 
 /// Declares them all. `options` must outlive the parsing.
 void declare_plan_options(CLI::App& app, PlanOptions& options);
+
+/// Whether an option may follow those of `kvsim plan` that are given, by their names, and SCENARIO if that is: whether
+/// there is a mode in which all of them mean something.
+bool may_follow(const std::string& option, const std::set<std::string>& given);
 
 /// Throws schema::InputError for an option that is given and has no effect without another one, which is not.
 void refuse_lone_options(const PlanOptions& options);
