@@ -95,6 +95,14 @@ TEST_F(SweepRecoveryTest, SigintKeepsWhatIsFinishedAndResumeGoesOn) {
   expect_same_files("whole", "o");
 }
 
+TEST_F(SweepRecoveryTest, AFolderThatCannotBeWrittenIsRefusedByTheJournalsName) {
+  for (const Words& words : {Words{"--out", "/proc"}, {"--out", "/proc", "--resume"}}) {
+    const CommandResult r = sweep(words);
+    EXPECT_EQ(r.status, 1);
+    EXPECT_TRUE(r.err.starts_with("kvsim: cannot write /proc/points.jsonl: ")) << r.err;
+  }
+}
+
 TEST_F(SweepRecoveryTest, AFullDiskKeepsWhatIsFinishedAndResumeGoesOn) {
   ASSERT_EQ(sweep({"--jobs", "1", "--out", "whole"}).status, 0);
   // A limit on file sizes, in blocks of 512 bytes: the journal gets past its first line and not to its end.

@@ -96,10 +96,10 @@ void PendingFile::commit() {
   temporary_.clear();
 }
 
-OutputFolder::OutputFolder(std::string path) : path_(std::move(path)) {
+OutputFolder::OutputFolder(std::string path, const std::string& first) : path_(std::move(path)) {
   try {
     make();
-    const PendingFile probe((fs::path(path_) / "result.json").string());
+    const PendingFile probe((fs::path(path_) / first).string());
   } catch (...) {
     remove_if_empty();
     throw;

@@ -35,8 +35,8 @@ class PendingFile {
 /// A folder for results. Made if it is not there, and removed again if nothing came to be in it.
 class OutputFolder {
  public:
-  /// Throws OutputError where it cannot be made or written.
-  explicit OutputFolder(std::string path);
+  /// `first` is a file that will be in it. Throws OutputError where the folder cannot be made, or that written.
+  OutputFolder(std::string path, const std::string& first);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;

@@ -203,7 +203,7 @@ std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int 
 }
 
 RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels) {
-  if (!options.out.empty()) folder_.emplace(options.out);
+  if (!options.out.empty()) folder_.emplace(options.out, "result.json");
   if (options.trace_out.empty()) return;
   const auto compression =
       options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;

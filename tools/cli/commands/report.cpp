@@ -31,8 +31,8 @@ void write_report(Console& console, const Options& options) {
   }
   const page::Page report = report::make_report(report::read_inputs(options.results));
   if (options.format == "csv") {
-    OutputFolder folder(options.out);
     const auto files = page::to_csv(report);
+    OutputFolder folder(options.out, files.empty() ? "plot.csv" : files.front().first);
     folder.write(files);
     console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
     return;

@@ -47,8 +47,10 @@ struct SweepOptions : SimulationOptions {
   std::string metric{results::kThroughput};
 };
 
+constexpr const char* kJournal = "points.jsonl";
+
 std::string journal_in(const std::string& folder) {
-  return (std::filesystem::path(folder) / "points.jsonl").string();
+  return (std::filesystem::path(folder) / kJournal).string();
 }
 
 /// N of "lhs:N".
@@ -121,7 +123,7 @@ class Sitting {
  public:
   Sitting(const SweepOptions& options, const sweep::Plan& plan, const scenario::ScenarioFile& file)
       : options_(options), plan_(plan), file_(file), total_(plan.points().size()) {
-    if (!options.out.empty()) folder_.emplace(options.out);
+    if (!options.out.empty()) folder_.emplace(options.out, kJournal);
     if (auto contents = earlier(options, plan)) {
       done_ = std::move(contents->points);
       bytes_ = contents->bytes;
@@ -215,7 +217,7 @@ void merge_sweeps(Console& console, SweepOptions options) {
   results::refuse_metric_of_no_point(result);
   std::optional<OutputFolder> folder;
   if (!options.out.empty()) {
-    folder.emplace(options.out);
+    folder.emplace(options.out, kJournal);
     const std::unique_ptr<Journal> journal = Journal::begin(journal_in(options.out), result.plan);
     for (const PointResult& point : result.points) journal->append(point);
     journal->close();

@@ -99,7 +99,7 @@ void deliver_plan(Console& console, const PlanOptions& options, const results::J
     for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
     std::vector<PlanFile> files{{"plan.json", text}, {"plan.md", markdown}};
     files.insert(files.end(), exported.begin(), exported.end());
-    OutputFolder folder(options.out);
+    OutputFolder folder(options.out, "plan.json");
     folder.write(files);
   } else if (!exported.empty()) {
     for (const PlanFile& file : exported) console.print(file.second);
