@@ -67,6 +67,25 @@ TEST_F(OutputTest, AFolderThatCannotBeWrittenIsRefusedBeforeTheRun) {
   EXPECT_TRUE(r.err.starts_with("kvsim: cannot write /proc/result.json: ")) << r.err;
 }
 
+TEST_F(OutputTest, AnEmptyNameIsNoFolderAndNoFile) {
+  const std::vector<std::pair<Words, std::string>> refused{
+      {{"run", "s.yaml", "--out", ""}, "--out: expected the name of a folder, found \"\" (kvsim run --help says more)"},
+      {{"compare", "s.yaml", "--out", ""}, "--out: expected the name of a folder"},
+      {{"sweep", "s.yaml", "--vary", "run.seed=1,2", "--out", ""}, "--out: expected the name of a folder"},
+      {{"plan", "s.yaml", "--out", ""}, "--out: expected the name of a folder"},
+      {{"capacity", "s.yaml", "--out", ""}, "--out: expected the name of a folder"},
+      {{"report", "s.json", "--out", ""}, "--out: expected the name of a file"},
+      {{"calibrate", "fit", "s.csv", "--out", ""}, "--out: expected the name of a file"},
+      {{"run", "s.yaml", "--trace-out", ""}, "--trace-out: expected the name of a file"},
+      {{"compare", "s.yaml", "--prices", ""}, "--prices: expected the name of a file"}};
+  for (const auto& [words, message] : refused) {
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << words.front();
+    EXPECT_EQ(r.out, "");
+    EXPECT_TRUE(r.err.starts_with("kvsim: " + message)) << r.err;
+  }
+}
+
 TEST_F(OutputTest, AFullDiskLeavesNothing) {
   // A limit on file sizes fails like a full disk, with another errno: result.json needs more than a block.
   const CommandResult r = shell("ulimit -f 1; \"$KVSIM\" run s.yaml --out results", {"", folder()});

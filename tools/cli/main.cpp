@@ -76,6 +76,20 @@ std::string about_leftover(const CLI::App& app, const std::string& word) {
   return fmt::format("unknown command \"{}\"{}", word, schema::suggest(word, commands));
 }
 
+/// Files and folders have names: commands would take an empty one for an option that is not given.
+void refuse_empty_names(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    refuse_empty_names(*command);
+    for (CLI::Option* option : command->get_options()) {
+      const bool folder = type_of(*option) == "DIR";
+      if (!option->nonpositional() || !(folder || type_of(*option).starts_with("FILE"))) continue;
+      option->check([folder](const std::string& name) {
+        return name.empty() ? fmt::format("expected the name of a {}, found \"\"", folder ? "folder" : "file") : "";
+      });
+    }
+  }
+}
+
 /// What CLI11 says, where that is not clear enough in other words.
 std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> commands = command_names(app);
@@ -114,6 +128,7 @@ void execute(int argc, char** argv, Console& console) {
     sub->footer(fmt::format("Example:\n  {}", command->example));
     sub->parse_complete_callback([&chosen, run = command->declare(*sub)] { chosen = run; });
   }
+  refuse_empty_names(app);
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words.front() == "__complete") {  // of completion.h's scripts; any words may follow
     const Shell& shell = find_shell(words.size() < 2 ? "" : words[1]);
