@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/documents.h"
 #include "tests/cli/workspace.h"
 
 namespace kvsim::test::KVSIM_FILE {
@@ -61,6 +62,12 @@ class CalibrateTest : public Workspace {
     return run(words);
   }
 };
+
+TEST_F(CalibrateTest, ItsDocumentIsAsItsSchemaSays) {
+  const CommandResult r = fit({"--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  numbers_missing("calibration", {Json::parse(r.out)});
+}
 
 TEST_F(CalibrateTest, WhatItWritesIsAProfileThatScenariosUse) {
   const CommandResult r = fit({"--name", "mine", "--out", "mine.yaml", "--report", "report.md"});

@@ -1,10 +1,10 @@
 // Every JSON document is as `kvsim schema --results` says, and every number that `kvsim list metrics` has is in one.
 #include <nlohmann/json.hpp>
 
-#include <map>
+#include <set>
 
+#include "tests/cli/documents.h"
 #include "tests/cli/workspace.h"
-#include "tests/support/json_schema.h"
 
 namespace kvsim::test::KVSIM_FILE {
 namespace {
@@ -34,22 +34,15 @@ class DocumentsTest : public Workspace {
                  "{policy: staggered}", "{policy: fcfs}"));
   }
 
-  Json json(const Words& words) {
-    const CommandResult r = run(words);
-    EXPECT_EQ(r.status, 0) << words.at(0) << " " << r.err;
-    return Json::parse(r.out, nullptr, false);
-  }
-
   /// The documents of these commands are of that kind; returns numbers of its schema that none of them has.
   std::set<std::string> expect_kind(const std::string& kind, const std::vector<Words>& commands) {
-    static const Json schema = Json::parse(run({"schema", "--results"}).out);
-    const Json& own = schema["$defs"][kind];
-    testing::SchemaWalk walk(schema);
-    for (const Words& words : commands) walk.compare(own, json(words), kind);
-    for (const std::string& violation : walk.found.violations) ADD_FAILURE() << violation;
-    std::set<std::string> missing = testing::SchemaWalk::numbers_of(own);
-    for (const std::string& number : walk.found.numbers) missing.erase(number);
-    return missing;
+    std::vector<Json> documents;
+    for (const Words& words : commands) {
+      const CommandResult r = run(words);
+      EXPECT_EQ(r.status, 0) << words.at(0) << " " << r.err;
+      documents.push_back(Json::parse(r.out, nullptr, false));
+    }
+    return numbers_missing(kind, documents);
   }
 
   /// And every number is in one of them. `elsewhere`: but for these.
@@ -95,6 +88,18 @@ TEST_F(DocumentsTest, PlansInTheirModes) {
       "plan_paths", {{"plan", "--paths", kSource + "docs/examples/two_pools.yaml", "--json"}},
       // Limits of scenarios with pools.
       {"shadow_prices.storage", "shadow_prices.local_held", "details.used.storage", "details.used.local_held"});
+}
+
+TEST_F(DocumentsTest, Traces) {
+  write("t.jsonl",
+        "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [1, 2, 3]}\n"
+        "{\"timestamp\": 1000, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [9, 8]}\n"
+        "{\"timestamp\": 2000, \"input_length\": 1200, \"output_length\": 5, \"hash_ids\": [1, 2, 4]}\n");
+  const Words info{"workload", "info", "t.jsonl", "--format", "mooncake", "--json"};
+  Words curves = info;
+  curves.insert(curves.end(), {"--curve", "--model", "llama-3.1-8b", "--policies", "lru,sieve,belady", "--read",
+                               "5GB/s", "--prefill", "10000/s"});
+  expect_whole_kind("trace", {info, curves});
 }
 
 TEST_F(DocumentsTest, Validation) {

@@ -75,11 +75,7 @@ TEST(Explain, DoesNotDependOnTheNumberOfThreads) {
   const ExplainCase& one = testing::capacity_bound();
   ExplainOptions options = testing::quick_options();
   options.jobs = 1;
-  const auto document = [](const Explanation& e) {
-    results::Json json = {{"details", {{"reasons", results::Json::object()}}}};
-    results::add_explanation(json, e);
-    return json.dump();
-  };
+  const auto document = [](const Explanation& e) { return object(results::explanation_fields(), e).dump(); };
   EXPECT_EQ(document(explain(one.scenario, one.plan, options)), document(one.explanation));
 }
 
@@ -139,8 +135,8 @@ TEST(ExplainDocument, HasItsSectionsAndReasons) {
   results::PlanOutcome outcome;
   outcome.scenario = testing::link_bound().scenario;
   outcome.plan = testing::link_bound().plan;
-  results::Json document = results::plan_document(outcome, false);
-  results::add_explanation(document, testing::link_bound().explanation);
+  outcome.explanation = testing::link_bound().explanation;
+  const results::Json document = results::plan_document(outcome, false);
   for (const char* key : {"binding", "utilisation", "stalls", "elasticities", "margins", "runner_up"}) {
     EXPECT_TRUE(document["explanation"].contains(key)) << key;
   }

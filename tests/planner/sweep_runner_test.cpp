@@ -53,7 +53,8 @@ TEST_F(SweepRunner, APointIsTheRunOfItsScenario) {
       continue;
     }
     std::vector<std::string> set{"workload.requests=20"};
-    for (const auto& change : plan_.design.changes(point.point)) set.push_back(change.path + "=" + change.value);
+    for (const auto& change : plan_.design.changes(point.point))
+      set.push_back(change.path + "=" + change.value.value());
     scenario::Scenario alone = testing::small_scenario(set);
     ExperimentResult expected = run_experiment(alone);
     EXPECT_EQ(point.result, results::encoded_figures(std::move(alone), std::move(expected)));

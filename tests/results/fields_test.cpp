@@ -20,12 +20,13 @@ struct Machine {
   bool hidden = false;
 };
 
-const Fields<Machine> kFields{{"gpu", "GPU", &Machine::name, Align::left},
-                              {"batch", "requests", &Machine::batch},
-                              {"step_s", "step", &Machine::step_s, seconds, "", "of decoding", "nothing fits"},
-                              {"gain?", "gain", &Machine::gain, percent},
-                              {"", "twice", [](const Machine& m) { return 2 * m.batch; }},
-                              {"hidden", &Machine::hidden}};
+const Fields<Machine> kFields{
+    {"gpu", {kText, "name of the machine"}, "GPU", &Machine::name, Align::left},
+    {"batch", {kRequests, kHigher, "requests at once"}, "requests", &Machine::batch},
+    {"step_s", {kSeconds, kLower, "length of a step"}, "step", &Machine::step_s, {}, "", "of decoding", "nothing fits"},
+    {"gain?", {kShare, kHigher, "over another machine"}, "gain", &Machine::gain},
+    {kOnPages, "twice", [](const Machine& m) { return 2 * m.batch; }},
+    {"hidden", {kTruth, "whether nobody sees it"}, &Machine::hidden}};
 
 const Machine kFull{"a100", 1200, 0.0172, 0.5, true};
 const Machine kEmpty{"l4", 0, kNone, std::nullopt, false};
@@ -40,7 +41,8 @@ TEST(Fields, ASectionKeepsTheReasonsOfNullsAlsoWithinObjects) {
   EXPECT_TRUE(filled(Section("m", reasons), kFields, kEmpty).take()["step_s"].is_null());
   EXPECT_EQ(reasons.dump(), R"({"m.step_s":"nothing fits"})");
 
-  const Fields<Machine> nested{{"inner", [](const Machine& m) { return object(kFields, m); }, "no figure"}};
+  const Fields<Machine> nested{
+      {"inner", {kObject, "the same below"}, [](const Machine& m) { return object(kFields, m); }, "no figure"}};
   reasons = Json::object();
   EXPECT_EQ(filled(Section("", reasons), nested, kEmpty).take()["inner"]["batch"], 0);
   EXPECT_EQ(reasons.dump(), R"({"inner.step_s":"no figure"})");
@@ -48,6 +50,49 @@ TEST(Fields, ASectionKeepsTheReasonsOfNullsAlsoWithinObjects) {
   reasons = Json::object();
   (void)filled(Section("m", reasons), kFields, kEmpty, "cannot run");
   EXPECT_EQ(reasons.dump(), R"({"m.step_s":"cannot run"})");
+}
+
+std::vector<std::string> paths(const KeyList& keys) {
+  std::vector<std::string> paths;
+  for (const Key& key : keys) paths.push_back(key.path + (key.optional ? "?" : ""));
+  return paths;
+}
+
+struct Rack {
+  std::vector<Machine> machines;
+  std::optional<Machine> spare;
+  std::vector<std::pair<std::string, Machine>> named;
+};
+
+const Fields<Machine> kName{{"gpu", {kText, "name of the machine"}, &Machine::name},
+                            {"step_s", {kSeconds, "length of a step"}, &Machine::step_s, "nothing fits"}};
+const Fields<Rack> kRack{Field<Rack>::list("machines", "all of them", &Rack::machines, kName),
+                         Field<Rack>::part("spare", "the one that waits", &Rack::spare, kName, "all are needed"),
+                         Field<Rack>::by_name("named?", "by name", &Rack::named, kName),
+                         Field<Rack>::values("batches[]", {kRequests, "of each"},
+                                             [](const Rack& r) {
+                                               Json all = Json::array();
+                                               for (const Machine& m : r.machines) all.push_back(m.batch);
+                                               return all;
+                                             }),
+                         Field<Rack>::by_name("*", "by name, too", &Rack::named, kName)};
+
+TEST(Fields, PartsListsAndNamesListWhatIsBelowThem) {
+  EXPECT_EQ(paths(keys_of(kRack)),
+            (std::vector<std::string>{"machines", "machines[].gpu", "machines[].step_s", "spare", "spare.gpu",
+                                      "spare.step_s", "named?", "named.*.gpu", "named.*.step_s", "batches", "batches[]",
+                                      "*.gpu", "*.step_s"}));
+}
+
+TEST(Fields, PartsListsAndNamesKeepReasonsByPath) {
+  Json reasons = Json::object();
+  const Rack rack{{kFull, kEmpty}, std::nullopt, {{"b", kEmpty}}};
+  const Json written = filled(Section("", reasons), kRack, rack).take();
+  EXPECT_EQ(written.dump(), R"({"machines":[{"gpu":"a100","step_s":0.0172},{"gpu":"l4","step_s":null}],"spare":null,)"
+                            R"("named":{"b":{"gpu":"l4","step_s":null}},"batches":[1200,0],)"
+                            R"("b":{"gpu":"l4","step_s":null}})");
+  EXPECT_EQ(reasons.dump(), R"({"machines.1.step_s":"nothing fits","spare":"all are needed",)"
+                            R"("named.b.step_s":"nothing fits","b.step_s":"nothing fits"})");
 }
 
 TEST(Fields, ALineOfCsvHasTheSameKeysAndNothingForNull) {
