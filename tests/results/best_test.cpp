@@ -1,5 +1,4 @@
 // Which rows of a comparison are marked as the best of a column.
-#include "tools/results/best.h"
 #include "planner/policy_words.h"
 
 #include <gtest/gtest.h>

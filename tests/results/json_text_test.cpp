@@ -1,5 +1,5 @@
 // How JSON documents are written.
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-#include "tools/cli/documents.h"
+// What kvsim prints as JSON.
+#include "tools/cli/named_things.h"
 
 #include "tools/results/calibration.h"
 #include "tools/results/capacity.h"

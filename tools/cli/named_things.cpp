@@ -13,7 +13,6 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
-#include "tools/cli/documents.h"
 
 namespace kvsim::cli {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "sim/scenario/scenario.h"
+#include "tools/results/documents.h"
 
 namespace kvsim::cli {
 
@@ -34,6 +35,9 @@ std::span<const ThingKind> thing_kinds();
 
 /// Throws schema::InputError with the nearest word.
 const ThingKind& find_thing_kind(std::string_view word);
+
+/// Every document that kvsim prints as JSON, by kind; their numbers are the things of kind "metrics".
+const std::vector<results::DocumentKind>& document_kinds();
 
 std::vector<NamedThing> things_of(const ThingKind& kind, const models::Catalogue& catalogue);
 

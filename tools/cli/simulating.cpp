@@ -14,8 +14,8 @@
 #include "models/schema/error.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
-#include "tools/results/json_text.h"
 #include "tools/results/result_document.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace {

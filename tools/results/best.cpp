@@ -1,4 +1,4 @@
-#include "tools/results/best.h"
+#include "tools/results/comparison.h"
 
 #include <algorithm>
 #include <cmath>

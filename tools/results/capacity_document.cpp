@@ -1,9 +1,9 @@
 #include <set>
 
 #include "planner/capacity/capacity_plan.h"
-#include "tools/results/capacity_parts.h"
+#include "tools/results/capacity.h"
 #include "tools/results/documents.h"
-#include "tools/results/prices.h"
+#include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include "sim/serving/simulation.h"
-#include "tools/results/capacity_parts.h"
-#include "tools/results/prices.h"
+#include "tools/results/capacity.h"
+#include "tools/results/provenance.h"
 
 namespace kvsim::results {
 namespace {

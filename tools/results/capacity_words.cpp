@@ -1,4 +1,4 @@
-#include "tools/results/capacity_parts.h"
+#include "tools/results/capacity.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
-#include "tools/results/prices.h"
+#include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {

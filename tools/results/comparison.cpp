@@ -9,7 +9,7 @@
 #include "tools/results/documents.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
-#include "tools/results/prices.h"
+#include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
 #include "tools/results/run_page.h"
 #include "tools/results/scenario_words.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "planner/paths/path_plan.h"
+#include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
-#include "tools/results/unit.h"
 
 namespace kvsim::results {
 

@@ -6,7 +6,7 @@
 
 #include "models/schema/si.h"
 #include "tools/results/documents.h"
-#include "tools/results/problem_rows.h"
+#include "tools/results/fields.h"
 
 namespace kvsim::results {
 namespace {

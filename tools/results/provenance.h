@@ -1,10 +1,14 @@
-// Where the figures that a run used come from: datasheet, publication, measurement, assumption.
+// Where the figures that a run used come from: datasheet, publication, measurement, assumption; and prices, which
+// results print beside every amount, with date and source.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "models/prices/price_table.h"
 #include "sim/scenario/scenario.h"
+#include "tools/results/fields.h"
 
 namespace kvsim::results {
 
@@ -23,5 +27,20 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario);
 
 /// What the scenario takes for granted, in words: its author's assumptions, then the figures it uses that are such.
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
+
+/// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
+[[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);
+
+/// What is paid for, per what, and the price.
+struct PriceRow {
+  std::string_view what;
+  std::string_view per;
+  const models::Price* price = nullptr;
+};
+
+const Fields<PriceRow>& price_fields();
+
+inline constexpr std::string_view kPerGpuHour = "GPU and hour";
+inline constexpr std::string_view kPerGbMonth = "GB and month of 730 h";
 
 }  // namespace kvsim::results

@@ -7,7 +7,7 @@
 
 #include "models/schema/si.h"
 #include "tools/results/documents.h"
-#include "tools/results/problem_rows.h"
+#include "tools/results/fields.h"
 #include "tools/results/provenance.h"
 
 namespace kvsim::results {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "planner/reuse/reuse_plan.h"
+#include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
-#include "tools/results/unit.h"
 
 namespace kvsim::results {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "planner/sweep/journal.h"
+#include "tools/results/numbers.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
-#include "tools/results/unit.h"
 
 namespace kvsim::results {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
-#include "tools/results/unit.h"
 #include "tools/validation/figure.h"
 
 namespace kvsim::validation {

@@ -17,7 +17,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/signals.h"
 #include "tools/results/calibration.h"
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace calibrate_internal {

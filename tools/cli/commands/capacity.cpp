@@ -18,7 +18,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/capacity.h"
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace capacity_internal {

@@ -6,8 +6,8 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
-#include "tools/results/json_text.h"
 #include "tools/results/result_document.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace list_internal {

@@ -10,9 +10,8 @@
 #include "models/schema/units.h"
 #include "sim/scenario/scenario.h"
 #include "tools/cli/command.h"
-#include "tools/cli/documents.h"
 #include "tools/cli/named_things.h"
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace schema_internal {

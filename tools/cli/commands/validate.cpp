@@ -8,7 +8,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/command.h"
 #include "tools/cli/signals.h"
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 #include "tools/validation/figures_page.h"
 #include "tools/validation/group.h"
 #include "tools/validation/measured_data.h"

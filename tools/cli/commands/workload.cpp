@@ -14,7 +14,7 @@
 #include "sim/cache/eviction/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
-#include "tools/results/json_text.h"
+#include "tools/results/section.h"
 #include "tools/results/trace.h"
 
 namespace kvsim::cli {

@@ -15,11 +15,11 @@
 #include "planner/paths/path_plan.h"
 #include "planner/reuse/reuse_plan.h"
 #include "tools/cli/plan/plan.h"
-#include "tools/results/json_text.h"
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
 #include "tools/results/prefetch.h"
 #include "tools/results/reuse_plan.h"
+#include "tools/results/section.h"
 
 namespace kvsim::cli {
 namespace {

@@ -12,7 +12,6 @@
 #include "tools/results/numbers.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
-#include "tools/results/unit.h"
 
 namespace kvsim::results {
 
