@@ -177,8 +177,8 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
       "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory\n");
   EXPECT_EQ(
       refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "speculation.rounds"}),
-      "kvsim: --metric: \"speculation.rounds\" cannot rank points: neither more nor less of it is better (of drafting "
-      "that were verified); kvsim list metrics tells which have a direction\n");
+      "kvsim: --metric: \"speculation.rounds\" cannot rank points: neither more nor less of it is better (rounds of "
+      "drafting that were verified); kvsim list metrics tells which have a direction\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--sample", "sobol:3"}),
             "kvsim: --sample: expected lhs:N such as lhs:100, found \"sobol:3\"\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--shard", "3/2"}),

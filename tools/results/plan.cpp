@@ -169,12 +169,12 @@ std::string in_words(const OperatingPoint& p) {
                      keep_ratio_text(p.c), whole(p.batch.B_c), whole(p.batch.B_g));
 }
 
-Fields<OperatingPoint> symbols_point_fields() {
+Fields<OperatingPoint> operating_point_fields() {
   return point_fields({});
 }
 
-Fields<OperatingPoint> operating_point_fields() {
-  Fields<OperatingPoint> fields = point_fields({});
+Fields<OperatingPoint> symbols_point_fields() {
+  Fields<OperatingPoint> fields = operating_point_fields();
   fields.push_back({"d_e?",
                     {kTokens, "tokens that a draft step proposes, where a drafter proposes several"},
                     [](const OperatingPoint& p) { return p.d_e > 1 ? std::optional(p.d_e) : std::nullopt; }});

@@ -43,7 +43,7 @@ struct PlanOutcome {
   std::optional<ParetoFront> pareto;
 };
 
-/// x, c, B_c, B_g, l, throughput and times; d_e where there is a drafter.
+/// x, c, B_c, B_g, l, throughput and times.
 Fields<planner::OperatingPoint> operating_point_fields();
 Fields<planner::Explanation> explanation_fields();
 Fields<ParetoFront> pareto_fields();

@@ -10,7 +10,7 @@ namespace kvsim::results {
 
 using Baseline = std::optional<planner::OperatingPoint>;  ///< with the full KV; none: not even one fits
 
-/// Of a plan from raw symbols, which know no drafter.
+/// Of a plan from raw symbols: with d_e where there is a drafter.
 Fields<planner::OperatingPoint> symbols_point_fields();
 
 double speedup(const planner::OperatingPoint& point, const Baseline& full_kv);

@@ -98,7 +98,7 @@ TEST_F(PoolsCliTest, CompareHasPoliciesOfItsOwn) {
 TEST_F(PoolsCliTest, CompareRefusesUnknownPathsWithTheNearest) {
   const CommandResult r = run({"compare", kScenario, "--policies", "draft_verify:P1_cachd"});
   EXPECT_EQ(r.status, 2);
-  EXPECT_NE(r.err.find("expected P1_cached or another of"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("expected draft_verify:P1_cached or another of"), std::string::npos) << r.err;
 }
 
 }  // namespace
