@@ -87,8 +87,9 @@ TEST_F(DocumentsTest, PlansInTheirModes) {
                      {"plan", kSource + "scenarios/selective_reuse/ssd.yaml", "--json"}},
                     // Here no method changes places with another over the length of the context.
                     {"context_break_even[].context_tokens.changes_at[]"});
-  expect_whole_kind("plan_pools", {{"plan", kSource + "scenarios/remote_prefix/published.yaml", "--simulate", "--json",
-                                    "--set", "run.duration=10s", "--set", "run.warmup=2s"}});
+  expect_whole_kind("plan_pools",
+                    {{"plan", kSource + "scenarios/remote_prefix/published.yaml", "--simulate", "--json", "--set",
+                      "run.duration=10s", "--set", "run.warmup=2s", "--set", "cluster.pools.storage.read=30GB/s"}});
   expect_whole_kind(
       "plan_paths", {{"plan", "--paths", kSource + "docs/examples/two_pools.yaml", "--json"}},
       // Limits of scenarios with pools.
