@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 /// A key that takes what follows a colon.
 struct ValueKey {
   std::string key;
-  std::string unit{};
+  std::string unit{};  ///< behind a plain number
 };
 
 /// NAME, or NAME:VALUE:..., and what it changes.
@@ -74,7 +74,9 @@ Changes changes_of(const PolicyWords& words, const std::string& policy, const st
     }
     const std::size_t begin = colon + 1;
     colon = policy.find(':', begin);
-    changes.push_back({value->key, policy.substr(begin, colon - begin) + value->unit});
+    std::string written = policy.substr(begin, colon - begin);
+    if (written.find_first_not_of("0123456789") == std::string::npos) written += value->unit;
+    changes.push_back({value->key, std::move(written)});
   }
   return changes;
 }

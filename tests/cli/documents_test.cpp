@@ -61,6 +61,10 @@ TEST_F(DocumentsTest, Runs) {
   expect_kind("run", {{"run", "s.yaml", "--json"}, {"run", "placed.yaml", "--json"}, {"run", "chunks.yaml", "--json"}});
 }
 
+TEST_F(DocumentsTest, SeveralRuns) {
+  expect_kind("runs", {{"run", "s.yaml", "placed.yaml", "--json"}});
+}
+
 TEST_F(DocumentsTest, Comparisons) {
   expect_whole_kind("comparison", {{"compare", "s.yaml", "--json"}, {"compare", "placed.yaml", "--json"}});
 }

@@ -46,7 +46,7 @@ class SchemaWalk {
     }
     for (const auto& [key, member] : value.items()) {
       const bool known = schema.contains("properties") && schema["properties"].contains(key);
-      if (!known && !schema.contains("additionalProperties")) {
+      if (!known && !(schema.contains("additionalProperties") && schema["additionalProperties"].is_object())) {
         found.violations.push_back(path + "." + key + " is in no schema");
         continue;
       }
@@ -62,7 +62,8 @@ class SchemaWalk {
     const auto add = [&](const Json& inner, const std::string& at) { all.merge(numbers_of(inner, at)); };
     const std::string front = pattern.empty() ? "" : pattern + ".";
     if (schema.contains("items")) add(schema["items"], pattern + "[]");
-    if (schema.contains("additionalProperties")) add(schema["additionalProperties"], front + "*");
+    if (schema.contains("additionalProperties") && schema["additionalProperties"].is_object())
+      add(schema["additionalProperties"], front + "*");
     if (schema.contains("properties")) {
       for (const auto& [key, inner] : schema["properties"].items()) add(inner, front + key);
     }

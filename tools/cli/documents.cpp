@@ -8,6 +8,7 @@
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
 #include "tools/results/prefetch.h"
+#include "tools/results/result_document.h"
 #include "tools/results/reuse_plan.h"
 #include "tools/results/sweep.h"
 #include "tools/results/trace.h"
@@ -18,6 +19,7 @@ namespace kvsim::cli {
 const std::vector<results::DocumentKind>& document_kinds() {
   static const std::vector<results::DocumentKind> kinds{
       {"run", "kvsim run", results::run_keys},
+      {"runs", "kvsim run of several scenarios", results::results_keys},
       {"comparison", "kvsim compare", results::comparison_keys},
       {"sweep", "kvsim sweep", results::sweep_keys},
       {"plan", "kvsim plan SCENARIO", results::plan_keys},

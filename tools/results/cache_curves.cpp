@@ -57,7 +57,7 @@ std::string small_percent(double share) {
 /// A capacity and what a policy finds with it.
 Fields<CurvePoint> hit_point_fields() {
   return {{"blocks", {kCount, "capacity of the cache in blocks"}, "blocks", &CurvePoint::blocks},
-          {"bytes", {kBytes, "the same as KV of the model; null without one"}, "KV", &CurvePoint::size},
+          {"bytes", {kBytes, "the capacity as KV of the model; null without a model"}, "KV", &CurvePoint::size},
           {"hit_rate",
            {kShare, kHigher, "share of the trace's prefix blocks that a cache of this size would hold"},
            "hit rate",
@@ -97,7 +97,7 @@ const Fields<Knee>& knee_fields() {
   static const Fields<Knee> fields{
       {"share_of_achievable", {kShare, "of the hits of a cache that never evicts"}, &Knee::share},
       {"blocks", {kCount, "least capacity in blocks that reaches this share"}, &Knee::blocks},
-      {"bytes", {kBytes, "the same as KV of the model; null without one"}, &Knee::size}};
+      {"bytes", {kBytes, "the capacity as KV of the model; null without a model"}, &Knee::size}};
   return fields;
 }
 
@@ -145,7 +145,7 @@ std::vector<LatencyPoint> latency_points(const TraceCurves& curves, const std::v
 const Fields<LatencyPoint>& latency_point_fields() {
   static const Fields<LatencyPoint> fields{
       {"blocks", {kCount, "capacity of the cache in blocks"}, "blocks", &LatencyPoint::blocks},
-      {"bytes", {kBytes, "the same as KV of the model"}, "KV", &LatencyPoint::size},
+      {"bytes", {kBytes, "the capacity as KV of the model"}, "KV", &LatencyPoint::size},
       {"found_tokens",
        {kShare, kHigher, "share of all prompt tokens that the cache holds"},
        "tokens found",
@@ -273,8 +273,12 @@ const Fields<CacheOption>& cache_option_fields() {
        "of it in DRAM",
        &CacheOption::dram_hit_rate},
       {"dram_gb", {kGigabytes, "host memory of the cache"}, "DRAM", &CacheOption::dram_gb},
-      {"ssd_gb", {kGigabytes, "its storage on SSD"}, "SSD", &CacheOption::ssd_gb},
-      {"usd_per_hour", {kDollarsPerHour, kLower, "what both cost"}, "$/h", &CacheOption::usd_per_hour, dollars}};
+      {"ssd_gb", {kGigabytes, "storage of the cache on SSD"}, "SSD", &CacheOption::ssd_gb},
+      {"usd_per_hour",
+       {kDollarsPerHour, kLower, "what DRAM and SSD of the cache cost"},
+       "$/h",
+       &CacheOption::usd_per_hour,
+       dollars}};
   return fields;
 }
 

@@ -98,7 +98,7 @@ const Fields<TierAtRate>& tier_fields() {
   static const Fields<TierAtRate> fields{
       {"name", {kText, "name of the tier"}, [](const TierAtRate& t) { return t.fill.tier; }},
       {"capacity_bytes",
-       {kBytes, "its capacity; null where everything has room"},
+       {kBytes, "capacity of the tier; null where everything has room"},
        [](const TierAtRate& t) { return t.fill.capacity_bytes; }},
       {"priced",
        {kTruth, "whether it is in the price: it has a capacity"},
@@ -262,8 +262,8 @@ struct NextRow {
 
 const Fields<NextRow>& next_fields() {
   static const Fields<NextRow> fields{
-      {"configuration", {kCount, "its place in configurations, from 0"}, &NextRow::configuration},
-      {"replicas", {kCount, "its replicas"}, [](const NextRow& r) { return r.next.replicas; }},
+      {"configuration", {kCount, "place in configurations of what costs less, from 0"}, &NextRow::configuration},
+      {"replicas", {kCount, "replicas of what costs less"}, [](const NextRow& r) { return r.next.replicas; }},
       {"usd_per_hour",
        {kDollarsPerHour, kLower, "what an hour of them costs"},
        [](const NextRow& r) { return r.next.usd_per_hour; }},
@@ -310,11 +310,15 @@ const scenario::Scenario& sized_scenario(const CapacityOutcome& outcome) {
 const Fields<CapacityOutcome>& decision_fields() {
   using Of = Field<CapacityOutcome>;
   static const Fields<CapacityPlan> cheapest_fields{
-      {"machine", {kText, "its machine"}, [](const CapacityPlan& p) { return p.configurations.front().machine; }},
+      {"machine",
+       {kText, "machine of the first configuration"},
+       [](const CapacityPlan& p) { return p.configurations.front().machine; }},
       {"tensor_parallel",
        {kCount, "GPUs of a replica that compute together"},
        [](const CapacityPlan& p) { return p.configurations.front().tensor_parallel; }},
-      {"policy", {kText, "its decode policy"}, [](const CapacityPlan& p) { return p.configurations.front().policy; }},
+      {"policy",
+       {kText, "decode policy of the first configuration"},
+       [](const CapacityPlan& p) { return p.configurations.front().policy; }},
       {"by_price", {kTruth, "whether the order is by price; else a price is missing"}, &CapacityPlan::ranked_by_price}};
   static const Fields<CapacityOutcome> fields{
       {"scenario", {kText, "name of the scenario"}, [](const CapacityOutcome& o) { return sized_scenario(o).name; }},

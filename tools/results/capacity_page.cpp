@@ -196,7 +196,7 @@ const Fields<Configuration>& rate_fields() {
        "req/s",
        at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
       {"rate_per_gpu",
-       {kRequestsPerS, kHigher, "the same by GPUs of the replica"},
+       {kRequestsPerS, kHigher, "highest rate within the objectives, by GPU of a replica"},
        "per GPU",
        at_rate([](const auto& c, const Probe&) {
          return c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());

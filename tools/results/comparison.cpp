@@ -53,7 +53,7 @@ const Fields<LeftOut> kLeftOutFields{{"policy", {kText, "a policy that cannot ru
 Fields<Comparison> front_fields() {
   return {{"scenario", {kText, "name of the scenario"}, [](const Comparison& c) { return baseline(c).scenario.name; }},
           {"seed",
-           {kCount, "of arrivals and requests"},
+           {kCount, "seed of arrivals and requests"},
            [](const Comparison& c) { return baseline(c).scenario.serving.run.seed; }},
           {"baseline", {kText, "the policy that speedups are over"}, [](const Comparison& c) {
              return baseline(c).policy;

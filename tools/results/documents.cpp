@@ -65,11 +65,25 @@ Json& place_of_key(Json& schema, std::string_view path, bool required, const std
   return *at;
 }
 
+/// No other keys than those that are named.
+void refuse_other_keys(Json& schema) {
+  if (!schema.is_object()) return;
+  if (schema.contains("items")) refuse_other_keys(schema["items"]);
+  if (schema.contains("additionalProperties")) {
+    refuse_other_keys(schema["additionalProperties"]);
+  } else if (schema.contains("properties")) {
+    schema["additionalProperties"] = false;
+  }
+  if (!schema.contains("properties")) return;
+  for (auto& [key, inner] : schema["properties"].items()) refuse_other_keys(inner);
+}
+
 Json schema_of_keys(const KeyList& keys) {
   std::set<std::string> declared;
   for (const Key& key : keys) declared.insert(key.path);
   Json schema{{"type", "object"}};
   for (const Key& key : keys) place_of_key(schema, key.path, !key.optional, declared).update(schema_of_key(key));
+  refuse_other_keys(schema);
   return schema;
 }
 
@@ -136,8 +150,8 @@ std::string results_page(const std::vector<DocumentKind>& kinds) {
 
 Every key of every document that kvsim prints with `--json`, with its unit, which direction is better, and when it is there.
 `*` stands for a name (of a link, a tier, a pool, a path, a policy), `[]` for the items of a list. A figure that does not exist
-is null, and `details.reasons` says why. `kvsim list metrics` prints the numbers, `kvsim schema --results` the same as a JSON
-Schema.
+is null, and `details.reasons` says why. `kvsim list metrics` prints the numbers, but for those that were configured
+(`details.policies`, `details.pools`, values of a sweep's axes); `kvsim schema --results` is the same as a JSON Schema.
 
 `kvsim sweep --metric` takes the figures of a run with a direction, of the sections before `timeline` and but for those of the
 wall clock; intervals go by the metric's key and `.half_width_95`. Over replications counts and times add up, samples follow

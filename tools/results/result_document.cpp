@@ -1,5 +1,6 @@
 #include "tools/results/result_document.h"
 
+#include "tools/results/documents.h"
 #include "tools/results/metrics.h"
 
 namespace kvsim::results {
@@ -48,6 +49,10 @@ Json results_document(const std::vector<Outcome>& outcomes, bool timing) {
   document["results"] = Json::array();
   for (const Outcome& outcome : outcomes) document["results"].push_back(result_document(outcome, timing));
   return document;
+}
+
+KeyList results_keys() {
+  return head_keys({{"results[]", {kResult, "the result of each scenario"}}});
 }
 
 Json timing_document(const std::vector<Outcome>& outcomes) {

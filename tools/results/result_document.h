@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/results/numbers.h"
 #include "tools/results/outcome.h"
 #include "tools/results/section.h"
 
@@ -26,6 +27,7 @@ Json figures_document(const Outcome& outcome);
 
 /// Several runs.
 Json results_document(const std::vector<Outcome>& outcomes, bool timing);
+KeyList results_keys();
 
 /// The figures of the wall clock alone, for a file beside the results.
 Json timing_document(const std::vector<Outcome>& outcomes);

@@ -5,15 +5,6 @@
 
 namespace kvsim::results {
 
-Section& Section::number(std::string_view key, double value, std::string_view reason) {
-  if (!std::isfinite(value)) return missing(key, reason);
-  return set(key, value);
-}
-
-Section& Section::ratio(std::string_view key, double numerator, double denominator, std::string_view reason) {
-  return denominator == 0 ? missing(key, reason) : number(key, numerator / denominator, reason);
-}
-
 Section& Section::missing(std::string_view key, std::string_view reason) {
   (*reasons_)[join(key)] = reason;
   return set(key, nullptr);
@@ -28,7 +19,7 @@ namespace {
 
 constexpr std::size_t kStep = 2;
 
-void append(std::string& out, const Json& value, std::size_t indent);
+void append_value(std::string& out, const Json& value, std::size_t indent);
 
 void new_line(std::string& out, std::size_t indent) {
   out.append(1, '\n').append(indent, ' ');
@@ -42,7 +33,7 @@ void append_object(std::string& out, const Json& object, std::size_t indent) {
     first = false;
     new_line(out, indent + kStep);
     out.append(Json(key).dump()).append(": ");
-    append(out, member, indent + kStep);
+    append_value(out, member, indent + kStep);
   }
   new_line(out, indent);
   out += '}';
@@ -56,13 +47,13 @@ void append_list(std::string& out, const Json& list, std::size_t indent) {
     if (!first) out += flat ? ", " : ",";
     first = false;
     if (!flat) new_line(out, indent + kStep);
-    append(out, item, indent + kStep);
+    append_value(out, item, indent + kStep);
   }
   if (!flat) new_line(out, indent);
   out += ']';
 }
 
-void append(std::string& out, const Json& value, std::size_t indent) {
+void append_value(std::string& out, const Json& value, std::size_t indent) {
   if (value.is_object() && !value.empty()) {
     append_object(out, value, indent);
   } else if (value.is_array()) {
@@ -76,7 +67,7 @@ void append(std::string& out, const Json& value, std::size_t indent) {
 
 std::string json_text(const Json& document) {
   std::string out;
-  append(out, document, 0);
+  append_value(out, document, 0);
   return out + '\n';
 }
 

@@ -25,12 +25,7 @@ class Section {
   /// of paths to sentences) must outlive the section.
   Section(std::string path, Json& reasons) : path_(std::move(path)), reasons_(&reasons) {}
 
-  /// Finite, or null for `reason`.
-  Section& number(std::string_view key, double value, std::string_view reason);
-  /// A ratio: null for `reason` where the denominator is 0.
-  Section& ratio(std::string_view key, double numerator, double denominator, std::string_view reason);
   Section& missing(std::string_view key, std::string_view reason);
-  Section& count(std::string_view key, std::integral auto value) { return set(key, value); }
   Section& set(std::string_view key, Json value);
   /// An object with the same reasons, to be handed to `set` when it is complete.
   [[nodiscard]] Section child(std::string_view key) const { return {join(key), *reasons_}; }

@@ -12,7 +12,7 @@ namespace {
 using planner::SimulatedCandidate;
 using planner::SimulatedPlan;
 
-double half_width(const SimulatedCandidate& c) {
+double half_width_of_mean(const SimulatedCandidate& c) {
   return engine::confidence_95(c.tokens_per_s).half_width_95;
 }
 
@@ -59,8 +59,8 @@ Fields<SimulatedCandidate> candidate_fields() {
           {"half_width_95",
            {kTokensPerS, kLower, "half the 95 % confidence interval of the simulated mean"},
            "",
-           half_width,
-           [](const C& c) { return plus_minus(half_width(c)); }},
+           half_width_of_mean,
+           [](const C& c) { return plus_minus(half_width_of_mean(c)); }},
           {"replications",
            {kCount, "seeds that were simulated"},
            "seeds",

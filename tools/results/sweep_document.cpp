@@ -192,7 +192,7 @@ const Fields<Sweep>& head_fields() {
        [](const S&) { return kSchemaVersion; }},
       {"kvsim_version", {kText, "the version of kvsim that simulated the points"}, plan(&Plan::version)},
       {"scenario", {kText, "name of the scenario"}, plan(&Plan::scenario)},
-      {"seed", {kCount, "of the first replication"}, plan(&Plan::seed)},
+      {"seed", {kCount, "seed of the first replication"}, plan(&Plan::seed)},
       {"replications", {kCount, "simulations of every point, with seeds of their own"}, plan(&Plan::replications)},
       {"shard?",
        {kText, "which part of the sweep it is, of how many"},

@@ -11,11 +11,11 @@ using models::LengthStatistics;
 
 const Fields<LengthStatistics>& token_length_fields() {
   static const Fields<LengthStatistics> fields{
-      {"mean", {kTokens, "their mean"}, "mean", &LengthStatistics::mean, figure},
-      {"p50", {kTokens, "their median"}, "p50", &LengthStatistics::p50, figure},
-      {"p99", {kTokens, "their 99th percentile"}, "p99", &LengthStatistics::p99, figure},
-      {"min", {kTokens, "the least of them"}, "min", &LengthStatistics::min},
-      {"max", {kTokens, "the most of them"}, "max", &LengthStatistics::max}};
+      {"mean", {kTokens, "mean of the requests' tokens"}, "mean", &LengthStatistics::mean, figure},
+      {"p50", {kTokens, "median of the requests' tokens"}, "p50", &LengthStatistics::p50, figure},
+      {"p99", {kTokens, "99th percentile of the requests' tokens"}, "p99", &LengthStatistics::p99, figure},
+      {"min", {kTokens, "fewest tokens of a request"}, "min", &LengthStatistics::min},
+      {"max", {kTokens, "most tokens of a request"}, "max", &LengthStatistics::max}};
   return fields;
 }
 

@@ -152,7 +152,9 @@ const results::Fields<Figure> kFigureFields{
     {"unit", {kText, "of expected and simulated; empty for counts and shares"}, &Figure::unit},
     {"expected", {kPlain, "as published or measured; null: a prediction"}, &Figure::expected},
     {"simulated", {kPlain, "what the simulator makes of it; null: not simulated"}, &Figure::simulated},
-    {"error", {kPlain, "of what is simulated against what is expected"}, &Figure::error},
+    {"error",
+     {kPlain, "difference of what is simulated and what is expected, relative or absolute as measure says"},
+     &Figure::error},
     {"measure",
      {kText, "whether the error is relative or absolute"},
      [](const Figure& f) { return f.measure == Measure::relative ? "relative" : "absolute"; }},
@@ -160,7 +162,7 @@ const results::Fields<Figure> kFigureFields{
      {kText, "about: the error is within the tolerance either way; at_most: not above it; none: a prediction"},
      claim_word},
     {"tolerance",
-     {kPlain, "of the error; null: a prediction"},
+     {kPlain, "tolerance of the error; null: a prediction"},
      [](const Figure& f) { return f.claim == Claim::none ? results::kNone : f.tolerance; }},
     {"verdict",
      {kText, "pass, outside, skipped or prediction"},
@@ -174,7 +176,7 @@ const results::Fields<Figure> kFigureFields{
 
 const results::Fields<Tally> kTallyFields{
     {"passed", {kCount, results::kHigher, "figures within their tolerance"}, &Tally::passed},
-    {"outside", {kCount, results::kLower, "figures that are not"}, &Tally::outside},
+    {"outside", {kCount, results::kLower, "figures outside their tolerance"}, &Tally::outside},
     {"skipped", {kCount, results::kLower, "figures that are not judged"}, &Tally::skipped},
     {"predictions", {kCount, "figures that nothing is published or measured of"}, &Tally::predicted}};
 

@@ -111,7 +111,7 @@ Metrics drafter_metrics() {
       kDrafts,
       {{"drafter.name", kText, kNeither, "name of the drafter",
         [](const View& v) { return Figure{v.config().decode.drafter->spec.name}; }},
-       {"drafter.draft_length", kTokens, kNeither, "that it proposes a step at most",
+       {"drafter.draft_length", kTokens, kNeither, "tokens that the drafter proposes a step, at most",
         [](const View& v) { return count(v.config().decode.drafter->tokens()); }},
        {"drafter.steps", kCount, kNeither, "steps of requests with tokens that the drafter had proposed",
         drafter(&DrafterMeasurement::steps)},

@@ -134,7 +134,7 @@ Metrics fetch_metrics() {
       when(kLowBitOrFetches,
            {{"fetch.mean_batch", kPlain, kHigher, "requests that decoded, mean over all iterations",
              [](const View& v) { return number(Means(v).batch, kNoStep); }},
-            {"fetch.mean_context", kTokens, kNeither, "of these, prompt and output",
+            {"fetch.mean_context", kTokens, kNeither, "prompt and output of a request whose KV is fetched, mean",
              at_mean([](const Means& m) { return m.context; })},
             {"fetch.resident_fraction", kShare, kLower,
              "KV bytes on the GPU over those of a 16-bit cache at the mean context", at_mean([](const Means& m) {
@@ -181,10 +181,11 @@ Metrics fetch_metrics() {
             covering(&Q::share_of_keys)},
            {"fetch.quality.mass", kShare, kHigher, "attention mass of a token's own top-k, at the mean context",
             covering(&Q::mass)},
-           {"fetch.quality.hit_rate", kShare, kHigher, "of it, what the fetched set covers", covering(&Q::hit_rate)},
+           {"fetch.quality.hit_rate", kShare, kHigher,
+            "share of the attention mass of a token's own top-k that the fetched set covers", covering(&Q::hit_rate)},
            {"fetch.quality.covered", kShare, kHigher, "attention mass that the fetched set covers",
             covering(&Q::covered)},
-           {"fetch.quality.recovered", kShare, kHigher, "of the score that quantising lost, what comes back",
+           {"fetch.quality.recovered", kShare, kHigher, "share of the score that quantising lost that comes back",
             covering(&Q::recovered)},
            {"fetch.quality.score", kPlain, kHigher, "relative to full KV, at the mean context", covering(&Q::score)}}));
   append(rows,

@@ -54,9 +54,16 @@ void append(Metrics& all, Metrics more) {
 Metrics sample_metrics(const std::string& key, const std::string& sentence,
                        engine::Sample serving::Measurements::*sample, std::string_view reason) {
   const auto row = [&](std::string_view statistic, auto value) {
-    return Metric{fmt::format("{}.{}", key, statistic), kSeconds, Better::less,
-                  fmt::format("{}, {}", sentence, statistic),
-                  [=](const View& v) { return number(value(v.measured().*sample), reason); }};
+    return Metric{fmt::format("{}.{}", key, statistic),
+                  kSeconds,
+                  Better::less,
+                  sentence,
+                  [=](const View& v) { return number(value(v.measured().*sample), reason); },
+                  nullptr,
+                  nullptr,
+                  false,
+                  {},
+                  std::string(statistic)};
   };
   Metrics rows{row("mean", [](const engine::Sample& s) { return s.mean(); })};
   constexpr std::array<std::pair<std::string_view, double>, 4> quantiles{

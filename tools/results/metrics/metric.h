@@ -66,6 +66,7 @@ struct Metric {
   const Names* names = nullptr;
   bool only_timed = false;     ///< left out of results without the wall clock
   std::string_view each = {};  ///< between the key and its numbers, where it has several: "[]", ".*", ".*[]"
+  std::string statistic = {};  ///< of a sample that the sentence is about: "p99"
 
   [[nodiscard]] bool exists(const scenario::Scenario& scenario) const {
     return when == nullptr || when->holds(scenario);

@@ -101,7 +101,7 @@ Metrics pools_metrics() {
         pool_count(&PoolMeasurement::prefill_tokens)},
        {"pools.*.kv_reserved_mean_bytes", kBytes, kLower, "KV memory reserved on a node, mean over nodes and time",
         [](const View& v) { return of_nodes(v, number(pool(v).reserved_mean_bytes, kNoTime)); }},
-       {"pools.*.kv_reserved_peak_bytes", kBytes, kLower, "the same, most on the fullest node",
+       {"pools.*.kv_reserved_peak_bytes", kBytes, kLower, "KV memory reserved on the fullest node, at most",
         [](const View& v) { return of_nodes(v, count(pool(v).reserved_peak_bytes)); }},
        {"pools.*.kv_capacity_bytes", kBytes, kNeither, "KV memory of a node of the pool",
         [](const View& v) { return of_nodes(v, count(v.outcome.result.capacity.bytes)); }}});

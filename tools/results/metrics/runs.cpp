@@ -124,10 +124,13 @@ Metrics request_metrics() {
        [](const View& v) { return Figure{v.outcome.scenario.name}; }},
       {"seed", kCount, kNeither, "seed of the first replication",
        [](const View& v) { return count(v.config().run.seed); }},
-      {"requests.arrived", kRequests, kNeither, "that arrived in the whole run", of(&Measurements::arrived)},
-      {"requests.completed", kRequests, kHigher, "that finished in the whole run", of(&Measurements::completed)},
-      {"requests.refused", kRequests, kLower, "that could never fit and were refused", of(&Measurements::refused)},
-      {"requests.running", kRequests, kLower, "that had not finished when the run ended", of(&Measurements::running)},
+      {"requests.arrived", kRequests, kNeither, "requests that arrived in the whole run", of(&Measurements::arrived)},
+      {"requests.completed", kRequests, kHigher, "requests that finished in the whole run",
+       of(&Measurements::completed)},
+      {"requests.refused", kRequests, kLower, "requests that could never fit and were refused",
+       of(&Measurements::refused)},
+      {"requests.running", kRequests, kLower, "requests that had not finished when the run ended",
+       of(&Measurements::running)},
       {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
@@ -175,9 +178,9 @@ Metrics machine_metrics() {
       {"gpu.busy_fraction", kShare, kHigher, "share of the replicas' time with an iteration under way",
        time_share(&Measurements::busy_s)},
       {"gpu.hbm_peak_bytes", kBytes, kLower,
-       "of one replica, all its GPUs together: weights, and KV that is there (not merely reserved); most",
+       "weights, and KV that is there (not merely reserved), in the memory of one replica's GPUs, at most",
        of(&Measurements::hbm_peak_bytes)},
-      {"gpu.hbm_mean_bytes", kBytes, kLower, "the same, mean over replicas and time",
+      {"gpu.hbm_mean_bytes", kBytes, kLower, "weights and KV in the memory of one replica, mean over replicas and time",
        [](const View& v) { return number(v.measured().hbm_mean_bytes, kNoTime); }},
       {"gpu.bound_by.hbm_bandwidth", kShare, kNeither,
        "share of the replicas' time in iterations that memory bandwidth decided",
@@ -222,29 +225,29 @@ Metrics machine_metrics() {
 Metrics run_metrics() {
   constexpr std::string_view none = "no iteration ended in the measured time";
   Metrics rows{
-      {"iterations.count", kCount, kNeither, "that ended in the measured time",
+      {"iterations.count", kCount, kNeither, "iterations that ended in the measured time",
        [](const View& v) { return count(v.measured().iteration_s.count()); }},
-      {"iterations.mean_s", kSeconds, kLower, "of an iteration",
+      {"iterations.mean_s", kSeconds, kLower, "length of an iteration, mean",
        [none](const View& v) { return number(v.measured().iteration_s.mean(), none); }},
-      {"iterations.p99_s", kSeconds, kLower, "of an iteration, 99th percentile",
+      {"iterations.p99_s", kSeconds, kLower, "length of an iteration, 99th percentile",
        [none](const View& v) { return number(v.measured().iteration_s.quantile(0.99), none); }},
-      {"engine.events", kCount, kNeither, "of the simulation", of(&Measurements::events)},
-      {"engine.wall_s", kSeconds, kLower, "of the wall clock, for the simulation; --timing",
+      {"engine.events", kCount, kNeither, "events of the simulation", of(&Measurements::events)},
+      {"engine.wall_s", kSeconds, kLower, "wall-clock time of the simulation; --timing",
        [](const View& v) { return v.timing ? number(v.outcome.result.wall_s, kNotTimed) : missing(kNotTimed); }},
-      {"engine.events_per_s", kPerS, kHigher, "of the wall clock; --timing",
+      {"engine.events_per_s", kPerS, kHigher, "events a second of the wall clock; --timing",
        [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().events)); }}};
-  append(rows, for_each(kIntervals, {{"confidence.*.half_width_95", kPlain, kLower,
-                                      "Student-t 95 % interval of the mean, half its width, in the metric's unit",
-                                      [](const View& v) {
-                                        const planner::ExperimentResult& r = v.outcome.result;
-                                        return number(
-                                            r.confidence.at(v.name).half_width_95,
-                                            r.replications > 1
-                                                ? "a replication has no such figure"
-                                                : "one replication, too short for batch means: set run.replications");
-                                      }},
-                                     {"confidence.*.replications", kCount, kNeither, "that the interval is over",
-                                      [](const View& v) { return count(v.outcome.result.replications); }}}));
+  append(rows, for_each(kIntervals,
+                        {{"confidence.*.half_width_95", kPlain, kLower,
+                          "Student-t 95 % interval of the mean, half its width, in the metric's unit",
+                          [](const View& v) {
+                            const planner::ExperimentResult& r = v.outcome.result;
+                            return number(r.confidence.at(v.name).half_width_95,
+                                          r.replications > 1
+                                              ? "a replication has no such figure"
+                                              : "one replication, too short for batch means: set run.replications");
+                          }},
+                         {"confidence.*.replications", kCount, kNeither, "replications that the interval is over",
+                          [](const View& v) { return count(v.outcome.result.replications); }}}));
   return rows;
 }
 
