@@ -75,7 +75,7 @@ Changes changes_of(const PolicyWords& words, const std::string& policy, const st
     const std::size_t begin = colon + 1;
     colon = policy.find(':', begin);
     std::string written = policy.substr(begin, colon - begin);
-    if (written.find_first_not_of("0123456789") == std::string::npos) written += value->unit;
+    if (written.find_first_not_of("+-.0123456789") == std::string::npos) written += value->unit;
     changes.push_back({value->key, std::move(written)});
   }
   return changes;

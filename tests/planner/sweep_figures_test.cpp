@@ -81,10 +81,10 @@ TEST(SweepMetric, OfNoPointIsRefusedWhereOnlyJournalsAreThere) {
 }
 
 TEST(SweepMetric, NeedsADirection) {
-  EXPECT_EQ(
-      refusal("requests.arrived"),
-      "--metric: \"requests.arrived\" cannot rank points: neither more nor less of it is better (that arrived in the "
-      "whole run); kvsim list metrics tells which have a direction");
+  EXPECT_EQ(refusal("requests.arrived"),
+            "--metric: \"requests.arrived\" cannot rank points: neither more nor less of it is better (requests that "
+            "arrived in the "
+            "whole run); kvsim list metrics tells which have a direction");
   EXPECT_EQ(
       refusal("engine.wall_s"),
       "--metric: \"engine.wall_s\" cannot rank points: it is a figure of the wall clock, which differs between equal "
