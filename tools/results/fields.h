@@ -350,7 +350,8 @@ Table figures_of(std::string title, const Fields<Row>& fields, const Row& row) {
   return table;
 }
 
-/// A list of such rows: `names` are there in any case. `get`: a range of them.
+/// A list of rows that have either figures or a problem that stands in for them; `names` are there in any case. `get`:
+/// a range of them.
 template <class Row, class Item, class Get>
 Field<Row> figures_or_problems(std::string name, std::string says, Get get, const Fields<Item>& names,
                                const Fields<Item>& figures) {
