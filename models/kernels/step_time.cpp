@@ -250,6 +250,13 @@ StepTime StepTimer::time(const StepWork& work) const {
   return t;
 }
 
+double StepTimer::one_token_s() const {
+  StepWork work;
+  work.decode.query_tokens = 1;
+  work.logit_tokens = 1;
+  return time(work).total_s;
+}
+
 LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
   const auto layers = static_cast<double>(model_.layers);
   const double tokens = work.tokens();

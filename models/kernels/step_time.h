@@ -41,6 +41,8 @@ class StepTimer {
   /// and their sum. All GPUs of the group work alike, so this is the time of each. A step without tokens takes
   /// extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const;
+  /// Of a step with one token and nothing before it: the shortest there is.
+  [[nodiscard]] double one_token_s() const;
 
   /// What time(work) gave, cut into layers. Before attention come the query, key and value projections, with their
   /// share of the linear layers by bytes of weights, a norm and the rotary embedding; after it the other projections,

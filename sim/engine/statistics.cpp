@@ -32,6 +32,7 @@ void TimeWeighted::set(double level, SimTime at) {
   KVSIM_ALWAYS(at >= last_, "a level must not change in the past");
   integral_ += level_ * (at - last_).seconds();
   level_ = level;
+  peak_ = std::max(peak_, level);
   last_ = at;
 }
 
@@ -46,6 +47,7 @@ double TimeWeighted::integral(SimTime at) const {
 void TimeWeighted::reset(SimTime at) {
   KVSIM_ALWAYS(at >= last_, "a level must not change in the past");
   integral_ = 0;
+  peak_ = level_;
   start_ = at;
   last_ = at;
 }

@@ -10,23 +10,27 @@
 
 namespace kvsim::engine {
 
-/// Mean of a piecewise constant level over time.
+/// Mean and peak of a piecewise constant level over time.
 class TimeWeighted {
  public:
-  explicit TimeWeighted(double level = 0, SimTime start = {}) : level_(level), start_(start), last_(start) {}
+  explicit TimeWeighted(double level = 0, SimTime start = {})
+      : level_(level), peak_(level), start_(start), last_(start) {}
 
   /// The level becomes `level` at `at`, which must not lie before the last change.
   void set(double level, SimTime at);
   [[nodiscard]] double level() const { return level_; }
+  /// The highest level since the start.
+  [[nodiscard]] double peak() const { return peak_; }
   /// Mean over [start, at]; the level itself when no time has passed.
   [[nodiscard]] double mean(SimTime at) const;
   /// Integral of the level over [start, at], in level-seconds.
   [[nodiscard]] double integral(SimTime at) const;
-  /// Forgets the past: the mean now starts at `at`.
+  /// Forgets the past: mean and peak now start at `at`.
   void reset(SimTime at);
 
  private:
   double level_ = 0;
+  double peak_ = 0;
   double integral_ = 0;  // level-seconds
   SimTime start_;
   SimTime last_;

@@ -38,7 +38,6 @@ void MemoryPool::release(std::int64_t bytes) {
 
 void MemoryPool::set_reserved(std::int64_t bytes) {
   reserved_ = bytes;
-  high_water_ = std::max(high_water_, bytes);
   level_.set(static_cast<double>(bytes), simulator_.now());
   if (trace_ != nullptr) trace_->counter(trace_counter_, simulator_.now(), static_cast<double>(bytes));
 }
@@ -49,7 +48,6 @@ double MemoryPool::mean_reserved() const {
 
 void MemoryPool::reset_statistics() {
   level_.reset(simulator_.now());
-  high_water_ = reserved_;
 }
 
 void MemoryPool::check_conservation() const {

@@ -26,7 +26,7 @@ class MemoryPool {
   [[nodiscard]] std::int64_t capacity() const { return capacity_; }
   [[nodiscard]] std::int64_t reserved() const { return reserved_; }
   [[nodiscard]] std::int64_t available() const { return capacity_ - reserved_; }
-  [[nodiscard]] std::int64_t high_water() const { return high_water_; }
+  [[nodiscard]] std::int64_t high_water() const { return static_cast<std::int64_t>(level_.peak()); }
   [[nodiscard]] std::int64_t lifetime_reserved() const { return lifetime_reserved_; }
   [[nodiscard]] std::int64_t lifetime_released() const { return lifetime_released_; }
   /// Mean of reserved() over time from the last reset_statistics() to now().
@@ -45,7 +45,6 @@ class MemoryPool {
   std::string name_;
   std::int64_t capacity_ = 0;
   std::int64_t reserved_ = 0;
-  std::int64_t high_water_ = 0;
   std::int64_t lifetime_reserved_ = 0;
   std::int64_t lifetime_released_ = 0;
   engine::TimeWeighted level_;

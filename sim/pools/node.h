@@ -9,8 +9,8 @@
 
 #include "models/kernels/step_time.h"
 #include "sim/engine/simulator.h"
-#include "sim/engine/statistics.h"
 #include "sim/engine/trace.h"
+#include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
@@ -45,6 +45,7 @@ struct NodeEnvironment {
   const models::StepTimer& timer;
   serving::Measurements& measured;
   engine::TraceSink* trace;
+  machine::GpuGroup::Environment gpus;
 };
 
 /// Hears what nodes have computed.
@@ -64,7 +65,7 @@ struct Load {
   bool leaves = false;   ///< not wanted any more: the claim is released when everything is there
 };
 
-class Node {
+class Node final : private machine::StepOwner {
  public:
   Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
        std::int64_t kv_capacity_bytes);
@@ -79,11 +80,7 @@ class Node {
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] memory::KvMemory& memory() { return memory_; }
   [[nodiscard]] const memory::KvMemory& memory() const { return memory_; }
-  /// Expected length of an iteration.
-  [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
-
-  /// Where its GPUs' time went since the start of the run. Idle time counts for what it looks like at each call.
-  [[nodiscard]] serving::GpuTime gpu_time();
+  [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
 
   void start_measuring();
   void finish_measuring();
@@ -91,11 +88,14 @@ class Node {
 
   /// Adds to `requests`.
   void count_requests(std::int64_t change);
+  // A request is verified here from now on, or not any more, with its full KV read anew each round.
+  void add_stateless(PoolRequest& request);
+  void remove_stateless(PoolRequest& request);
 
   // What its owner keeps about it.
   std::int64_t requests = 0;              ///< placed here for good and not finished
   std::vector<Load> loads;                ///< under way, or waiting for what others load
-  std::vector<PoolRequest*> stateless;    ///< verified here, full KV read anew each round
+  std::vector<PoolRequest*> stateless;    ///< verified here (add_stateless())
   std::int64_t largest_reload = 0;        ///< bytes of the largest reload of any of these
   std::int64_t drafting = 0;              ///< of these, loaded
   std::vector<PoolRequest*> reloads_due;  ///< of these, with a wish for a reload
@@ -106,42 +106,27 @@ class Node {
   engine::EventHandle reload_timer;
 
  private:
-  void wake();
-  void begin_iteration();
-  void end_iteration();
+  void begin_step() override;
+  void end_step() override;
   void batch();
   [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
   void add(const StepEntry& entry);
   void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
-  void account(engine::SimTime begin, engine::SimTime end);
-  void account_idle();
-  void note_time();
-  [[nodiscard]] bool memory_bound() const { return step_time_.hbm_bound_s >= step_time_.compute_bound_s; }
-  [[nodiscard]] bool waits() const { return requests > 0 || !stateless.empty(); }
-  void note_memory();
-  void trace_step(engine::SimTime begin, engine::SimTime end);
+  void note_waiting();
+  void trace_step();
 
   const NodeEnvironment& env_;
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
   memory::KvMemory memory_;
+  machine::GpuGroup gpus_;
   std::vector<StepEntry> steady_;
   std::deque<StepEntry> tasks_;
   std::deque<StepEntry> prompts_;
   std::vector<StepEntry> step_;
   models::StepWork work_;
-  models::StepTime step_time_;
-  engine::SimTime step_begin_, idle_since_, measure_begin_;
-  bool iterating_ = false, wake_pending_ = false;
-  serving::GpuTime spent_;  // up to spent_until_
-  engine::SimTime spent_until_;
-  double iteration_estimate_s_ = 0;
   serving::PoolMeasurement sums_;
-  engine::TimeWeighted used_;
-  std::int64_t used_peak_ = 0;
-  int track_ = -1;
-  int running_counter_ = -1;
 };
 
 }  // namespace kvsim::pools

@@ -279,7 +279,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
   q.prefill_done = r.stored;
   path_sums(r).started += 1;
   if (r.stateless()) {
-    r.local->stateless.push_back(&r);
+    r.local->add_stateless(r);
     r.local->largest_reload = std::max(r.local->largest_reload, memory_.largest_reload(r));
   }
   const auto blocks = static_cast<std::int64_t>(hits);
@@ -348,22 +348,23 @@ double PoolSystem::expected_s(const PoolRequest& r, const Placement& p) const {
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {
     const Node& node = p.local != nullptr ? *p.local : *p.remote;
-    return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.iteration_s();
+    return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.gpus().iteration_s();
   }
-  const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s();
+  const double drafting = static_cast<double>(config_.decode.draft_length) * p.remote->gpus().iteration_s();
   double cycle = drafting;
   if (!t.cached) {
     cycle = std::max(cycle, static_cast<double>(p.local->drafting + 1) * reload_s(r, *p.local));
   }
-  cycle += p.local->iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
+  cycle +=
+      p.local->gpus().iteration_s() * 1.5 + 2 * pools_.message_latency_s;  // half an iteration until the next begins
   const double drafting_s = expected_rounds(r, p.path) * cycle;
-  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->iteration_s() + drafting_s;
+  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->gpus().iteration_s() + drafting_s;
 }
 
 double PoolSystem::reload_load(const PoolRequest& r, const Placement& p) const {
   if (p.local->drafting == 0) return 0;  // somebody must be the first, whatever the link
-  const double cycle_s = static_cast<double>(config_.decode.draft_length) * p.remote->iteration_s() +
-                         p.local->iteration_s() + 2 * pools_.message_latency_s;
+  const double cycle_s = static_cast<double>(config_.decode.draft_length) * p.remote->gpus().iteration_s() +
+                         p.local->gpus().iteration_s() + 2 * pools_.message_latency_s;
   return static_cast<double>(p.local->drafting + 1) * reload_s(r, *p.local) / cycle_s;
 }
 

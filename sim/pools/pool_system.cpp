@@ -42,7 +42,8 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, pools_),
       memory_(config_, geometry_, environment.prefix_block_tokens),
-      node_environment_{environment.simulator, config_, geometry_, timer_, environment.measured, environment.trace},
+      node_environment_{environment.simulator,   config_, geometry_, timer_, environment.measured, environment.trace,
+                        environment.gpus(timer_)},
       dispatcher_(find_dispatcher(pools_.dispatch.policy)->make(config_, paths_)) {
   if (env_.trace) queue_counter_ = env_.trace->add_counter("dispatch", "queued requests");
   const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);
@@ -106,7 +107,7 @@ serving::LoadSample PoolSystem::load() {
     for (const auto& node : *nodes) {
       sample.kv_bytes += node->memory().reserved();
       sample.kv_streaming_bytes += node->reload_bytes;
-      sample.gpu += node->gpu_time();
+      sample.gpu += node->gpus().time();
     }
   }
   return sample;

@@ -91,7 +91,8 @@ void PoolSystem::begin_round(PoolRequest& r) {
   q.late = false;
   r.drafts_here = false;
   r.round = Round::drafting;
-  const double drafting_s = static_cast<double>(q.draft_target) * r.remote->iteration_s() + pools_.message_latency_s;
+  const double drafting_s =
+      static_cast<double>(q.draft_target) * r.remote->gpus().iteration_s() + pools_.message_latency_s;
   r.due = now() + engine::from_seconds(drafting_s);
   r.remote->start(r, Work::draft);
   if (r.stateless()) wish_reload(r);
@@ -207,7 +208,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
   if (r.stateless()) {
     withdraw_reload(r);
     Node& local = *r.local;
-    std::erase(local.stateless, &r);
+    local.remove_stateless(r);
     local.drafting -= std::exchange(r.loaded, false) ? 1 : 0;
     if (memory_.largest_reload(r) == local.largest_reload) {  // the largest of those who stay
       local.largest_reload = 0;

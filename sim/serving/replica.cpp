@@ -24,6 +24,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       config_(environment.config),
       decode_(environment.decode),
       geometry_(environment.geometry),
+      gpus_(environment.gpus, *this, name_of_replica(index)),
       hbm_(environment.simulator, name_of_replica(index) + "/KV memory",
            kv_capacity_bytes(environment.config, environment.geometry), environment.trace),
       host_(environment.simulator, name_of_replica(index) + "/host memory",
@@ -40,16 +41,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(replica_weights(environment.config)) {
   make_links(index);
-  models::StepWork one_token;
-  one_token.decode.query_tokens = 1;
-  one_token.logit_tokens = 1;
-  iteration_estimate_s_ = env_.timer.time(one_token).total_s;
-  if (env_.trace) {
-    const std::string group = name_of_replica(index);
-    gpu_track_ = env_.trace->add_track(group, engine::kGpuRow);
-    queue_counter_ = env_.trace->add_counter(group, "queued requests");
-    running_counter_ = env_.trace->add_counter(group, "running requests");
-  }
+  if (env_.trace) queue_counter_ = env_.trace->add_counter(name_of_replica(index), "queued requests");
 }
 
 /// The group has a link per GPU and moves its shards over all of them in parallel.
@@ -124,13 +116,13 @@ void Replica::submit(Request& r) {
   draft_lengths_.begin_round(r, decoding_, decode_.offloads());
   outstanding_tokens_ += r.prompt + r.output;
   queue_.push_back(&r);
-  wake();
+  gpus_.wake();
 }
 
 ReplicaView Replica::view() const {
   ReplicaView v;
   v.decoding = decoding_;
-  v.iteration_s = iteration_estimate_s_;
+  v.iteration_s = gpus_.iteration_s();
   v.link_bytes_per_s = h2d_->bandwidth();
   v.kv_capacity = hbm_.capacity();
   v.held_bytes = held_total_;
@@ -144,11 +136,9 @@ void Replica::start_measuring() {
   log_.start_measuring();
   hbm_.reset_statistics();
   host_.reset_statistics();
-  used_peak_ = 0;
   note_memory();
-  used_.reset(env_.simulator.now());
+  gpus_.start_measuring();
   memory_short_.reset(env_.simulator.now());
-  streaming_peak_ = staged_total_;
   streaming_.reset(env_.simulator.now());
   host_tier_ = {};
 }
@@ -156,23 +146,14 @@ void Replica::start_measuring() {
 void Replica::finish_measuring() {
   const engine::SimTime now = env_.simulator.now();
   note_memory();
-  if (iterating_) {
-    account_step(step_begin_, now);
-  } else {
-    account_idle();
-  }
   Measurements& m = env_.measured;
-  const double measured_s = (now - log_.measure_begin()).seconds();
-  m.capacity_s += measured_s;
+  add_group(m, gpus_, {weights_bytes_, hbm_.high_water(), config_.cluster.replicas});
   m.memory_short_s += memory_short_.integral(now);
-  m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, weights_bytes_ + used_peak_);
-  m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, weights_bytes_ + hbm_.high_water());
   const auto replicas = static_cast<double>(config_.cluster.replicas);
-  m.hbm_mean_bytes += (static_cast<double>(weights_bytes_) + used_.mean(now)) / replicas;
   m.kv_reserved_mean_bytes += hbm_.mean_reserved() / replicas;
   m.kv_streaming_mean_bytes += streaming_.mean(now) / replicas;
   m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, hbm_.high_water());
-  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, streaming_peak_);
+  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, static_cast<std::int64_t>(streaming_.peak()));
   if (env_.prompts) return;  // it says what was in host memory
   TierMeasurement& tier = m.tiers["host"];
   tier.hits += host_tier_.hits;
@@ -238,7 +219,7 @@ void Replica::on_selected(std::uint64_t id) {
   }
   r.selection_event = r.selection_pending = false;
   r.selected = env_.simulator.now();
-  if (rows_can_begin(r)) wake();
+  if (rows_can_begin(r)) gpus_.wake();
 }
 
 /// With what the rest leaves of the step's tokens missing chunks are computed, in order of admission. The small model

@@ -11,6 +11,7 @@
 #include "models/kernels/step_time.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
+#include "sim/machine/gpu_group.h"
 #include "sim/memory/memory_pool.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
@@ -42,10 +43,11 @@ struct ReplicaEnvironment {
   engine::Callback on_finished;                           ///< word: the request's id; its last token is out
   engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
   const std::vector<std::unique_ptr<Request>>& requests;  ///< by id
+  machine::GpuGroup::Environment gpus;
   PromptStore* prompts = nullptr;                         ///< where prompts are stored; null: nowhere
 };
 
-class Replica {
+class Replica final : private machine::StepOwner {
  public:
   Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule);
 
@@ -73,9 +75,7 @@ class Replica {
   /// Of that, for full KV that streams in or lies there for a verification.
   [[nodiscard]] std::int64_t kv_streaming() const { return staged_total_; }
 
-  /// Where its GPUs' time went since the start of the run. Of an iteration under way computing comes first, and waiting
-  /// for the link is its end.
-  [[nodiscard]] GpuTime gpu_time() const;
+  [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
 
   /// Requests admitted and not finished.
   [[nodiscard]] std::int64_t running() const {
@@ -113,13 +113,12 @@ class Replica {
   void make_links(int index);
 
   // Iterations (replica_step.cpp).
-  void wake();
-  void begin_iteration();
+  void begin_step() override;
+  void end_step() override;
   void run_step();
   void run_layers();
   double draft_first();
   [[nodiscard]] bool offloads_lag() const;
-  void end_iteration();
   void plan_iteration();
   void mark_arriving();
   /// Time until the last layer of the step can have run, for the reloads that are still arriving.
@@ -139,12 +138,9 @@ class Replica {
   void apply_prefill_results();
   void apply_verification(Request& r);
   void go_idle();
-  void wait_for_offloads();
-  void account_idle();
-  [[nodiscard]] bool memory_bound() const;
-  void note_fetch_wait(engine::SimTime end);
-  void account_step(engine::SimTime begin, engine::SimTime end);
-  void trace_step(engine::SimTime begin, engine::SimTime end);
+  [[nodiscard]] machine::Step step_of(engine::Duration computing) const;
+  void note_fetch_wait();
+  void trace_step();
   [[nodiscard]] ReplicaView view() const;
 
   // Admission, memory and transfers (replica_memory.cpp).
@@ -243,6 +239,7 @@ class Replica {
   const ServingConfig& config_;
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
+  machine::GpuGroup gpus_;
   memory::MemoryPool hbm_;
   memory::MemoryPool host_;
   transport::Link* h2d_ = nullptr;  // from host memory; the fabric's
@@ -275,39 +272,23 @@ class Replica {
   IterationPlan plan_;
   models::StepWork work_;  ///< of the current iteration; kept for its memory
   models::StepTime step_time_;
-  engine::Duration step_computing_;
   double step_drafting_s_ = 0;                         // of the step's computing, an auxiliary drafter's passes
-  double step_wait_s_ = 0;                             // of the step's length, waiting for KV on its way
   std::deque<std::vector<std::uint64_t>> offloading_;  // requests whose prompts' KV leaves, by step
   std::int64_t loading_bytes_ = 0;                     // of first loads, beside which fetches use the link
   std::vector<Profiling> profiling_;
-  std::int64_t profiling_held_ = 0;  // of hbm_
-  engine::SimTime step_begin_;
-  bool iterating_ = false;
-  bool wake_pending_ = false;
+  std::int64_t profiling_held_ = 0;          // of hbm_
   bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
   std::int64_t finished_since_decided_ = 0;  // in the last iteration
   std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
-  double iteration_estimate_s_ = 0;
-
-  bool idle_ = true;
-  bool idle_on_link_ = false;
-  engine::SimTime idle_since_;
-  GpuTime spent_;  // up to the last iteration or idle time that is over
 
   RequestLog log_;
   std::int64_t weights_bytes_ = 0;
-  std::int64_t used_peak_ = 0;
-  engine::TimeWeighted used_;
-  std::int64_t streaming_peak_ = 0;
   engine::TimeWeighted streaming_;
   bool admission_lacks_memory_ = false;
   bool reload_lacks_memory_ = false;
   engine::TimeWeighted memory_short_;  // 1 while either is so
   TierMeasurement host_tier_;
-  int gpu_track_ = -1;
   int queue_counter_ = -1;
-  int running_counter_ = -1;
 };
 
 }  // namespace kvsim::serving

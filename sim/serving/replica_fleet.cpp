@@ -82,6 +82,7 @@ class ReplicaFleet final : public ServingSystem {
                                     environment.on_finished,
                                     environment.on_released,
                                     environment.requests,
+                                    environment.gpus(timer_),
                                     prompts_.get()};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
@@ -124,7 +125,7 @@ class ReplicaFleet final : public ServingSystem {
       sample.waiting += replica->waiting();
       sample.kv_bytes += replica->kv_reserved();
       sample.kv_streaming_bytes += replica->kv_streaming();
-      sample.gpu += replica->gpu_time();
+      sample.gpu += replica->gpus().time();
     }
     return sample;
   }

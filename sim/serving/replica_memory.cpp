@@ -184,7 +184,7 @@ void Replica::on_offloaded() {
   const std::vector<std::uint64_t> arrived = std::move(offloading_.front());
   offloading_.pop_front();
   for (const std::uint64_t id : arrived) on_writeback(id);
-  if (idle_) wake();
+  if (gpus_.idle()) gpus_.wake();
 }
 
 void Replica::on_writeback(std::uint64_t id) {
@@ -196,7 +196,7 @@ void Replica::on_writeback(std::uint64_t id) {
     r.settling = false;
     if (resize_held(r, decoding_reservation(r))) secure_reload_room();
   }
-  wake();
+  gpus_.wake();
 }
 
 void Replica::start_reloads() {
@@ -244,12 +244,11 @@ void Replica::on_reload(std::uint64_t id) {
   r.transfer = {};
   r.reload = Reload::arrived;
   if (drafts_as_loaded_ && r.generated == 0) on_whole_prompt(r);  // it waits for its first token
-  wake();
+  gpus_.wake();
 }
 
 void Replica::set_staged(Request& r, std::int64_t bytes) {
   staged_total_ += bytes - std::exchange(r.staged, bytes);
-  streaming_peak_ = std::max(streaming_peak_, staged_total_);
   streaming_.set(static_cast<double>(staged_total_), env_.simulator.now());
 }
 

@@ -31,7 +31,7 @@ void Replica::on_first_load(std::uint64_t id) {
     r.load_pending = false;
     r.loaded = env_.simulator.now();
     rows_can_begin(r);
-    wake();  // even if it waits for something else: nobody waits for the link any more
+    gpus_.wake();  // even if it waits for something else: nobody waits for the link any more
     return;
   }
   std::erase(loading_, &r);
@@ -45,7 +45,7 @@ void Replica::on_first_load(std::uint64_t id) {
   } else {
     enter_prefilling(r);
   }
-  wake();
+  gpus_.wake();
 }
 
 void Replica::enter_prefilling(Request& r) {

@@ -8,8 +8,6 @@
 
 namespace kvsim::serving {
 
-using engine::SimTime;
-
 void Replica::begin_round(Request& r) {
   r.drafted = 0;
   r.reload = Reload::none;
@@ -21,7 +19,7 @@ void Replica::begin_round(Request& r) {
 RoundEnd Replica::round_end(const Request& r) const {
   const double reload_s =
       offloads(r) ? static_cast<double>(geometry_.reload_transfer(r.prompt, r.generated)) / h2d_->bandwidth() : 0.0;
-  return {step_begin_ + engine::from_seconds(step_wait_s_), reload_s, iteration_estimate_s_};
+  return {gpus_.step_begin() + gpus_.waited(), reload_s, gpus_.iteration_s()};
 }
 
 void Replica::apply_verification(Request& r) {
@@ -82,9 +80,8 @@ void Replica::apply_decoding(Request& r, std::int64_t proposed) {
   finish(r);
 }
 
-void Replica::note_fetch_wait(SimTime end) {
-  const engine::Duration waited = end - step_begin_ - step_computing_;
-  step_wait_s_ = waited.seconds();
+void Replica::note_fetch_wait() {
+  const engine::Duration waited = gpus_.waited();
   if (waited <= engine::Duration{}) return;
   env_.measured.fetch.wait_s += waited.seconds();
   env_.measured.fetch.waiting_steps += 1;
@@ -139,52 +136,14 @@ void Replica::note_memory() {
   // Reserved bytes still on the link are not there yet.
   const std::int64_t coming = layers_ || env_.prompts ? loading_bytes_ : h2d_->backlog_bytes();
   const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), coming);
-  used_peak_ = std::max(used_peak_, used);
-  used_.set(static_cast<double>(used), env_.simulator.now());
+  gpus_.use_memory(used);
   if (!env_.trace) return;
   env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queue_.size()));
-  env_.trace->counter(running_counter_, env_.simulator.now(), static_cast<double>(running()));
+  gpus_.trace_running(running());
 }
 
-void Replica::account_step(SimTime begin, SimTime end) {
-  begin = std::max(begin, log_.measure_begin());
-  if (end <= begin) return;
-  const double s = (end - begin).seconds();
-  Measurements& m = env_.measured;
-  const double waiting = std::clamp(step_wait_s_, 0.0, s);
-  m.busy_s += s - waiting;
-  m.link_bound_s += waiting;
-  (memory_bound() ? m.hbm_bound_s : m.compute_bound_s) += s - waiting;
-}
-
-/// The step under way.
-bool Replica::memory_bound() const {
-  return step_time_.hbm_bound_s >= step_time_.compute_bound_s + step_scoring_s_;
-}
-
-void Replica::account_idle() {
-  const SimTime begin = std::max(idle_since_, log_.measure_begin());
-  const SimTime end = env_.simulator.now();
-  if (end <= begin) return;
-  (idle_on_link_ ? env_.measured.link_bound_s : env_.measured.idle_s) += (end - begin).seconds();
-}
-
-GpuTime Replica::gpu_time() const {
-  GpuTime time = spent_;
-  const SimTime now = env_.simulator.now();
-  if (iterating_) {
-    const engine::Duration past = now - step_begin_;
-    const engine::Duration computing = std::min(past, step_computing_);
-    (memory_bound() ? time.hbm_bandwidth : time.compute) += computing;
-    time.link += past - computing;
-  } else {
-    (idle_on_link_ ? time.link : time.idle) += now - idle_since_;
-  }
-  return time;
-}
-
-void Replica::trace_step(SimTime begin, SimTime end) {
-  if (!env_.trace) return;
+void Replica::trace_step() {
+  if (!gpus_.traced()) return;
   bool draft = false, verify = false, prefill = false;
   for (const StepEntry& e : step_) {
     prefill = prefill || e.tokens > 0;
@@ -197,7 +156,7 @@ void Replica::trace_step(SimTime begin, SimTime end) {
   for (const AssemblyEntry& e : assembly_step_) prefill = prefill || e.apart > 0;
   const int kind = (draft ? 1 : 0) + (verify ? 2 : 0) + (prefill ? 4 : 0);
   const char* name = kind == 0 ? "score" : kNames[decode_.verifies ? 1 : 0][kind];
-  env_.trace->slice(gpu_track_, name, begin, end, engine::TraceSink::no_owner, static_cast<double>(step_.size()));
+  gpus_.trace_step(name, step_.size());
 }
 
 }  // namespace kvsim::serving

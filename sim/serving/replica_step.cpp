@@ -10,22 +10,10 @@
 namespace kvsim::serving {
 
 using engine::Callback;
-using engine::SimTime;
 
-void Replica::wake() {
-  if (iterating_ || wake_pending_) return;
-  wake_pending_ = true;  // one iteration for everything that happens at this instant
-  env_.simulator.schedule_in({}, Callback::to<&Replica::begin_iteration>(this));
-}
-
-void Replica::begin_iteration() {
-  wake_pending_ = false;
-  if (idle_) {
-    account_idle();
-    spent_ = gpu_time();
-  }
+void Replica::begin_step() {
   if (offloads_lag()) {
-    wait_for_offloads();
+    gpus_.wait_for_link(true);
     return;
   }
   plan_iteration();
@@ -52,10 +40,6 @@ void Replica::begin_iteration() {
     go_idle();
     return;
   }
-  idle_ = false;
-  iterating_ = true;
-  step_begin_ = env_.simulator.now();
-  step_wait_s_ = 0;
   layers_ ? run_layers() : run_step();
 }
 
@@ -65,10 +49,14 @@ void Replica::run_step() {
   draft_lengths_.timed(work_, step_time_, std::count_if(step_.begin(), step_.end(), [](const StepEntry& e) {
                          return e.action == Action::verify;
                        }));
-  step_computing_ = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
-  const engine::Duration length = std::max(step_computing_, reload_tail());
-  step_wait_s_ = (length - step_computing_).seconds();
-  env_.simulator.schedule_in(length, Callback::to<&Replica::end_iteration>(this));
+  const engine::Duration computing = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
+  gpus_.start(step_of(computing), std::max(computing, reload_tail()));
+}
+
+machine::Step Replica::step_of(engine::Duration computing) const {
+  // Decoding requests come first.
+  return {computing, step_time_.hbm_bound_s >= step_time_.compute_bound_s + step_scoring_s_,
+          !step_.empty() && step_.front().tokens == 0, step_time_.within_domain};
 }
 
 /// GPU time of the auxiliary drafter before the step.
@@ -85,12 +73,6 @@ bool Replica::offloads_lag() const {
          std::max<std::int64_t>(config_.decode.compressor.residual_tokens, 1);
 }
 
-void Replica::wait_for_offloads() {
-  idle_ = true;
-  idle_on_link_ = true;
-  idle_since_ = env_.simulator.now();
-}
-
 void Replica::run_layers() {
   count_offloads();
   work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
@@ -101,7 +83,7 @@ void Replica::run_layers() {
   } else {
     offloading_.pop_back();
   }
-  step_computing_ = step.computing(config_.model.layers);
+  gpus_.start(step_of(step.computing(config_.model.layers)));
   if (step.fetch_bytes > 0) {
     FetchMeasurement& m = env_.measured.fetch;
     const std::int64_t bytes = step.fetch_bytes * config_.model.layers;
@@ -109,7 +91,7 @@ void Replica::run_layers() {
     m.bytes += bytes;
     m.fetch_s += static_cast<double>(bytes) * step.fetch_slowdown / h2d_->bandwidth();
   }
-  layers_->start(step, Callback::to<&Replica::end_iteration>(this));
+  layers_->start(step, gpus_.ended());
 }
 
 engine::Duration Replica::reload_tail() const {
@@ -139,7 +121,7 @@ void Replica::mark_arriving() {
     if (!left) continue;
     const double transfer_s =
         static_cast<double>(geometry_.reload_transfer(r->prompt, r->generated)) / h2d_->bandwidth();
-    r->arriving = left->seconds() <= share * std::min(transfer_s, iteration_estimate_s_);
+    r->arriving = left->seconds() <= share * std::min(transfer_s, gpus_.iteration_s());
   }
 }
 
@@ -150,11 +132,8 @@ void Replica::plan_iteration() {
     std::fill(plan_.actions.begin(), plan_.actions.end(), Action::draft);
     return;
   }
-  std::int64_t windows = 1;
-  if (idle_) {
-    windows = static_cast<std::int64_t>((env_.simulator.now() - idle_since_).seconds() / iteration_estimate_s_);
-    idle_since_ = env_.simulator.now();
-  }
+  const std::int64_t windows =
+      gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
   mark_arriving();
   begin_bringing();
   schedule_->plan(view(), windows, plan_);
@@ -216,7 +195,8 @@ void Replica::note_proposals() {
   std::int64_t proposed = 0;
   for (const StepEntry& e : step_) proposed += e.proposed;
   draft_lengths_.stepped(
-      {work_, step_time_, step_drafting_s_, step_wait_s_, fetching_.longer_with_one_more_s(), proposed}, decoding_);
+      {work_, step_time_, step_drafting_s_, gpus_.waited().seconds(), fetching_.longer_with_one_more_s(), proposed},
+      decoding_);
 }
 
 std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
@@ -281,22 +261,10 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   return tokens;
 }
 
-void Replica::end_iteration() {
-  spent_ = gpu_time();
-  iterating_ = false;
-  const SimTime now = env_.simulator.now();
-  const double length = (now - step_begin_).seconds();
-  if (layers_) note_fetch_wait(now);
+void Replica::end_step() {
+  if (layers_) note_fetch_wait();
   note_memory();
-  account_step(step_begin_, now);
-  trace_step(step_begin_, now);
-  env_.measured.iteration_s.add(length);
-  env_.measured.extrapolated_iterations += step_time_.within_domain ? 0 : 1;
-  if (!step_.empty() &&
-      step_.front().tokens == 0) {  // decoding took part: this is the kind of iteration that rings count
-    constexpr double kPast = 0.8;
-    iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length;
-  }
+  trace_step();
   note_proposals();
   apply_profiling();
   apply_assembly();
@@ -304,7 +272,6 @@ void Replica::end_iteration() {
   apply_recomputing();
   apply_prefill_results();
   decided_ahead_ = config_.schedule.asynchronous;
-  begin_iteration();
 }
 
 void Replica::apply_draft_results() {
@@ -372,15 +339,13 @@ void Replica::go_idle() {
   const auto crosses_link = [](const Request* r) { return !r->assembling || r->load_pending; };
   const bool reloading = std::any_of(decoding_.begin(), decoding_.end(), reloads);
   const bool waiting = reloading || !loading_.empty();  // for something that comes by itself
-  idle_ = true;
-  idle_on_link_ = reloading || std::any_of(loading_.begin(), loading_.end(), crosses_link);
-  idle_since_ = env_.simulator.now();
+  gpus_.wait_for_link(reloading || std::any_of(loading_.begin(), loading_.end(), crosses_link));
   const bool anything = !queue_.empty() || !decoding_.empty() || !prefilling_.empty();
   if (!anything || waiting || d2h_->in_flight_or_queued() > 0) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
   KVSIM_ALWAYS(decoding_.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
   preempt(*decoding_.back());
-  wake();
+  gpus_.wake();
 }
 
 }  // namespace kvsim::serving

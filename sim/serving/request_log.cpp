@@ -19,12 +19,18 @@ void drop_every_second(std::vector<T>& series) {
 
 }  // namespace
 
-GpuTime& GpuTime::operator+=(const GpuTime& other) {
-  hbm_bandwidth += other.hbm_bandwidth;
-  compute += other.compute;
-  link += other.link;
-  idle += other.idle;
-  return *this;
+void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {
+  const machine::GpuTime time = gpus.measured_time();
+  m.capacity_s += gpus.measured().seconds();
+  m.busy_s += time.computing().seconds();
+  m.hbm_bound_s += time.hbm_bandwidth.seconds();
+  m.compute_bound_s += time.compute.seconds();
+  m.link_bound_s += time.link.seconds();
+  m.idle_s += time.idle.seconds();
+  m.hbm_peak_bytes = std::max(m.hbm_peak_bytes, memory.weights_bytes + gpus.used_peak());
+  m.hbm_reserved_peak_bytes = std::max(m.hbm_reserved_peak_bytes, memory.weights_bytes + memory.kv_reserved_peak_bytes);
+  m.hbm_mean_bytes +=
+      (static_cast<double>(memory.weights_bytes) + gpus.used_mean()) / static_cast<double>(memory.groups);
 }
 
 void Timeline::add(const LoadSample& sample, const std::map<std::string, transport::LinkTotals>& totals) {

@@ -10,6 +10,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
+#include "sim/machine/gpu_group.h"
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
@@ -20,21 +21,13 @@ namespace kvsim::serving {
 // Load over time: requests running and waiting, KV memory in use, and what GPUs and links did, sampled at equal
 // periods. Samples are taken between events and change nothing.
 
-/// Where GPUs' time went since the start of the run, added over replicas or nodes; what goes on now is counted as far
-/// as it has come. The parts add up to the time passed, times replicas or nodes.
-struct GpuTime {
-  engine::Duration hbm_bandwidth, compute, link, idle;
-
-  GpuTime& operator+=(const GpuTime& other);
-};
-
 /// One sample, over all replicas or nodes.
 struct LoadSample {
   std::int64_t running = 0;             ///< requests admitted and not finished
   std::int64_t waiting = 0;             ///< requests that have arrived and were not admitted, or were preempted
   std::int64_t kv_bytes = 0;            ///< GPU memory reserved for KV
   std::int64_t kv_streaming_bytes = 0;  ///< of it, for full KV that streams in or lies there for a verification
-  GpuTime gpu;
+  machine::GpuTime gpu;                 ///< since the start of the run
 };
 
 /// Sample i is of the time (i + 1) period_s since the start of the run. At most `most` are kept: when they are full,
@@ -62,6 +55,16 @@ struct OutputFidelity {
   double step_kl_nats = 0;  ///< per token, where lossy
   double quality = 1;       ///< relative task score, where lossy
 };
+
+/// Weights and memory for KV of one of `groups` alike groups of GPUs.
+struct GroupMemory {
+  std::int64_t weights_bytes = 0;
+  std::int64_t kv_reserved_peak_bytes = 0;  ///< since measuring began
+  std::int64_t groups = 1;
+};
+
+/// Adds where the time of a group's GPUs went and what of their memory was in use, since measuring began.
+void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory);
 
 class RequestLog {
  public:

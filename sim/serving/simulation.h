@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kernels/step_time.h"
 #include "models/workload/request_source.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
@@ -92,6 +93,11 @@ struct RunEnvironment {
   engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
   const std::vector<std::unique_ptr<Request>>& requests;  ///< by id; null once released
   std::int64_t prefix_block_tokens = 0;                   ///< of RequestSpec::prefix_blocks; 0: they are empty
+
+  /// What all groups of GPUs of a system share that is timed so.
+  [[nodiscard]] machine::GpuGroup::Environment gpus(const models::StepTimer& timer) const {
+    return {simulator, timer.one_token_s(), trace, measured.iteration_s, measured.extrapolated_iterations};
+  }
 };
 
 class ServingSystem {

@@ -88,7 +88,7 @@ class Admit final : public Dispatcher {
     if (models::traits(path).cached) return placement;
     // Would a first verification find room, once it is loaded and has drafted?
     Rings& local = rings_of(*placement->local, view);
-    const double ready_s = load_s + static_cast<double>(draft_length_) * placement->remote->iteration_s();
+    const double ready_s = load_s + static_cast<double>(draft_length_) * placement->remote->gpus().iteration_s();
     const auto due = view.now() + engine::from_seconds(ready_s);
     const auto reload = local.rings.admit(
         {view.reload_s(request, *placement->local), view.reload_bytes(request), windows_until(local, due, view), 0},
@@ -126,7 +126,7 @@ class Admit final : public Dispatcher {
       rings.passed += windows;
       rings.begin = rings.begin + engine::from_seconds(static_cast<double>(windows) * rings.window_s);
     }
-    rings.window_s = std::max(node.iteration_s(), 1e-6);
+    rings.window_s = std::max(node.gpus().iteration_s(), 1e-6);
     return rings;
   }
 

@@ -8,7 +8,7 @@ namespace kvsim::results {
 namespace {
 
 using engine::Duration;
-using serving::GpuTime;
+using machine::GpuTime;
 using serving::LoadSample;
 using serving::Timeline;
 

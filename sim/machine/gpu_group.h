@@ -1,0 +1,127 @@
+// A tensor-parallel group of GPUs that computes step after step: its clock, where its time goes, what of its memory is
+// in use, and its rows of a timeline. What is computed in a step, and how long that takes, is its owner's decision.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/statistics.h"
+#include "sim/engine/time.h"
+#include "sim/engine/trace.h"
+
+namespace kvsim::machine {
+
+/// Where GPUs' time went; what goes on now is counted as far as it has come. The parts add up to the time passed, times
+/// groups.
+struct GpuTime {
+  engine::Duration hbm_bandwidth, compute;  ///< in steps, by what decides their length
+  engine::Duration link;                    ///< waiting for KV on a link, in a step or between two
+  engine::Duration idle;
+
+  GpuTime& operator+=(const GpuTime& other);
+  GpuTime& operator-=(const GpuTime& other);
+  [[nodiscard]] engine::Duration computing() const { return hbm_bandwidth + compute; }
+};
+
+/// Who decides what a group computes.
+class StepOwner {
+ public:
+  virtual ~StepOwner() = default;
+  /// No step is under way, and the last one has ended or something has changed: start one, or none if there is nothing
+  /// to do.
+  virtual void begin_step() = 0;
+  /// What was started is over. The next one begins at once.
+  virtual void end_step() = 0;
+};
+
+/// A step that starts.
+struct Step {
+  engine::Duration computing;  ///< the rest of its length is waiting for KV on a link, at its end
+  bool memory_bound = true;    ///< HBM bandwidth decides its length, not compute
+  bool decodes = true;         ///< one of the iterations that iteration_s() is about
+  bool within_domain = true;   ///< its size is one that the profile's kernels were measured at
+};
+
+class GpuGroup {
+ public:
+  /// What all groups of a system share; all of it outlives them.
+  struct Environment {
+    engine::Simulator& simulator;
+    double shortest_s;                      ///< of a step with one token: iteration_s() until one was measured
+    engine::TraceSink* trace;               ///< null: no timeline
+    engine::Sample& iteration_s;            ///< length of every step
+    std::int64_t& extrapolated_iterations;  ///< steps beyond what the profile's kernels were measured at
+  };
+
+  GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name);
+
+  /// Something has changed: unless a step is under way one may begin, after everything else that happens at this
+  /// instant.
+  void wake();
+  /// From within begin_step(). The event ended() must follow.
+  void start(const Step& step);
+  /// The same, of this length.
+  void start(const Step& step, engine::Duration length);
+  /// To be called when the step that was started is over.
+  [[nodiscard]] engine::Callback ended();
+
+  [[nodiscard]] bool computing() const { return computing_; }
+  /// It has looked for work since its last step, and found none.
+  [[nodiscard]] bool idle() const { return idle_; }
+  /// Within begin_step(): the time since the last look for work, if that found none.
+  [[nodiscard]] engine::Duration idle_for() const {
+    return idle_ ? env_.simulator.now() - looked_ : engine::Duration{};
+  }
+  /// Of its idle time from now on: it is time waiting for a link, for requests are here and what they need is under
+  /// way.
+  void wait_for_link(bool waits);
+
+  [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
+  /// Of the step that has just ended: its length, and what of that was waiting for KV.
+  [[nodiscard]] engine::Duration length() const { return length_; }
+  [[nodiscard]] engine::Duration waited() const { return length_ - step_.computing; }
+  /// Expected length of an iteration: the mean of those that decoded, the last of most weight; at first, of a step with
+  /// one token.
+  [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
+
+  /// Since the start of the run. Of a step under way computing comes first, and waiting for the link is its end.
+  [[nodiscard]] GpuTime time() const;
+  /// `bytes` of its memory are in use from now on.
+  void use_memory(std::int64_t bytes) { used_.set(static_cast<double>(bytes), env_.simulator.now()); }
+
+  /// Ends the warm-up: what follows is measured.
+  void start_measuring();
+  [[nodiscard]] engine::SimTime measure_begin() const { return measure_begin_; }
+  [[nodiscard]] engine::Duration measured() const { return env_.simulator.now() - measure_begin_; }
+  [[nodiscard]] GpuTime measured_time() const;
+  /// Of memory in use, since then.
+  [[nodiscard]] std::int64_t used_peak() const { return static_cast<std::int64_t>(used_.peak()); }
+  [[nodiscard]] double used_mean() const { return used_.mean(env_.simulator.now()); }
+
+  // Its rows of a timeline, where there is one.
+  [[nodiscard]] bool traced() const { return env_.trace != nullptr; }
+  /// The step that has just ended computed `name` for so many requests.
+  void trace_step(const std::string& name, std::size_t requests) const;
+  void trace_running(std::int64_t requests) const;
+
+ private:
+  void begin();
+  void end();
+  void note_idle();
+
+  Environment env_;
+  StepOwner& owner_;
+  bool computing_ = false, wake_pending_ = false, idle_ = true, waits_for_link_ = false;
+  Step step_;
+  engine::SimTime step_begin_, looked_, measure_begin_;
+  engine::Duration length_;
+  double iteration_estimate_s_ = 0;
+  GpuTime spent_;  // up to spent_until_
+  engine::SimTime spent_until_;
+  GpuTime unmeasured_;  // before measure_begin_
+  engine::TimeWeighted used_;
+  int track_ = -1, running_counter_ = -1;
+};
+
+}  // namespace kvsim::machine
