@@ -18,7 +18,7 @@ cluster:
 workload:
   arrivals: {rate: 10/s}
   context: {distribution: lognormal, mean: 500 tokens, cv: 0.5, max: 4k tokens}
-  output: {distribution: lognormal, mean: 40 tokens, cv: 0.5, max: 400 tokens}
+  output: {distribution: lognormal, mean: 10 tokens, cv: 0.5, max: 100 tokens}
 prefill: recompute
 decode: {policy: full_kv}
 slo: {ttft_p99: 500 ms, tpot_p99: 50 ms}
