@@ -10,9 +10,7 @@
 #include "planner/paths/path_plan.h"
 #include "planner/planned_dispatch.h"
 #include "planner/share.h"
-#include "sim/cache/simulation.h"
-#include "sim/pools/simulation.h"
-#include "sim/reuse/simulation.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::planner {
 namespace {
@@ -89,12 +87,7 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   serving::ServingConfig config = scenario.serving;
   config.run.seed += offset;
   const auto feed = make_feed(scenario, config.run.seed);
-  if (config.cluster.pools) return pools::simulate(config, *feed, options);
-  if (!config.placement) return serving::simulate(config, *feed, options);
-  if (config.reuse) {
-    return reuse::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
-  }
-  return cache::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
+  return systems::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {

@@ -41,13 +41,13 @@ struct ExperimentResult {
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
 
-/// One replication: the scenario with seed run.seed + `offset`. Throws what serving::simulate throws. Where dispatch is
+/// One replication: the scenario with seed run.seed + `offset`. Throws what systems::simulate throws. Where dispatch is
 /// "planned" the weights are planned anew for each (with_planned_weights; throws Infeasible); run_experiment does so
 /// once.
 serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenario, std::uint64_t offset,
                                                 const serving::SimulationOptions& options = {});
 
-/// Runs all replications. Throws what serving::simulate throws.
+/// Runs all replications. Throws what systems::simulate throws.
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options = {});
 
 }  // namespace kvsim::planner

@@ -13,7 +13,7 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "sim/cache/placements.h"
-#include "sim/pools/simulation.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 
 namespace kvsim::planner {

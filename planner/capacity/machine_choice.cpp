@@ -12,6 +12,7 @@
 #include "planner/capacity/run_length.h"
 #include "sim/reuse/prompt_assembly.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::planner::capacity {
 namespace {
@@ -40,7 +41,7 @@ scenario::Scenario moved_to(const scenario::Scenario& scenario, const std::strin
 /// Why the scenario as it stands cannot run; empty if it can.
 std::string problem_with(const scenario::Scenario& s) {
   try {
-    scenario::check_configuration(s.serving);
+    systems::check(s.serving);
     const MeanRequest mean = mean_request(s);
     const double need = mean.prompt_tokens + mean.output_tokens;
     const std::int64_t room = serving::kv_capacity(s.serving).tokens;

@@ -104,7 +104,7 @@ inline constexpr std::uint64_t kConfirmationSeeds = 1'000'000'000;
 /// reach ends there, and those after it are left out: which ones does not depend on `jobs`. Generated arrivals take the
 /// same random numbers at every rate, so that probes at two rates see the same requests in the same order, closer
 /// together or further apart; a trace's arrival times are stretched, which keeps its bursts. The scenario must not be a
-/// closed loop. Throws what serving::simulate throws.
+/// closed loop. Throws what systems::simulate throws.
 Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOptions& options, int jobs = 1,
                  const Watch& watch = {});
 

@@ -154,7 +154,7 @@ struct ExplainOptions {
 
 /// Simulates with_plan(scenario, plan.optimum) as it is and with 10 % more of each factor, the plan kept and planned
 /// anew, with common random numbers; searches the margins. `plan` is plan(scenario, ...). Throws what plan() and
-/// serving::simulate throw.
+/// systems::simulate throw.
 [[nodiscard]] Explanation explain(const scenario::Scenario& scenario, const ScenarioPlan& plan,
                                   const ExplainOptions& options = {});
 

@@ -10,7 +10,7 @@
 #include "planner/infeasible.h"
 #include "planner/paths/step_table.h"
 #include "planner/plan/scenario_costs.h"
-#include "sim/pools/simulation.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 

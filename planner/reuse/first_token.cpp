@@ -17,6 +17,7 @@
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::planner {
 
@@ -249,7 +250,7 @@ std::string FirstTokenModel::problem(const PromptShape& prompt, std::int64_t out
   const std::int64_t room = serving::kv_capacity_bytes(c, geometry_);
   if (blends(method_)) {
     try {
-      scenario::check_configuration(c);
+      systems::check(c);
     } catch (const serving::ConfigurationError& e) {
       return e.what();
     }

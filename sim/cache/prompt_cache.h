@@ -58,6 +58,9 @@ models::PrefillCost prefill_cost(const serving::ServingConfig& config, const ser
 /// Decoding with what is stored compressed is verified against copies that are kept whole.
 bool verifies_stored(const serving::ServingConfig& config);
 
+/// serving::check_configuration, and what goes together with placement. Throws serving::ConfigurationError.
+void check_configuration(const serving::ServingConfig& config);
+
 /// The tiers of a configuration with placement.
 StoreConfig store_config(const serving::ServingConfig& config);
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/engine/invariant.h"
-#include "sim/pools/simulation.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
@@ -15,6 +15,16 @@ namespace {
 
 bool verifies(const serving::ServingConfig& config) {
   return serving::find_decode_policy(config.decode.policy)->verifies;
+}
+
+/// Planned weights come after a configuration was checked.
+const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
+  const DispatcherEntry& entry = *find_dispatcher(dispatch.policy);
+  const auto& weights = dispatch.weights;
+  if (entry.needs_weights && std::all_of(weights.begin(), weights.end(), [](double w) { return w <= 0; })) {
+    throw serving::ConfigurationError("dispatch.policy", fmt::format("{} has no weights to follow", dispatch.policy));
+  }
+  return entry;
 }
 
 bool may_be_stateless(const serving::DispatchConfig& dispatch, const std::vector<models::Path>& paths) {
@@ -44,7 +54,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       memory_(config_, geometry_, environment.prefix_block_tokens),
       node_environment_{environment.simulator,   config_, geometry_, timer_, environment.measured, environment.trace,
                         environment.gpus(timer_)},
-      dispatcher_(find_dispatcher(pools_.dispatch.policy)->make(config_, paths_)) {
+      dispatcher_(dispatcher_of(pools_.dispatch).make(config_, paths_)) {
   if (env_.trace) queue_counter_ = env_.trace->add_counter("dispatch", "queued requests");
   const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);
   for (const Pool pool : {Pool::local, Pool::remote}) {

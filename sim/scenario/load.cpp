@@ -23,14 +23,12 @@
 #include "models/schemas.h"
 #include "models/workload/trace_reader.h"
 #include "sim/cache/placements.h"
-#include "sim/cache/simulation.h"
-#include "sim/pools/simulation.h"
-#include "sim/reuse/simulation.h"
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/schemas.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 
 namespace kvsim::scenario {
 namespace {
@@ -171,7 +169,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     report.fail("decode.resident", "must not exceed schedule.max_requests");
   }
   try {
-    scenario::check_configuration(c);
+    systems::check(c);
   } catch (const serving::ConfigurationError& e) {
     try {
       report.fail(e.key(), e.what());
@@ -316,12 +314,6 @@ Scenario load_scenario(const std::string& path, const std::vector<std::string>& 
 
 Scenario load_scenario_text(std::string_view text, const std::string& name, const std::vector<std::string>& overrides) {
   return ScenarioFile::from_text(text, name, overrides).load();
-}
-
-void check_configuration(const serving::ServingConfig& config) {
-  if (config.cluster.pools) return pools::check_configuration(config);
-  if (config.reuse) return reuse::check_configuration(config);
-  config.placement ? cache::check_configuration(config) : serving::check_configuration(config);
 }
 
 models::Catalogue catalogue_of(const Scenario& scenario) {

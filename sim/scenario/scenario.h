@@ -149,12 +149,8 @@ models::Catalogue catalogue_of(const Scenario& scenario);
 /// The scenario with another GPU of the catalogue (what its `include` files add counts) and this many GPUs per replica.
 /// Another GPU brings its own kernel profile and links; the scenario's own keeps what the scenario gave it. Throws
 /// schema::InputError for an unknown name, and for a scenario with pools. Whether the model fits is not checked
-/// (serving::check_configuration).
+/// (systems::check).
 Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64_t tensor_parallel);
-
-/// Checks what no single key shows, by whatever simulates the configuration: pools, or replicas with or without stored
-/// prompts or chunks. Throws serving::ConfigurationError.
-void check_configuration(const serving::ServingConfig& config);
 
 /// Puts a scenario whose prompts are made of chunks under another prefill policy. What goes together is not checked.
 void set_prefill(Scenario& scenario, serving::PrefillKind prefill);

@@ -37,15 +37,20 @@ struct DecodePolicy {
   /// An auxiliary drafter (DecodeConfig::drafter) proposes tokens before every step that decodes or drafts; the step
   /// takes them as further query tokens and keeps those that it would have chosen itself.
   bool drafter = false;
+  /// Drafts read prompts as they were loaded or put together, whatever else the policy's drafts read, and are verified
+  /// against whole ones: what a configuration makes of a policy (configured_policy()), not a policy of its own.
+  bool as_found = false;
 
   /// Every step verifies what the drafter proposed: the draft length is that of its proposals.
   [[nodiscard]] bool proposes() const { return drafter && !verifies; }
   /// Draft length policies have something to choose.
   [[nodiscard]] bool drafts() const { return drafter || verifies; }
   /// The full KV, or all of it but the latest tokens, is in host memory only.
-  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full) || fetch != Fetch::none; }
+  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full && !as_found) || fetch != Fetch::none; }
   /// GPU memory holds less than the full KV of a decoding request.
-  [[nodiscard]] bool holds_part() const { return (reads_compressed && !keeps_full) || fetch == Fetch::everything; }
+  [[nodiscard]] bool holds_part() const {
+    return (reads_compressed && !keeps_full && !as_found) || fetch == Fetch::everything;
+  }
   /// The pairs that tokens attend to most are fetched: DecodeConfig::prefetch has a meaning.
   [[nodiscard]] bool fetches_pairs() const { return fetch == Fetch::speculative || fetch == Fetch::on_demand; }
 
@@ -77,6 +82,13 @@ inline WholeKv whole_kv(const ServingConfig& config) {
 /// host memory. `decode`: the configured policy.
 inline bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
   return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
+}
+
+/// The configured policy with what the configuration makes of it. Precondition: there is one of this name.
+inline DecodePolicy configured_policy(const ServingConfig& config) {
+  DecodePolicy decode = *find_decode_policy(config.decode.policy);
+  decode.as_found = drafts_as_loaded(config, decode);
+  return decode;
 }
 
 }  // namespace kvsim::serving

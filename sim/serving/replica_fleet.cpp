@@ -62,7 +62,7 @@ class ReplicaFleet final : public ServingSystem {
       : config_(environment.config),
         measured_(environment.measured),
         prompts_(std::move(prompts)),
-        decode_(*find_decode_policy(config_.decode.policy)),
+        decode_(configured_policy(config_)),
         geometry_(replica_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
@@ -96,7 +96,7 @@ class ReplicaFleet final : public ServingSystem {
     const std::size_t chosen = router_->choose(replicas_);
     Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
-    if (reason.empty() && prompts_) reason = prompts_->refusal(r, spec, replica.kv_capacity());
+    if (reason.empty() && prompts_) reason = prompts_->refusal(r, spec, replica.memory().capacity());
     if (!reason.empty()) return reason;
     if (prompts_) prompts_->arrived(r, spec, chosen);
     replica.submit(r);
@@ -121,10 +121,10 @@ class ReplicaFleet final : public ServingSystem {
   [[nodiscard]] LoadSample load() override {
     LoadSample sample;
     for (const auto& replica : replicas_) {
-      sample.running += replica->running();
-      sample.waiting += replica->waiting();
-      sample.kv_bytes += replica->kv_reserved();
-      sample.kv_streaming_bytes += replica->kv_streaming();
+      sample.running += replica->requests().running();
+      sample.waiting += replica->requests().waiting();
+      sample.kv_bytes += replica->memory().reserved();
+      sample.kv_streaming_bytes += replica->memory().staged();
       sample.gpu += replica->gpus().time();
     }
     return sample;
@@ -132,7 +132,7 @@ class ReplicaFleet final : public ServingSystem {
 
   [[nodiscard]] std::int64_t kv_capacity() const override {
     std::int64_t bytes = 0;
-    for (const auto& replica : replicas_) bytes += replica->kv_capacity();
+    for (const auto& replica : replicas_) bytes += replica->memory().capacity();
     return bytes;
   }
 
@@ -147,7 +147,7 @@ class ReplicaFleet final : public ServingSystem {
   const ServingConfig& config_;
   Measurements& measured_;
   std::unique_ptr<PromptStore> prompts_;
-  const DecodePolicy& decode_;
+  DecodePolicy decode_;
   KvGeometry geometry_;
   models::StepTimer timer_;
   models::AcceptanceModel acceptance_;

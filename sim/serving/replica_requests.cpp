@@ -13,12 +13,13 @@ void Replica::begin_round(Request& r) {
   r.reload = Reload::none;
   r.arriving = false;
   r.late = false;
-  draft_lengths_.begin_round(r, decoding_, offloads(r));
+  draft_lengths_.begin_round(r, roster_.decoding(), demand_.offloads(r));
 }
 
 RoundEnd Replica::round_end(const Request& r) const {
   const double reload_s =
-      offloads(r) ? static_cast<double>(geometry_.reload_transfer(r.prompt, r.generated)) / h2d_->bandwidth() : 0.0;
+      demand_.offloads(r) ? static_cast<double>(geometry_.reload_transfer(r.prompt, r.generated)) / h2d_->bandwidth()
+                          : 0.0;
   return {gpus_.step_begin() + gpus_.waited(), reload_s, gpus_.iteration_s()};
 }
 
@@ -27,7 +28,7 @@ void Replica::apply_verification(Request& r) {
   const std::int64_t drafted = r.drafted;
   const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
   draft_lengths_.verified(r, drafted, accepted, round_end(r));
-  keeps_what_came(r) ? keep_what_came(r) : release_staged(r);
+  full_kv_->verified(r, !roster_.anybody_waits());
   r.tail = 0;
   r.unseen = 1;  // what follows the last token that the drafter saw accepted
   const std::int64_t emitted = log_.verified(r, drafted, accepted);
@@ -36,7 +37,7 @@ void Replica::apply_verification(Request& r) {
     finish(r);
     return;
   }
-  if (offloads(r)) write_back(r, emitted);
+  if (demand_.offloads(r)) write_back(r, emitted);
   begin_round(r);
 }
 
@@ -95,16 +96,12 @@ void Replica::emit_directly(Request& r) {
 void Replica::finish(Request& r) {
   log_.finished(r, fidelity(r));
   schedule_->removed(r);
-  remove_from_lists(r);
-  release_staged(r);
-  hbm_.release(r.held);
-  held_total_ -= r.held;
-  r.held = 0;
-  host_.release(r.host_held);
-  r.host_held = 0;
+  roster_.leave(r);
+  memory_.leave_gpu(r.kv);
+  memory_.leave_host(r.kv);
   finished_since_decided_ += 1;
   notify(env_.on_finished, r);
-  profile_if_asked(r);
+  profiling_.finished(r, roster_.running(), roster_.anybody_waits());
   release_if_over(r);
 }
 
@@ -113,7 +110,7 @@ void Replica::release_if_over(const Request& r) {
 }
 
 OutputFidelity Replica::fidelity(const Request& r) const {
-  if (drafts_as_loaded_) return {};
+  if (decode_.as_found) return {};
   if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
   if (decode_.lossless()) return {};
   const models::CompressorSpec& compressor = config_.decode.compressor;
@@ -135,11 +132,11 @@ void Replica::notify(engine::Callback callback, const Request& r) {
 void Replica::note_memory() {
   // Reserved bytes still on the link are not there yet.
   const std::int64_t coming = layers_ || env_.prompts ? loading_bytes_ : h2d_->backlog_bytes();
-  const std::int64_t used = hbm_.reserved() - std::min(hbm_.reserved(), coming);
+  const std::int64_t used = memory_.reserved() - std::min(memory_.reserved(), coming);
   gpus_.use_memory(used);
   if (!env_.trace) return;
-  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(queue_.size()));
-  gpus_.trace_running(running());
+  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
+  gpus_.trace_running(roster_.running());
 }
 
 void Replica::trace_step() {
@@ -153,7 +150,7 @@ void Replica::trace_step() {
   static constexpr const char* kNames[2][8] = {
       {"", "decode", "", "", "prefill", "decode+prefill", "", ""},
       {"", "draft", "verify", "draft+verify", "prefill", "draft+prefill", "verify+prefill", "draft+verify+prefill"}};
-  for (const AssemblyEntry& e : assembly_step_) prefill = prefill || e.apart > 0;
+  prefill = prefill || assembly_.computes();
   const int kind = (draft ? 1 : 0) + (verify ? 2 : 0) + (prefill ? 4 : 0);
   const char* name = kind == 0 ? "score" : kNames[decode_.verifies ? 1 : 0][kind];
   gpus_.trace_step(name, step_.size());

@@ -22,11 +22,9 @@ void Replica::begin_step() {
   fetching_.clear();
   drafting_.clear();
   step_.clear();
-  assembly_step_.clear();
-  recompute_step_.clear();
-  step_scoring_s_ = 0;
+  assembly_.clear();
   batch_decoding(work);
-  batch_profiling(work);
+  profiling_.batch(work);
   batch_prefill(work);
   if (!has_work(work) && decided_ahead_) {  // there was nothing to decide ahead: decide now
     decided_ahead_ = false;
@@ -55,7 +53,7 @@ void Replica::run_step() {
 
 machine::Step Replica::step_of(engine::Duration computing) const {
   // Decoding requests come first.
-  return {computing, step_time_.hbm_bound_s >= step_time_.compute_bound_s + step_scoring_s_,
+  return {computing, step_time_.hbm_bound_s >= step_time_.compute_bound_s + assembly_.scoring_s(),
           !step_.empty() && step_.front().tokens == 0, step_time_.within_domain};
 }
 
@@ -111,10 +109,10 @@ engine::Duration Replica::reload_tail() const {
 /// of a transfer of length D to go, that holds for every layer if it holds for the first and the last: left <= D (L -
 /// 1)/L and left <= V (L - 1)/L.
 void Replica::mark_arriving() {
-  if (config_.schedule.arrival != ReloadArrival::layerwise || drafts_as_loaded_) return;
+  if (!full_kv_->comes_by_layers()) return;
   const double layers = static_cast<double>(config_.model.layers);
   const double share = (layers - 1) / layers;
-  for (Request* r : decoding_) {
+  for (Request* r : roster_.decoding()) {
     r->arriving = false;
     if (r->reload != Reload::in_flight) continue;
     const auto left = h2d_->time_left(r->transfer);
@@ -126,7 +124,8 @@ void Replica::mark_arriving() {
 }
 
 void Replica::plan_iteration() {
-  plan_.actions.assign(decoding_.size(), Action::stall);
+  const std::vector<Request*>& decoding = roster_.decoding();
+  plan_.actions.assign(decoding.size(), Action::stall);
   plan_.reloads.clear();
   if (!decode_.verifies) {
     std::fill(plan_.actions.begin(), plan_.actions.end(), Action::draft);
@@ -135,19 +134,20 @@ void Replica::plan_iteration() {
   const std::int64_t windows =
       gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
   mark_arriving();
-  begin_bringing();
+  bring_at_once();
   schedule_->plan(view(), windows, plan_);
-  for (std::size_t i = 0; i < decoding_.size(); ++i) {
-    if (decoding_[i]->direct) plan_.actions[i] = Action::draft;
+  for (std::size_t i = 0; i < decoding.size(); ++i) {
+    if (decoding[i]->direct) plan_.actions[i] = Action::draft;
   }
   start_reloads();
 }
 
 void Replica::batch_decoding(models::StepWork& work) {
+  const std::vector<Request*>& decoding = roster_.decoding();
   std::int64_t budget = config_.schedule.max_batched_tokens;
-  draft_lengths_.begin_step(decoding_);
-  for (std::size_t i = 0; i < decoding_.size(); ++i) {
-    Request& r = *decoding_[i];
+  draft_lengths_.begin_step(decoding);
+  for (std::size_t i = 0; i < decoding.size(); ++i) {
+    Request& r = *decoding[i];
     // Requests that became ready after the plan was made start with the next one.
     Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
     if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
@@ -160,7 +160,7 @@ void Replica::batch_decoding(models::StepWork& work) {
       env_.measured.late_request_iterations += decode_.verifies && r.late ? 1 : 0;
       continue;
     }
-    if (decodes_directly(r) && !resize_held(r, decoding_reservation(r))) continue;  // preempted for lack of memory
+    if (demand_.decodes_directly(r) && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
     budget -= tokens;
     add_decode(r, action, proposed, work);
     drafting_.add_request(static_cast<double>(r.attended() + r.drafted), static_cast<double>(r.unseen), proposed);
@@ -181,7 +181,7 @@ std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t bu
   std::int64_t room = r.remaining();
   const std::int64_t possible = drafting_.most(r.context() + r.drafted);
   const std::int64_t most = decode_.proposes() ? std::min(r.draft.chosen, possible) : possible;
-  if (!decodes_directly(r)) {
+  if (!demand_.decodes_directly(r)) {
     const std::int64_t round = draft_complete(r) ? draft_limit_ : r.draft_target;
     room = std::min(round, r.remaining()) - r.drafted;
   } else if (decode_.fetch == Fetch::speculative && !r.pairs_asked) {
@@ -196,7 +196,7 @@ void Replica::note_proposals() {
   for (const StepEntry& e : step_) proposed += e.proposed;
   draft_lengths_.stepped(
       {work_, step_time_, step_drafting_s_, gpus_.waited().seconds(), fetching_.longer_with_one_more_s(), proposed},
-      decoding_);
+      roster_.decoding());
 }
 
 std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
@@ -208,7 +208,7 @@ void Replica::add_decode(const Request& r, Action action, std::int64_t proposed,
     add_verification(work, geometry_, r.context() - r.tail, r.tail + r.drafted);
   } else if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
     fetching_.add_decode(r, proposed, work);
-  } else if (decode_.reads_compressed && !r.direct && !drafts_as_loaded_) {
+  } else if (decode_.reads_compressed && !r.direct && !decode_.as_found) {
     add_draft(work, geometry_, r.prompt, r.generated, r.drafted, proposed,
               attention_time_factor(config_.cluster.profile, config_.decode.compressor));
   } else if (proposed > 0) {
@@ -220,13 +220,13 @@ void Replica::add_decode(const Request& r, Action action, std::int64_t proposed,
 
 void Replica::batch_prefill(models::StepWork& work) {
   auto budget = config_.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
-  for (Request* r : prefilling_) {
+  for (Request* r : roster_.prefilling()) {
     if (budget <= 0) break;
     budget -= batch_chunk(*r, budget, work);
   }
-  batch_recomputing(work, budget);
+  full_kv_->batch(roster_.decoding(), budget, work);
   admit_waiting(budget, work);
-  batch_assembly(work);
+  assembly_.batch(roster_.loading(), work);
 }
 
 double Replica::compression_s(const Request& r) const {
@@ -250,13 +250,13 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const bool last = r.prefill_done + tokens == r.prefill_target;
   if (r.assembly) {
-    batch_rows(r, tokens, last, work);
+    assembly_.batch_rows(r, tokens, last, work);
   } else {
     add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
   }
   drafting_.add_chunk(static_cast<double>(r.prefill_done - r.prefix.dropped), static_cast<double>(tokens));
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
-  if (last && holds_part(r) && decode_.reads_compressed) work.extra_gpu_s += compression_s(r);
+  if (last && demand_.holds_part(r) && decode_.reads_compressed) work.extra_gpu_s += compression_s(r);
   step_.push_back({&r, r.admission, Action::stall, tokens, 0});
   return tokens;
 }
@@ -266,10 +266,10 @@ void Replica::end_step() {
   note_memory();
   trace_step();
   note_proposals();
-  apply_profiling();
-  apply_assembly();
+  profiling_.apply();
+  assembly_.apply();
   apply_draft_results();
-  apply_recomputing();
+  full_kv_->apply();
   apply_prefill_results();
   decided_ahead_ = config_.schedule.asynchronous;
 }
@@ -279,7 +279,7 @@ void Replica::apply_draft_results() {
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
     if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
-    if (decodes_directly(r)) {
+    if (demand_.decodes_directly(r)) {
       apply_decoding(r, e.proposed);
     } else if (e.action == Action::draft) {
       const std::int64_t gained = 1 + accept_proposals(r, e.proposed);
@@ -294,7 +294,7 @@ void Replica::apply_draft_results() {
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
     if (e.action != Action::verify || r.admission != e.admission || r.phase != Phase::decoding) continue;
-    if (!resize_held(r, std::max(decoding_reservation(r), r.settling ? r.held : 0))) continue;
+    if (!resize_held(r, std::max(demand_.decoding(r), r.settling ? r.kv.held() : 0))) continue;
     schedule_->verified(r, view());
   }
   secure_reload_room();
@@ -308,19 +308,18 @@ void Replica::apply_prefill_results() {
     outstanding_tokens_ -= e.tokens;
     if (layers_) {
       r.in_host_tokens += e.tokens;
-    } else if (offloads(r)) {
+    } else if (demand_.offloads(r)) {
       write_back(r, e.tokens);
     }
     if (r.prefill_done < r.prefill_target) continue;
-    std::erase(prefilling_, &r);
     if (r.assembly) {
-      note_assembly(r);
+      assembly_.note(r);
     } else if (env_.prompts) {
       env_.prompts->computed(r);
     }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
-    if (drafts_as_loaded_ && !r.direct) {
+    if (decode_.as_found && !r.direct) {
       draft_first_token(r);
       continue;
     }
@@ -336,15 +335,16 @@ void Replica::apply_prefill_results() {
 
 void Replica::go_idle() {
   const auto reloads = [](const Request* r) { return r->reload == Reload::in_flight; };
-  const auto crosses_link = [](const Request* r) { return !r->assembling || r->load_pending; };
-  const bool reloading = std::any_of(decoding_.begin(), decoding_.end(), reloads);
-  const bool waiting = reloading || !loading_.empty();  // for something that comes by itself
-  gpus_.wait_for_link(reloading || std::any_of(loading_.begin(), loading_.end(), crosses_link));
-  const bool anything = !queue_.empty() || !decoding_.empty() || !prefilling_.empty();
+  const auto crosses_link = [](const Request* r) { return Assembly::waits_for_link(*r); };
+  const std::vector<Request*>&decoding = roster_.decoding(), &loading = roster_.loading();
+  const bool reloading = std::any_of(decoding.begin(), decoding.end(), reloads);
+  const bool waiting = reloading || !loading.empty();  // for something that comes by itself
+  gpus_.wait_for_link(reloading || std::any_of(loading.begin(), loading.end(), crosses_link));
+  const bool anything = roster_.anybody_waits() || !decoding.empty() || !roster_.prefilling().empty();
   if (!anything || waiting || d2h_->in_flight_or_queued() > 0) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
-  KVSIM_ALWAYS(decoding_.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
-  preempt(*decoding_.back());
+  KVSIM_ALWAYS(decoding.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
+  preempt(*decoding.back());
   gpus_.wake();
 }
 

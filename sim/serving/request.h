@@ -9,6 +9,7 @@
 #include "models/workload/request_source.h"
 #include "sim/engine/random.h"
 #include "sim/engine/time.h"
+#include "sim/serving/kv_holdings.h"
 #include "sim/transport/link.h"
 
 namespace kvsim::serving {
@@ -92,6 +93,29 @@ struct PromptAssembly {
   double first_layer_s = 0;        ///< GPU time of one layer of all other tokens, beside the rows
 };
 
+/// How far the latest admission of a request has come with its assembly; Assembly writes it.
+class AssemblyProgress {
+ public:
+  /// Until its rows can be computed; its phase is loading.
+  [[nodiscard]] bool underway() const { return underway_; }
+  /// Events will come for an admission that is over.
+  [[nodiscard]] bool awaits_stale() const { return stale_selections_ > 0; }
+
+ private:
+  friend class Assembly;
+  bool underway_ = false;
+  bool load_pending_ = false;           // stored chunks are on their way
+  bool selection_pending_ = false;      // tokens are not chosen yet
+  bool selection_event_ = false;        // an event will say so
+  std::int64_t apart_done_ = 0;         // of PromptAssembly::apart
+  std::int64_t scored_ = 0;             // of PromptAssembly::scored_here
+  std::uint64_t stale_selections_ = 0;  // such events for an admission that is over
+  engine::SimTime admitted_;
+  engine::SimTime loaded_;     // all stored chunks were there
+  engine::SimTime selected_;   // its tokens were chosen
+  engine::SimTime assembled_;  // its rows could be computed
+};
+
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -109,12 +133,8 @@ struct Request {
   StoredPrefix prefix;                     ///< what of its prompt was loaded at the latest admission
   std::optional<PromptAssembly> assembly;  ///< how the latest admission puts it together; none: it is simply prefilled
 
-  // GPU memory held, in bytes reserved.
-  std::int64_t held = 0;       ///< compressed or full KV with room for drafts
-  std::int64_t staged = 0;     ///< full KV streaming in or there for a verification
-  std::int64_t replaced = 0;   ///< compressed copy given up while the full KV is there
-  std::int64_t host_held = 0;  ///< host memory
-  bool settling = false;       ///< prefilled, but its full KV is still on the way to host memory
+  Residence kv;           ///< memory that it has reserved
+  bool settling = false;  ///< prefilled, but its full KV is still on the way to host memory
 
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
 
@@ -134,18 +154,7 @@ struct Request {
   std::uint64_t stale_loads = 0;   ///< first loads under way for an admission that is over
   DraftState draft;
 
-  // Of its assembly under way.
-  bool assembling = false;             ///< until its rows can be computed; its phase is loading
-  bool load_pending = false;           ///< stored chunks are on their way
-  bool selection_pending = false;      ///< tokens are not chosen yet
-  bool selection_event = false;        ///< an event will say so
-  std::int64_t apart_done = 0;         ///< of PromptAssembly::apart
-  std::int64_t scored = 0;             ///< of PromptAssembly::scored_here
-  std::uint64_t stale_selections = 0;  ///< such events for an admission that is over
-  engine::SimTime admitted;
-  engine::SimTime loaded;     ///< all stored chunks were there
-  engine::SimTime selected;   ///< its tokens were chosen
-  engine::SimTime assembled;  ///< its rows could be computed
+  AssemblyProgress assembling;  ///< of `assembly`
   models::RequestAcceptance acceptance;
   engine::RandomStream accept_stream{0, "acceptance"};
   models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
@@ -174,7 +183,7 @@ struct Request {
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
   /// Whether something will still refer to it after its end.
   [[nodiscard]] bool referred_to() const {
-    return writebacks > 0 || stale_loads > 0 || stale_selections > 0 || stale_reloads > 0;
+    return writebacks > 0 || stale_loads > 0 || assembling.awaits_stale() || stale_reloads > 0;
   }
 };
 

@@ -8,7 +8,6 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/simulator.h"
 #include "sim/serving/objectives.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -255,16 +254,10 @@ class Run {
 
 SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
                              const SystemFactory& make_system) {
-  check_configuration(config);
   ServingConfig own = config;
   own.decode = own_drafts(config.decode);
   Run run(own, feed, options, make_system);
   return run.run();
-}
-
-SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options) {
-  return run_system(config, feed, options,
-                    [](const RunEnvironment& environment) { return make_replica_fleet(environment); });
 }
 
 }  // namespace kvsim::serving

@@ -1,4 +1,5 @@
-// One simulation of a cluster serving a workload: the entry point of sim/serving.
+// The run of a simulation: arrivals, warm-up, judgement and the end, and the machines that serve requests as it sees
+// them. Configurations are run through sim/systems.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ struct KvCapacity {
   std::int64_t weights_bytes = 0;
 };
 
-/// Checks what no single field shows: the model fits, the policies go together, the compressor can be used. Throws
-/// ConfigurationError.
+/// Checks what no single field of any configuration shows: the model fits, the policies go together, the compressor can
+/// be used; see systems::check. Throws ConfigurationError.
 void check_configuration(const ServingConfig& config);
 
 /// KV capacity of a replica. Throws ModelDoesNotFit.
@@ -73,10 +74,6 @@ struct SimulationOutcome {
   bool interrupted = false;
   bool given_up = false;  ///< ended early: more misses than RunConfig::most_misses
 };
-
-/// Runs to the configured duration, or until every request has finished. Same configuration, feed and seed: same
-/// outcome, bit for bit. Throws ConfigurationError, or InvariantViolation where a conservation law broke.
-SimulationOutcome simulate(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options = {});
 
 // Machines that serve requests, as the run loop sees them: replicas with host memory (replica_fleet), or two pools of
 // nodes around a storage node (sim/pools). The loop knows arrivals, warm-up, judgement and the end of a run; a system
@@ -126,8 +123,8 @@ class ServingSystem {
 
 using SystemFactory = std::function<std::unique_ptr<ServingSystem>(const RunEnvironment&)>;
 
-/// Runs a system to the configured duration, or until every request has finished. Throws ConfigurationError, or
-/// engine::InvariantViolation where a conservation law broke.
+/// Runs a system to the configured duration, or until every request has finished; see systems::simulate. Precondition:
+/// the configuration was checked. Throws engine::InvariantViolation where a conservation law broke.
 SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
                              const SystemFactory& make_system);
 

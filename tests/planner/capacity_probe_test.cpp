@@ -8,6 +8,7 @@
 #include "planner/capacity/run_length.h"
 #include "sim/serving/request.h"
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 #include "tests/planner/capacity_scenario.h"
 #include "tests/scenario/temporary_folder.h"
 
@@ -22,7 +23,7 @@ serving::Measurements judged_run(const scenario::Scenario& scenario, double unti
   config.run.judge_until_s = until_s;
   config.run.duration_s = end_s;
   const auto feed = make_feed(scenario, config.run.seed);
-  return serving::simulate(config, *feed).measured;
+  return systems::simulate(config, *feed).measured;
 }
 
 std::uint64_t count(const serving::Measurements& m, Miss miss) {
@@ -81,7 +82,7 @@ TEST(MeanRequest, BeginsWithItsChunks) {
 TEST(Verdicts, NobodyIsJudgedWithoutBeingAsked) {
   const scenario::Scenario s = quick_chat();
   const auto feed = make_feed(s, 1);
-  EXPECT_TRUE(serving::simulate(s.serving, *feed).measured.verdicts.empty());
+  EXPECT_TRUE(systems::simulate(s.serving, *feed).measured.verdicts.empty());
 }
 
 TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/kernels/step_time.h"
-#include "sim/pools/simulation.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
+#include "sim/systems/systems.h"
 #include "tests/support/pools_scenario.h"
 
 namespace kvsim::testing {
@@ -31,13 +31,13 @@ class BlockFeed final : public serving::RequestFeed {
 
 inline serving::Measurements simulated(const scenario::Scenario& s) {
   const auto feed = make_feed(s, s.serving.run.seed);
-  return pools::simulate(s.serving, *feed).measured;
+  return systems::simulate(s.serving, *feed).measured;
 }
 
 inline serving::Measurements simulated(const scenario::Scenario& s, std::vector<models::RequestSpec> requests,
                                        std::int64_t block_tokens) {
   BlockFeed feed(std::move(requests), block_tokens);
-  return pools::simulate(s.serving, feed).measured;
+  return systems::simulate(s.serving, feed).measured;
 }
 
 /// One request alone, on one path.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/systems/systems.h"
 #include "tests/pools/pools_runs.h"
 #include "tools/validation/recording_trace.h"
 
@@ -99,7 +100,7 @@ TEST(PoolsBatching, VerifiesSeveralRequestsInOnePassWhileOthersDraft) {
   auto s = pools_scenario({"dispatch={policy: online, paths: [P1_cached]}"});
   const auto feed = make_feed(s, 1);
   validation::RecordingTrace trace;
-  const auto m = pools::simulate(s.serving, *feed, {&trace, {}}).measured;
+  const auto m = systems::simulate(s.serving, *feed, {&trace, {}}).measured;
   // Fewer passes of the local node than verifications: some share one. (Only verifications happen there.)
   EXPECT_LT(m.pools.at("local").iterations, m.pools.at("local").verifications);
   EXPECT_EQ(m.pools.at("local").verifications, m.rounds);

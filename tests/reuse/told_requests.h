@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/reuse/simulation.h"
 #include "sim/serving/request.h"
+#include "sim/systems/systems.h"
 #include "tests/reuse/chunk_scenario.h"
 
 namespace kvsim::testing {
@@ -46,7 +46,7 @@ inline scenario::Scenario told_scenario(const Sets& sets) {
 inline serving::SimulationOutcome run_told(const scenario::Scenario& scenario,
                                            const std::vector<models::RequestSpec>& requests) {
   ToldFeed feed(requests);
-  return reuse::simulate(scenario.serving, feed, {}, [] { return nullptr; });
+  return systems::simulate(scenario.serving, feed, {}, [] { return nullptr; });
 }
 
 /// Of the n-th request to finish.

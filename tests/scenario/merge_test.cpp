@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sim/serving/measurement_fields.h"
+#include "sim/systems/systems.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/summary.h"
 #include "tests/support/small_scenario.h"
@@ -125,7 +126,7 @@ TEST(Merge, EveryFieldAsItsRuleSays) {
 
 TEST(Merge, IntoNothingIsTheRunItself) {
   const auto s = small_scenario({"workload.requests=20", "cluster.replicas=2"});
-  Measurements m = serving::simulate(s.serving, *make_feed(s, s.serving.run.seed)).measured;
+  Measurements m = systems::simulate(s.serving, *make_feed(s, s.serving.run.seed)).measured;
   Measurements sum;
   merge(sum, m);
   m.tokens_by_slice = {};  // of one run alone: its batch means are taken before runs are added up

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
-#include "sim/cache/simulation.h"
+#include "sim/cache/prompt_cache.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/support/small_scenario.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/serving/simulation.h"
+#include "sim/systems/systems.h"
 #include "tests/support/small_scenario.h"
 #include "tools/validation/recording_trace.h"
 
@@ -42,7 +43,7 @@ Served run(std::vector<models::RequestSpec> requests, const std::vector<std::str
   ListFeed feed(std::move(requests));
   validation::RecordingTrace trace;
   Served result;
-  result.outcome = serving::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
+  result.outcome = systems::simulate(small_scenario(all).serving, feed, {&trace, {}, true});
   for (const validation::RecordedSlice& s : trace.track("/GPU")) result.iterations.push_back(s.name);
   return result;
 }

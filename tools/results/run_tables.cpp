@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
-#include "sim/pools/simulation.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "tools/results/metrics.h"
 #include "tools/results/scenario_words.h"

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "sim/serving/config.h"
-#include "sim/serving/request.h"
-#include "sim/serving/simulation.h"
 
 namespace kvsim::pools {
 
@@ -16,9 +14,5 @@ void check_configuration(const serving::ServingConfig& config);
 
 /// The paths that requests can take: allowed, with nodes to take them, and with a use for them.
 std::vector<models::Path> usable_paths(const serving::ServingConfig& config);
-
-/// Runs a configuration whose cluster has pools; see serving::simulate.
-serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
-                                    const serving::SimulationOptions& options = {});
 
 }  // namespace kvsim::pools

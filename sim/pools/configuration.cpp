@@ -1,30 +1,15 @@
-#include "sim/pools/simulation.h"
+// What a configuration with pools must be like as a whole.
+#include "sim/pools/configuration.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "sim/pools/dispatcher.h"
-#include "sim/pools/pool_system.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::pools {
-
-serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
-                                    const serving::SimulationOptions& options) {
-  pools::check_configuration(config);
-  const serving::DispatchConfig& dispatch = config.cluster.pools->dispatch;
-  const bool weighted = find_dispatcher(dispatch.policy)->needs_weights;
-  if (weighted && std::all_of(dispatch.weights.begin(), dispatch.weights.end(), [](double w) { return w <= 0; })) {
-    throw serving::ConfigurationError("dispatch.policy", fmt::format("{} has no weights to follow", dispatch.policy));
-  }
-  return serving::run_system(config, feed, options, [](const serving::RunEnvironment& environment) {
-    return std::make_unique<PoolSystem>(environment);
-  });
-}
-
-// What a configuration with pools must be like as a whole.
-
 namespace {
 
 using serving::ConfigurationError;

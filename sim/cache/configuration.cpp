@@ -1,52 +1,20 @@
-#include "sim/cache/simulation.h"
+// From a scenario's machines and placement to the tiers of a store; and what such a configuration must be like.
+#include "sim/cache/prompt_cache.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/schemas.h"
 #include "sim/cache/placements.h"
-#include "sim/cache/prompt_cache.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/replica_fleet.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::cache {
-
-std::optional<FutureUses> future_uses(const serving::ServingConfig& config,
-                                      const std::function<std::unique_ptr<serving::RequestFeed>()>& again) {
-  if (!find_placement(config.placement->policy)->needs_future) return std::nullopt;
-  const auto granularity = config.placement->granularity.value_or(models::Granularity::contexts);
-  const auto feed = again();
-  FutureUses future;
-  while (const auto spec = feed->next()) {
-    std::vector<std::uint64_t> keys;
-    for (const PromptPart& part : prompt_parts(*spec, granularity, feed->prefix_block_tokens()))
-      keys.push_back(part.key);
-    future.add(spec->id, keys);
-  }
-  return future;
-}
-
-serving::SimulationOutcome simulate(const serving::ServingConfig& config, serving::RequestFeed& feed,
-                                    const serving::SimulationOptions& options,
-                                    const std::function<std::unique_ptr<serving::RequestFeed>()>& again) {
-  cache::check_configuration(config);
-  const std::optional<FutureUses> future = future_uses(config, again);
-  return serving::run_system(config, feed, options, [&](const serving::RunEnvironment& environment) {
-    return serving::make_replica_fleet(
-        environment, std::make_unique<PromptCache>(environment.simulator, environment.fabric, config,
-                                                   environment.prefix_block_tokens, future ? &*future : nullptr));
-  });
-}
-
-// From a scenario's machines and placement to the tiers of a store; and what such a configuration must be like.
-
 namespace {
 
 using serving::ConfigurationError;

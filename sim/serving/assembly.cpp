@@ -1,0 +1,146 @@
+#include "sim/serving/assembly.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/serving/step_parts.h"
+
+namespace kvsim::serving {
+
+using engine::Callback;
+
+void Assembly::begin(Request& r) {
+  AssemblyProgress& p = r.assembling;
+  p.underway_ = true;
+  p.apart_done_ = 0;
+  p.scored_ = 0;
+  p.admitted_ = p.loaded_ = p.selected_ = simulator_.now();
+  p.load_pending_ = r.prefix.tokens > 0;
+  p.selection_pending_ = r.assembly->selects;
+  p.selection_event_ = r.assembly->selects && r.assembly->scored_here == 0;
+  if (p.selection_event_) prompts_->select_elsewhere(r, selected(r));
+}
+
+void Assembly::loaded(Request& r) {
+  r.assembling.load_pending_ = false;
+  r.assembling.loaded_ = simulator_.now();
+  try_end(r);
+}
+
+void Assembly::abandon(Request& r) {
+  AssemblyProgress& p = r.assembling;
+  if (p.load_pending_) r.stale_loads += 1;  // others may wait for the same load
+  if (p.selection_event_) p.stale_selections_ += 1;
+  p.underway_ = p.load_pending_ = p.selection_pending_ = p.selection_event_ = false;
+  r.assembly.reset();
+}
+
+Callback Assembly::selected(Request& r) {
+  return Callback::to<&Assembly::on_selected>(this, r.id);
+}
+
+void Assembly::on_selected(std::uint64_t request) {
+  Request& r = owner_.request(request);
+  AssemblyProgress& p = r.assembling;
+  if (p.stale_selections_ > 0) {
+    p.stale_selections_ -= 1;
+    owner_.on_stale(r);
+    return;
+  }
+  p.selection_event_ = p.selection_pending_ = false;
+  p.selected_ = simulator_.now();
+  if (try_end(r)) gpus_.wake();
+}
+
+void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) {
+  if (!reuses_chunks(config_.prefill)) return;
+  auto budget = config_.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
+  std::int64_t scoring_budget = config_.schedule.max_batched_tokens;
+  scoring_.clear();
+  for (Request* r : loading) {
+    if (!r->assembling.underway()) continue;
+    const std::int64_t apart = batch_apart(*r, budget, work);
+    const std::int64_t done = r->assembling.scored_;
+    const std::int64_t scored = std::min(scoring_budget, r->assembly->scored_here - done);
+    if (scored > 0) scoring_.push_back({static_cast<double>(scored), static_cast<double>(done)});
+    if (apart > 0 || scored > 0) step_.push_back({r, r->admission, apart, scored});
+    budget -= apart;
+    scoring_budget -= scored;
+  }
+  if (scoring_.empty()) return;
+  scoring_s_ = prompts_->scoring_s(scoring_);
+  work.extra_gpu_s += scoring_s_;
+}
+
+std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const {
+  const PromptAssembly& a = *r.assembly;
+  const std::int64_t done = r.assembling.apart_done_;
+  const std::int64_t end = std::min(a.apart, done + std::max<std::int64_t>(budget, 0));
+  add_chunks_alone(work, geometry_, a.apart_unit, done, end);
+  return end - done;
+}
+
+void Assembly::clear() {
+  step_.clear();
+  scoring_s_ = 0;
+}
+
+bool Assembly::computes() const {
+  return std::any_of(step_.begin(), step_.end(), [](const Entry& e) { return e.apart > 0; });
+}
+
+void Assembly::apply() {
+  for (const Entry& e : step_) {
+    Request& r = *e.request;
+    AssemblyProgress& p = r.assembling;
+    if (r.admission != e.admission || !p.underway_) continue;
+    p.apart_done_ += e.apart;
+    p.scored_ += e.scored;
+    if (e.scored > 0 && p.scored_ == r.assembly->scored_here) {
+      p.selection_event_ = true;
+      simulator_.schedule_in(engine::from_seconds(r.assembly->align_s), selected(r));
+    }
+    try_end(r);
+  }
+}
+
+bool Assembly::try_end(Request& r) {
+  AssemblyProgress& p = r.assembling;
+  if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.assembly->apart) return false;
+  p.underway_ = false;
+  p.assembled_ = simulator_.now();
+  prompts_->computed(r);
+  owner_.on_assembled(r);
+  return true;
+}
+
+void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const {
+  PromptAssembly& a = *r.assembly;
+  const std::int64_t done = r.prefill_done - (r.prefill_target - a.rows);
+  add_rows(work, geometry_, rows, a.before + static_cast<double>(done), r.prefill_target - r.prefix.dropped, last);
+  work.extra_gpu_s += std::exchange(a.recover_s, 0.0);
+  work.extra_gpu_s += a.first_layer_s * static_cast<double>(rows) / static_cast<double>(a.rows);
+}
+
+void Assembly::note(const Request& r) const {
+  if (r.had_prompt) return;  // it was pushed out, and has been put together before
+  const AssemblyProgress& p = r.assembling;
+  const PromptAssembly& a = *r.assembly;
+  const std::int64_t chunks = a.apart + r.prefix.tokens;
+  const std::int64_t other = r.prompt - chunks;
+  ReuseMeasurement& m = measured_.reuse;
+  m.prompts += 1;
+  m.chunk_tokens += chunks;
+  m.loaded_tokens += r.prefix.tokens;
+  m.apart_tokens += a.apart;
+  m.recomputed_tokens += a.rows - other;
+  m.other_tokens += other;
+  m.queue_s += (p.admitted_ - r.arrival).seconds();
+  m.load_s += (p.loaded_ - p.admitted_).seconds();
+  m.select_s += (p.selected_ - p.admitted_).seconds();
+  m.assemble_s += (p.assembled_ - p.admitted_).seconds();
+  m.prefill_s += (simulator_.now() - p.assembled_).seconds();
+  m.selections_longer += p.selected_ > p.loaded_ ? 1 : 0;
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,99 @@
+// Prompts put together from chunks: stored ones are loaded, missing ones computed alone, and a small model chooses
+// tokens, all side by side. Then the chosen tokens and what follows the chunks are computed over the whole prompt.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/kernels/step_work.h"
+#include "sim/engine/simulator.h"
+#include "sim/machine/gpu_group.h"
+#include "sim/serving/config.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/prompt_store.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+/// What becomes of a prompt outside its assembly.
+class AssemblyOwner {
+ public:
+  virtual ~AssemblyOwner() = default;
+  /// All chunks' KV is there, and the tokens are chosen: its rows can be computed.
+  virtual void on_assembled(Request& r) = 0;
+  [[nodiscard]] virtual Request& request(std::uint64_t id) const = 0;
+  /// Something came for an admission of the request that is over.
+  virtual void on_stale(Request& r) = 0;
+};
+
+class Assembly {
+ public:
+  /// All of it outlives this; `prompts` is null where no prompt is put together.
+  Assembly(engine::Simulator& simulator, const ServingConfig& config, const KvGeometry& geometry, PromptStore* prompts,
+           machine::GpuGroup& gpus, Measurements& measured, AssemblyOwner& owner)
+      : simulator_(simulator),
+        config_(config),
+        geometry_(geometry),
+        prompts_(prompts),
+        gpus_(gpus),
+        measured_(measured),
+        owner_(owner) {}
+
+  /// The request was admitted. If chunks of it are stored, they are loaded next, and loaded() follows; try_end() must
+  /// follow either way.
+  void begin(Request& r);
+  /// All stored chunks have arrived.
+  void loaded(Request& r);
+  /// Ends the assembly if nothing is left to be done; whatever is left is done in steps.
+  bool try_end(Request& r);
+  /// It was pushed out: what still comes for it is for nobody.
+  static void abandon(Request& r);
+  /// Of a request that loads: whether anything of that crosses a link.
+  [[nodiscard]] static bool waits_for_link(const Request& r) {
+    return !r.assembling.underway() || r.assembling.load_pending_;
+  }
+
+  /// With what the rest leaves of the step's tokens missing chunks are computed, in order of admission. The small model
+  /// reads as many tokens a step as the large one may.
+  void batch(std::span<Request* const> loading, models::StepWork& work);
+  /// Of a prompt that was put together, `rows` more of its tokens over the whole prompt, the last ones if `last`.
+  void batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const;
+  // Of the step's work.
+  void clear();
+  [[nodiscard]] bool works() const { return !step_.empty(); }
+  [[nodiscard]] bool computes() const;  ///< chunks, not only scores
+  [[nodiscard]] double scoring_s() const { return scoring_s_; }
+  /// The step is over.
+  void apply();
+
+  /// Its first token is about to be out.
+  void note(const Request& r) const;
+
+ private:
+  /// What of an assembly a step does.
+  struct Entry {
+    Request* request;
+    std::uint64_t admission;
+    std::int64_t apart;   // tokens of chunks computed alone
+    std::int64_t scored;  // tokens that the small model reads
+  };
+
+  void on_selected(std::uint64_t request);
+  [[nodiscard]] engine::Callback selected(Request& r);
+  std::int64_t batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const;
+
+  engine::Simulator& simulator_;
+  const ServingConfig& config_;
+  const KvGeometry& geometry_;
+  PromptStore* prompts_;
+  machine::GpuGroup& gpus_;
+  Measurements& measured_;
+  AssemblyOwner& owner_;
+  std::vector<Entry> step_;
+  std::vector<models::PrefillChunk> scoring_;  // of the current step; kept for its memory
+  double scoring_s_ = 0;
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,81 @@
+// Where the full KV comes from that drafts are verified against, and what a request keeps of it. Drafts on a policy's
+// own compressed copy are verified against a copy of the full KV in host memory. Drafts on prompts as they were loaded
+// or put together are verified against whole ones: what placement stores compressed is fetched whole from the tiers for
+// every verification; a prompt put together from chunks is computed whole once, beside the drafts on it, and replaces
+// them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/kernels/step_work.h"
+#include "sim/engine/simulator.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/kv_holdings.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/prompt_store.h"
+#include "sim/serving/request.h"
+#include "sim/transport/link.h"
+
+namespace kvsim::serving {
+
+/// A tensor-parallel group, as sources see it; all of it outlives them.
+struct FullKvParts {
+  const ServingConfig& config;
+  const KvGeometry& geometry;
+  KvHoldings& memory;
+  transport::Link& from_host;
+  PromptStore* prompts;  ///< null: nowhere
+  Measurements& measured;
+  engine::Callback on_arrived;  ///< word: the request's id; what bring() asked for is in GPU memory
+};
+
+class FullKvSource {
+ public:
+  explicit FullKvSource(const FullKvParts& parts) : parts_(parts) {}
+  virtual ~FullKvSource() = default;
+
+  /// GPU memory that the largest verification of a request with this context in the end takes beside its drafts; 0
+  /// where KvGeometry::compressed_reservation() and reload_reservation() say so.
+  [[nodiscard]] virtual std::int64_t most_beside(std::int64_t /*tokens*/) const { return 0; }
+  /// GPU memory of what the request's next verification brings.
+  [[nodiscard]] virtual std::int64_t reservation(const Request& r) const = 0;
+  /// GPU memory of what its drafts read, as far as what is brought holds it, too.
+  [[nodiscard]] virtual std::int64_t replaceable(const Request&) const { return 0; }
+
+  /// The request is about to be admitted; Request::prefix says what was found of its prompt, which decides whether
+  /// there is anything to verify.
+  virtual void found(Request&) const {}
+  /// Until its first verification nothing of a request is final: it is brought as soon as there is room, without being
+  /// asked for by the schedule.
+  [[nodiscard]] virtual bool brings_at_once(const Request&) const { return false; }
+  /// Its memory is reserved.
+  virtual void bring(Request& r) = 0;
+  /// What was brought is there.
+  virtual void arrived(Request&) const {}
+  /// The request was pushed out while it was being brought.
+  virtual void abandoned(Request&) const {}
+
+  /// Verifications may begin while the last layers are on their way.
+  [[nodiscard]] virtual bool comes_by_layers() const { return false; }
+
+  /// What of it steps compute, with what decoding and other prompts leave of the step's tokens.
+  virtual void batch(std::span<Request* const>, std::int64_t& /*budget*/, models::StepWork&) {}
+  /// The step is over.
+  virtual void apply() {}
+
+  /// The request was verified and what was brought for that leaves, or stays if `free` (nobody waits for the memory).
+  virtual void verified(Request& r, bool /*free*/) { parts_.memory.unstage(r.kv); }
+
+ protected:
+  FullKvParts parts_;
+};
+
+/// `decode`: the configured policy.
+std::unique_ptr<FullKvSource> make_full_kv_source(const FullKvParts& parts, const DecodePolicy& decode);
+
+}  // namespace kvsim::serving

@@ -1,0 +1,48 @@
+#include "sim/serving/kv_demand.h"
+
+#include <algorithm>
+
+namespace kvsim::serving {
+
+KvDemand::KvDemand(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry)
+    : config_(config),
+      decode_(decode),
+      geometry_(geometry),
+      draft_room_(serving::draft_room(config.decode, decode)),
+      proposed_(most_proposed(config.decode, decode)) {}
+
+std::int64_t KvDemand::decoding(const Request& r) const {
+  if (r.direct) return geometry_.full_reservation(r.attended() + 1 + proposed_);
+  if (decode_.as_found) return geometry_.full_reservation(r.attended() + draft_room_);
+  if (holds_part(r) || !decode_.verifies) {
+    return decoding_reservation(config_, decode_, geometry_, r.prompt - r.prefix.dropped, r.generated);
+  }
+  const std::int64_t full = geometry_.full_reservation(r.context() + draft_room_);
+  // A resident request that drafts on quantised KV keeps that copy too; kept tokens are part of the full KV.
+  return full + geometry_.redundant_reservation(r.prompt, r.generated);
+}
+
+std::int64_t KvDemand::admission(const Request& r) const {
+  if (r.assembly) return decoding(r) + r.assembly->scoring_bytes;
+  if (loadable_tokens(r) > 0 || !holds_part(r)) return decoding(r);
+  return geometry_.full_reservation(r.context() + draft_room_);
+}
+
+std::int64_t KvDemand::resident(const Request& r) const {
+  return geometry_.full_reservation(r.prompt + r.output + draft_room_) +
+         geometry_.redundant_reservation(r.prompt, r.output);
+}
+
+std::int64_t KvDemand::most(const Request& r, std::int64_t beside) const {
+  const std::int64_t whole = geometry_.full_reservation(r.prompt + r.output + draft_room_);
+  if (!decode_.holds_part()) return whole + beside;
+  std::int64_t need = geometry_.compressed_reservation(r.prompt, r.output, draft_room_);
+  if (decode_.verifies) need += geometry_.reload_reservation(r.prompt, r.output);
+  return config_.prefill == PrefillKind::recompute ? std::max(need, whole) : need;
+}
+
+std::int64_t KvDemand::in_host(const Request& r) const {
+  return host_reservation(config_, decode_, geometry_, r.prompt, r.output);
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,87 @@
+// Who holds which KV memory of one group of GPUs, and beside it in host memory. Nothing enters a memory that was not
+// reserved here first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/statistics.h"
+#include "sim/engine/trace.h"
+#include "sim/memory/memory_pool.h"
+
+namespace kvsim::serving {
+
+/// Bytes that one request has reserved; KvHoldings writes them.
+class Residence {
+ public:
+  [[nodiscard]] std::int64_t held() const { return held_; }      ///< compressed or full KV with room for drafts
+  [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< full KV streaming in or there for a verification
+  [[nodiscard]] std::int64_t in_host() const { return in_host_; }
+
+ private:
+  friend class KvHoldings;
+  std::int64_t held_ = 0;
+  std::int64_t staged_ = 0;
+  std::int64_t replaced_ = 0;  // compressed copy given up while the full KV is there
+  std::int64_t in_host_ = 0;
+};
+
+class KvHoldings {
+ public:
+  /// Capacities in bytes, >= 0. `simulator` (and `trace`, unless null) must outlive this.
+  KvHoldings(const engine::Simulator& simulator, const std::string& group, std::int64_t gpu_bytes,
+             std::int64_t host_bytes, engine::TraceSink* trace);
+
+  // GPU memory, in all.
+  [[nodiscard]] std::int64_t capacity() const { return gpu_.capacity(); }
+  [[nodiscard]] std::int64_t reserved() const { return gpu_.reserved(); }
+  [[nodiscard]] std::int64_t available() const { return gpu_.available(); }
+  [[nodiscard]] std::int64_t held() const { return held_; }      ///< of reserved(), by requests, other than staged
+  [[nodiscard]] std::int64_t staged() const { return staged_; }  ///< of reserved(), by requests
+  [[nodiscard]] std::int64_t host_capacity() const { return host_.capacity(); }
+
+  /// The request holds `bytes` from now on. False and no change where they do not fit.
+  [[nodiscard]] bool resize(Residence& r, std::int64_t bytes);
+  /// Makes room for `bytes` of full KV, in place of `replaced` bytes of what it holds. False and no change where they
+  /// do not fit.
+  [[nodiscard]] bool stage(Residence& r, std::int64_t bytes, std::int64_t replaced);
+  /// The full KV leaves, and what it replaced is gathered again from it before: that is the smaller of the two.
+  void unstage(Residence& r);
+  /// What was staged is held from now on.
+  void keep_staged(Residence& r);
+  /// Reserves host memory, unless the request has some already. False and no change where it does not fit.
+  [[nodiscard]] bool hold_in_host(Residence& r, std::int64_t bytes);
+  void leave_host(Residence& r);
+  /// The GPU memory of a request that is over, or pushed out.
+  void leave_gpu(Residence& r);
+
+  /// GPU memory of nobody in particular.
+  [[nodiscard]] bool reserve_beside(std::int64_t bytes);
+  void release_beside(std::int64_t bytes);
+
+  /// Ends the warm-up.
+  void start_measuring();
+  // Since then.
+  [[nodiscard]] std::int64_t reserved_peak() const { return gpu_.high_water(); }
+  [[nodiscard]] double reserved_mean() const { return gpu_.mean_reserved(); }
+  [[nodiscard]] std::int64_t staged_peak() const { return static_cast<std::int64_t>(staged_level_.peak()); }
+  [[nodiscard]] double staged_mean() const { return staged_level_.mean(simulator_.now()); }
+  [[nodiscard]] std::int64_t host_peak() const { return host_.high_water(); }
+
+  /// `held` and `staged`: the sums over all requests that are here. Throws InvariantViolation.
+  void check_conservation(std::int64_t held, std::int64_t staged) const;
+
+ private:
+  void set_staged(Residence& r, std::int64_t bytes);
+
+  const engine::Simulator& simulator_;
+  memory::MemoryPool gpu_;
+  memory::MemoryPool host_;
+  std::int64_t held_ = 0;
+  std::int64_t staged_ = 0;
+  std::int64_t beside_ = 0;
+  engine::TimeWeighted staged_level_;
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,92 @@
+#include "sim/systems/systems.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "sim/cache/placements.h"
+#include "sim/cache/prompt_cache.h"
+#include "sim/pools/configuration.h"
+#include "sim/pools/pool_system.h"
+#include "sim/reuse/chunk_reuse.h"
+#include "sim/serving/replica_fleet.h"
+
+namespace kvsim::systems {
+namespace {
+
+using serving::RunEnvironment;
+using serving::ServingConfig;
+using serving::ServingSystem;
+
+struct Machines {
+  bool (*described)(const ServingConfig& config);
+  void (*check)(const ServingConfig& config);
+  /// `future`: what a placement policy that needs it knows of it; else null.
+  std::unique_ptr<ServingSystem> (*make)(const RunEnvironment& environment, const cache::FutureUses* future);
+};
+
+/// The first that a configuration describes.
+constexpr std::array kMachines{
+    // Two pools of nodes around a storage node.
+    Machines{[](const ServingConfig& config) { return config.cluster.pools.has_value(); }, pools::check_configuration,
+             [](const RunEnvironment& environment, const cache::FutureUses*) -> std::unique_ptr<ServingSystem> {
+               return std::make_unique<pools::PoolSystem>(environment);
+             }},
+    // Replicas whose prompts are put together from chunks.
+    Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, reuse::check_configuration,
+             [](const RunEnvironment& environment, const cache::FutureUses* future) {
+               return serving::make_replica_fleet(environment,
+                                                  std::make_unique<reuse::ChunkReuse>(environment, future));
+             }},
+    // Replicas whose prompts are stored in tiers and found again.
+    Machines{[](const ServingConfig& config) { return config.placement.has_value(); }, cache::check_configuration,
+             [](const RunEnvironment& environment, const cache::FutureUses* future) {
+               return serving::make_replica_fleet(
+                   environment,
+                   std::make_unique<cache::PromptCache>(environment.simulator, environment.fabric, environment.config,
+                                                        environment.prefix_block_tokens, future));
+             }},
+    // Replicas with host memory.
+    Machines{[](const ServingConfig&) { return true; }, serving::check_configuration,
+             [](const RunEnvironment& environment, const cache::FutureUses*) {
+               return serving::make_replica_fleet(environment);
+             }},
+};
+
+const Machines& machines_of(const ServingConfig& config) {
+  return *std::find_if(kMachines.begin(), kMachines.end(), [&](const Machines& m) { return m.described(config); });
+}
+
+/// What a policy that needs the future knows of it; none for the others.
+std::optional<cache::FutureUses> future_uses(const ServingConfig& config, const SameFeed& again) {
+  if (!config.placement || !cache::find_placement(config.placement->policy)->needs_future) return std::nullopt;
+  const auto granularity = config.placement->granularity.value_or(models::Granularity::contexts);
+  const auto feed = again();
+  cache::FutureUses future;
+  while (const auto spec = feed->next()) {
+    std::vector<std::uint64_t> keys;
+    for (const cache::PromptPart& part : cache::prompt_parts(*spec, granularity, feed->prefix_block_tokens())) {
+      keys.push_back(part.key);
+    }
+    future.add(spec->id, keys);
+  }
+  return future;
+}
+
+}  // namespace
+
+void check(const ServingConfig& config) {
+  machines_of(config).check(config);
+}
+
+serving::SimulationOutcome simulate(const ServingConfig& config, serving::RequestFeed& feed,
+                                    const serving::SimulationOptions& options, const SameFeed& again) {
+  const Machines& machines = machines_of(config);
+  machines.check(config);
+  const std::optional<cache::FutureUses> future = future_uses(config, again);
+  return serving::run_system(config, feed, options, [&](const RunEnvironment& environment) {
+    return machines.make(environment, future ? &*future : nullptr);
+  });
+}
+
+}  // namespace kvsim::systems
