@@ -182,7 +182,7 @@ ObjectSchema<CompressorSpec> compressor_fields() {
   s.optional("sink_tokens", &C::sink_tokens, integer().non_negative(),
              "number of first tokens always kept whole on the GPU");
   s.optional("compress_rate", &C::compress_bytes_per_s, bandwidth().positive(),
-             "full-KV bytes per second; left out: free (part of prefill, or offline)");
+             "full-KV bytes per second; left out: by the time of the kernels that it takes");
   s.optional("decompress_rate", &C::decompress_bytes_per_s, bandwidth().positive(),
              "full-KV bytes per second; left out: free");
   s.optional("attention_time_factor", &C::attention_time_factor, number().positive(),

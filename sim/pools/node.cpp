@@ -94,10 +94,9 @@ void Node::add(const StepEntry& entry) {
     case Work::prefill: {
       const bool last = r.prefill_done + entry.tokens == r.prefill_target;
       serving::add_chunk(work_, env_.geometry, r.prefill_done, entry.tokens, last);
-      if (last && entry.request->traits().drafts && compressor.mode == models::CompressionMode::online &&
-          compressor.compress_bytes_per_s.value > 0) {
-        work_.extra_gpu_s += static_cast<double>(env_.geometry.full_transfer(r.prompt - entry.request->stored)) / gpus /
-                             compressor.compress_bytes_per_s.value;
+      if (last && entry.request->traits().drafts && compressor.mode == models::CompressionMode::online) {
+        work_.extra_gpu_s +=
+            serving::compression_s(env_.config, env_.geometry, env_.timer, r.prompt - entry.request->stored);
       }
       break;
     }

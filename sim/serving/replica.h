@@ -106,9 +106,6 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   [[nodiscard]] std::int64_t proposals(const Request& r, Action action, std::int64_t budget) const;
   void note_proposals();
   void batch_prefill(models::StepWork& work);
-  /// GPU time of compressing a context that was just prefilled: at the compressor's own rate where it has one, else by
-  /// the kernels it takes.
-  [[nodiscard]] double compression_s(const Request& r) const;
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
   void add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work);

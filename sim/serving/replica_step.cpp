@@ -229,23 +229,6 @@ void Replica::batch_prefill(models::StepWork& work) {
   assembly_.batch(roster_.loading(), work);
 }
 
-double Replica::compression_s(const Request& r) const {
-  const models::CompressorSpec& c = config_.decode.compressor;
-  const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
-  const double full = static_cast<double>(geometry_.full_transfer(r.context())) / gpus;
-  if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
-  models::CompressionWork work;
-  work.full_bytes = full;
-  work.kept_bytes = full * config_.decode.keep_ratio;
-  work.layers = static_cast<double>(config_.model.layers);
-  work.quantises = c.kind != models::CompressionKind::token_dropping;
-  if (c.kind != models::CompressionKind::quantisation) {
-    const double kv_heads = std::max(static_cast<double>(config_.model.kv_heads) / gpus, 1.0);
-    work.scores = static_cast<double>(r.context()) * kv_heads * work.layers;
-  }
-  return env_.timer.compression_s(work);
-}
-
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
   const bool last = r.prefill_done + tokens == r.prefill_target;
@@ -256,7 +239,9 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepW
   }
   drafting_.add_chunk(static_cast<double>(r.prefill_done - r.prefix.dropped), static_cast<double>(tokens));
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
-  if (last && demand_.holds_part(r) && decode_.reads_compressed) work.extra_gpu_s += compression_s(r);
+  if (last && demand_.holds_part(r) && decode_.reads_compressed) {
+    work.extra_gpu_s += compression_s(config_, geometry_, env_.timer, r.context());
+  }
   step_.push_back({&r, r.admission, Action::stall, tokens, 0});
   return tokens;
 }

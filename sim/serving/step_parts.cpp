@@ -112,4 +112,22 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
   add_prefill(work, static_cast<double>(rows), before, geometry.full_read(context), last);
 }
 
+double compression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,
+                     std::int64_t tokens) {
+  const models::CompressorSpec& c = config.decode.compressor;
+  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const double full = static_cast<double>(geometry.full_transfer(tokens)) / gpus;
+  if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
+  models::CompressionWork work;
+  work.full_bytes = full;
+  work.kept_bytes = full * config.decode.keep_ratio;
+  work.layers = static_cast<double>(config.model.layers);
+  work.quantises = c.kind != models::CompressionKind::token_dropping;
+  if (c.kind != models::CompressionKind::quantisation) {
+    const double kv_heads = std::max(static_cast<double>(config.model.kv_heads) / gpus, 1.0);
+    work.scores = static_cast<double>(tokens) * kv_heads * work.layers;
+  }
+  return timer.compression_s(work);
+}
+
 }  // namespace kvsim::serving

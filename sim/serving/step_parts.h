@@ -5,6 +5,7 @@
 
 #include "models/compression/compressor_spec.h"
 #include "models/kernels/profile.h"
+#include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
@@ -55,5 +56,10 @@ void add_chunks_alone(models::StepWork& work, const KvGeometry& geometry, std::i
 /// each further one to one more; `last` as above.
 void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t rows, double before,
               std::int64_t context, bool last);
+
+/// GPU time of compressing `tokens` tokens of a context that were just prefilled: at the compressor's own rate where it
+/// has one, else by the kernels it takes.
+[[nodiscard]] double compression_s(const ServingConfig& config, const KvGeometry& geometry,
+                                   const models::StepTimer& timer, std::int64_t tokens);
 
 }  // namespace kvsim::serving

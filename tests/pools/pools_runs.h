@@ -79,6 +79,9 @@ class Parts {
     return static_cast<double>(geometry_.full_transfer(prompt)) /
            config_.decode.compressor.decompress_bytes_per_s.value;
   }
+  [[nodiscard]] double compression_s(std::int64_t prompt) const {
+    return serving::compression_s(config_, geometry_, timer_, prompt);
+  }
   [[nodiscard]] static double transfer_s(const serving::PoolConfig& pool, std::int64_t bytes) {
     return static_cast<double>(bytes) / pool.link.read_bytes_per_s.value + pool.link.latency_s.value +
            pool.link.setup_s.value;

@@ -124,6 +124,23 @@ TEST(SinglePoolsRequest, WhosePromptIsNotStoredIsPrefilledByTheFullKv) {
   }
 }
 
+TEST(SinglePoolsRequest, WhosePromptIsPrefilledIsCompressedByTheKernelsThatItTakesOrAtTheCompressorsRate) {
+  const std::string decode = "decode={policy: draft_verify, compressor: keydiff, keep_ratio: 0.3, draft_length: 20}";
+  const auto with = [&](const std::string& rate) {
+    std::vector<std::string> sets{"prefill=recompute", decode};
+    if (!rate.empty()) sets.push_back("decode.compressor.compress_rate=" + rate);
+    return pools_scenario(alone_on("P1_cached", sets));
+  };
+  const auto s = with("");
+  const double bytes = static_cast<double>(Parts(s).geometry().full_transfer(kPrompt));
+  const double at_once = simulated(with("1000 TB/s")).e2e_s.mean() - bytes / 1e15;
+  constexpr double kNanoseconds = 3e-9;
+  EXPECT_NEAR(simulated(with("500 GB/s")).e2e_s.mean() - at_once, bytes / 500e9, kNanoseconds);
+  const double kernels = Parts(s).compression_s(kPrompt);
+  EXPECT_GT(kernels, 1e-5);
+  EXPECT_NEAR(simulated(s).e2e_s.mean() - at_once, kernels, kNanoseconds);
+}
+
 TEST(SinglePoolsRequest, IsNeverSlowerWithMoreOfAnything) {
   const std::vector<std::pair<std::string, std::string>> more = {
       {"cluster.pools.local.link.read=10 GB/s", "cluster.pools.local.link.read=40 GB/s"},
