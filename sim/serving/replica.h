@@ -143,7 +143,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   [[nodiscard]] std::int64_t largest_reload() const;
   [[nodiscard]] Request& request(std::uint64_t id) const override { return *env_.requests[id]; }
 
-  // Prompts that were computed before (replica_prompts.cpp).
+  // Prompts that were computed before (replica_requests.cpp).
   void load_prefix(Request& r);
   void begin_assembly(Request& r);
   void on_assembled(Request& r) override;

@@ -155,7 +155,9 @@ void Replica::on_writeback(std::uint64_t id) {
 
 void Replica::start_reloads() {
   reload_lacks_memory_ = false;
-  for (const IterationPlan::ReloadStart& start : plan_.reloads) start_reload(*start.request, start.replaces_compressed);
+  for (const IterationPlan::ReloadStart& start : plan_.reloads) {
+    start_reload(*roster_.decoding()[start.decoding], start.replaces_compressed);
+  }
 }
 
 bool Replica::start_reload(Request& r, bool replaces_compressed) {

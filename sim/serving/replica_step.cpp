@@ -127,6 +127,7 @@ void Replica::plan_iteration() {
   const std::vector<Request*>& decoding = roster_.decoding();
   plan_.actions.assign(decoding.size(), Action::stall);
   plan_.reloads.clear();
+  plan_.late.clear();
   if (!decode_.verifies) {
     std::fill(plan_.actions.begin(), plan_.actions.end(), Action::draft);
     return;
@@ -139,6 +140,7 @@ void Replica::plan_iteration() {
   for (std::size_t i = 0; i < decoding.size(); ++i) {
     if (decoding[i]->direct) plan_.actions[i] = Action::draft;
   }
+  for (const std::size_t i : plan_.late) decoding[i]->late = true;
   start_reloads();
 }
 

@@ -5,6 +5,7 @@
 // To add one: a file in schedules/ with a class and a factory, and one line in the table of schedule_policy.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -25,7 +26,7 @@ enum class Action : std::uint8_t {
 /// What a policy may know of its replica.
 struct ReplicaView {
   /// Requests in Phase::decoding, in order of admission. Pointers stay valid until the request is removed.
-  std::span<Request* const> decoding;
+  std::span<const Request* const> decoding;
   double iteration_s = 0;        ///< estimate of an iteration's length
   double link_bytes_per_s = 0;   ///< host to GPU
   std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
@@ -38,11 +39,12 @@ struct ReplicaView {
 /// One iteration's decisions. `actions[i]` is for `view.decoding[i]`.
 struct IterationPlan {
   struct ReloadStart {
-    Request* request;
+    std::size_t decoding;      ///< which one of view.decoding
     bool replaces_compressed;  ///< the compressed KV leaves GPU memory while the full one is there
   };
   std::vector<Action> actions;
   std::vector<ReloadStart> reloads;  ///< to start now, in this order, as far as memory allows
+  std::vector<std::size_t> late;     ///< of view.decoding, those whose verification should have begun by now
 };
 
 class SchedulePolicy {
@@ -54,7 +56,8 @@ class SchedulePolicy {
   virtual bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) = 0;
 
   /// Decides the coming iteration. `windows` iterations have passed since the last call (1, or more after an idle
-  /// time); plan.actions has one entry per decoding request, all Action::stall.
+  /// time); plan.actions has one entry per decoding request, all Action::stall;
+  /// reloads and late are empty.
   virtual void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) = 0;
 
   /// The request was verified and begins its next round (it has tokens left to generate).

@@ -24,8 +24,7 @@ void CommonRound::plan(const ReplicaView& view, std::int64_t, IterationPlan& pla
   }
   if (all_drafted) {
     for (const std::size_t i : pending_) {
-      Request& r = *view.decoding[i];
-      if (!verifiable(r)) r.late = true;
+      if (!verifiable(*view.decoding[i])) plan.late.push_back(i);
     }
     plan_verification(view, pending_, plan);
     return;

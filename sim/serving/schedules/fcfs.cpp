@@ -11,15 +11,15 @@ class Fcfs final : public SchedulePolicy {
 
   void plan(const ReplicaView& view, std::int64_t, IterationPlan& plan) override {
     for (std::size_t i = 0; i < view.decoding.size(); ++i) {
-      Request& r = *view.decoding[i];
+      const Request& r = *view.decoding[i];
       if (r.direct) continue;
       if (draft_complete(r) && verifiable(r)) {
         plan.actions[i] = Action::verify;
         continue;
       }
       if (draft_complete(r)) {
-        r.late = true;
-        if (r.reload == Reload::none) plan.reloads.push_back({&r, false});
+        plan.late.push_back(i);
+        if (r.reload == Reload::none) plan.reloads.push_back({i, false});
       }
       plan.actions[i] = draft_or_stall(r, view);
     }

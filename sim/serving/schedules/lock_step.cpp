@@ -17,8 +17,7 @@ class LockStep final : public CommonRound {
     const bool started = std::any_of(pending.begin(), pending.end(),
                                      [&](std::size_t i) { return view.decoding[i]->reload != Reload::none; });
     for (const std::size_t i : pending) {
-      Request& r = *view.decoding[i];
-      if (!r.resident && !started) plan.reloads.push_back({&r, true});
+      if (!view.decoding[i]->resident && !started) plan.reloads.push_back({i, true});
     }
     const bool all_resident =
         std::all_of(pending.begin(), pending.end(), [&](std::size_t i) { return view.decoding[i]->resident; });

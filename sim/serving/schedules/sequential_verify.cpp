@@ -14,13 +14,13 @@ class SequentialVerify final : public CommonRound {
     std::size_t buffered = 0;
     bool verifying = false;
     for (const std::size_t i : pending) {
-      Request& r = *view.decoding[i];
+      const Request& r = *view.decoding[i];
       if (!verifying && verifiable(r)) {
         plan.actions[i] = Action::verify;
         verifying = true;
       }
       if (r.resident) continue;
-      if (buffered < kBuffers && r.reload == Reload::none) plan.reloads.push_back({&r, false});
+      if (buffered < kBuffers && r.reload == Reload::none) plan.reloads.push_back({i, false});
       if (buffered < kBuffers) ++buffered;
     }
   }

@@ -7,6 +7,7 @@
 // drafting and asks again every iteration.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "sim/serving/admit.h"
@@ -42,10 +43,9 @@ class Staggered final : public SchedulePolicy {
     bool moving = false;
     bool link_busy = false;
     for (std::size_t i = 0; i < view.decoding.size(); ++i) {
-      Request& r = *view.decoding[i];
-      plan.actions[i] = decide(r, view, plan);
+      plan.actions[i] = decide(i, view, plan);
       moving = moving || plan.actions[i] != Action::stall;
-      link_busy = link_busy || r.reload == Reload::in_flight;
+      link_busy = link_busy || view.decoding[i]->reload == Reload::in_flight;
     }
     if (!moving && !link_busy && plan.reloads.empty()) start_earliest(view, plan);
   }
@@ -67,7 +67,8 @@ class Staggered final : public SchedulePolicy {
     [[nodiscard]] std::int64_t verify() const { return made_at + reload.verify; }
   };
 
-  Action decide(Request& r, const ReplicaView& view, IterationPlan& plan) {
+  Action decide(std::size_t i, const ReplicaView& view, IterationPlan& plan) {
+    const Request& r = *view.decoding[i];
     if (r.direct) return Action::draft;
     if (r.resident) return draft_complete(r) ? Action::verify : draft_or_stall(r, view);
     auto it = reservations_.find(r.id);
@@ -83,8 +84,8 @@ class Staggered final : public SchedulePolicy {
         const Action draft = draft_or_stall(r, view);
         // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
         if (draft == Action::stall && never_fits(r, view)) {
-          plan.reloads.push_back({&r, false});
-          r.late = true;
+          plan.reloads.push_back({i, false});
+          plan.late.push_back(i);
         }
         return draft;
       }
@@ -94,9 +95,9 @@ class Staggered final : public SchedulePolicy {
     const Action draft = draft_or_stall(r, view);
     if (verifiable(r) && (due || draft == Action::stall)) return Action::verify;
     if (r.reload == Reload::none && it != reservations_.end() && now_ >= it->second.start()) {
-      plan.reloads.push_back({&r, false});
+      plan.reloads.push_back({i, false});
     }
-    if (due) r.late = true;
+    if (due) plan.late.push_back(i);
     return draft;
   }
 
@@ -140,18 +141,19 @@ class Staggered final : public SchedulePolicy {
 
   /// Nobody can move and nothing is on its way: the belief is holding up the facts. Bring the earliest reload forward.
   void start_earliest(const ReplicaView& view, IterationPlan& plan) {
-    Request* earliest = nullptr;
+    std::optional<std::size_t> earliest;
     std::int64_t at = 0;
-    for (Request* r : view.decoding) {
-      if (r->resident || r->reload != Reload::none) continue;
-      const auto it = reservations_.find(r->id);
+    for (std::size_t i = 0; i < view.decoding.size(); ++i) {
+      const Request& r = *view.decoding[i];
+      if (r.resident || r.reload != Reload::none) continue;
+      const auto it = reservations_.find(r.id);
       const std::int64_t start = it == reservations_.end() ? now_ : it->second.start();
       if (!earliest || start < at) {
-        earliest = r;
+        earliest = i;
         at = start;
       }
     }
-    if (earliest) plan.reloads.push_back({earliest, false});
+    if (earliest) plan.reloads.push_back({*earliest, false});
   }
 
   AdmissionRings rings_;
