@@ -77,7 +77,10 @@ TEST_F(OutputTest, AnEmptyNameIsNoFolderAndNoFile) {
       {{"report", "s.json", "--out", ""}, "--out: expected the name of a file"},
       {{"calibrate", "fit", "s.csv", "--out", ""}, "--out: expected the name of a file"},
       {{"run", "s.yaml", "--trace-out", ""}, "--trace-out: expected the name of a file"},
-      {{"compare", "s.yaml", "--prices", ""}, "--prices: expected the name of a file"}};
+      {{"compare", "s.yaml", "--prices", ""}, "--prices: expected the name of a file"},
+      {{"run", ""}, "SCENARIO: expected the name of a file"},
+      {{"plan", ""}, "SCENARIO: expected the name of a file"},
+      {{"workload", "info", "", "--format", "mooncake"}, "TRACE: expected the name of a file"}};
   for (const auto& [words, message] : refused) {
     const CommandResult r = run(words);
     EXPECT_EQ(r.status, 2) << words.front();

@@ -82,7 +82,7 @@ void refuse_empty_names(CLI::App& app) {
     refuse_empty_names(*command);
     for (CLI::Option* option : command->get_options()) {
       const bool folder = type_of(*option) == "DIR";
-      if (!option->nonpositional() || !(folder || type_of(*option).starts_with("FILE"))) continue;
+      if (!folder && !type_of(*option).starts_with("FILE")) continue;
       option->check([folder](const std::string& name) {
         return name.empty() ? fmt::format("expected the name of a {}, found \"\"", folder ? "folder" : "file") : "";
       });

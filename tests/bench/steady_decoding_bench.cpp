@@ -1,0 +1,58 @@
+// What a step of steady decoding costs kvsim as the batch grows: full_kv, nobody comes and nobody goes. `to_batch_1` is
+// its wall time over that of a batch of one, measured in the same run.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <string>
+
+#include "planner/experiment.h"
+#include "sim/scenario/scenario.h"
+
+namespace {
+
+using namespace kvsim;
+
+constexpr const char* kScenario = R"(
+name: steady decoding
+model: llama-3.1-8b
+cluster:
+  gpu: {type: {base: h100-sxm, memory: 4 TB}}
+workload:
+  context: 64 tokens
+  output: 1000 tokens
+prefill: recompute
+decode: {policy: full_kv}
+schedule: {max_requests: 4096, max_batched_tokens: 300000}
+)";
+
+/// Seconds a step of `batch` requests that decode together.
+double step_s(std::int64_t batch) {
+  const std::string n = std::to_string(batch);
+  const scenario::Scenario s = scenario::load_scenario_text(
+      kScenario, "steady.yaml", {"workload.closed.concurrency=" + n, "workload.requests=" + n});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto outcome = planner::simulate_replication(s, 0, {});
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  return spent.count() / static_cast<double>(outcome.measured.iteration_s.count());
+}
+
+void steady_decoding(benchmark::State& state) {
+  const double one = step_s(1);
+  double sum = 0;
+  for (auto _ : state) {
+    const double s = step_s(state.range(0));
+    state.SetIterationTime(s);
+    sum += s;
+  }
+  state.counters["to_batch_1"] = sum / static_cast<double>(state.iterations()) / one;
+}
+BENCHMARK(steady_decoding)
+    ->Arg(1)
+    ->Arg(16)
+    ->Arg(256)
+    ->Arg(4096)
+    ->UseManualTime()
+    ->Iterations(5)
+    ->Unit(benchmark::kMicrosecond);
+
+}  // namespace
