@@ -14,11 +14,9 @@
 
 #include "models/schema/error.h"
 #include "tools/calibrate/host/arguments.h"
-#include "tools/calibrate/host/benchmarks.h"
-#include "tools/calibrate/host/csv_file.h"
 #include "tools/calibrate/host/interrupt.h"
 #include "tools/calibrate/host/machine_record.h"
-#include "tools/calibrate/host/output_folder.h"
+#include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/statistics.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {

@@ -11,8 +11,7 @@
 
 #include "models/schema/error.h"
 #include "tools/calibrate/host/plan.h"
-#include "tools/calibrate/host/replay_schedule.h"
-#include "tools/calibrate/host/replay_size.h"
+#include "tools/calibrate/host/replay.h"
 #include "tools/calibrate/host/shapes.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {

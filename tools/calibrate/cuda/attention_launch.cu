@@ -1,4 +1,4 @@
-#include "tools/calibrate/cuda/attention_launch.h"
+#include "tools/calibrate/cuda/kernels.h"
 
 #include <stdexcept>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/host/reference.h"
 #include "tools/calibrate/kernels/random_data.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/calibrate/cuda/attention_launch.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/cuda/session.h"
 #include "tools/calibrate/host/plan.h"
 

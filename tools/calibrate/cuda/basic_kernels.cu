@@ -1,4 +1,4 @@
-#include "tools/calibrate/cuda/basic_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tools/calibrate/cuda/session.h"
-#include "tools/calibrate/host/csv_file.h"
+#include "tools/calibrate/host/output.h"
 
 namespace kvsim::calibrate {
 

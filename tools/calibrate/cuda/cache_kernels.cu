@@ -1,4 +1,4 @@
-#include "tools/calibrate/cuda/cache_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 
 #include "tools/calibrate/cuda/check.h"
 #include "tools/calibrate/kernels/quantise.h"

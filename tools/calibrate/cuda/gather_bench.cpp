@@ -3,9 +3,9 @@
 #include <bit>
 #include <numeric>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
 #include "tools/calibrate/cuda/host_data.h"
+#include "tools/calibrate/cuda/kernels.h"
 
 namespace kvsim::calibrate {
 namespace {

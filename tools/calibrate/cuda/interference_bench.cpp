@@ -4,9 +4,9 @@
 #include <bit>
 #include <cmath>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
 #include "tools/calibrate/cuda/host_data.h"
+#include "tools/calibrate/cuda/kernels.h"
 
 namespace kvsim::calibrate {
 namespace {

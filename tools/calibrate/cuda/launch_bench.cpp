@@ -1,8 +1,8 @@
 // Launches are timed many at once and divided; the pair of events alone tells what to subtract from short kernels.
 #include <chrono>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
+#include "tools/calibrate/cuda/kernels.h"
 
 namespace kvsim::calibrate {
 namespace {

@@ -10,7 +10,7 @@
 #include "tools/calibrate/cuda/benches.h"
 #include "tools/calibrate/cuda/device.h"
 #include "tools/calibrate/host/interrupt.h"
-#include "tools/calibrate/host/output_folder.h"
+#include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/shapes.h"
 
 namespace kvsim::calibrate {

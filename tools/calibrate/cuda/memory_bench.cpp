@@ -1,8 +1,8 @@
 // Device memory by size, with the L2 cache flushed and, for what was just read, not.
 #include <bit>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {

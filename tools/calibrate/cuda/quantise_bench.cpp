@@ -2,9 +2,8 @@
 #include <bit>
 #include <cmath>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/cache_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/kernels/quantised.h"
 #include "tools/calibrate/kernels/random_data.h"
 

@@ -1,6 +1,6 @@
 // Draft and verify, iteration by iteration, with reloads on a stream of their own.
-#include "tools/calibrate/cuda/basic_kernels.h"
 #include "tools/calibrate/cuda/benches.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/cuda/replay_engine.h"
 
 namespace kvsim::calibrate {

@@ -2,7 +2,7 @@
 #include <array>
 #include <numeric>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/cuda/replay_engine.h"
 #include "tools/calibrate/host/reference.h"
 #include "tools/calibrate/kernels/random_data.h"

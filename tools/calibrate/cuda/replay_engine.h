@@ -10,8 +10,7 @@
 #include "tools/calibrate/cuda/attention_runner.h"
 #include "tools/calibrate/cuda/blas.h"
 #include "tools/calibrate/cuda/session.h"
-#include "tools/calibrate/host/replay_schedule.h"
-#include "tools/calibrate/host/replay_size.h"
+#include "tools/calibrate/host/replay.h"
 
 namespace kvsim::calibrate {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/calibrate/cuda/basic_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/host/machine_record.h"
 
 namespace kvsim::calibrate {

@@ -12,8 +12,8 @@
 #include "models/llm/llm_spec.h"
 #include "tools/calibrate/cuda/handles.h"
 #include "tools/calibrate/host/arguments.h"
-#include "tools/calibrate/host/csv_file.h"
 #include "tools/calibrate/host/interrupt.h"
+#include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
 #include "tools/calibrate/host/statistics.h"
 

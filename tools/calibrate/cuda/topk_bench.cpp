@@ -1,6 +1,6 @@
 // Top-k over attention scores: a row for each KV head of each request.
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/cache_kernels.h"
+#include "tools/calibrate/cuda/kernels.h"
 #include "tools/calibrate/host/reference.h"
 
 namespace kvsim::calibrate {

@@ -1,8 +1,11 @@
-// The command line of kvsim-calibrate.
+// The command line of kvsim-calibrate, and the benchmarks that it names. A benchmark writes the file of its name, with
+// .csv.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvsim::calibrate {
@@ -25,5 +28,20 @@ Arguments parse_arguments(int argc, const char* const* argv);
 
 /// The version of the program, "0.1.0".
 std::string program_version();
+
+struct BenchmarkInfo {
+  std::string_view name;
+  std::string_view description;
+};
+
+/// In the order in which they run.
+std::span<const BenchmarkInfo> benchmarks();
+
+/// The names that `wanted` asks for, in the order of benchmarks(), all where it is empty. Throws schema::InputError for
+/// an unknown one, with the nearest.
+std::vector<std::string> chosen_benchmarks(std::span<const std::string> wanted);
+
+/// For --list.
+std::string benchmark_list();
 
 }  // namespace kvsim::calibrate

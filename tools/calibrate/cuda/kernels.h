@@ -1,11 +1,19 @@
-// Kernels that fill, read, write and copy memory.
+// The kernels as functions: memory is filled, read, written and copied, vectors are quantised, scores selected,
+// attention computed.
 #pragma once
 
+#include <cuda_runtime.h>
+
+#include <cstddef>
 #include <cstdint>
 
 #include "tools/calibrate/cuda/handles.h"
+#include "tools/calibrate/kernels/attention_args.h"
+#include "tools/calibrate/kernels/bf16.h"
 
 namespace kvsim::calibrate {
+
+// Memory (basic_kernels.cu).
 
 /// Random data of random_data.h, by element index from 0.
 void fill_values(std::uint16_t* bf16, std::size_t count, std::uint64_t seed, const Stream& stream);
@@ -28,5 +36,25 @@ void gather_rows(void* to, const void* from, const std::uint32_t* rows, std::siz
 void empty_kernel(const Stream& stream);
 /// Keeps the stream busy for some 30 us, so that what is put behind it is all there when it begins.
 void hold(const Stream& stream);
+
+// Quantisation and top-k (cache_kernels.cu).
+
+/// `bits` is 4, 2 or 1; `vectors`, of 128 elements, a multiple of 16.
+void quantise_vectors(int bits, const Bf16* values, std::uint32_t* words, std::uint32_t* scales, std::int64_t vectors,
+                      cudaStream_t stream);
+void dequantise_vectors(int bits, const std::uint32_t* words, const std::uint32_t* scales, Bf16* values,
+                        std::int64_t vectors, cudaStream_t stream);
+
+/// Scores spread evenly over [-2, 2) in 2^24 steps.
+void fill_scores(float* to, std::size_t count, std::uint64_t seed, cudaStream_t stream);
+
+/// Indices of the k largest of each row, in no order.
+void select_topk(const float* scores, int* indices, std::int64_t rows, int columns, int k, cudaStream_t stream);
+
+// Attention (attention_launch.cu).
+
+/// Puts the kernels for `args` onto a stream. `cut` is what args was made from; `bits` is 16, or
+/// for at most 16 rows (query tokens times heads) for each KV head 4, 2 or 1; more throws std::invalid_argument.
+void launch_attention(const AttentionArgs& args, const AttentionCut& cut, int sequences, int bits, cudaStream_t stream);
 
 }  // namespace kvsim::calibrate

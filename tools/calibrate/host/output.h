@@ -1,7 +1,9 @@
-// A table on its way into a CSV file.
+// What a run writes: tables on their way into CSV files, and the folder where files appear whole or not at all.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -48,6 +50,18 @@ class CsvFile {
  private:
   std::vector<std::string> columns_;
   std::vector<std::vector<std::string>> rows_;
+};
+
+class OutputFolder {
+ public:
+  /// Makes the folder. Throws schema::InputError where it is there and not empty, unless `force`, or cannot be made.
+  OutputFolder(const std::string& path, bool force);
+  /// Writes under a temporary name, then renames. Throws std::runtime_error.
+  void write(const std::string& name, std::string_view text) const;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
 
 }  // namespace kvsim::calibrate
