@@ -184,4 +184,15 @@ void ReferencePage::describe(const ObjectInfo& info, const std::string& title, c
   }
 }
 
+std::string make_markdown(const ObjectInfo& info, int level) {
+  ReferencePage page;
+  page.add(info, info.name);
+  std::string out;
+  for (const ReferencePage::Section& section : page.sections()) {
+    out += fmt::format("{} {}\n\n{}\n", std::string(static_cast<std::size_t>(std::max(level, 1)), '#'), section.title,
+                       section.text);
+  }
+  return out;
+}
+
 }  // namespace kvsim::schema
