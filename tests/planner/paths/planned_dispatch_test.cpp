@@ -1,8 +1,8 @@
 // Dispatch policy planned: the LP proposes, a pilot run decides.
 #include <gtest/gtest.h>
 
+#include "planner/experiment.h"
 #include "planner/paths/path_plan.h"
-#include "planner/planned_dispatch.h"
 #include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
