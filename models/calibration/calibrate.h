@@ -80,4 +80,9 @@ struct Calibration {
 [[nodiscard]] Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::vector<GpuSpec>& others,
                                     const std::vector<LlmSpec>& models, const CalibrationOptions& options);
 
+// A fitted profile as a catalogue file that `include` reads (profile_writer.cpp).
+
+/// "profiles:" and the entry below its name. Numbers have 4 significant digits, times their units.
+[[nodiscard]] std::string profile_yaml(const KernelProfile& profile);
+
 }  // namespace kvsim::models

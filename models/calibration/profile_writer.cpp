@@ -1,4 +1,4 @@
-#include "models/calibration/profile_writer.h"
+#include "models/calibration/calibrate.h"
 
 #include <cmath>
 

@@ -144,4 +144,17 @@ inline bool Simulator::step() {
   return true;
 }
 
+inline void Simulator::run() {
+  stopped_ = false;
+  while (!stopped_ && step()) {
+  }
+}
+
+inline void Simulator::run_until(SimTime end) {
+  KVSIM_ALWAYS(end >= now_, "the end of a run must not lie in the past");
+  stopped_ = false;
+  while (!stopped_ && !queue_.empty() && queue_.top_time() <= end) step();
+  if (!stopped_) now_ = end;
+}
+
 }  // namespace kvsim::engine

@@ -1,9 +1,8 @@
 // A written profile loads, and predicts what the fit did.
-#include "models/calibration/profile_writer.h"
+#include "models/calibration/calibrate.h"
 
 #include <gtest/gtest.h>
 
-#include "models/calibration/calibrate.h"
 #include "models/catalogue/catalogue.h"
 #include "models/schema/yaml_reader.h"
 #include "tests/calibration/synthetic.h"

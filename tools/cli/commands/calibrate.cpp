@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include "models/calibration/profile_writer.h"
+#include "models/calibration/calibrate.h"
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
