@@ -1,4 +1,4 @@
-#include "tools/results/plan_parts.h"
+#include "tools/results/plan.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,6 @@
-// Plans of replicas, their explanation, their Pareto front and tables of draft lengths: for people and as JSON
-// documents, the decision first, then what it rests on.
+// Plans for people and as JSON documents, the decision first, then what it rests on: of replicas, with their
+// explanation, their Pareto front and tables of draft lengths, of policies that fetch KV, and for prompts made of
+// chunks.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,8 @@
 #include "planner/draft_table/draft_table.h"
 #include "planner/explain/explain.h"
 #include "planner/plan/scenario_plan.h"
+#include "planner/prefetch/prefetch_plan.h"
+#include "planner/reuse/reuse_plan.h"
 #include "planner/simulated/simulated_search.h"
 #include "tools/results/fields.h"
 
@@ -81,5 +84,59 @@ Page draft_table_page(const DraftTableOutcome& outcome);
 
 Json draft_table_document(const DraftTableOutcome& outcome);
 KeyList draft_table_keys();
+
+// What the files of a plan of replicas share.
+
+using Baseline = std::optional<planner::OperatingPoint>;  ///< with the full KV; none: not even one fits
+
+/// Of a plan from raw symbols: with d_e where there is a drafter.
+Fields<planner::OperatingPoint> symbols_point_fields();
+
+double speedup(const planner::OperatingPoint& point, const Baseline& full_kv);
+
+/// "draft 35 tokens on KV kept to 0.20, 12 requests offloaded, 0 resident", or "decode with the full KV, 3 requests".
+std::string in_words(const planner::OperatingPoint& point);
+
+// Of the search with the simulator in the loop.
+Fields<planner::SimulatedPlan> simulated_fields();
+std::string simulated_verdict(const planner::SimulatedPlan& found);
+Table simulated_table(const planner::SimulatedPlan& found);
+
+// Plans of policies that fetch KV, with files for other tools.
+
+struct PrefetchOutcome {
+  scenario::Scenario scenario;
+  planner::PrefetchPlan plan;
+};
+
+Page prefetch_page(const PrefetchOutcome& outcome);
+
+Json prefetch_document(const PrefetchOutcome& outcome);
+KeyList prefetch_keys();
+
+/// k against what its fetch needs of the link: a header and a line for each point. Empty fields where no rate suffices.
+std::string crossover_csv(const planner::Crossover& crossover);
+
+/// The same as a picture, with the catalogue's host links and the scenario in it.
+std::string crossover_svg(const PrefetchOutcome& outcome, const planner::Crossover& crossover);
+
+// Plans for prompts made of chunks, with files for other tools.
+
+struct ReusePlanOutcome {
+  scenario::Scenario scenario;
+  planner::ReusePlan plan;
+};
+
+Page reuse_plan_page(const ReusePlanOutcome& outcome);
+
+Json reuse_plan_document(const ReusePlanOutcome& outcome);
+KeyList reuse_plan_keys();
+
+/// Context against the bandwidth at which each method is as fast as recomputing: a header and a line for each point.
+/// Empty fields where no bandwidth suffices.
+std::string break_even_csv(const planner::ReusePlan& plan);
+
+/// The same as a picture, with the catalogue's host links and the scenario in it.
+std::string break_even_svg(const ReusePlanOutcome& outcome);
 
 }  // namespace kvsim::results

@@ -7,8 +7,7 @@
 #include "models/schema/si.h"
 #include "tools/plot/chart.h"
 #include "tools/results/numbers.h"
-#include "tools/results/prefetch.h"
-#include "tools/results/reuse_plan.h"
+#include "tools/results/plan.h"
 
 namespace kvsim::results {
 namespace {

@@ -1,5 +1,5 @@
 #include "tools/results/documents.h"
-#include "tools/results/plan_parts.h"
+#include "tools/results/plan.h"
 
 namespace kvsim::results {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/results/prefetch.h"
+#include "tools/results/plan.h"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "tools/results/reuse_plan.h"
+#include "tools/results/plan.h"
 
 #include <algorithm>
 #include <functional>

@@ -17,8 +17,6 @@
 #include "tools/cli/plan/plan.h"
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
-#include "tools/results/prefetch.h"
-#include "tools/results/reuse_plan.h"
 #include "tools/results/section.h"
 
 namespace kvsim::cli {
