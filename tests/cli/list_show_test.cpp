@@ -53,8 +53,11 @@ TEST_F(ListShowTest, MetricsHaveUnitDirectionAndSentence) {
 TEST_F(ListShowTest, EveryNameThatIsListedCanBeShown) {
   const Json doc = Json::parse(output({"list", "--json"}));
   const Json& entries = doc["entries"];
-  for (std::size_t i = 0; i < entries.size(); i += KVSIM_SANITIZED ? 10 : 1) {  // a process each
+  constexpr std::size_t kEach = KVSIM_SANITIZED ? 10 : 1;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     const Json& entry = entries[i];
+    // A process each; a metric is shown in one line, as it is listed, and there are hundreds.
+    if (i % (entry["kind"] == "metric" ? 10 * kEach : kEach) != 0) continue;
     const std::string name = entry["kind"].get<std::string>() + "/" + entry["name"].get<std::string>();
     EXPECT_NE(output({"show", name}), "") << name;
   }

@@ -172,24 +172,41 @@ std::vector<std::string> texts(const Json& document, Path path) {
   return list;
 }
 
-Json resolved_scenario(const Json& document) {
+namespace {
+
+/// The lines of one section of a scenario as kvsim writes it: from its name, which begins a line, to the next.
+std::string section_of(const std::string& yaml, const std::string& section) {
+  const std::size_t line = ("\n" + yaml).find("\n" + section + ":");
+  if (line == std::string::npos) return {};
+  std::size_t end = yaml.find('\n', line);
+  while (end != std::string::npos && end + 1 < yaml.size() && yaml[end + 1] == ' ') end = yaml.find('\n', end + 1);
+  return yaml.substr(line, end == std::string::npos ? end : end - line);
+}
+
+/// One section of the scenario that a document carries ("resolved_scenario", of a run under "details"), read again: the
+/// rest, with whole kernel profiles, takes long. Empty where there is none, or one that was changed by hand into
+/// something else.
+Json resolved_section(const Json& document, const std::string& section) {
   std::string yaml = text(document, {"resolved_scenario"});
   if (yaml.empty()) yaml = text(document, {"details", "resolved_scenario"});
-  if (yaml.empty()) return Json::object();
+  const std::string part = section_of(yaml, section);
+  if (part.empty()) return Json::object();
   try {
-    return schema::to_json(schema::read_yaml(yaml, "resolved_scenario"));
+    return schema::to_json(schema::read_yaml(part, "resolved_scenario"));
   } catch (const schema::InputError&) {
     return Json::object();
   }
 }
 
+}  // namespace
+
 Objectives objectives_of(const Json& document) {
-  const Json scenario = resolved_scenario(document);
+  const Json scenario = resolved_section(document, "slo");
   return {time_of(scenario, "ttft_p99"), time_of(scenario, "tpot_p99")};
 }
 
 std::string objectives_words(const Json& document) {
-  const Json scenario = resolved_scenario(document);
+  const Json scenario = resolved_section(document, "slo");
   std::string said;
   for (const auto& [key, name] :
        {std::pair{"ttft_p99", "TTFT p99"}, {"tpot_p99", "TPOT p99"}, {"itl_p99", "ITL p99"}, {"e2e_p99", "E2E p99"}}) {
@@ -201,7 +218,7 @@ std::string objectives_words(const Json& document) {
 }
 
 std::string draft_settings(const Json& document) {
-  const Json scenario = resolved_scenario(document);
+  const Json scenario = resolved_section(document, "decode");
   const auto x = number(scenario, {"decode", "draft_length"}), c = number(scenario, {"decode", "keep_ratio"});
   return x && c ? fmt::format("x = {:g}, c = {:g}", *x, *c) : std::string();
 }

@@ -29,10 +29,6 @@ using Path = std::initializer_list<std::string_view>;
 [[nodiscard]] std::vector<double> numbers(const Json& document, Path path);
 [[nodiscard]] std::vector<std::string> texts(const Json& document, Path path);
 
-/// The scenario that a document carries ("resolved_scenario", of a run under "details"), read again; empty where there
-/// is none, or one that was changed by hand into something else.
-[[nodiscard]] Json resolved_scenario(const Json& document);
-
 /// Seconds; none where the scenario sets none.
 struct Objectives {
   std::optional<double> ttft_s, tpot_s;
