@@ -1,33 +1,17 @@
-// A scenario and what it came to, of which every page and document of runs and comparisons is made, and that as a JSON
-// document: the figures of the table of metrics, and what is said beside them. Keys, their order and their nesting are
-// fixed; what is not in the fixed set is under "details". Equal scenario, seed and version give equal bytes: figures of
-// the wall clock are null unless asked for.
+// The result of a run as a JSON document: the figures of the table of metrics, and what is said beside them. Keys,
+// their order and their nesting are fixed; what is not in the fixed set is under "details". Equal scenario, seed and
+// version give equal bytes: figures of the wall clock are null unless asked for.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "planner/experiment.h"
 #include "tools/results/numbers.h"
+#include "tools/results/outcome.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
-
-/// Grows when a key changes its meaning or goes.
-inline constexpr int kSchemaVersion = 1;
-
-/// The version of the program, "0.1.0".
-std::string_view kvsim_version();
-
-struct Outcome {
-  scenario::Scenario scenario;
-  planner::ExperimentResult result;
-  std::string policy;  ///< of a comparison, as asked for; else empty
-};
-
-// Documents.
 
 /// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
 double output_tokens_per_s(const planner::ExperimentResult& result);
