@@ -115,7 +115,9 @@ TEST(Probe, AtTwoRatesTheSameRequestsComeAtOtherTimes) {
 
 TEST(Probe, JudgesAsManyRequestsAsItsLengthSays) {
   const ProbeOptions options = testing::quick_probe();
-  const Probe p = probe_rate(quick_chat(), 10, options);
+  const Probe p =
+      probe_rate(quick_chat({"workload.output={distribution: lognormal, mean: 40 tokens, cv: 0.5, max: 400 tokens}"}),
+                 10, options);
   EXPECT_TRUE(p.passes);
   // 100 / (1 - 0.9) = 1,000 requests in 4 runs at 10/s are 25 s each; TTFT 0.5 s / 5 % = 10 s; the scenario's own 8 s.
   EXPECT_DOUBLE_EQ(p.length.judged_s, 25);
