@@ -181,8 +181,9 @@ ObjectSchema<CompressorSpec> compressor_fields() {
              "number of most recent tokens always kept whole on the GPU");
   s.optional("sink_tokens", &C::sink_tokens, integer().non_negative(),
              "number of first tokens always kept whole on the GPU");
-  s.optional("compress_rate", &C::compress_bytes_per_s, bandwidth().positive(),
-             "full-KV bytes per second; left out: by the time of the kernels that it takes");
+  s.optional(
+      "compress_rate", &C::compress_bytes_per_s, bandwidth().positive(),
+      "full-KV bytes per second; left out: by the time of the kernels that it takes (online), or free (offline)");
   s.optional("decompress_rate", &C::decompress_bytes_per_s, bandwidth().positive(),
              "full-KV bytes per second; left out: free");
   s.optional("attention_time_factor", &C::attention_time_factor, number().positive(),

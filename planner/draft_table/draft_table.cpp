@@ -121,7 +121,7 @@ void check(const scenario::Scenario& scenario) {
         "--draft-table: decode policy {} drafts nothing: use draft_verify, sparse_self or drafter", c.decode.policy));
   }
   const serving::DecodePolicy& policy = *serving::find_decode_policy(c.decode.policy);
-  if (serving::drafts_as_loaded(c, policy)) {
+  if (serving::drafts_as_found(c, policy)) {
     throw schema::InputError(fmt::format(
         "--draft-table: {} drafts on prompts as they are stored or put together here, until the whole one is "
         "there: no table of lengths says how long that takes",

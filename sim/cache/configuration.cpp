@@ -198,7 +198,7 @@ void check_placement(const ServingConfig& config) {
 
 bool verifies_stored(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  return serving::drafts_as_loaded(config, decode) && serving::whole_kv(config) == serving::WholeKv::tiers;
+  return serving::drafts_as_found(config, decode) && serving::whole_kv(config) == serving::WholeKv::tiers;
 }
 
 StoreConfig store_config(const ServingConfig& config) {

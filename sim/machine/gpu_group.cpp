@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/engine/invariant.h"
+
 namespace kvsim::machine {
 
 using engine::Callback;
@@ -42,6 +44,7 @@ void GpuGroup::begin() {
 }
 
 void GpuGroup::start(const Step& step) {
+  KVSIM_ALWAYS(!computing_, "a step begins while another is under way");
   note_idle();
   idle_ = false;
   computing_ = true;

@@ -31,7 +31,8 @@ class StepOwner {
   /// No step is under way, and the last one has ended or something has changed: start one, or none if there is nothing
   /// to do.
   virtual void begin_step() = 0;
-  /// What was started is over. The next one begins at once.
+  /// What was started is over. The next one begins at once, or after everything else of this instant if somebody wakes
+  /// the group meanwhile.
   virtual void end_step() = 0;
 };
 
@@ -67,7 +68,7 @@ class GpuGroup {
   [[nodiscard]] engine::Callback ended();
 
   [[nodiscard]] bool computing() const { return computing_; }
-  /// It has looked for work since its last step, and found none.
+  /// It has looked for work since its last step and found none, or has not begun.
   [[nodiscard]] bool idle() const { return idle_; }
   /// Within begin_step(): the time since the last look for work, if that found none.
   [[nodiscard]] engine::Duration idle_for() const {
@@ -81,8 +82,8 @@ class GpuGroup {
   /// Of the step that has just ended: its length, and what of that was waiting for KV.
   [[nodiscard]] engine::Duration length() const { return length_; }
   [[nodiscard]] engine::Duration waited() const { return length_ - step_.computing; }
-  /// Expected length of an iteration: the mean of those that decoded, the last of most weight; at first, of a step with
-  /// one token.
+  /// Expected length of an iteration: the exponentially weighted mean (0.2 for the newest) of steps that decoded; at
+  /// first, of a step with one token.
   [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
 
   /// Since the start of the run. Of a step under way computing comes first, and waiting for the link is its end.
@@ -92,7 +93,6 @@ class GpuGroup {
 
   /// Ends the warm-up: what follows is measured.
   void start_measuring();
-  [[nodiscard]] engine::SimTime measure_begin() const { return measure_begin_; }
   [[nodiscard]] engine::Duration measured() const { return env_.simulator.now() - measure_begin_; }
   [[nodiscard]] GpuTime measured_time() const;
   /// Of memory in use, since then.

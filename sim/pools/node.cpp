@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/serving/request_log.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {

@@ -17,7 +17,6 @@
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
-#include "sim/serving/request_log.h"
 
 namespace kvsim::pools {
 

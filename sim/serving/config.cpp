@@ -65,7 +65,7 @@ std::string selection_key(const ServingConfig& config, const DecodePolicy& decod
 /// A round without drafts is an ordinary step, which only policies have whose every step gives final tokens.
 void check_draft_lengths(const ServingConfig& config, const DecodePolicy& decode) {
   const DraftLengthConfig& lengths = config.decode.draft_lengths;
-  if (lengths.policy == "goodput" && drafts_as_loaded(config, decode)) {
+  if (lengths.policy == "goodput" && drafts_as_found(config, decode)) {
     throw ConfigurationError("decode.draft_lengths.policy",
                              "goodput predicts rounds that reload from host memory, and here drafts end when a whole "
                              "prompt is there: use fixed or adaptive");
@@ -102,7 +102,7 @@ void check_sparse(const ServingConfig& config, const DecodePolicy& decode) {
 }
 
 void check_compressor(const ServingConfig& config, const DecodePolicy& decode) {
-  if (!decode.reads_compressed || drafts_as_loaded(config, decode)) return;
+  if (!decode.reads_compressed || drafts_as_found(config, decode)) return;
   const models::CompressorSpec& c = config.decode.compressor;
   if (c.name.empty()) {
     throw ConfigurationError("decode",
@@ -148,7 +148,7 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
                              fmt::format("schedule {} orders verifications and decode policy {} has none: use fcfs",
                                          schedule.name, decode.name));
   }
-  const bool copies = decode.offloads() && !drafts_as_loaded(config, decode);
+  const bool copies = decode.offloads() && !drafts_as_found(config, decode);
   if ((copies || config.prefill == PrefillKind::stored) && config.cluster.host_memory_bytes == 0) {
     throw ConfigurationError("cluster.host",
                              "no host memory: stored contexts and full KV to verify against or to fetch from are kept "

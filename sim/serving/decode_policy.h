@@ -80,14 +80,14 @@ inline WholeKv whole_kv(const ServingConfig& config) {
 
 /// Drafts on prompts as they were loaded or put together: the policy verifies, against something else than a copy in
 /// host memory. `decode`: the configured policy.
-inline bool drafts_as_loaded(const ServingConfig& config, const DecodePolicy& decode) {
+inline bool drafts_as_found(const ServingConfig& config, const DecodePolicy& decode) {
   return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
 }
 
 /// The configured policy with what the configuration makes of it. Precondition: there is one of this name.
 inline DecodePolicy configured_policy(const ServingConfig& config) {
   DecodePolicy decode = *find_decode_policy(config.decode.policy);
-  decode.as_found = drafts_as_loaded(config, decode);
+  decode.as_found = drafts_as_found(config, decode);
   return decode;
 }
 

@@ -40,11 +40,11 @@ class FullKvSource {
   virtual ~FullKvSource() = default;
 
   /// GPU memory that the largest verification of a request with this context in the end takes beside its drafts; 0
-  /// where KvGeometry::compressed_reservation() and reload_reservation() say so.
+  /// where it is counted in KvGeometry::compressed_reservation() + reload_reservation() already.
   [[nodiscard]] virtual std::int64_t most_beside(std::int64_t /*tokens*/) const { return 0; }
   /// GPU memory of what the request's next verification brings.
   [[nodiscard]] virtual std::int64_t reservation(const Request& r) const = 0;
-  /// GPU memory of what its drafts read, as far as what is brought holds it, too.
+  /// Of what its drafts read, the bytes that the full KV contains as well, so that they may leave while it is there.
   [[nodiscard]] virtual std::int64_t replaceable(const Request&) const { return 0; }
 
   /// The request is about to be admitted; Request::prefix says what was found of its prompt, which decides whether

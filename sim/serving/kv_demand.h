@@ -34,8 +34,7 @@ class KvDemand {
   [[nodiscard]] std::int64_t admission(const Request& r) const;
   /// At its end, if all of its full KV stays.
   [[nodiscard]] std::int64_t resident(const Request& r) const;
-  /// The most it ever needs by itself, with `beside` bytes for what it is verified against where that does not come
-  /// from host memory.
+  /// The most it ever needs by itself. `beside`: FullKvSource::most_beside().
   [[nodiscard]] std::int64_t most(const Request& r, std::int64_t beside) const;
 
   /// Bytes of host memory, if it has any there.

@@ -48,6 +48,7 @@ void KvHoldings::unstage(Residence& r) {
 }
 
 void KvHoldings::keep_staged(Residence& r) {
+  KVSIM_ALWAYS(r.replaced_ == 0, "what is kept has replaced a copy that would come back");
   r.held_ += r.staged_;
   held_ += r.staged_;
   set_staged(r, 0);

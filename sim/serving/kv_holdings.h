@@ -48,7 +48,7 @@ class KvHoldings {
   [[nodiscard]] bool stage(Residence& r, std::int64_t bytes, std::int64_t replaced);
   /// The full KV leaves, and what it replaced is gathered again from it before: that is the smaller of the two.
   void unstage(Residence& r);
-  /// What was staged is held from now on.
+  /// What was staged is held from now on. Precondition: it replaced nothing.
   void keep_staged(Residence& r);
   /// Reserves host memory, unless the request has some already. False and no change where it does not fit.
   [[nodiscard]] bool hold_in_host(Residence& r, std::int64_t bytes);

@@ -74,7 +74,6 @@ class RequestLog {
 
   /// Ends the warm-up.
   void start_measuring() { measure_begin_ = simulator_.now(); }
-  [[nodiscard]] engine::SimTime measure_begin() const { return measure_begin_; }
 
   /// `tokens` more tokens are final.
   void emitted(Request& r, std::int64_t tokens);

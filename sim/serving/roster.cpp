@@ -1,5 +1,7 @@
 #include "sim/serving/roster.h"
 
+#include <algorithm>
+
 namespace kvsim::serving {
 
 void Roster::arrive(Request& r) {

@@ -1,7 +1,6 @@
 // Where the requests of a replica are: waiting, or admitted and loading, prefilling or decoding.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>

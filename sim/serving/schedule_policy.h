@@ -56,8 +56,7 @@ class SchedulePolicy {
   virtual bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) = 0;
 
   /// Decides the coming iteration. `windows` iterations have passed since the last call (1, or more after an idle
-  /// time); plan.actions has one entry per decoding request, all Action::stall;
-  /// reloads and late are empty.
+  /// time); plan.actions has one entry per decoding request, all Action::stall; reloads and late are empty.
   virtual void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) = 0;
 
   /// The request was verified and begins its next round (it has tokens left to generate).

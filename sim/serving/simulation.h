@@ -124,7 +124,8 @@ class ServingSystem {
 using SystemFactory = std::function<std::unique_ptr<ServingSystem>(const RunEnvironment&)>;
 
 /// Runs a system to the configured duration, or until every request has finished; see systems::simulate. Precondition:
-/// the configuration was checked. Throws engine::InvariantViolation where a conservation law broke.
+/// the configuration was checked. Throws ConfigurationError where planned weights are missing, or
+/// engine::InvariantViolation where a conservation law broke.
 SimulationOutcome run_system(const ServingConfig& config, RequestFeed& feed, const SimulationOptions& options,
                              const SystemFactory& make_system);
 

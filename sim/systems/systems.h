@@ -14,8 +14,8 @@ namespace kvsim::systems {
 /// Makes the feed of a run a second time: a placement policy that needs the future reads all of it beforehand.
 using SameFeed = std::function<std::unique_ptr<serving::RequestFeed>()>;
 
-/// Checks what no single key shows: the model fits, the policies go together, and with the machines. Throws
-/// serving::ConfigurationError.
+/// Checks what no single key shows: the model fits, the policies go together, and with the machines. Planned weights of
+/// dispatch come later: simulate() misses them. Throws serving::ConfigurationError.
 void check(const serving::ServingConfig& config);
 
 /// Runs to the configured duration, or until every request has finished. Same configuration, feed and seed: same

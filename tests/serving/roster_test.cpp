@@ -31,8 +31,8 @@ class RosterTest : public ::testing::Test {
 using Ids = std::vector<std::uint64_t>;
 
 TEST_F(RosterTest, ListsAreInOrderOfAdmissionWhoeverGetsThereFirst) {
-  for (std::size_t id : {0, 1, 2}) roster_.arrive(r(id));
-  for (std::size_t id : {0, 1, 2}) admit(id, Phase::loading);
+  for (std::size_t id : {0U, 1U, 2U}) roster_.arrive(r(id));
+  for (std::size_t id : {0U, 1U, 2U}) admit(id, Phase::loading);
   EXPECT_EQ(roster_.running(), 3);
   EXPECT_FALSE(roster_.anybody_waits());
   roster_.move(r(2), Phase::prefilling);
@@ -49,7 +49,7 @@ TEST_F(RosterTest, ListsAreInOrderOfAdmissionWhoeverGetsThereFirst) {
 }
 
 TEST_F(RosterTest, WhoIsPushedOutComesBeforeAllOthersAndIsTheNewestAgain) {
-  for (std::size_t id : {0, 1, 2}) roster_.arrive(r(id));
+  for (std::size_t id : {0U, 1U, 2U}) roster_.arrive(r(id));
   admit(0, Phase::decoding);
   admit(1, Phase::decoding);
   roster_.push_out(r(0));
@@ -63,7 +63,7 @@ TEST_F(RosterTest, WhoIsPushedOutComesBeforeAllOthersAndIsTheNewestAgain) {
 
 TEST_F(RosterTest, ResidentsAreCountedWhileTheyAreHere) {
   r(1).resident = true;
-  for (std::size_t id : {0, 1, 2}) roster_.arrive(r(id));
+  for (std::size_t id : {0U, 1U, 2U}) roster_.arrive(r(id));
   r(2).resident = true;  // what is thought of one who waits does not count
   admit(0, Phase::loading);
   admit(1, Phase::decoding);

@@ -104,7 +104,7 @@ bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {
 }
 
 bool drafts_as_found(const ServingConfig& config) {
-  return !config.cluster.pools && serving::drafts_as_loaded(config, policy_of(config));
+  return !config.cluster.pools && serving::drafts_as_found(config, policy_of(config));
 }
 
 bool drafts_until_computed(const ServingConfig& config) {
