@@ -45,7 +45,7 @@ void GpuGroup::begin() {
 
 void GpuGroup::start(const Step& step) {
   KVSIM_ALWAYS(!computing_, "a step begins while another is under way");
-  note_idle();
+  note_time();
   idle_ = false;
   computing_ = true;
   step_ = step;
@@ -62,8 +62,7 @@ Callback GpuGroup::ended() {
 }
 
 void GpuGroup::end() {
-  spent_ = time();
-  spent_until_ = env_.simulator.now();
+  note_time();
   computing_ = false;
   length_ = env_.simulator.now() - step_begin_;
   env_.iteration_s.add(length_.seconds());
@@ -78,11 +77,11 @@ void GpuGroup::end() {
 
 void GpuGroup::wait_for_link(bool waits) {
   if (waits == waits_for_link_) return;
-  if (!computing_) note_idle();
+  if (!computing_) note_time();
   waits_for_link_ = waits;
 }
 
-void GpuGroup::note_idle() {
+void GpuGroup::note_time() {
   spent_ = time();
   spent_until_ = env_.simulator.now();
 }

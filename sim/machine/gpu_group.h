@@ -79,8 +79,7 @@ class GpuGroup {
   void wait_for_link(bool waits);
 
   [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
-  /// Of the step that has just ended: its length, and what of that was waiting for KV.
-  [[nodiscard]] engine::Duration length() const { return length_; }
+  /// Of the step that has just ended, what of its length was waiting for KV.
   [[nodiscard]] engine::Duration waited() const { return length_ - step_.computing; }
   /// Expected length of an iteration: the exponentially weighted mean (0.2 for the newest) of steps that decoded; at
   /// first, of a step with one token.
@@ -108,7 +107,7 @@ class GpuGroup {
  private:
   void begin();
   void end();
-  void note_idle();
+  void note_time();
 
   Environment env_;
   StepOwner& owner_;
