@@ -39,7 +39,7 @@ class TableSearch {
   TableSearch(const scenario::Scenario& scenario, const Traffic& traffic)
       : config_(searched(scenario.serving)),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
-        geometry_(serving::replica_geometry(config_)),
+        geometry_(serving::configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
         drafting_(config_, decode_),

@@ -202,7 +202,7 @@ ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinemen
       generated_(refinements.outputs ? std::llround(traffic_.mean_generated) : 0),
       gpus_(static_cast<double>(scenario.serving.cluster.tensor_parallel)) {
   if (!refinements.outputs || config_.prefill == serving::PrefillKind::stored) return;
-  const serving::KvGeometry full = geometry(1.0);
+  const serving::KvGeometry full = serving::kv_at(config_, 1.0);
   const std::int64_t most = std::min({limits().requests, kLargestTable, config_.schedule.max_batched_tokens - 1});
   prefill_s_.push_back(0);
   for (std::int64_t n = 1; n <= most; ++n) {
@@ -212,19 +212,12 @@ ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinemen
   }
 }
 
-serving::KvGeometry ScenarioCosts::geometry(double c) const {
-  const serving::KvGeometry plain(config_.model, config_.cluster.tensor_parallel, config_.decode.compressor, c,
-                                  config_.schedule.block_tokens);
-  const auto& framework = config_.cluster.profile.framework;
-  return framework ? plain.with_full_kv_factor(framework->full_kv_factor.value) : plain;
-}
-
 double ScenarioCosts::kv_bytes() const {
-  return static_cast<double>(geometry(1.0).full_transfer(prompt_ + generated_));
+  return static_cast<double>(serving::kv_at(config_, 1.0).full_transfer(prompt_ + generated_));
 }
 
 double ScenarioCosts::room_bytes() const {
-  if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, geometry(1.0)));
+  if (refinements_.reservations) return static_cast<double>(kv_capacity_bytes(config_, serving::kv_at(config_, 1.0)));
   const serving::ClusterConfig& c = config_.cluster;
   const double usable = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
@@ -242,7 +235,8 @@ BatchLimits ScenarioCosts::limits() const {
   limits.requests = config_.schedule.max_requests;
   if (traffic_.concurrency) limits.requests = std::min(limits.requests, *traffic_.concurrency);
   const double host = static_cast<double>(
-      geometry(1.0).full_transfer(prompt_ + std::llround(refinements_.outputs ? traffic_.mean_output : 0.0)));
+      serving::kv_at(config_, 1.0)
+          .full_transfer(prompt_ + std::llround(refinements_.outputs ? traffic_.mean_output : 0.0)));
   limits.offloaded = static_cast<std::int64_t>(
       std::min(std::floor(static_cast<double>(config_.cluster.host_memory_bytes) / host), 1e12));
   return limits;
@@ -352,7 +346,7 @@ void ScenarioCosts::add_turnover(Cycle& cycle, const serving::KvGeometry& g, boo
 }
 
 Cycle ScenarioCosts::plain(double c, bool compressed) const {
-  const serving::KvGeometry g = geometry(c);
+  const serving::KvGeometry g = serving::kv_at(config_, c);
   Cycle cycle;
   cycle.c = c;
   set_memory(cycle, g);
@@ -363,7 +357,7 @@ Cycle ScenarioCosts::plain(double c, bool compressed) const {
 }
 
 std::vector<Cycle> ScenarioCosts::drafting(double c, std::int64_t least, std::int64_t most) const {
-  const serving::KvGeometry g = geometry(c);
+  const serving::KvGeometry g = serving::kv_at(config_, c);
   const models::AcceptanceModel law = acceptance(c, most);
   std::vector<Cycle> cycles;
   for (std::int64_t x = least; x <= most; ++x) {

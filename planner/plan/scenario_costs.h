@@ -154,7 +154,6 @@ class ScenarioCosts {
   [[nodiscard]] const std::vector<std::string>& fallbacks() const { return timer_.fallbacks(); }
 
  private:
-  [[nodiscard]] serving::KvGeometry geometry(double c) const;
   [[nodiscard]] Cycle plain(double c, bool compressed) const;
   [[nodiscard]] double seconds(const models::StepWork& work) const;
   [[nodiscard]] Requests requests(bool compressed, std::int64_t x) const;

@@ -39,7 +39,7 @@ LikeRequests average_requests(const Traffic& traffic, std::int64_t batch) {
 
 BatchByMemory batch_by_memory(const serving::ServingConfig& config, const Traffic& traffic) {
   const DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  const KvGeometry geometry = serving::replica_geometry(config);
+  const KvGeometry geometry = serving::configured_geometry(config);
   const LikeRequests average = average_requests(traffic, 1);
   const std::int64_t output = std::llround(traffic.mean_output);
   BatchByMemory b;

@@ -97,7 +97,7 @@ models::StepTimer step_timer(const serving::ServingConfig& config) {
 
 StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  const serving::KvGeometry geometry = serving::replica_geometry(config);
+  const serving::KvGeometry geometry = serving::configured_geometry(config);
   const models::StepTimer timer = step_timer(config);
   serving::Fetching fetching(config, decode, geometry, timer);
   serving::Request request;

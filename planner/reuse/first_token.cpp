@@ -135,7 +135,7 @@ Binding FirstToken::binding(const LoadPath& path) const {
 FirstTokenModel::FirstTokenModel(const scenario::Scenario& scenario, PromptMethod method)
     : method_(method),
       scenario_(under(scenario, method)),
-      geometry_(serving::replica_geometry(config())),
+      geometry_(serving::configured_geometry(config())),
       timer_(config().cluster.gpu, config().cluster.peer_link, config().cluster.profile, config().model,
              config().cluster.tensor_parallel) {
   if (!blends(method)) return;

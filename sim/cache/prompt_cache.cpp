@@ -73,7 +73,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
       verified_(verifies_stored(config)),
       block_tokens_(block_tokens),
       future_(future),
-      geometry_(serving::replica_geometry(config)),
+      geometry_(serving::configured_geometry(config)),
       timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
              config.cluster.tensor_parallel),
       pool_(models::option_pool(spec_)),

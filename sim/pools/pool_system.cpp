@@ -13,10 +13,6 @@
 namespace kvsim::pools {
 namespace {
 
-bool verifies(const serving::ServingConfig& config) {
-  return serving::find_decode_policy(config.decode.policy)->verifies;
-}
-
 /// Planned weights come after a configuration was checked.
 const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
   const DispatcherEntry& entry = *find_dispatcher(dispatch.policy);
@@ -41,8 +37,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
     : env_(environment),
       config_(environment.config),
       pools_(*environment.config.cluster.pools),
-      geometry_(config_.model, config_.cluster.tensor_parallel, config_.decode.compressor,
-                verifies(config_) ? config_.decode.keep_ratio : 1.0, config_.schedule.block_tokens),
+      geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
       acceptance_(serving::acceptance_of(config_, config_.decode.draft_length)),

@@ -29,7 +29,7 @@ double placed_share(const models::LlmSpec& model) {
 
 ReuseTimes::ReuseTimes(const serving::ServingConfig& config)
     : config_(config),
-      geometry_(serving::replica_geometry(config)),
+      geometry_(serving::configured_geometry(config)),
       timer_(timer_of(config.cluster, config.model, config.cluster.tensor_parallel)) {
   if (config.reuse->method != models::ReuseMethod::selective) return;
   const models::SpeculativeSpec& small = config.reuse->speculative;
@@ -127,7 +127,7 @@ std::string scoring_problem(const serving::ServingConfig& config, const ReuseTim
   // It may be pushed out before its last token, and has to be let in again with all that it has generated.
   const std::int64_t room = serving::draft_room(config.decode, *serving::find_decode_policy(config.decode.policy)) - 1;
   const std::int64_t need =
-      serving::replica_geometry(config).full_reservation(prompt + output + room) + times.scoring_bytes(prompt);
+      serving::configured_geometry(config).full_reservation(prompt + output + room) + times.scoring_bytes(prompt);
   if (need <= kv_bytes) return {};
   return fmt::format("needs {} bytes of KV memory while {} scores its prompt, a replica has {}", need, small.name,
                      kv_bytes);

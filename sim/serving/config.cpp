@@ -265,7 +265,7 @@ void check_configuration(const ServingConfig& given) {
 }
 
 KvCapacity kv_capacity(const ServingConfig& config) {
-  const KvGeometry geometry = replica_geometry(config);
+  const KvGeometry geometry = configured_geometry(config);
   KvCapacity k;
   k.weights_bytes = replica_weights(config);
   k.bytes = kv_capacity_bytes(config, geometry);

@@ -171,14 +171,17 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
   return step_prefetch(config, decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0);
 }
 
-KvGeometry replica_geometry(const ServingConfig& config) {
+KvGeometry kv_at(const ServingConfig& config, double keep_ratio) {
+  const KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor, keep_ratio,
+                            config.schedule.block_tokens);
+  const auto& framework = config.cluster.profile.framework;
+  return framework ? geometry.with_full_kv_factor(framework->full_kv_factor.value) : geometry;
+}
+
+KvGeometry configured_geometry(const ServingConfig& config) {
   const DecodePolicy& decode = *find_decode_policy(config.decode.policy);
   const models::PrefetchSpec prefetch = replica_prefetch(config, decode);
-  KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor,
-                      decode.reads_compressed ? config.decode.keep_ratio : 1.0, config.schedule.block_tokens);
-  if (const auto& framework = config.cluster.profile.framework) {
-    geometry = geometry.with_full_kv_factor(framework->full_kv_factor.value);
-  }
+  KvGeometry geometry = kv_at(config, decode.reads_compressed ? config.decode.keep_ratio : 1.0);
   if (decode.low_bit_copy) {
     geometry = geometry.with_low_bit_copy(
         decode.fetches_pairs() ? models::fetched_tokens(prefetch, config.model.max_context) : 0);

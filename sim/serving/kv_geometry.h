@@ -89,10 +89,13 @@ class KvGeometry {
 /// imply for quantisation, their product for both.
 double effective_ratio(const models::CompressorSpec& compressor, double keep_ratio);
 
-// How much KV a replica holds: computed once, enforced by the memory pool, printed in every result.
+// How much KV a group of GPUs holds: computed once, enforced by the memory pool, printed in every result.
 
-/// The KV of the configured model under the configured decode policy, as a replica holds it.
-KvGeometry replica_geometry(const ServingConfig& config);
+/// The KV of the configured model at a keep ratio, without what a decode policy holds beside it.
+KvGeometry kv_at(const ServingConfig& config, double keep_ratio);
+
+/// The KV of the configured model under the configured decode policy, as a replica or a node of a pool holds it.
+KvGeometry configured_geometry(const ServingConfig& config);
 
 /// What a step fetches for a next one of so many proposals of an auxiliary drafter: one speculative token more for
 /// each.

@@ -63,7 +63,7 @@ class ReplicaFleet final : public ServingSystem {
         measured_(environment.measured),
         prompts_(std::move(prompts)),
         decode_(configured_policy(config_)),
-        geometry_(replica_geometry(config_)),
+        geometry_(configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
         acceptance_(

@@ -28,6 +28,19 @@ TEST(SinglePoolsRequest, OnB1LoadsOverTheFastLinkAndDecodes) {
   EXPECT_EQ(m.rounds, 0U);
 }
 
+/// Copies that a framework makes of full KV take memory of a node as they do of a replica; links carry it once.
+TEST(SinglePoolsRequest, TakesTheMemoryThatAFrameworkHoldsFullKvIn) {
+  const auto with_factor = [](const char* factor) {
+    return simulated(pools_scenario(alone_on(
+        "B1", {std::string("cluster.gpu.profile={base: h100-vllm, framework: {full_kv_factor: ") + factor + "}}"})));
+  };
+  const auto once = with_factor("1"), twice = with_factor("2");
+  // 16,201 tokens in blocks of 16; of twice as many, one block less is lost to rounding.
+  const double peak = static_cast<double>(once.pools.at("local").reserved_peak_bytes);
+  EXPECT_NEAR(static_cast<double>(twice.pools.at("local").reserved_peak_bytes) / peak, 2, 0.001);
+  EXPECT_EQ(once.e2e_s.mean(), twice.e2e_s.mean());
+}
+
 TEST(SinglePoolsRequest, OnB2LoadsOverTheSlowLinkAndDecodes) {
   const auto s = pools_scenario(alone_on("B2"));
   const Parts parts(s);

@@ -20,7 +20,7 @@ constexpr std::int64_t kBlock = 16 * 131'072;
 
 MemorySplit split(const Sets& sets) {
   const serving::ServingConfig c = small_scenario(sets).serving;
-  return serving::memory_split(c, serving::replica_geometry(c));
+  return serving::memory_split(c, serving::configured_geometry(c));
 }
 
 Json measured(const Sets& sets) {
@@ -45,7 +45,7 @@ TEST(MemorySplit, PutsADraftersWeightsUnderOther) {
   const Sets drafter{"decode.policy=drafter", "decode.drafter={type: eagle3-llama-3.1-8b}", "schedule.policy=fcfs"};
   const std::int64_t weights = small_scenario(drafter).serving.decode.drafter->spec.own_weight_bytes();
   ASSERT_GT(weights, 0);
-  const std::int64_t block = serving::replica_geometry(small_scenario(drafter).serving).block_bytes();
+  const std::int64_t block = serving::configured_geometry(small_scenario(drafter).serving).block_bytes();
   EXPECT_GE(split(drafter).other, weights);
   EXPECT_LT(split(drafter).other, weights + block);
 }
@@ -102,7 +102,7 @@ TEST(MemoryDocument, HasTheMeansOfAFineTimeline) {
 TEST(MemoryDocument, OfOneRequestAtATimeStreamsOneReload) {
   const Sets alone{"workload.closed.concurrency=1", "workload.requests=3"};
   const scenario::Scenario s = small_scenario(alone);
-  const serving::KvGeometry geometry = serving::replica_geometry(s.serving);
+  const serving::KvGeometry geometry = serving::configured_geometry(s.serving);
   const Json kv = measured(alone)["details"]["memory"]["kv"];
   EXPECT_GE(kv["streaming_peak_bytes"], geometry.reload_reservation(16000, 0));
   EXPECT_LE(kv["streaming_peak_bytes"], geometry.reload_reservation(16000, 200));

@@ -25,7 +25,7 @@ class OnePrompt {
   explicit OnePrompt(const scenario::Scenario& scenario)
       : config_(scenario.serving),
         times_(config_),
-        geometry_(serving::replica_geometry(config_)),
+        geometry_(serving::configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel) {
     spec_ = *scenario::make_feed(scenario, config_.run.seed)->next();

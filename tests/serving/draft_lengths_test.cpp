@@ -94,7 +94,7 @@ class Policies {
       : scenario_(small_scenario(sets)),
         config_(scenario_.serving),
         decode_(*serving::find_decode_policy(config_.decode.policy)),
-        geometry_(serving::replica_geometry(config_)),
+        geometry_(serving::configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.tensor_parallel),
         drafting_(config_, decode_),

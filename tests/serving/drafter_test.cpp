@@ -158,7 +158,7 @@ TEST(Drafter, TakesMemoryForItsWeightsAndItsKv) {
   EXPECT_EQ(b.weights_bytes, a.weights_bytes + d.own_weight_bytes());
   const double block = static_cast<double>(plain.model.kv_bytes_per_token() + d.network.kv_bytes_per_token()) * 16;
   EXPECT_EQ(b.blocks, static_cast<std::int64_t>(static_cast<double>(a.bytes - d.own_weight_bytes()) / block));
-  const serving::KvGeometry g = serving::replica_geometry(drafted), whole = serving::replica_geometry(plain);
+  const serving::KvGeometry g = serving::configured_geometry(drafted), whole = serving::configured_geometry(plain);
   EXPECT_EQ(g.full_reservation(33) - whole.full_reservation(33), 3 * 16 * d.network.kv_bytes_per_token());
   EXPECT_EQ(g.stored_transfer(33) - whole.stored_transfer(33), 33 * d.network.kv_bytes_per_token());
   EXPECT_EQ(g.full_transfer(33), whole.full_transfer(33));

@@ -111,7 +111,7 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
   const serving::ServingConfig& c = s.serving;
   const Measurements m = measure(s);
   const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
-  const serving::KvGeometry geometry = serving::replica_geometry(c);
+  const serving::KvGeometry geometry = serving::configured_geometry(c);
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
   serving::Fetching fetching(c, decode, geometry, timer);
   serving::Request r;
@@ -168,7 +168,7 @@ TEST(PrefetchRuns, StreamingTheWholeKvIsAsFastAsItsLink) {
 
 TEST(PrefetchRuns, ReservationsAreTheResidentFractionInWholeBlocks) {
   const auto s = small_scenario(sets("speculative_prefetch", {"schedule.block_size=1 tokens"}));
-  const serving::KvGeometry g = serving::replica_geometry(s.serving);
+  const serving::KvGeometry g = serving::configured_geometry(s.serving);
   for (const std::int64_t context : {200, 2048, 32768}) {
     const double exact = models::resident_fraction(s.serving.decode.compressor, 64 + 64, context);
     EXPECT_DOUBLE_EQ(exact, 2.0 / 16 + 2.0 / 64 + 128.0 / static_cast<double>(context));
@@ -266,7 +266,7 @@ TEST(PrefetchRuns, AFirstLoadOfAnEarlierAdmissionIsNotTheNewOnes) {
 
 TEST(PrefetchRuns, UnfusedTheCopyIsReadWrittenInFullAndReadAgain) {
   const auto s = small_scenario(sets("speculative_prefetch"));
-  const serving::KvGeometry g = serving::replica_geometry(s.serving);
+  const serving::KvGeometry g = serving::configured_geometry(s.serving);
   const auto read = [&](double factor) {
     models::StepWork work;
     serving::add_low_bit_decode(work, g, 2048, 0, 2, factor);

@@ -205,7 +205,7 @@ double simulated_over_predicted(const std::vector<std::string>& sets, double req
   const serving::Drafting drafting(config, decode);
   const double accepted =
       decode.proposes() ? drafting.acceptance().expected_accepted(x) : static_cast<double>(x);  // else agreement 1
-  const serving::RoundRate rate = serving::predict_round(config, decode, serving::replica_geometry(config), timer,
+  const serving::RoundRate rate = serving::predict_round(config, decode, serving::configured_geometry(config), timer,
                                                          drafting, {requests, 2000, 200, x, accepted});
   return tokens_per_s(measure(scenario)) / rate.tokens_per_s;
 }

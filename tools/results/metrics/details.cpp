@@ -27,7 +27,7 @@ auto kv_room(T serving::KvCapacity::*member) {
 }
 
 serving::MemorySplit memory(const View& v) {
-  return serving::memory_split(v.config(), serving::replica_geometry(v.config()));
+  return serving::memory_split(v.config(), serving::configured_geometry(v.config()));
 }
 
 auto memory_part(std::int64_t serving::MemorySplit::*part) {

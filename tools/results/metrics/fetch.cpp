@@ -50,7 +50,7 @@ class Means {
       : config(view.config()),
         decode(policy_in(config)),
         measured(view.measured().fetch),
-        geometry(serving::replica_geometry(config)) {
+        geometry(serving::configured_geometry(config)) {
     const auto requests = static_cast<double>(measured.request_steps);
     if (requests <= 0) return;
     context = std::llround(measured.context_tokens / requests);
