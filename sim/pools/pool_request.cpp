@@ -11,7 +11,10 @@ std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   if (block_tokens_ == 0) return 0;
   const std::int64_t full = geometry_.full_reservation(block_tokens_);
   if (form == memory::KvForm::full || decompresses()) return full;  // quantised KV is decompressed on arrival
-  return std::max<std::int64_t>(1, std::llround(static_cast<double>(full) * geometry_.ratio()));
+  // A framework copies full KV only.
+  const std::int64_t once =
+      (block_tokens_ + geometry_.block_tokens() - 1) / geometry_.block_tokens() * geometry_.block_bytes();
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(once) * geometry_.ratio()));
 }
 
 std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {

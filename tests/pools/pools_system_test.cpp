@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/catalogue/catalogue.h"
 #include "sim/systems/systems.h"
 #include "tests/pools/pools_runs.h"
 #include "tools/validation/recording_trace.h"
@@ -149,6 +150,17 @@ TEST(PoolsPrefixes, ShareMemoryToo) {
     return simulated(s, requests, 1000).pools.at("local").reserved_peak_bytes;
   };
   EXPECT_LT(static_cast<double>(peak(true)), 0.51 * static_cast<double>(peak(false)));
+}
+
+TEST(PoolsPrefixes, CompressedTakeNoMemoryForAFrameworksCopiesOfFullKv) {
+  const auto peak = [](double factor) {
+    auto s = shared_prefix_scenario("P1_cached", "stored");
+    s.serving.decode.compressor = models::Catalogue::built_in().compressor("kvzip");
+    s.serving.decode.keep_ratio = 0.2;
+    s.serving.cluster.profile.framework.emplace().full_kv_factor.value = factor;
+    return simulated(s, {{0, 0, 10'000, 5, chain(100, 10)}}, 1000).pools.at("remote").reserved_peak_bytes;
+  };
+  EXPECT_EQ(peak(1), peak(2));
 }
 
 TEST(PoolsPrefixes, AreWrittenToTheStorageNodeByWhoeverPrefillsThem) {
