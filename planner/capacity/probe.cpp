@@ -133,8 +133,8 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
   double measured_s = 0, capacity_s = 0, tokens = 0;
   for (const serving::SimulationOutcome& run : runs) {
     const Measurements& m = run.measured;
-    for (const double v : m.ttft_s.values()) ttft.add(v);
-    for (const double v : m.tpot_s.values()) tpot.add(v);
+    ttft.add(m.ttft_s);
+    tpot.add(m.tpot_s);
     measured_s += m.measured_s;
     capacity_s += m.capacity_s;
     tokens += static_cast<double>(m.output_tokens);
@@ -142,7 +142,7 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
     probe.bound_by.compute += m.compute_bound_s;
     probe.bound_by.link += m.link_bound_s;
     probe.bound_by.idle += m.idle_s;
-    for (const double v : m.placement.quality.values()) quality.add(v);
+    quality.add(m.placement.quality);
     for (const auto& [name, tier] : m.tiers) {
       if (name == "host") probe.host_peak_bytes = std::max(probe.host_peak_bytes, tier.bytes_peak);
       const auto contents = m.placement.contents.find(name);

@@ -58,23 +58,56 @@ void CompensatedSum::add(double value) {
   sum_ = sum;
 }
 
-void Sample::add(double value) {
-  KVSIM_ALWAYS(!std::isnan(value), "a sample holds numbers");
-  min_ = empty() ? value : std::min(min_, value);
-  max_ = empty() ? value : std::max(max_, value);
-  values_.push_back(value);
-  sum_.add(value);
+void CompensatedSum::add(double value, std::size_t count) {
+  if (count == 1) return add(value);
+  // What rounding takes from the product is itself representable.
+  const auto times = static_cast<double>(count);
+  const double product = value * times;
+  add(product);
+  if (std::isfinite(product)) add(std::fma(value, times, -product));
+}
+
+/// Calls `visit` with each value and how often it follows itself.
+template <class Visit>
+void Sample::for_each_run(const Visit& visit) const {
+  auto repeat = repeats_.begin();
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const bool again = repeat != repeats_.end() && repeat->at == i;
+    visit(kept_[i], again ? 1 + (repeat++)->more : 1);
+  }
 }
 
 void Sample::add(double value, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) add(value);
+  KVSIM_ALWAYS(!std::isnan(value), "a sample holds numbers");
+  if (count == 0) return;
+  min_ = empty() ? value : std::min(min_, value);
+  max_ = empty() ? value : std::max(max_, value);
+  count_ += count;
+  sum_.add(value, count);
+  const bool again = !kept_.empty() && kept_.back() == value && std::signbit(kept_.back()) == std::signbit(value);
+  if (!again) kept_.push_back(value);
+  const std::size_t at = kept_.size() - 1, more = again ? count : count - 1;
+  if (more == 0) return;
+  if (repeats_.empty() || repeats_.back().at != at) repeats_.push_back({at, 0});
+  repeats_.back().more += more;
+}
+
+void Sample::add(const Sample& other) {
+  other.for_each_run([this](double value, std::size_t count) { add(value, count); });
+}
+
+std::vector<double> Sample::values() const {
+  std::vector<double> all;
+  all.reserve(count_);
+  for_each_run([&all](double value, std::size_t count) { all.insert(all.end(), count, value); });
+  return all;
 }
 
 double Sample::mean() const {
   return empty() ? nan : sum_.value() / static_cast<double>(count());
 }
 double Sample::variance() const {
-  return variance_of(values_, mean());
+  return variance_of(values(), mean());
 }
 double Sample::min() const {
   return empty() ? nan : min_;
@@ -83,19 +116,30 @@ double Sample::max() const {
   return empty() ? nan : max_;
 }
 
+void Sample::sort() const {
+  sorted_.clear();
+  sorted_.reserve(kept_.size());
+  for_each_run([this](double value, std::size_t count) { sorted_.push_back({value, count}); });
+  std::sort(sorted_.begin(), sorted_.end(), [](const Ranked& a, const Ranked& b) { return a.value < b.value; });
+  std::size_t up_to = 0;
+  for (Ranked& r : sorted_) r.up_to = up_to += r.up_to;
+}
+
 double Sample::quantile(double q) const {
   KVSIM_ALWAYS(q >= 0 && q <= 1, "a quantile lies in [0, 1]");
   if (empty()) return nan;
-  if (sorted_.size() != values_.size()) {
-    sorted_ = values_;
-    std::sort(sorted_.begin(), sorted_.end());
-  }
+  if (sorted_.empty() || sorted_.back().up_to != count_) sort();
   // Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50(4), 1996, type 7:
   // h = (n - 1) q, and the value lies between the order statistics floor(h) and floor(h) + 1 (counted from 0).
   const double h = static_cast<double>(count() - 1) * q;
   const auto below = static_cast<std::size_t>(h);
-  const double low = sorted_[below];
-  const double high = sorted_[std::min(below + 1, count() - 1)];
+  const auto at_rank = [this](std::size_t rank) {
+    return std::upper_bound(sorted_.begin(), sorted_.end(), rank,
+                            [](std::size_t wanted, const Ranked& r) { return wanted < r.up_to; })
+        ->value;
+  };
+  const double low = at_rank(below);
+  const double high = at_rank(std::min(below + 1, count() - 1));
   const double fraction = h - std::floor(h);
   return fraction == 0 || low == high ? low : low + fraction * (high - low);
 }

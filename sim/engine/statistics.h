@@ -41,6 +41,8 @@ class TimeWeighted {
 class CompensatedSum {
  public:
   void add(double value);
+  /// The same value so many times.
+  void add(double value, std::size_t count);
   [[nodiscard]] double value() const { return sum_ + correction_; }
 
  private:
@@ -48,33 +50,51 @@ class CompensatedSum {
   double correction_ = 0;
 };
 
-/// Mean, minimum, maximum, count of a sample, and exact percentiles. Keeps every value (8 bytes each; 16 once a
-/// quantile was asked for). No answer depends on which were asked for before. Asking for a quantile sorts a copy, so
-/// one object must not be asked from two threads at a time.
+/// Mean, minimum, maximum, count of a sample, and exact percentiles. Keeps every value, those that follow each other
+/// and are equal as one (8 bytes for a value, 24 for several; as much again and 8 more once a quantile was asked for).
+/// No answer depends on which were asked for before. Asking for a quantile sorts a copy, so one object must not be
+/// asked from two threads at a time.
 class Sample {
  public:
   /// NaN is refused (InvariantViolation): it has no rank.
-  void add(double value);
-  /// The same value `count` times.
+  void add(double value) { add(value, 1); }
+  /// The same value `count` times, in constant time.
   void add(double value, std::size_t count);
-  [[nodiscard]] std::size_t count() const { return values_.size(); }
-  [[nodiscard]] bool empty() const { return values_.empty(); }
+  /// All values of another sample, in its order.
+  void add(const Sample& other);
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] double mean() const;      ///< summed with compensation in order of insertion; NaN for an empty sample
   [[nodiscard]] double variance() const;  ///< unbiased; NaN below two values
   [[nodiscard]] double min() const;       ///< NaN for an empty sample
   [[nodiscard]] double max() const;       ///< NaN for an empty sample
   /// Linear interpolation between order statistics (Hyndman-Fan type 7), q in [0, 1]. NaN for an empty sample.
   [[nodiscard]] double quantile(double q) const;
-  /// In order of insertion.
-  [[nodiscard]] std::span<const double> values() const { return values_; }
+  /// All of them, in order of insertion.
+  [[nodiscard]] std::vector<double> values() const;
   void clear();
 
  private:
-  std::vector<double> values_;
+  struct Repeat {
+    std::size_t at;    // in kept_
+    std::size_t more;  // times that this value came again at once
+  };
+  struct Ranked {
+    double value;
+    std::size_t up_to;  // values no larger
+  };
+
+  template <class Visit>
+  void for_each_run(const Visit& visit) const;
+  void sort() const;
+
+  std::vector<double> kept_;     // no two equal ones beside each other
+  std::vector<Repeat> repeats_;  // in order
+  std::size_t count_ = 0;
   CompensatedSum sum_;
   double min_ = 0;
   double max_ = 0;
-  mutable std::vector<double> sorted_;  // of the first sorted_.size() values
+  mutable std::vector<Ranked> sorted_;  // of all values, if the last one's rank is their count
 };
 
 /// The p-quantile (0 < p < 1) of Student's t distribution with `degrees_of_freedom` (> 0).

@@ -15,7 +15,7 @@ void join(T& a, const T& b) {
 }
 
 void join(engine::Sample& a, const engine::Sample& b) {
-  for (const double value : b.values()) a.add(value);
+  a.add(b);
 }
 
 /// Verdicts of requests.

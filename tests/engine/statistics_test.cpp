@@ -85,15 +85,37 @@ TEST(Sample, answersDoNotDependOnWhatWasAskedBefore) {
   EXPECT_EQ(asked.mean(), untouched.mean());
   EXPECT_EQ(asked.variance(), untouched.variance());
   EXPECT_EQ(asked.quantile(0.99), untouched.quantile(0.99));
-  EXPECT_TRUE(std::equal(asked.values().begin(), asked.values().end(), untouched.values().begin()));
+  EXPECT_EQ(asked.values(), untouched.values());
 }
 
 TEST(Sample, addingAValueSeveralTimesIsAddingItThatOften) {
-  Sample sample;
+  Sample together, singly, merged;
+  RandomStream draw(7, "runs");
+  for (int run = 0; run < 400; ++run) {
+    const double value = std::floor(draw.uniform_open() * 9) * 0.1;  // equal neighbours occur
+    const auto count = static_cast<std::size_t>(draw.uniform_open() * 5);
+    together.add(value, count);
+    for (std::size_t i = 0; i < count; ++i) singly.add(value);
+  }
+  merged.add(together);
+  for (const Sample* sample : {&together, &merged}) {
+    EXPECT_EQ(sample->count(), singly.count());
+    EXPECT_EQ(sample->values(), singly.values());
+    EXPECT_EQ(sample->min(), singly.min());
+    EXPECT_EQ(sample->max(), singly.max());
+    EXPECT_DOUBLE_EQ(sample->mean(), singly.mean());
+    EXPECT_DOUBLE_EQ(sample->variance(), singly.variance());
+    for (int percent = 0; percent <= 100; ++percent) {
+      EXPECT_EQ(sample->quantile(percent / 100.0), singly.quantile(percent / 100.0)) << percent;
+    }
+  }
+}
+
+TEST(Sample, aQuantileIsRightAfterMoreOfTheLastValueCame) {
+  Sample sample = sample_of({1, 2});
+  EXPECT_EQ(sample.quantile(0.5), 1.5);
   sample.add(2, 3);
-  sample.add(10);
-  EXPECT_EQ(sample.count(), 4U);
-  EXPECT_DOUBLE_EQ(sample.mean(), 4);
+  EXPECT_EQ(sample.quantile(0.5), 2);
 }
 
 TEST(CompensatedSum, keepsWhatPlainSummationLoses) {

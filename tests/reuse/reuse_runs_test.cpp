@@ -158,7 +158,7 @@ void check_run(const planner::ExperimentResult& r, const scenario::Scenario& sce
   RC_ASSERT(m.prompt_tokens == u.chunk_tokens + u.other_tokens);
   RC_ASSERT(m.placement.loaded_tokens + m.placement.computed_tokens == m.prompt_tokens);
 
-  const std::vector<double> ttft(m.ttft_s.values().begin(), m.ttft_s.values().end());
+  const std::vector<double> ttft = m.ttft_s.values();
   double ttft_s = 0;
   for (const double t : ttft) ttft_s += t;
   RC_ASSERT(ttft.size() == m.completed);
