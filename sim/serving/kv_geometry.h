@@ -34,6 +34,8 @@ class KvGeometry {
   /// Bytes of a block of full KV, a drafter's included.
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
+  /// full_reservation() grows by a block with every block_tokens() tokens.
+  [[nodiscard]] bool grows_by_blocks() const { return full_kv_factor_ == 1; }
 
   /// Reservation for `tokens` in full, rounded up to blocks. A drafter's KV is included here and in the compressed one.
   [[nodiscard]] std::int64_t full_reservation(std::int64_t tokens) const;

@@ -22,6 +22,11 @@ bool KvHoldings::resize(Residence& r, std::int64_t bytes) {
   return true;
 }
 
+void KvHoldings::grow(std::int64_t bytes) {
+  KVSIM_ALWAYS(gpu_.try_reserve(bytes), "memory that was available could not be reserved");
+  held_ += bytes;
+}
+
 bool KvHoldings::stage(Residence& r, std::int64_t bytes, std::int64_t replaced) {
   if (gpu_.available() + replaced < bytes) return false;
   gpu_.release(replaced);

@@ -43,6 +43,11 @@ class KvHoldings {
 
   /// The request holds `bytes` from now on. False and no change where they do not fit.
   [[nodiscard]] bool resize(Residence& r, std::int64_t bytes);
+  /// Several requests together hold so much more, of which each is told its own with attribute(). Precondition: it
+  /// fits.
+  void grow(std::int64_t bytes);
+  /// Of what was grown and what it had, the request holds `bytes`.
+  static void attribute(Residence& r, std::int64_t bytes) { r.held_ = bytes; }
   /// Makes room for `bytes` of full KV, in place of `replaced` bytes of what it holds. False and no change where they
   /// do not fit.
   [[nodiscard]] bool stage(Residence& r, std::int64_t bytes, std::int64_t replaced);

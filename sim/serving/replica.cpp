@@ -37,6 +37,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
                      environment.measured),
       profiling_(config_.schedule, geometry_, memory_, environment.prompts, environment.measured),
       assembly_(environment.simulator, config_, geometry_, environment.prompts, gpus_, environment.measured, *this),
+      steady_(environment.decode, geometry_, memory_, environment.trace != nullptr),
       draft_limit_(draft_limit(environment.config.decode)),
       log_(environment.simulator, environment.config, environment.measured),
       weights_bytes_(replica_weights(environment.config)) {
@@ -117,6 +118,10 @@ ReplicaView Replica::view() const {
   return v;
 }
 
+void Replica::update_requests() {
+  for (Request* r : roster_.decoding()) steady_.update(*r);
+}
+
 void Replica::start_measuring() {
   log_.start_measuring();
   memory_.start_measuring();
@@ -147,7 +152,7 @@ void Replica::finish_measuring() {
 void Replica::check_conservation() const {
   std::int64_t held = 0, staged = 0;
   roster_.for_each([&](const Request& r) {
-    held += r.kv.held();
+    held += steady_.held(r);
     staged += r.kv.staged();
   });
   memory_.check_conservation(held, staged);

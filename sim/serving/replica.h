@@ -30,6 +30,7 @@
 #include "sim/serving/request_log.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/steady_batch.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -70,6 +71,9 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   /// Adds what was measured to the environment's measurements; the run ends now.
   void finish_measuring();
 
+  /// Writes into requests what they have come to; between two calls it may lag behind.
+  void update_requests();
+
   /// Conservation laws of memory. Throws InvariantViolation.
   void check_conservation() const;
 
@@ -102,6 +106,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   /// Time until the last layer of the step can have run, for the reloads that are still arriving.
   [[nodiscard]] engine::Duration reload_tail() const;
   void batch_decoding(models::StepWork& work);
+  bool batch_steadily(models::StepWork& work);
   [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action, std::int64_t proposed) const;
   [[nodiscard]] std::int64_t proposals(const Request& r, Action action, std::int64_t budget) const;
   void note_proposals();
@@ -110,6 +115,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
   void add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work);
   void apply_draft_results();
+  void apply_steadily();
   void apply_prefill_results();
   void apply_verification(Request& r);
   void go_idle();
@@ -183,6 +189,8 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   Assembly assembly_;
 
   Roster roster_;
+  SteadyBatch steady_;
+  std::vector<Request*> joining_, over_;  // of one step; kept for their memory
   std::int64_t outstanding_tokens_ = 0;
   std::int64_t draft_limit_ = 0;
 

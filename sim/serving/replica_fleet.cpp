@@ -113,6 +113,10 @@ class ReplicaFleet final : public ServingSystem {
     if (prompts_) prompts_->finish_measuring(measured_);
   }
 
+  void update_requests() override {
+    for (const auto& replica : replicas_) replica->update_requests();
+  }
+
   void check_conservation() const override {
     for (const auto& replica : replicas_) replica->check_conservation();
     if (prompts_) prompts_->check_conservation();

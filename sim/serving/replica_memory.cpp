@@ -206,6 +206,7 @@ void Replica::secure_reload_room() {
 }
 
 void Replica::preempt(Request& r) {
+  steady_.leave(r);
   if (r.transfer.value != 0) {
     // Copies among which fetches are queued are not withdrawn: what was planned behind them stays as it is.
     if (layers_) {

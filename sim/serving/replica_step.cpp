@@ -1,6 +1,7 @@
 // The iteration loop of a replica: plan, batch, time, apply.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "sim/engine/invariant.h"
@@ -54,7 +55,7 @@ void Replica::run_step() {
 machine::Step Replica::step_of(engine::Duration computing) const {
   // Decoding requests come first.
   return {computing, step_time_.hbm_bound_s >= step_time_.compute_bound_s + assembly_.scoring_s(),
-          !step_.empty() && step_.front().tokens == 0, step_time_.within_domain};
+          steady_.size() > 0 || (!step_.empty() && step_.front().tokens == 0), step_time_.within_domain};
 }
 
 /// GPU time of the auxiliary drafter before the step.
@@ -124,14 +125,11 @@ void Replica::mark_arriving() {
 }
 
 void Replica::plan_iteration() {
+  if (!decode_.verifies) return;  // everybody decodes
   const std::vector<Request*>& decoding = roster_.decoding();
   plan_.actions.assign(decoding.size(), Action::stall);
   plan_.reloads.clear();
   plan_.late.clear();
-  if (!decode_.verifies) {
-    std::fill(plan_.actions.begin(), plan_.actions.end(), Action::draft);
-    return;
-  }
   const std::int64_t windows =
       gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
   mark_arriving();
@@ -144,14 +142,41 @@ void Replica::plan_iteration() {
   start_reloads();
 }
 
+/// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
+/// change where there is no memory for that: then somebody has to go, and all are looked at one by one.
+bool Replica::batch_steadily(models::StepWork& work) {
+  const std::vector<Request*>& decoding = roster_.decoding();
+  std::int64_t growth = steady_.growth();
+  joining_.clear();
+  if (steady_.size() < static_cast<std::int64_t>(decoding.size())) {
+    std::copy_if(decoding.begin(), decoding.end(), std::back_inserter(joining_),
+                 [](const Request* r) { return !SteadyBatch::has(*r); });
+  }
+  for (const Request* r : joining_) growth += std::max<std::int64_t>(demand_.decoding(*r) - r->kv.held(), 0);
+  if (growth > memory_.available()) {
+    for (Request* r : decoding) steady_.leave(*r);
+    return false;
+  }
+  steady_.begin_step(work);
+  for (Request* r : joining_) {
+    KVSIM_ALWAYS(memory_.resize(r->kv, demand_.decoding(*r)), "memory that was available could not be reserved");
+    add_decode(*r, Action::draft, 0, work);
+    step_.push_back({r, r->admission, Action::draft, 0, 0});
+  }
+  env_.measured.drafting_request_iterations += decoding.size();
+  return true;
+}
+
 void Replica::batch_decoding(models::StepWork& work) {
+  if (steady_.possible() && batch_steadily(work)) return;
   const std::vector<Request*>& decoding = roster_.decoding();
   std::int64_t budget = config_.schedule.max_batched_tokens;
   draft_lengths_.begin_step(decoding);
   for (std::size_t i = 0; i < decoding.size(); ++i) {
     Request& r = *decoding[i];
     // Requests that became ready after the plan was made start with the next one.
-    Action action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
+    Action action = Action::draft;
+    if (decode_.verifies) action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
     if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
     KVSIM_ALWAYS(!layers_ || action == Action::stall || r.writebacks == 0, "KV is fetched that is not in host memory");
     const std::int64_t proposed = proposals(r, action, budget);
@@ -261,7 +286,35 @@ void Replica::end_step() {
   decided_ahead_ = config_.schedule.asynchronous;
 }
 
+/// As if one after the other in order of admission, which samples of gaps between tokens keep.
+void Replica::apply_steadily() {
+  const engine::Duration gap = steady_.gap(env_.simulator.now());
+  std::int64_t alone = 0, together = 0;
+  over_.clear();
+  for (const StepEntry& e : step_) {
+    if (e.tokens > 0) continue;
+    Request& r = *e.request;
+    const std::int64_t before = roster_.decoding_before(r) - alone;
+    log_.emitted_together(before - std::exchange(together, before), gap);
+    emit_directly(r);
+    alone += 1;
+    if (r.remaining() == 0) over_.push_back(&r);
+  }
+  log_.emitted_together(steady_.size() - together, gap);
+  outstanding_tokens_ -= steady_.size();
+  steady_.end_step(env_.simulator.now(), over_);
+  for (const StepEntry& e : step_) {
+    if (e.tokens == 0 && e.request->remaining() > 0) steady_.join(*e.request, env_.simulator.now());
+  }
+  std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
+  for (Request* r : over_) finish(*r);
+}
+
 void Replica::apply_draft_results() {
+  if (steady_.possible()) {
+    apply_steadily();
+    return;
+  }
   bool grew = false;
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
@@ -317,6 +370,7 @@ void Replica::apply_prefill_results() {
     }
     begin_round(r);
     settle_after_prefill(r);
+    steady_.join(r, env_.simulator.now());
   }
 }
 

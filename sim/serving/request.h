@@ -116,6 +116,15 @@ class AssemblyProgress {
   engine::SimTime assembled_;  // its rows could be computed
 };
 
+/// Whether a request decodes in step with others, and since when; SteadyBatch writes it. What it has come to is then
+/// written into it only when somebody asks: SteadyBatch::update().
+class SteadyPlace {
+ private:
+  friend class SteadyBatch;
+  bool member_ = false;
+  std::uint64_t since_ = 0;  // steps of the batch that it has been told of
+};
+
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -133,7 +142,8 @@ struct Request {
   StoredPrefix prefix;                     ///< what of its prompt was loaded at the latest admission
   std::optional<PromptAssembly> assembly;  ///< how the latest admission puts it together; none: it is simply prefilled
 
-  Residence kv;           ///< memory that it has reserved
+  Residence kv;  ///< memory that it has reserved
+  SteadyPlace steady;
   bool settling = false;  ///< prefilled, but its full KV is still on the way to host memory
 
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one

@@ -81,15 +81,27 @@ void RequestLog::emitted(Request& r, std::int64_t tokens) {
   const double gap = first ? 0.0 : (now - r.last_token).seconds();
   r.largest_gap_s = std::max(r.largest_gap_s, gap);
   r.last_token = now;
+  if (!first) sample_gap(gap, 1);
+  if (config_.run.token_samples && tokens > 1) measured_.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
+  count(tokens);
+}
+
+void RequestLog::emitted_together(std::int64_t requests, engine::Duration gap) {
+  if (requests == 0) return;
+  measured_.direct_tokens += requests;
+  sample_gap(gap.seconds(), requests);
+  count(requests);
+}
+
+void RequestLog::sample_gap(double gap_s, std::int64_t requests) {
+  if (!config_.run.token_samples) return;
+  measured_.round_gap_s.add(gap_s, static_cast<std::size_t>(requests));
+  measured_.itl_s.add(gap_s, static_cast<std::size_t>(requests));
+}
+
+void RequestLog::count(std::int64_t tokens) {
   measured_.output_tokens += tokens;
-  if (config_.run.token_samples) {
-    if (!first) {
-      measured_.round_gap_s.add(gap);
-      measured_.itl_s.add(gap);
-    }
-    if (tokens > 1) measured_.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
-  }
-  measured_.tokens_by_slice.add((now - measure_begin_).seconds(), static_cast<double>(tokens));
+  measured_.tokens_by_slice.add((simulator_.now() - measure_begin_).seconds(), static_cast<double>(tokens));
 }
 
 void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {

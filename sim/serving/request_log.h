@@ -77,6 +77,9 @@ class RequestLog {
 
   /// `tokens` more tokens are final.
   void emitted(Request& r, std::int64_t tokens);
+  /// One token by an ordinary step of each of so many requests, `gap` after the one before; what is written in the
+  /// requests themselves is SteadyBatch's.
+  void emitted_together(std::int64_t requests, engine::Duration gap);
   /// One token by an ordinary step or a prompt's last chunk.
   void emitted_directly(Request& r);
   /// A verification accepted `accepted` of `drafted` tokens; its own token follows unless the request is complete.
@@ -86,6 +89,8 @@ class RequestLog {
   void finished(Request& r, const OutputFidelity& fidelity);
 
  private:
+  void count(std::int64_t tokens);
+  void sample_gap(double gap_s, std::int64_t requests);
   bool answered(const Request& r, double quality);
 
   const engine::Simulator& simulator_;

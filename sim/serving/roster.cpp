@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace kvsim::serving {
+namespace {
+
+/// Its place in a list in order of admission, whether it is there or not.
+std::vector<Request*>::const_iterator place(const std::vector<Request*>& list, const Request& r) {
+  return std::lower_bound(list.begin(), list.end(), r.admission,
+                          [](const Request* other, std::uint64_t admission) { return other->admission < admission; });
+}
+
+void take_out(std::vector<Request*>& list, const Request& r) {
+  const auto at = place(list, r);
+  if (at != list.end() && *at == &r) list.erase(at);
+}
+
+}  // namespace
 
 void Roster::arrive(Request& r) {
   r.phase = Phase::queued;
@@ -22,11 +36,14 @@ std::vector<Request*>& Roster::list_of(Phase phase) {
 }
 
 void Roster::move(Request& r, Phase phase) {
-  if (r.phase != Phase::queued) std::erase(list_of(r.phase), &r);
+  if (r.phase != Phase::queued) take_out(list_of(r.phase), r);
   r.phase = phase;
   std::vector<Request*>& list = list_of(phase);
-  const auto later = [&r](const Request* other) { return other->admission > r.admission; };
-  list.insert(std::find_if(list.begin(), list.end(), later), &r);
+  list.insert(place(list, r), &r);
+}
+
+std::int64_t Roster::decoding_before(const Request& r) const {
+  return place(decoding_, r) - decoding_.begin();
 }
 
 void Roster::push_out(Request& r) {
@@ -36,15 +53,15 @@ void Roster::push_out(Request& r) {
 }
 
 void Roster::leave(const Request& r) {
-  for (auto* list : {&decoding_, &prefilling_, &loading_}) std::erase(*list, &r);
+  for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
   resident_ -= r.resident ? 1 : 0;
 }
 
 Request& Roster::newest() const {
   Request* newest = nullptr;
-  for_each([&newest](Request& r) {
-    if (!newest || r.admission > newest->admission) newest = &r;
-  });
+  for (const auto* list : {&decoding_, &prefilling_, &loading_}) {
+    if (!list->empty() && (!newest || list->back()->admission > newest->admission)) newest = list->back();
+  }
   return *newest;
 }
 

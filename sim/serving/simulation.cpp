@@ -186,6 +186,7 @@ class Run {
     const engine::Duration between = std::max(engine::from_seconds(1.0), engine::Duration{end.ns / kLooks});
     while (simulator_.now() < end && !simulator_.stopped()) {
       advance(std::min(end, simulator_.now() + between));
+      if (config_.run.judge_until_s || config_.run.most_misses) system_->update_requests();
       outcome_.given_up = !warming_up_ && judgement_.hopeless(simulator_.now());
       if (outcome_.given_up || judgement_.over(simulator_.now())) simulator_.stop();
       watch();
@@ -215,6 +216,7 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
+    system_->update_requests();
     judgement_.close(simulator_.now());
     system_->finish_measuring();
     for (const auto& [kind, t] : fabric_.measured()) {

@@ -110,6 +110,9 @@ class ServingSystem {
   /// Adds what was measured to the environment's measurements; the run ends now.
   virtual void finish_measuring() = 0;
 
+  /// Writes into unfinished requests what they have come to: between two calls a system may keep that to itself.
+  virtual void update_requests() {}
+
   /// Throws engine::InvariantViolation where a conservation law of memory or requests broke.
   virtual void check_conservation() const = 0;
 

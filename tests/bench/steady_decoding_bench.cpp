@@ -1,5 +1,6 @@
-// What a step of steady decoding costs kvsim as the batch grows: full_kv, nobody comes and nobody goes. `to_batch_1` is
-// its wall time over that of a batch of one, measured in the same run.
+// What a step of steady decoding costs kvsim as the batch grows: full_kv, nobody comes and nobody goes. It is what
+// further tokens cost a run, so that the coming and going of requests is not counted. `to_batch_1` is its wall time
+// over that of a batch of one, measured in the same run.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -25,15 +26,28 @@ decode: {policy: full_kv}
 schedule: {max_requests: 4096, max_batched_tokens: 300000}
 )";
 
-/// Seconds a step of `batch` requests that decode together.
-double step_s(std::int64_t batch) {
+/// Wall time and steps of `batch` requests that decode together.
+struct Run {
+  double s = 0;
+  double steps = 0;
+};
+
+Run run(std::int64_t batch, std::int64_t tokens) {
   const std::string n = std::to_string(batch);
-  const scenario::Scenario s = scenario::load_scenario_text(
-      kScenario, "steady.yaml", {"workload.closed.concurrency=" + n, "workload.requests=" + n});
+  const scenario::Scenario s =
+      scenario::load_scenario_text(kScenario, "steady.yaml",
+                                   {"workload.closed.concurrency=" + n, "workload.requests=" + n,
+                                    "workload.output=" + std::to_string(tokens) + " tokens"});
   const auto begin = std::chrono::steady_clock::now();
   const auto outcome = planner::simulate_replication(s, 0, {});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  return spent.count() / static_cast<double>(outcome.measured.iteration_s.count());
+  return {spent.count(), static_cast<double>(outcome.measured.iteration_s.count())};
+}
+
+/// Seconds a further step takes.
+double step_s(std::int64_t batch) {
+  const Run few = run(batch, 1000), many = run(batch, 5000);
+  return (many.s - few.s) / (many.steps - few.steps);
 }
 
 void steady_decoding(benchmark::State& state) {

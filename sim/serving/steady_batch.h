@@ -1,0 +1,86 @@
+// Requests that decode with their full KV, one token a step, as one: as long as nothing else becomes of them, a step is
+// the same for each. The batch keeps their sums and the number of its steps; what a request has come to follows from
+// when it joined, and is written into it when somebody asks. So a step costs the same whatever their number.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "models/kernels/step_work.h"
+#include "sim/engine/time.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/kv_holdings.h"
+#include "sim/serving/request.h"
+
+namespace kvsim::serving {
+
+class SteadyBatch {
+ public:
+  /// All of it outlives this. `decode`: the configured policy. A timeline shows every request's memory by itself: with
+  /// `traced`, nobody joins.
+  SteadyBatch(const DecodePolicy& decode, const KvGeometry& geometry, KvHoldings& memory, bool traced);
+
+  /// Whether requests of this policy can join at all: they decode directly, their attention reads whole tokens of full
+  /// KV, so that sums are exact in any order, and their memory grows by a block every so many tokens.
+  [[nodiscard]] bool possible() const { return possible_; }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] static bool has(const Request& r) { return r.steady.member_; }
+
+  /// The request has emitted a token now, at the end of a step, which was a step of all members; it has more to come.
+  /// It does not join where it holds another amount of memory than they do.
+  void join(Request& r, engine::SimTime now);
+  /// It is brought up to date and goes its own way; nothing happens to others than members.
+  void leave(Request& r);
+  /// Brings a member up to date.
+  void update(Request& r);
+  /// GPU memory that a request holds, member or not, bytes.
+  [[nodiscard]] std::int64_t held(const Request& r) const;
+
+  // A step of all members.
+  /// GPU memory that it takes beyond what they hold, bytes.
+  [[nodiscard]] std::int64_t growth() const;
+  /// Reserves that, which must be there, and adds what the step computes.
+  void begin_step(models::StepWork& work);
+  /// Since the last token of each.
+  [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
+  /// Each has emitted a token. Those whose last one it was leave, and are appended to `over` in order of admission.
+  void end_step(engine::SimTime now, std::vector<Request*>& over);
+
+ private:
+  struct Due {
+    std::uint64_t step;  // after which it has all its tokens
+    std::uint64_t admission;
+    Request* request;
+    bool operator<(const Due& other) const {
+      return std::pair(step, admission) < std::pair(other.step, other.admission);
+    }
+  };
+  struct Gap {
+    std::uint64_t step;
+    engine::Duration length;
+  };
+
+  [[nodiscard]] std::int64_t key(const Request& r) const;
+  [[nodiscard]] std::size_t grows_at(std::int64_t key) const;
+  [[nodiscard]] Due due(Request& r) const;
+  [[nodiscard]] engine::Duration largest_gap_since(std::uint64_t step) const;
+  void forget(Request& r);
+
+  const KvGeometry& geometry_;
+  KvHoldings& memory_;
+  bool possible_;
+  bool under_way_ = false;    // a step
+  std::uint64_t steps_ = 0;   // that have ended
+  engine::SimTime last_end_;  // of a step, or of the one with which the first member joined
+  std::int64_t size_ = 0;
+  std::int64_t attended_ = 0;         // tokens, all members
+  std::multiset<std::int64_t> keys_;  // tokens attended to less the step's number: the longest is the last
+  std::vector<std::int64_t> grow_;    // members by the step, modulo a block's tokens, that takes a new block
+  std::set<Due> due_;
+  std::vector<Gap> gaps_;  // of steps: those that none after them was as long as
+};
+
+}  // namespace kvsim::serving

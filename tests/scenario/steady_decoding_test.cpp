@@ -1,0 +1,77 @@
+// Requests that decode in step with each other are simulated as one (SteadyBatch), unless there is a timeline that
+// shows each: with and without must give the same, to the last bit.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/engine/trace.h"
+#include "tests/scenario/summary.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing::KVSIM_FILE {
+namespace {
+
+class Nowhere final : public engine::TraceSink {
+ public:
+  int add_track(std::string_view, std::string_view) override { return 0; }
+  int add_counter(std::string_view, std::string_view) override { return 0; }
+  void slice(int, std::string_view, engine::SimTime, engine::SimTime, std::uint64_t, double) override {}
+  void counter(int, engine::SimTime, double) override {}
+};
+
+std::string one_by_one(const scenario::Scenario& s) {
+  Nowhere trace;
+  serving::SimulationOptions options;
+  options.trace = &trace;
+  return summary(planner::simulate_replication(s, 0, options).measured);
+}
+
+std::string together(const scenario::Scenario& s) {
+  return summary(planner::simulate_replication(s, 0, {}).measured);
+}
+
+std::vector<std::string> drawn_sets() {
+  const std::string load =
+      *rc::gen::arbitrary<bool>()
+          ? fmt::format("closed: {{concurrency: {}}}", *rc::gen::inRange(1, 60))
+          : fmt::format("arrivals: {{process: gamma, rate: {}/s, cv: 3}}", *rc::gen::inRange(1, 200));
+  return {"decode={policy: full_kv}", "schedule.policy=fcfs",
+          // From room for one of these requests up.
+          fmt::format("cluster.gpu.memory_fraction={:.3f}", *rc::gen::inRange(240, 500) / 1000.0),
+          fmt::format("cluster.replicas={}", *rc::gen::inRange(1, 3)),
+          fmt::format("prefill={}", *rc::gen::element("stored", "recompute")),
+          fmt::format("schedule.max_requests={}", *rc::gen::inRange(1, 80)),
+          fmt::format("schedule.max_batched_tokens={}", *rc::gen::inRange(100, 4096)),
+          fmt::format("schedule.block_size={} tokens", *rc::gen::element(1, 7, 16, 64)),
+          fmt::format("schedule.asynchronous={}", *rc::gen::element("true", "false")),
+          fmt::format("run.seed={}", *rc::gen::inRange(1, 1000)),
+          fmt::format("run.warmup={} s", *rc::gen::element(0.0, 0.3)),
+          fmt::format("run.duration={} s", *rc::gen::element(0.5, 2.0, 60.0)),
+          "slo={ttft_p99: 1 s, tpot_p99: 30 ms, itl_p99: 60 ms}",
+          fmt::format("workload={{{}, context: {{distribution: lognormal, mean: {} tokens, cv: 1, max: 4k tokens}}, "
+                      "output: {{distribution: exponential, mean: {} tokens, max: 2k tokens}}}}",
+                      load, *rc::gen::inRange(10, 4000), *rc::gen::inRange(1, 400))};
+}
+
+RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
+  scenario::Scenario s = small_scenario(drawn_sets());
+  s.serving.run.token_samples = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) s.serving.run.judge_until_s = 1;
+  if (*rc::gen::arbitrary<bool>()) s.serving.run.most_misses = *rc::gen::inRange<std::uint64_t>(0, 50);
+  RC_ASSERT(one_by_one(s) == together(s));
+}
+
+TEST(SteadyDecoding, WhoIsPushedOutForLackOfMemoryIsTheSame) {
+  const scenario::Scenario s =
+      small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs", "cluster.gpu.memory_fraction=0.22",
+                      "prefill=recompute", "workload.context=1000 tokens", "workload.output=1500 tokens"});
+  EXPECT_GT(measure(s).preemptions, 10U);
+  EXPECT_EQ(one_by_one(s), together(s));
+}
+
+}  // namespace
+}  // namespace kvsim::testing::KVSIM_FILE
