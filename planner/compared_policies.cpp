@@ -47,7 +47,8 @@ Names default_decode_words(const Scenario& scenario) {
 }
 
 Names pool_words() {
-  Names names{"full_kv:mix", "full_kv:local", "full_kv:remote", "draft_verify:mix"};
+  Names names{"full_kv:mix", "full_kv:local", "full_kv:remote",  "lossy:mix",
+              "lossy:local", "lossy:remote",  "draft_verify:mix"};
   for (const Path path : models::kAllPaths) {
     const models::PathTraits& traits = models::traits(path);
     if (traits.drafts) names.push_back(fmt::format("draft_verify:{}", traits.name));

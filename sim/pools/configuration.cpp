@@ -25,13 +25,13 @@ void check_decode(const ServingConfig& config) {
                                          "use full_kv or draft_verify",
                                          decode.name));
   }
-  if (!decode.lossless() || decode.fetch != serving::Fetch::none) {
+  if (decode.low_bit_copy || decode.fetch != serving::Fetch::none) {
     throw ConfigurationError("decode.policy",
-                             fmt::format("pools serve with the full KV or verify against it, and {} does neither: use "
-                                         "full_kv or draft_verify",
+                             fmt::format("{} quantises KV as it decodes, or fetches it from host memory, and nodes of "
+                                         "pools do neither: use full_kv, lossy or draft_verify",
                                          decode.name));
   }
-  if (decode.verifies && !config.decode.compressor.remote_prefix) {
+  if (decode.reads_compressed && !config.decode.compressor.remote_prefix) {
     throw ConfigurationError("decode.compressor",
                              fmt::format("compressor {} cannot be used between pools (remote_prefix: false)",
                                          config.decode.compressor.name));
@@ -58,6 +58,12 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
     throw ConfigurationError("dispatch.paths",
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",
                                          pools.local.nodes, pools.remote.nodes));
+  }
+  if (entry->name == "planned" && !serving::find_decode_policy(config.decode.policy)->lossless()) {
+    throw ConfigurationError(
+        "dispatch.policy", fmt::format("the path LP plans the full KV, or drafts that are verified against it, and {} "
+                                       "does neither: use online, or weights of your own",
+                                       config.decode.policy));
   }
   if (entry->name == "planned" && config.prefill != serving::PrefillKind::stored) {
     throw ConfigurationError(

@@ -162,7 +162,7 @@ void PoolSystem::on_uploaded(std::uint64_t id) {
     r.local->count_requests(-1);
   }
   const std::int64_t tail = r.request->prompt - r.stored;
-  load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tail), "first load");
+  load(r, *r.remote, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tail), "first load");
 }
 
 /// P2: after the compressed KV, layer by layer, when nothing more urgent waits. One layer moves, the next is set up.

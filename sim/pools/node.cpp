@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sim/serving/request_log.h"
 #include "sim/serving/step_parts.h"
@@ -34,7 +35,10 @@ void Node::enqueue(PoolRequest& request, Work task) {
 void Node::begin_step() {
   step_.clear();
   work_.clear();
-  batch();
+  const bool ahead = std::exchange(decided_ahead_, false);
+  batch(ahead ? known_prompts_ : prompts_.size());
+  if (ahead && step_.empty()) batch(prompts_.size());  // there was nothing to decide ahead: decide now
+  known_prompts_ = prompts_.size();
   if (step_.empty()) return;
   for (const StepEntry& entry : step_) add(entry);
   const models::StepTime time = env_.timer.time(work_);
@@ -45,8 +49,9 @@ void Node::begin_step() {
               length);
 }
 
-/// Every decoding and drafting request, then what is to be done once, then prompts with what is left of the tokens.
-void Node::batch() {
+/// Every decoding and drafting request, then what is to be done once, then so many prompts with what is left of the
+/// tokens.
+void Node::batch(std::size_t prompts) {
   step_.insert(step_.end(), steady_.begin(), steady_.end());
   std::int64_t budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(step_.size());
   for (bool first = true; !tasks_.empty(); first = false) {
@@ -57,7 +62,7 @@ void Node::batch() {
     step_.push_back(task);
     tasks_.pop_front();
   }
-  while (budget > 0 && !prompts_.empty()) {
+  for (; budget > 0 && prompts > 0; --prompts) {
     StepEntry chunk = prompts_.front();
     const serving::Request& r = *chunk.request->request;
     const std::int64_t left = r.prefill_target - r.prefill_done;
@@ -82,7 +87,7 @@ void Node::add(const StepEntry& entry) {
   const auto gpus = static_cast<double>(env_.config.cluster.tensor_parallel);
   switch (entry.work) {
     case Work::decode:
-      serving::add_decode(work_, env_.geometry, r.context());
+      serving::add_decode(work_, env_.config, env_.decode, env_.geometry, r.prompt, r.generated);
       break;
     case Work::draft:
       if (compressor.kind == models::CompressionKind::token_dropping) {
@@ -95,7 +100,8 @@ void Node::add(const StepEntry& entry) {
     case Work::prefill: {
       const bool last = r.prefill_done + entry.tokens == r.prefill_target;
       serving::add_chunk(work_, env_.geometry, r.prefill_done, entry.tokens, last);
-      if (last && entry.request->traits().drafts && compressor.mode == models::CompressionMode::online) {
+      const bool for_drafts = entry.request->traits().drafts && compressor.mode == models::CompressionMode::online;
+      if (last && (for_drafts || !env_.decode.lossless())) {
         work_.extra_gpu_s +=
             serving::compression_s(env_.config, env_.geometry, env_.timer, r.prompt - entry.request->stored);
       }
@@ -121,6 +127,7 @@ void Node::end_step() {
   gpus_.use_memory(memory_.reserved());
   trace_step();
   sums_.iterations += 1;
+  decided_ahead_ = env_.config.schedule.asynchronous;
   for (const StepEntry& entry : step_) {
     count(entry, sums_);
     listener_.on_step(*this, entry);

@@ -40,6 +40,7 @@ struct StepEntry {
 struct NodeEnvironment {
   engine::Simulator& simulator;
   const serving::ServingConfig& config;
+  const serving::DecodePolicy& decode;
   const serving::KvGeometry& geometry;
   const models::StepTimer& timer;
   serving::Measurements& measured;
@@ -107,7 +108,7 @@ class Node final : private machine::StepOwner {
  private:
   void begin_step() override;
   void end_step() override;
-  void batch();
+  void batch(std::size_t prompts);
   [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
   void add(const StepEntry& entry);
   void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
@@ -123,6 +124,8 @@ class Node final : private machine::StepOwner {
   std::vector<StepEntry> steady_;
   std::deque<StepEntry> tasks_;
   std::deque<StepEntry> prompts_;
+  std::size_t known_prompts_ = 0;  // of these, there when the last iteration began
+  bool decided_ahead_ = false;     // the coming iteration was decided when the last one began
   std::vector<StepEntry> step_;
   models::StepWork work_;
   serving::PoolMeasurement sums_;

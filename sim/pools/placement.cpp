@@ -194,7 +194,7 @@ Node* PoolSystem::local_room(const PoolRequest& r, Path path) const {
 }
 
 Node* PoolSystem::remote_room(const PoolRequest& r, Path path) const {
-  const memory::KvForm form = RequestMemory::remote_form(path);
+  const memory::KvForm form = memory_.remote_form(path);
   const std::size_t hits = stored_blocks(r);
   const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
   const std::int64_t block = memory_.block_bytes(form);
@@ -222,8 +222,9 @@ bool PoolSystem::room_for_good(const PoolRequest& r, Path path, const Node& node
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
   const bool others = node.requests > 0 && keeps_room;
   const std::int64_t reload = std::max(node.largest_reload, others ? memory_.largest_reload(r) : 0);
-  return node.memory().fits({r.blocks.data(), hits}, memory::KvForm::full, memory_.block_bytes(memory::KvForm::full),
-                            own, std::max<std::int64_t>(0, reload - node.reload_bytes));
+  const memory::KvForm form = memory_.local_form();
+  return node.memory().fits({r.blocks.data(), hits}, form, memory_.block_bytes(form), own,
+                            std::max<std::int64_t>(0, reload - node.reload_bytes));
 }
 
 /// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
@@ -285,7 +286,7 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
   const auto blocks = static_cast<std::int64_t>(hits);
   const bool tail = r.stored < q.prompt;
   if (t.on_remote) {
-    const memory::KvForm form = RequestMemory::remote_form(r.path);
+    const memory::KvForm form = memory_.remote_form(r.path);
     KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
                                               memory_.remote_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
@@ -293,17 +294,17 @@ void PoolSystem::start(PoolRequest& r, const Placement& placement) {
     r.remote_parts = t.drafts && tail ? 2 : 1;
     const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
     count_loads(r.remote_claim, tokens);
-    load(r, *r.remote, Claim::remote, memory_.remote_transfer(r, r.path, tokens), "first load");
+    load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens), "first load");
   }
   if (t.on_local && (!r.stateless() || tail)) {
-    KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, memory::KvForm::full,
-                                             memory_.block_bytes(memory::KvForm::full),
+    const memory::KvForm form = memory_.local_form();
+    KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, form, memory_.block_bytes(form),
                                              memory_.local_private(r, r.path, blocks)),
                  "memory that was available could not be reserved");
     r.local->count_requests(1);
     const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
     if (!t.on_remote) count_loads(r.local_claim, tokens);  // each prompt once
-    load(r, *r.local, Claim::local, memory_.full_transfer(tokens), "first load");
+    load(r, *r.local, Claim::local, memory_.transfer(r, form, tokens), "first load");
   }
 }
 
@@ -321,9 +322,10 @@ double PoolSystem::backlog_s(const Node& node) const {
 double PoolSystem::first_load_s(const PoolRequest& r, const Placement& placement) const {
   const std::int64_t tokens = stored_tokens(r);
   if (placement.remote == nullptr) {
-    return network_.read_s(Pool::local, placement.local->index(), memory_.full_transfer(tokens));
+    return network_.read_s(Pool::local, placement.local->index(), memory_.transfer(r, memory_.local_form(), tokens));
   }
-  return network_.read_s(Pool::remote, placement.remote->index(), memory_.remote_transfer(r, placement.path, tokens));
+  const std::int64_t bytes = memory_.transfer(r, memory_.remote_form(placement.path), tokens);
+  return network_.read_s(Pool::remote, placement.remote->index(), bytes);
 }
 
 double PoolSystem::reload_s(const PoolRequest& r, const Node& local) const {

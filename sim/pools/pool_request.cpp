@@ -10,7 +10,7 @@ using models::Path;
 std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   if (block_tokens_ == 0) return 0;
   const std::int64_t full = geometry_.full_reservation(block_tokens_);
-  if (form == memory::KvForm::full || decompresses()) return full;  // quantised KV is decompressed on arrival
+  if (form == memory::KvForm::full || decompresses()) return full;
   // A framework copies full KV only.
   const std::int64_t once =
       (block_tokens_ + geometry_.block_tokens() - 1) / geometry_.block_tokens() * geometry_.block_bytes();
@@ -19,17 +19,25 @@ std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
 
 std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
   const serving::Request& q = *r.request;
-  const std::int64_t drafts = models::traits(path).drafts ? draft_room() : 1;
-  return geometry_.full_reservation(q.prompt - blocks * block_tokens_ + q.output + drafts);
+  const std::int64_t own = q.prompt - blocks * block_tokens_;
+  if (local_form() == memory::KvForm::compressed) {
+    // What is prefilled here is full until all of it is there.
+    const std::int64_t prefill = config_.prefill == serving::PrefillKind::stored ? 0 : own + 1;
+    return std::max(compressed_private(r, blocks, 1), geometry_.full_reservation(prefill));
+  }
+  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room() : 1));
+}
+
+std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const {
+  const std::int64_t all = geometry_.compressed_reservation(r.request->prompt, r.request->output, room);
+  return std::max<std::int64_t>(0, all - blocks * block_bytes(memory::KvForm::compressed));
 }
 
 std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
-  const serving::Request& q = *r.request;
   const models::PathTraits& t = models::traits(path);
   // P2 ends with the full KV.
   if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks);
-  const std::int64_t all = geometry_.compressed_reservation(q.prompt, q.output, draft_room());
-  return std::max<std::int64_t>(0, all - blocks * block_bytes(memory::KvForm::compressed));
+  return compressed_private(r, blocks, draft_room());
 }
 
 std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {
@@ -41,8 +49,8 @@ std::int64_t RequestMemory::largest_reload(const PoolRequest& r) const {
   return geometry_.full_reservation(r.request->prompt + r.request->output + draft_room());
 }
 
-std::int64_t RequestMemory::remote_transfer(const PoolRequest& r, Path path, std::int64_t tokens) const {
-  if (!models::traits(path).drafts) return geometry_.full_transfer(tokens);
+std::int64_t RequestMemory::transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const {
+  if (form == memory::KvForm::full) return geometry_.full_transfer(tokens);
   const std::int64_t prompt = r.request->prompt;
   const std::int64_t all = geometry_.compressed_transfer(prompt, 0);
   if (tokens == prompt) return all;

@@ -10,6 +10,7 @@
 #include "sim/engine/time.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/request.h"
 
@@ -72,14 +73,19 @@ struct PoolRequest {
 class RequestMemory {
  public:
   /// All of it outlives this. `block_tokens`: of a shared prefix block; 0: there are none.
-  RequestMemory(const serving::ServingConfig& config, const serving::KvGeometry& geometry, std::int64_t block_tokens)
-      : config_(config), geometry_(geometry), block_tokens_(block_tokens) {}
+  RequestMemory(const serving::ServingConfig& config, const serving::DecodePolicy& decode,
+                const serving::KvGeometry& geometry, std::int64_t block_tokens)
+      : config_(config), decode_(decode), geometry_(geometry), block_tokens_(block_tokens) {}
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
 
-  /// In which form the remote node holds the prompt.
-  [[nodiscard]] static memory::KvForm remote_form(models::Path path) {
-    return models::traits(path).drafts ? memory::KvForm::compressed : memory::KvForm::full;
+  /// In which form a local node holds the prompt, from its placement to its end: full where it verifies.
+  [[nodiscard]] memory::KvForm local_form() const {
+    return decode_.lossless() ? memory::KvForm::full : memory::KvForm::compressed;
+  }
+  /// The same of the remote node.
+  [[nodiscard]] memory::KvForm remote_form(models::Path path) const {
+    return models::traits(path).drafts ? memory::KvForm::compressed : local_form();
   }
 
   /// Memory of one shared block.
@@ -93,19 +99,23 @@ class RequestMemory {
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t largest_reload(const PoolRequest& r) const;
 
-  /// Bytes that cross a link. `tokens` of the prompt in the remote node's form; in full.
-  [[nodiscard]] std::int64_t remote_transfer(const PoolRequest& r, models::Path path, std::int64_t tokens) const;
+  /// Bytes that cross a link. `tokens` of the prompt in this form; in full.
+  [[nodiscard]] std::int64_t transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const;
   [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const { return geometry_.full_transfer(tokens); }
   /// What P2 sends after the compressed KV.
   [[nodiscard]] std::int64_t rest_transfer(const PoolRequest& r) const;
 
  private:
   [[nodiscard]] std::int64_t draft_room() const { return config_.decode.draft_length + 1; }
+  /// Drafts on quantised KV read what it was decompressed to on arrival.
   [[nodiscard]] bool decompresses() const {
-    return config_.decode.compressor.kind != models::CompressionKind::token_dropping;
+    return decode_.verifies && config_.decode.compressor.kind != models::CompressionKind::token_dropping;
   }
+  /// Of a prompt and its output without drafts, in the form in which steps of this policy read it.
+  [[nodiscard]] std::int64_t compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const;
 
   const serving::ServingConfig& config_;
+  const serving::DecodePolicy& decode_;
   const serving::KvGeometry& geometry_;
   std::int64_t block_tokens_;
 };

@@ -37,6 +37,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
     : env_(environment),
       config_(environment.config),
       pools_(*environment.config.cluster.pools),
+      decode_(*serving::find_decode_policy(config_.decode.policy)),
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
@@ -46,9 +47,10 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       may_be_stateless_(may_be_stateless(pools_.dispatch, paths_)),
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, pools_),
-      memory_(config_, geometry_, environment.prefix_block_tokens),
-      node_environment_{environment.simulator,   config_, geometry_, timer_, environment.measured, environment.trace,
-                        environment.gpus(timer_)},
+      memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
+      node_environment_{
+          environment.simulator,   config_, decode_, geometry_, timer_, environment.measured, environment.trace,
+          environment.gpus(timer_)},
       dispatcher_(dispatcher_of(pools_.dispatch).make(config_, paths_)) {
   if (env_.trace) queue_counter_ = env_.trace->add_counter("dispatch", "queued requests");
   const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);

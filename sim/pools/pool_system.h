@@ -137,6 +137,7 @@ class PoolSystem final : public serving::ServingSystem, private StepListener, pr
   serving::RunEnvironment env_;
   const serving::ServingConfig& config_;
   const serving::PoolsConfig& pools_;
+  const serving::DecodePolicy& decode_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
   models::AcceptanceModel acceptance_;

@@ -195,7 +195,7 @@ void PoolSystem::on_caught_up(PoolRequest& r) {
 }
 
 void PoolSystem::finish(PoolRequest& r) {
-  log_.finished(*r.request, {});
+  log_.finished(*r.request, serving::decoding_fidelity(config_, decode_, geometry_, r.request->context()));
   path_sums(r).completed += 1;
   Callback finished = env_.on_finished;
   finished.word = r.request->id;

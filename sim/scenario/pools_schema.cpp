@@ -179,7 +179,6 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"decode.prefetch", "pools move whole contexts and fetch no pairs: remove this key"},
     ReplicaKey{"schedule.arrival", "pools verify once all of the KV is there: remove this key"},
     ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
-    ReplicaKey{"schedule.asynchronous", "nodes of pools decide an iteration as it begins: remove this key"},
 };
 
 }  // namespace

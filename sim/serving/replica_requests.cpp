@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/prefetch/prefetch_spec.h"
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
 
@@ -200,16 +199,7 @@ void Replica::release_if_over(const Request& r) {
 OutputFidelity Replica::fidelity(const Request& r) const {
   if (decode_.as_found) return {};
   if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
-  if (decode_.lossless()) return {};
-  const models::CompressorSpec& compressor = config_.decode.compressor;
-  if (decode_.low_bit_copy && r.context() <= compressor.residual_tokens) return {false, 0, 1};  // all of it in 16 bit
-  if (decode_.fetches_pairs()) {
-    const models::PrefetchQuality q =
-        models::prefetch_quality(config_.decode.prefetch, compressor, r.context(), decode_.fetch == Fetch::speculative);
-    return {false, q.step_kl, q.score};
-  }
-  const double ratio = geometry_.ratio();
-  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
+  return decoding_fidelity(config_, decode_, geometry_, r.context());
 }
 
 void Replica::notify(engine::Callback callback, const Request& r) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
 #include "sim/engine/invariant.h"
 #include "sim/engine/random.h"
@@ -18,6 +19,20 @@ void drop_every_second(std::vector<T>& series) {
 }
 
 }  // namespace
+
+OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                                 std::int64_t context) {
+  if (decode.lossless()) return {};
+  const models::CompressorSpec& compressor = config.decode.compressor;
+  if (decode.low_bit_copy && context <= compressor.residual_tokens) return {false, 0, 1};  // all of it in 16 bit
+  if (decode.fetches_pairs()) {
+    const models::PrefetchQuality q =
+        models::prefetch_quality(config.decode.prefetch, compressor, context, decode.fetch == Fetch::speculative);
+    return {false, q.step_kl, q.score};
+  }
+  const double ratio = geometry.ratio();
+  return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
+}
 
 void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {
   const machine::GpuTime time = gpus.measured_time();

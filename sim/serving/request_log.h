@@ -12,6 +12,8 @@
 #include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 #include "sim/transport/link.h"
@@ -55,6 +57,11 @@ struct OutputFidelity {
   double step_kl_nats = 0;  ///< per token, where lossy
   double quality = 1;       ///< relative task score, where lossy
 };
+
+/// Of a request that ends with so many tokens of context, its prompt decoded as it was. `decode`: the configured
+/// policy.
+OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                                 std::int64_t context);
 
 /// Weights and memory for KV of one of `groups` alike groups of GPUs.
 struct GroupMemory {

@@ -52,6 +52,13 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.logit_tokens += queries;
 }
 
+void add_decode(models::StepWork& work, const ServingConfig& config, const DecodePolicy& decode,
+                const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated) {
+  if (decode.lossless()) return add_decode(work, geometry, prompt + generated);
+  add_draft(work, geometry, prompt, generated, 0,
+            attention_time_factor(config.cluster.profile, config.decode.compressor));
+}
+
 void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                         std::int64_t queries, double attention_time_factor) {
   const auto q = static_cast<double>(queries);

@@ -8,6 +8,7 @@
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
 #include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
@@ -27,6 +28,11 @@ namespace kvsim::serving {
 
 /// One token against the full KV of `context` tokens.
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);
+
+/// One token as a policy decodes it that drafts nothing, fetches nothing and keeps no low-bit copy: against the full KV
+/// or the compressed one.
+void add_decode(models::StepWork& work, const ServingConfig& config, const DecodePolicy& decode,
+                const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated);
 
 /// One token against compressed KV and the `drafted` tokens after it, which are whole. `attention_time_factor`: see
 /// models::CompressorSpec.

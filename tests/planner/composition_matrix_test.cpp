@@ -145,5 +145,30 @@ TEST(CompositionMatrix, EveryPairOfAxesRunsOrIsRefusedWithAReason) {
   EXPECT_EQ(ran["full_kv"], 14);
 }
 
+TEST(CompositionMatrix, EveryPolicyBetweenPoolsRunsOrIsRefusedWithAReason) {
+  constexpr const char* kPools = R"(
+name: matrix of pools
+model: llama-3.1-8b
+cluster:
+  gpu: {type: h100-sxm}
+  pools: {local: {nodes: 1, link: storage-node-fast}, remote: {nodes: 2, link: storage-node-slow}}
+)";
+  const std::string plain = kPlain, shared = kShared;
+  std::map<std::string, int> ran;
+  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
+    for (const std::string& prompts : {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared}) {
+      for (const bool quantised : {false, true}) {
+        for (const char* schedule : {"{}", "{asynchronous: true}"}) {
+          const std::string what = fmt::format("{} x {} x {}, quantised {}", decode.name, prompts, schedule, quantised);
+          const std::string text = fmt::format("{}{}{}{}schedule: {}\n", kPools, kRun, prompts,
+                                               decode_of(decode, decode.low_bit_copy || quantised), schedule);
+          ran[std::string(decode.name)] += fate_of(text, what) == Fate::ran ? 1 : 0;
+        }
+      }
+    }
+  }
+  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 12) << policy;
+}
+
 }  // namespace
 }  // namespace kvsim::planner::KVSIM_FILE

@@ -59,7 +59,12 @@ RC_GTEST_PROP(PoolsProperty, EveryRequestFinishesAndNothingIsLost, ()) {
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.storage.read=5 GB/s");
   if (*rc::gen::arbitrary<bool>()) {
     sets.insert(sets.begin(), "decode={policy: draft_verify, compressor: kvzip, keep_ratio: 0.3}");
+  } else if (*rc::gen::arbitrary<bool>()) {
+    sets.front() = "dispatch={policy: online}";
+    sets.insert(sets.begin(), fmt::format("decode={{policy: lossy, compressor: {}}}",
+                                          *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit")));
   }
+  sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
   const auto s = pools_scenario(sets);
   const serving::Measurements m = simulated(s);
   RC_ASSERT(m.arrived == 30U);

@@ -119,6 +119,31 @@ scenario::Scenario shared_prefix_scenario(const std::string& path, const std::st
        "tokens: 1k tokens}, requests: 1}"});
 }
 
+TEST(PoolsBatching, AsynchronousIterationsTakeInPromptsThatCameBeforeTheOneAheadOfThemBegan) {
+  // The second request comes while the first one's prompt is computed.
+  const auto first_token_s = [](const char* asynchronous, std::size_t iterations) {
+    const auto m =
+        simulated(pools_scenario({"cluster.pools={local: {nodes: 1, link: storage-node-fast}}",
+                                  "decode={policy: full_kv}", "dispatch={policy: online}", "prefill=recompute",
+                                  std::string("schedule.asynchronous=") + asynchronous}),
+                  {{0, 0, 1000, 4, {}}, {1, 1'000'000, 100, 1, {}}}, 0);
+    double s = -1e-3;
+    for (std::size_t i = 0; i < iterations; ++i) s += m.iteration_s.values()[i];
+    EXPECT_NEAR(m.ttft_s.values()[0], s, 1e-9) << asynchronous;  // it is the first to finish
+    return m.ttft_s.values()[0];
+  };
+  EXPECT_LT(first_token_s("false", 2), first_token_s("true", 3));
+}
+
+TEST(PoolsBatching, AsynchronousIterationsLeaveNoNodeIdleWhileAPromptWaits) {
+  const auto e2e_s = [](const char* asynchronous) {
+    return simulated(pools_scenario(alone_on("B1", {"prefill=recompute", "workload.requests=3",
+                                                    std::string("schedule.asynchronous=") + asynchronous})))
+        .e2e_s.mean();
+  };
+  EXPECT_EQ(e2e_s("true"), e2e_s("false"));
+}
+
 TEST(PoolsPrefixes, AreLoadedOnceByAllWhoWantThemAtATime) {
   // Eight requests at once with the same 10 blocks of 1,000 tokens: one transfer, seven who join it.
   for (const char* path : {"B1", "B2", "P1_cached"}) {

@@ -48,6 +48,39 @@ TEST(SinglePoolsRequest, OnB2LoadsOverTheSlowLinkAndDecodes) {
   expect_time(simulated(s).e2e_s.mean(), load + parts.decodes_s(kPrompt, kPrompt + kOutput));
 }
 
+TEST(SinglePoolsRequest, UnderLossyLoadsCompressedKvAndReadsItAsItIs) {
+  for (const char* compressor :
+       {"{policy: lossy, compressor: kvzip, keep_ratio: 0.3}", "{policy: lossy, compressor: kivi-4bit}"}) {
+    for (const char* path : {"B1", "B2"}) {
+      const auto s = pools_scenario(alone_on(path, {std::string("decode=") + compressor}));
+      const Parts parts(s);
+      const auto m = simulated(s);
+      const std::int64_t bytes = parts.geometry().compressed_transfer(kPrompt, 0);
+      double expected = path == std::string("B1") ? parts.fast_s(bytes) : parts.slow_s(bytes);
+      for (std::int64_t generated = 0; generated < kOutput; ++generated) {
+        expected += parts.compressed_decode_s(kPrompt, generated);
+      }
+      expect_time(m.e2e_s.mean(), expected);
+      EXPECT_EQ(m.hbm_reserved_peak_bytes - s.serving.model.weight_bytes(),
+                parts.geometry().compressed_reservation(kPrompt, kOutput, 1));
+      EXPECT_GT(m.kl_nats, 0) << compressor;
+      EXPECT_LT(m.same_output, 1) << compressor;
+    }
+  }
+}
+
+TEST(SinglePoolsRequest, UnderLossyWhosePromptIsPrefilledHoldsItInFullUntilItIsCompressed) {
+  const auto s = pools_scenario(
+      alone_on("B1", {"prefill=recompute", "decode={policy: lossy, compressor: keydiff, keep_ratio: 0.3}"}));
+  const auto full = pools_scenario(alone_on("B1", {"prefill=recompute", "decode={policy: full_kv}"}));
+  const Parts parts(s);
+  const auto m = simulated(s);
+  EXPECT_EQ(m.pools.at("local").reserved_peak_bytes, parts.geometry().full_reservation(kPrompt + 1));
+  EXPECT_EQ(m.links.at("storage_to_local").bytes, 0);
+  // The first token is the full KV's, a compression later.
+  expect_time(m.ttft_s.mean(), simulated(full).ttft_s.mean() + parts.compression_s(kPrompt));
+}
+
 /// Ten rounds of 20 drafts whose bonus tokens make them 9.52: nine of 21 tokens, then one of 11 drafted.
 double drafting_s(const Parts& parts) {
   double s = 0;

@@ -60,10 +60,18 @@ TEST(PoolPolicy, GivenWeightsGoForOtherPathsAndStayForTheSame) {
   EXPECT_EQ(dispatch(with_policy(pools_file(), "full_kv:mix")).policy, "online");
 }
 
+TEST(PoolPolicy, LossyIsNotPlannedFor) {
+  const scenario::ScenarioFile s = pools_file({"dispatch={policy: planned}"});
+  EXPECT_EQ(dispatch(with_policy(s, "full_kv:mix")).policy, "planned");
+  EXPECT_EQ(dispatch(with_policy(s, "lossy:mix")).policy, "online");
+  EXPECT_EQ(paths(s, "lossy"), (Paths{Path::B1, Path::B2}));
+}
+
 TEST(PoolPolicy, UnknownNamesGetTheNearest) {
   const scenario::ScenarioFile s = pools_file();
   const std::string all =
-      "full_kv:mix, full_kv:local, full_kv:remote, draft_verify:mix, draft_verify:B1, draft_verify:B2, "
+      "full_kv:mix, full_kv:local, full_kv:remote, lossy:mix, lossy:local, lossy:remote, draft_verify:mix, "
+      "draft_verify:B1, draft_verify:B2, "
       "draft_verify:P1_cached, draft_verify:P1_stateless, draft_verify:P2_cached, draft_verify:P2_stateless";
   EXPECT_EQ(complaint(s, "full_kv:locl"),
             "--policies: unknown policy \"full_kv:locl\" between pools, expected full_kv:local or another of " + all);
@@ -71,7 +79,8 @@ TEST(PoolPolicy, UnknownNamesGetTheNearest) {
             "--policies: unknown policy \"draft_verify:P1_statless\" between pools, expected "
             "draft_verify:P1_stateless or another of " +
                 all);
-  EXPECT_EQ(complaint(s, "lossy"), "--policies: unknown policy \"lossy\" between pools, expected one of " + all);
+  EXPECT_EQ(complaint(s, "sparse_self"),
+            "--policies: unknown policy \"sparse_self\" between pools, expected one of " + all);
 }
 
 TEST(PoolPolicy, WhatHasNoNodesIsRefusedWhereItIsNamedAndLeftOutWhereItIsNot) {

@@ -156,14 +156,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"HowReloadsArrive",
                 {"schedule.arrival=layerwise"},
                 not_with_pools("schedule.arrival", "pools verify once all of the KV is there: remove this key")},
-        Refusal{
-            "SlackOfReloads",
-            {"schedule.arrival_slack=0"},
-            not_with_pools("schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key")},
-        Refusal{"AsynchronousIterations",
-                {"schedule.asynchronous=false"},
-                not_with_pools("schedule.asynchronous",
-                               "nodes of pools decide an iteration as it begins: remove this key")}));
+        Refusal{"SlackOfReloads",
+                {"schedule.arrival_slack=0"},
+                not_with_pools("schedule.arrival_slack",
+                               "belongs to the staggered schedule of replicas: remove this key")}));
 
 INSTANTIATE_TEST_SUITE_P(
     Wholes, PoolsRefuse,
@@ -189,10 +185,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {"cluster.pools.remote.outages=[{at: 5 s, lasting: 3 s}, {at: 1 s, lasting: 4.5 s}]"},
                 "--set cluster.pools.remote.outages: cluster.pools.remote.outages.1: overlaps an outage before it in "
                 "the list: make one of them"},
-        Refusal{"ALossyPolicy",
-                {"decode={policy: lossy, compressor: kivi-4bit}"},
-                "--set decode: decode.policy: pools serve with the full KV or verify against it, and lossy does "
-                "neither: use full_kv or draft_verify"},
+        Refusal{"APolicyThatQuantisesAsItDecodes",
+                {"decode={policy: quantised_only, compressor: kivi-4bit}"},
+                "--set decode: decode.policy: quantised_only quantises KV as it decodes, or fetches it from host "
+                "memory, and nodes of pools do neither: use full_kv, lossy or draft_verify"},
+        Refusal{"PlannedPathsOfALossyPolicy",
+                {"decode={policy: lossy, compressor: kivi-4bit}", "dispatch={policy: planned}"},
+                "--set dispatch: dispatch.policy: the path LP plans the full KV, or drafts that are verified against "
+                "it, and lossy does neither: use online, or weights of your own"},
         Refusal{"ACapacityThatNothingFills",
                 {"cluster.pools.storage.capacity=10 TB"},
                 "--set cluster.pools.storage.capacity: only prefill: prefix_cache fills the storage node, otherwise it "
@@ -296,7 +296,7 @@ TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
 TEST(ResolvedPools, SayNothingOfReplicas) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(pools_scenario()), "resolved.yaml");
   for (const char* key : {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_lengths",
-                          "decode.draft_limit", "schedule.arrival", "schedule.asynchronous"}) {
+                          "decode.draft_limit", "schedule.arrival"}) {
     EXPECT_EQ(resolved.find_path(key), nullptr) << key;
   }
 }

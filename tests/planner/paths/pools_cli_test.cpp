@@ -31,6 +31,16 @@ class PoolsCliTest : public Workspace {
   }
 };
 
+TEST_F(PoolsCliTest, PlanOfALossyPolicyIsRefused) {
+  const CommandResult r =
+      run({"plan", kScenario, "--set", "decode.policy=lossy", "--set", "dispatch={policy: online}"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("plans by path are of the full KV, or of drafts that are verified against it, and lossy does "
+                       "neither: use full_kv or draft_verify here"),
+            std::string::npos)
+      << r.err;
+}
+
 TEST_F(PoolsCliTest, PlanHasTheKeysOfPathsAndThoseOfAScenario) {
   ASSERT_EQ(planned().page.status, 0) << planned().page.err;
   const Json doc = Json::parse(planned().document);

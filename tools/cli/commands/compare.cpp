@@ -119,7 +119,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
                  "decode.drafter or decode.sparse, what drafts with them; of one that\n"
                  "fetches KV or keeps a low-bit copy, the policies that do. Between pools,\n"
                  "paths after the colon: full_kv:mix, full_kv:local, full_kv:remote\n"
-                 "and draft_verify:mix, by default, or draft_verify:P1_stateless. Of\n"
+                 "and draft_verify:mix, by default, or draft_verify:P1_stateless, lossy:mix. Of\n"
                  "prompts stored in tiers, placement policies, with a compressor and its\n"
                  "keep ratio after colons: none, lru, sieve, lru:keydiff:0.3,\n"
                  "importance_chunks and utility, by default, or utility:least_drop_for_need.\n"

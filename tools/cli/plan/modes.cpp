@@ -14,6 +14,7 @@
 #include "planner/paths/path_lp.h"
 #include "planner/paths/path_plan.h"
 #include "planner/reuse/reuse_plan.h"
+#include "sim/serving/decode_policy.h"
 #include "tools/cli/plan/plan.h"
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
@@ -160,6 +161,13 @@ void plan_pools(Console& console, const PlanOptions& options, const scenario::Sc
         "{}: plans by path are for stored contexts and know nothing of prefilling: use prefill: stored here, "
         "and dispatch: {{policy: online}} to simulate",
         scenario.file));
+  }
+  const std::string& decode = scenario.serving.decode.policy;
+  if (!serving::find_decode_policy(decode)->lossless()) {
+    throw InputError(fmt::format(
+        "{}: plans by path are of the full KV, or of drafts that are verified against it, and {} does neither: use "
+        "full_kv or draft_verify here, and dispatch: {{policy: online}} to simulate",
+        scenario.file, decode));
   }
   results::PoolsPlan plan = results::plan_pools(scenario);
   if (options.simulate) simulate(plan, options);
