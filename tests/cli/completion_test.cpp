@@ -44,6 +44,8 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
   EXPECT_EQ(offered("kvsim validate --group draft"), "draft-verify\n");
   EXPECT_EQ(offered("kvsim show llama-3.1-7"), "llama-3.1-70b\n");
   EXPECT_EQ(offered("kvsim plan --export lm"), "lmcache\n");
+  EXPECT_EQ(offered("kvsim plan --draft-table --see"), "\n");
+  EXPECT_EQ(offered("kvsim plan x.yaml --simulate --see"), "--seed\n");
   EXPECT_EQ(offered("kvsim completion z"), "zsh\n");
   EXPECT_EQ(offered("kvsim schema "), "--help --results --markdown\n");
 }
@@ -98,7 +100,7 @@ TEST_F(CompletionTest, PlanOffersTheOptionsOfItsModes) {
     return run(words).out;
   };
   EXPECT_EQ(offers({"--paths", "x"}), "--help\n--lp-out\n--jobs\n--out\n--json\n");
-  EXPECT_EQ(offers({"--symbols", "x", "--json"}), "--help\n--model\n--seed\n--replications\n--jobs\n--out\n--timing\n");
+  EXPECT_EQ(offers({"--symbols", "x", "--json"}), "--help\n--model\n--jobs\n--out\n--timing\n");
   const std::string scenario = offers({"x.yaml"});
   EXPECT_TRUE(has_word(scenario, "--pareto") && has_word(scenario, "--hit-rate")) << scenario;
   EXPECT_FALSE(has_word(scenario, "--lp-out") || has_word(scenario, "--symbols")) << scenario;

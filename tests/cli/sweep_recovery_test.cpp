@@ -35,6 +35,17 @@ TEST_F(SweepRecoveryTest, AJournalWithoutAWholeFirstLineBeginsAnew) {
   expect_same_files("whole", "none");
 }
 
+TEST_F(SweepRecoveryTest, AMetricThatNoPointHasIsRefusedBeforeTheOthersAreSimulated) {
+  ASSERT_EQ(sweep({"--out", "whole"}).status, 0);
+  const std::string journal = read("whole/points.jsonl");
+  const std::string cut = journal.substr(0, journal.rfind('\n', journal.size() - 2) + 1);
+  write("cut/points.jsonl", cut);
+  const CommandResult r = sweep({"--out", "cut", "--resume", "--metric", "fetch.hidden"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_TRUE(r.err.starts_with("kvsim: --metric: no point has a figure \"fetch.hidden\"")) << r.err;
+  EXPECT_EQ(read("cut/points.jsonl"), cut);
+}
+
 TEST_F(SweepRecoveryTest, AnotherSweepIsNotResumed) {
   ASSERT_EQ(sweep({"--out", "o"}).status, 0);
   const std::string journal = read("o/points.jsonl");

@@ -40,7 +40,7 @@ Sweep sweep_of(std::vector<planner::sweep::PointResult> points, std::size_t valu
 TEST(SweepMetric, IsAPathOfTheResult) {
   EXPECT_EQ(refusal("slo.attainment"), "accepted");
   EXPECT_EQ(refusal("gpu.bound_by.link"), "accepted");
-  EXPECT_EQ(refusal("links.host_to_gpu.utilisation"), "accepted");
+  EXPECT_EQ(refusal("links.host_to_gpu.mean_wait_s"), "accepted");
   EXPECT_EQ(refusal("latency_s.ttft.p98"),
             "--metric: no point of a sweep has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
   EXPECT_EQ(refusal("attainment"),
@@ -102,6 +102,8 @@ TEST(SweepMetric, BelongsToScenariosThatCanHaveIt) {
   EXPECT_TRUE(may_have(s, "throughput.output_tokens_per_s.half_width_95"));
   EXPECT_FALSE(may_have(s, "links.ssd_read.mean_wait_s"));
   EXPECT_FALSE(may_have(s, "fetch.hidden"));
+  EXPECT_FALSE(may_have(s, "throughput.requests_per_s.half_width_95"));  // of one replication
+  EXPECT_TRUE(may_have(testing::small_scenario({"run.replications=2"}), "throughput.requests_per_s.half_width_95"));
   const auto why = [&s](const std::string& metric) -> std::string {
     try {
       refuse_metric_of_others(s, metric);

@@ -195,6 +195,9 @@ TEST(Metrics, TheSchemaIsThatOfEveryDocument) {
   const Json schema = results::results_schema({{"run", "kvsim run", results::run_keys}});
   SchemaWalk walk(schema);
   for (const Outcome& o : outcomes()) walk.compare(schema["$defs"]["run"], results::result_document(o, true), o.policy);
+  const scenario::Scenario s = testing::small_scenario({"run.duration=1 ms"});
+  const Outcome nothing{s, planner::run_experiment(s), "nothing finishes"};
+  walk.compare(schema["$defs"]["run"], results::result_document(nothing, true), nothing.policy);
   for (const std::string& violation : walk.found.violations) ADD_FAILURE() << violation;
 }
 

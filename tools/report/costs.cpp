@@ -12,10 +12,6 @@
 namespace kvsim::report {
 namespace {
 
-std::string costs_share(double value) {
-  return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
-}
-
 void add_fleets(Section& s, const Json& capacity) {
   const double rate = number_or_nan(capacity, {"rate_required"});
   if (!std::isfinite(rate)) return;
@@ -43,7 +39,7 @@ void add_fleets(Section& s, const Json& capacity) {
          cell(number_or_nan(f, {"dram_gb"}), results::bytes_of_gb),
          cell(number_or_nan(f, {"ssd_gb"}), results::bytes_of_gb), cell(number_or_nan(f, {"usd_per_hour"}), usd),
          cell(number_or_nan(f, {"usd_per_hour_gpus"}), usd), cell(number_or_nan(f, {"usd_per_hour_dram"}), usd),
-         cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd), cell(number_or_nan(f, {"headroom"}), costs_share),
+         cell(number_or_nan(f, {"usd_per_1m_output_tokens"}), usd), cell(number_or_nan(f, {"headroom"}), whole_percent),
          std::move(attainment)});
     if (t.rows.size() == 1) {
       for (Cell& one : t.rows.front()) one.strong = true;
@@ -66,7 +62,7 @@ std::string most_of(const Json& shares) {
   for (const auto& [key, part] : shares.items()) {
     if (!part.is_number() || part.get<double>() <= most) continue;
     most = part.get<double>();
-    name = fmt::format("{} {}", factor_name(key), costs_share(most));
+    name = fmt::format("{} {}", factor_name(key), whole_percent(most));
   }
   return name;
 }

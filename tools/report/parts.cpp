@@ -87,6 +87,10 @@ std::string usd(double value) {
                               : "-";
 }
 
+std::string whole_percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
+}
+
 std::string plain(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : "-";
 }

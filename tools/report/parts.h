@@ -34,6 +34,8 @@ namespace kvsim::report {
 [[nodiscard]] std::string usd(double value);
 /// A plain number of few digits: "0.2", "25".
 [[nodiscard]] std::string plain(double value);
+/// "34 %", or "-" where it is not a number.
+[[nodiscard]] std::string whole_percent(double share);
 /// A scalar of a document as text: strings without quotes.
 [[nodiscard]] std::string scalar_text(const Json& value);
 

@@ -31,10 +31,6 @@ double busiest_link(const Json& result) {
   return most;
 }
 
-std::string whole_percent(double value) {
-  return std::isfinite(value) ? fmt::format("{:.0f} %", value * 100) : "-";
-}
-
 /// A metric of the table, printed as its unit is. `interval`: with half of its confidence interval.
 Figure metric(std::string header, std::string_view path, bool interval = false) {
   const auto print = results::find_metric(path)->unit.print;

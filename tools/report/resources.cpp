@@ -37,8 +37,8 @@ Plot elasticities(const Json& explanation, std::size_t index) {
   Plot p = plot_of(numbered("elasticities", index), "What 10 % more of each would bring, in tokens/s",
                    "By simulation, with the plan made anew for it. ±: half of the 95 % interval.",
                    {{"10 % more"},
-                    {"tokens/s, planned anew", true},
-                    {"tokens/s, same plan", true},
+                    {"change of tokens/s, planned anew", true},
+                    {"change of tokens/s, same plan", true},
                     {"elasticity", true},
                     {"plan for it"}});
   plot::Bars bars;

@@ -68,7 +68,7 @@ const Fields<CurvePoint>& lru_point_fields() {
   static const Fields<CurvePoint> all = [] {
     Fields<CurvePoint> fields = hit_point_fields();
     append(fields, {{"hit_rate_per_gb",
-                     {kShare, "hit rate that each GB more adds, up to the next point; null at the last"},
+                     {kSharePerGb, "hit rate that each GB more adds, up to the next point; null at the last"},
                      "each GB more adds",
                      &CurvePoint::per_gb,
                      small_percent},

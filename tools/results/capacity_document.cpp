@@ -104,11 +104,13 @@ const Fields<TierAtRate>& tier_fields() {
        {kTruth, "whether it is in the price: it has a capacity"},
        [](const TierAtRate& t) { return t.fill.capacity_bytes.has_value(); }},
       {"hits",
-       {kRequests, kHigher, "prompts that were continued from what it held"},
+       {kCount, kHigher, "objects of prompts (contexts, blocks or chunks) that it held and that were loaded"},
        [](const TierAtRate& t) { return t.use.hits; }},
-      {"lookups", {kRequests, "prompts that were looked for in it"}, [](const TierAtRate& t) { return t.use.lookups; }},
+      {"lookups",
+       {kCount, "objects of prompts that were looked for"},
+       [](const TierAtRate& t) { return t.use.lookups; }},
       {"hit_rate",
-       {kShare, kHigher, "share of the prompts looked for that it held"},
+       {kShare, kHigher, "share of the objects looked for that it held"},
        [](const TierAtRate& t) { return t.use.hit_rate(); }},
       {"bytes_after_warmup",
        {kBytes, "what it held when judging began"},
@@ -146,8 +148,8 @@ std::vector<ConfigurationPart> configuration_parts() {
   const Fields<BoundBy> bound_fields{
       {"hbm_bandwidth", {kShare, "time bound by the bandwidth of GPU memory"}, &BoundBy::hbm_bandwidth},
       {"compute", {kShare, "time bound by compute"}, &BoundBy::compute},
-      {"link", {kShare, "time bound by links"}, &BoundBy::link},
-      {"idle", {kShare, "time without work"}, &BoundBy::idle}};
+      {"link", {kShare, kLower, "time bound by links"}, &BoundBy::link},
+      {"idle", {kShare, kLower, "time without work"}, &BoundBy::idle}};
   const Fields<RunLength> run_fields{
       {"warmup_s", {kSeconds, "simulated time that is not judged"}, &RunLength::warmup_s},
       {"judged_s", {kSeconds, "simulated time whose arrivals are judged"}, &RunLength::judged_s}};

@@ -40,6 +40,7 @@ void require(Json& object, const std::string& step) {
 /// The schema of what `path` leads to. What it leads through is required in what holds it where `required`, unless it
 /// is a key of its own, which says so itself.
 Json& place_of_key(Json& schema, std::string_view path, bool required, const std::set<std::string>& declared) {
+  const Json list = {"array", "null"};  // null where a figure is: details.reasons says why
   Json* at = &schema;
   std::string so_far;
   while (!path.empty()) {
@@ -54,11 +55,11 @@ Json& place_of_key(Json& schema, std::string_view path, bool required, const std
       require(*at, name);
     }
     at = name == "*" ? &(*at)["additionalProperties"] : &(*at)["properties"][name];
-    if (at->is_null() && !itself) *at = {{"type", name == step ? "object" : "array"}};
+    if (at->is_null() && !itself) *at = {{"type", name == step ? Json("object") : list}};
     for (std::size_t items = name.size(); items < step.size(); items += kItems.size()) {
       at = &(*at)["items"];
       if (at->is_null() && !(path.empty() && items + kItems.size() == step.size())) {
-        *at = {{"type", items + kItems.size() == step.size() ? "object" : "array"}};
+        *at = {{"type", items + kItems.size() == step.size() ? Json("object") : list}};
       }
     }
   }

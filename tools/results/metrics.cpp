@@ -236,7 +236,7 @@ KeyList keys_of(const Metrics& rows) {
   KeyList keys;
   for (const Metric& row : rows) {
     std::string there = row.when == nullptr ? "" : std::string(row.when->words);
-    if (row.only_timed || row.sentence.find("--timing") != std::string::npos) there = "with --timing";
+    if (row.only_timed) there = "with --timing";
     if (row.names != nullptr)
       there = fmt::format("for each {}{}{}", row.names->words, there.empty() ? "" : ", ", there);
     const bool sometimes = row.when != nullptr || row.only_timed || keys_of(row) == Keys::timeline;

@@ -142,6 +142,7 @@ const Unit kSeconds{"s", seconds};
 const Unit kBytes{"bytes", bytes};
 const Unit kGigabytes{"GB", bytes_of_gb};
 const Unit kShare{"share", percent};
+const Unit kSharePerGb{"share/GB", percent};
 const Unit kPlain{"1", figure};
 const Unit kFactor{"1", factor};
 const Unit kTokensPerS{"tokens/s", figure};

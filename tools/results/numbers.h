@@ -76,8 +76,8 @@ inline constexpr Unit kTruth{"true or false", nullptr};
 inline constexpr Unit kAny{"value", nullptr};  ///< of a key of the scenario
 inline constexpr Unit kResult{"result of kvsim run", nullptr};
 inline constexpr Unit kObject{"object", nullptr};  ///< with keys of its own: what was configured, series over time
-extern const Unit kCount, kTokens, kRequests, kRequestsOrWord, kSeconds, kBytes, kGigabytes, kShare, kPlain, kFactor,
-    kTokensPerS, kRequestsPerS, kBytesPerS, kPerS, kNats, kDollars, kDollarsPerHour, kJoulesPerToken;
+extern const Unit kCount, kTokens, kRequests, kRequestsOrWord, kSeconds, kBytes, kGigabytes, kShare, kSharePerGb,
+    kPlain, kFactor, kTokensPerS, kRequestsPerS, kBytesPerS, kPerS, kNats, kDollars, kDollarsPerHour, kJoulesPerToken;
 
 struct Meaning {
   Unit unit = kObject;

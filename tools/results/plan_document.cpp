@@ -34,7 +34,7 @@ Fields<Source> common_fields(bool timing, const Fields<OperatingPoint>& point) {
            {kCount, "batches that the search worked out"},
            [](const Source& s) { return s.plan.evaluated; }},
           {"wall_s",
-           {kSeconds, "wall-clock time of the search, with --timing"},
+           {kSeconds, kLower, "wall-clock time of the search, with --timing"},
            [timing](const Source& s) { return timing ? s.wall_s : kNone; },
            "wall-clock figures differ between equal runs: ask with --timing"}};
 }

@@ -142,7 +142,8 @@ class Sitting {
   results::Sweep run() {
     const std::size_t before = done_.size();
     if (!check_points(file_, plan_.design, remaining(plan_, done_), runner_)) stop_at(before);
-    if (done_.empty() && workable_ && !ranked_) results::refuse_metric_of_others(*workable_, options_.metric);
+    if (!ranked_ && !done_.empty()) results::refuse_metric_of_no_point({plan_, done_, options_.metric});
+    if (!ranked_ && done_.empty() && workable_) results::refuse_metric_of_others(*workable_, options_.metric);
     open_journal();
     PointProgress progress(total_, before);
     std::atomic<std::size_t> finished{before};

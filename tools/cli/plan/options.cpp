@@ -149,14 +149,16 @@ bool may_follow(const std::string& option, const std::set<std::string>& given) {
   CLI::App app;
   PlanOptions options;
   declare_plan_options(app, options);
-  PlanMode modes{~0U};
-  const auto restrict_to_those_of = [&](const std::string& name) {
-    for (const auto& [declared, use] : options.uses) {
-      if (declared->get_name() == name) modes = modes & use.modes;
-    }
+  const auto use_of = [&options](const std::string& name) {
+    const auto found = std::find_if(options.uses.begin(), options.uses.end(),
+                                    [&name](const auto& used) { return used.first->get_name() == name; });
+    return found == options.uses.end() ? PlanOptionUse{PlanMode{~0U}} : found->second;
   };
-  restrict_to_those_of(option);
-  for (const std::string& name : given) restrict_to_those_of(name);
+  const PlanOptionUse use = use_of(option);
+  PlanMode modes = use.modes;
+  for (const std::string& name : given) modes = modes & use_of(name).modes;
+  const auto possible = [&](const char* name) { return (modes & use_of(name).modes) != PlanMode{}; };
+  if (!use.only_with.empty()) return std::any_of(use.only_with.begin(), use.only_with.end(), possible);
   return modes != PlanMode{};
 }
 

@@ -104,14 +104,14 @@ Metrics memory_metrics() {
        {"details.memory.other_bytes", kBytes, kNeither,
         "a drafter's weights, a framework's workspace, stored prompts, less than a block", memory_part(&S::other)},
        {"details.memory.kv_capacity_bytes", kBytes, kNeither, "GPU memory that is left for KV", memory_part(&S::kv)},
-       {"details.memory.kv.resident_mean_bytes", kBytes, kLower,
+       {"details.memory.kv.resident_mean_bytes", kBytes, kNeither,
         "reserved and not streaming, mean over time and replicas", over_time([](const View& v) {
           return v.measured().kv_reserved_mean_bytes - v.measured().kv_streaming_mean_bytes;
         })},
-       {"details.memory.kv.streaming_mean_bytes", kBytes, kLower,
+       {"details.memory.kv.streaming_mean_bytes", kBytes, kNeither,
         "reserved for full KV on its way or there for a verification, mean over time and replicas",
         over_time([](const View& v) { return v.measured().kv_streaming_mean_bytes; })},
-       {"details.memory.kv.unused_mean_bytes", kBytes, kLower, "not reserved, mean over time and replicas",
+       {"details.memory.kv.unused_mean_bytes", kBytes, kNeither, "not reserved, mean over time and replicas",
         over_time([](const View& v) {  // not below 0 but for rounding
           return std::max(0.0, static_cast<double>(memory(v).kv) - v.measured().kv_reserved_mean_bytes);
         })},

@@ -98,22 +98,22 @@ Metrics placement_metrics() {
                {"placement.quality.p10", kPlain, kHigher, "a tenth of the requests got less", stored_quality(0.10)},
                {"placement.quality.p1", kPlain, kHigher, "a hundredth of the requests got less", stored_quality(0.01)},
                {"placement.quality.min", kPlain, kHigher, "the least that a request got", stored_quality(0)}}));
-  append(
-      rows,
-      when(kPlaces,
-           for_each(kStoreTiers,
-                    {{"placement.contents.*.objects", kCount, kNeither, "objects in the tier at the end of the run",
-                      contained(&TierContents::objects)},
-                     {"placement.contents.*.bytes", kBytes, kNeither,
-                      "bytes of what is in the tier at the end of the run, as stored", contained(&TierContents::bytes)},
-                     {"placement.contents.*.full_bytes", kBytes, kNeither,
-                      "bytes that it would have whole, with the full KV", contained(&TierContents::full_bytes)},
-                     {"placement.contents.*.mean_keep_ratio", kPlain, kNeither,
-                      "stored bytes / full bytes of all that is in the tier", [](const View& v) {
-                        const TierContents c = contents(v);
-                        return ratio(static_cast<double>(c.bytes), static_cast<double>(c.full_bytes),
-                                     "nothing is stored there at the end of the run");
-                      }}})));
+  append(rows,
+         when(kPlaces,
+              for_each(kStoreTiers,
+                       {{"placement.contents.*.objects", kCount, kNeither,
+                         "objects in the tier at the end of the run, of all replicas and replications together",
+                         contained(&TierContents::objects)},
+                        {"placement.contents.*.bytes", kBytes, kNeither, "bytes of these objects, as stored",
+                         contained(&TierContents::bytes)},
+                        {"placement.contents.*.full_bytes", kBytes, kNeither,
+                         "bytes that it would have whole, with the full KV", contained(&TierContents::full_bytes)},
+                        {"placement.contents.*.mean_keep_ratio", kPlain, kNeither,
+                         "stored bytes / full bytes of all that is in the tier", [](const View& v) {
+                           const TierContents c = contents(v);
+                           return ratio(static_cast<double>(c.bytes), static_cast<double>(c.full_bytes),
+                                        "nothing is stored there at the end of the run");
+                         }}})));
   append(rows,
          when(kVerifiesStored, for_each(kStoreTiers, {{"placement.contents.*.whole_bytes", kBytes, kLower,
                                                        "bytes of copies kept whole beside them, to verify against",

@@ -94,16 +94,16 @@ TierMeasurement tier(const View& v) {
   return found == v.measured().tiers.end() ? TierMeasurement{} : found->second;
 }
 
-constexpr std::array<const char*, 6> kWithIntervals{"latency_s.e2e.mean",
-                                                    "latency_s.itl.mean",
-                                                    "latency_s.tpot.mean",
-                                                    "latency_s.ttft.mean",
-                                                    "throughput.output_tokens_per_s",
-                                                    "throughput.requests_per_s"};
+/// Within one replication, batch means are of what a run has many of, and of its rate of tokens.
+std::vector<std::string> possible_intervals(const scenario::Scenario& s) {
+  std::vector<std::string> names{"latency_s.e2e.mean", "latency_s.itl.mean", "latency_s.tpot.mean",
+                                 "latency_s.ttft.mean", "throughput.output_tokens_per_s"};
+  if (s.replications > 1) names.emplace_back("throughput.requests_per_s");
+  return names;
+}
 
-const Names kIntervals{
-    "metric with an interval", [](const Outcome& o) { return keys_of(o.result.confidence); },
-    [](const scenario::Scenario&) { return std::vector<std::string>(kWithIntervals.begin(), kWithIntervals.end()); }};
+const Names kIntervals{"metric with an interval", [](const Outcome& o) { return keys_of(o.result.confidence); },
+                       possible_intervals};
 
 }  // namespace
 
@@ -195,7 +195,7 @@ Metrics machine_metrics() {
   append(
       rows,
       for_each(kLinks,
-               {{"links.*.utilisation", kShare, kHigher, "share of time with at least one transfer on the link",
+               {{"links.*.utilisation", kShare, kNeither, "share of time with at least one transfer on the link",
                  [](const View& v) { return ratio(link(v).busy_s, link(v).capacity_s, kNoTime); }},
                 {"links.*.bytes", kBytes, kLower, "bytes that crossed the link",
                  [](const View& v) { return count(link(v).bytes); }},
