@@ -289,18 +289,21 @@ void Replica::end_step() {
 /// As if one after the other in order of admission, which samples of gaps between tokens keep.
 void Replica::apply_steadily() {
   const engine::Duration gap = steady_.gap(env_.simulator.now());
-  std::int64_t alone = 0, together = 0;
   over_.clear();
-  for (const StepEntry& e : step_) {
-    if (e.tokens > 0) continue;
-    Request& r = *e.request;
-    const std::int64_t before = roster_.decoding_before(r) - alone;
-    log_.emitted_together(before - std::exchange(together, before), gap);
-    emit_directly(r);
-    alone += 1;
-    if (r.remaining() == 0) over_.push_back(&r);
+  std::int64_t together = steady_.size();
+  if (!step_.empty() && step_.front().tokens == 0) {  // somebody is not in step yet
+    together = 0;
+    auto alone = step_.begin();
+    for (Request* r : roster_.decoding()) {
+      together += SteadyBatch::has(*r) ? 1 : 0;
+      if (alone == step_.end() || alone->request != r) continue;  // a member, or ready since the step began
+      log_.emitted_together(std::exchange(together, 0), gap);
+      emit_directly(*r);
+      if (r->remaining() == 0) over_.push_back(r);
+      ++alone;
+    }
   }
-  log_.emitted_together(steady_.size() - together, gap);
+  log_.emitted_together(together, gap);
   outstanding_tokens_ -= steady_.size();
   steady_.end_step(env_.simulator.now(), over_);
   for (const StepEntry& e : step_) {

@@ -42,10 +42,6 @@ void Roster::move(Request& r, Phase phase) {
   list.insert(place(list, r), &r);
 }
 
-std::int64_t Roster::decoding_before(const Request& r) const {
-  return place(decoding_, r) - decoding_.begin();
-}
-
 void Roster::push_out(Request& r) {
   leave(r);
   r.phase = Phase::queued;

@@ -28,8 +28,6 @@ class Roster {
   void leave(const Request& r);
 
   // In order of admission.
-  /// Of those that decode, how many were admitted before this one.
-  [[nodiscard]] std::int64_t decoding_before(const Request& r) const;
   [[nodiscard]] const std::vector<Request*>& decoding() const { return decoding_; }
   [[nodiscard]] const std::vector<Request*>& prefilling() const { return prefilling_; }
   [[nodiscard]] const std::vector<Request*>& loading() const { return loading_; }

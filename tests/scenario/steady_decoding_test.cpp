@@ -44,6 +44,7 @@ std::vector<std::string> drawn_sets() {
           fmt::format("cluster.gpu.memory_fraction={:.3f}", *rc::gen::inRange(240, 500) / 1000.0),
           fmt::format("cluster.replicas={}", *rc::gen::inRange(1, 3)),
           fmt::format("prefill={}", *rc::gen::element("stored", "recompute")),
+          fmt::format("cluster.host.discipline={}", *rc::gen::element("serialised", "fair_share")),
           fmt::format("schedule.max_requests={}", *rc::gen::inRange(1, 80)),
           fmt::format("schedule.max_batched_tokens={}", *rc::gen::inRange(100, 4096)),
           fmt::format("schedule.block_size={} tokens", *rc::gen::element(1, 7, 16, 64)),
@@ -63,6 +64,16 @@ RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
   if (*rc::gen::arbitrary<bool>()) s.serving.run.judge_until_s = 1;
   if (*rc::gen::arbitrary<bool>()) s.serving.run.most_misses = *rc::gen::inRange<std::uint64_t>(0, 50);
   RC_ASSERT(one_by_one(s) == together(s));
+}
+
+TEST(SteadyDecoding, WhoIsReadyDuringAnothersFirstStepIsNotPartOfIt) {
+  // Under fair share a short context is there before a long one that was admitted first.
+  const scenario::Scenario s = small_scenario(
+      {"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=stored", "cluster.host.discipline=fair_share",
+       "workload={arrivals: {process: poisson, rate: 40/s}, requests: 200, output: {distribution: exponential, mean: "
+       "40 "
+       "tokens, max: 200 tokens}, context: {distribution: lognormal, mean: 4k tokens, cv: 2, max: 20k tokens}}"});
+  EXPECT_EQ(one_by_one(s), together(s));
 }
 
 TEST(SteadyDecoding, WhoIsPushedOutForLackOfMemoryIsTheSame) {
