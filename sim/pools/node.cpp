@@ -5,9 +5,16 @@
 #include <utility>
 
 #include "sim/serving/request_log.h"
-#include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
+namespace {
+
+/// Drafts on quantised KV read what it was decompressed to on arrival.
+memory::KvForm drafts_read(const models::CompressorSpec& compressor) {
+  return compressor.kind == models::CompressionKind::token_dropping ? memory::KvForm::compressed : memory::KvForm::full;
+}
+
+}  // namespace
 
 Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
            std::int64_t kv_capacity_bytes)
@@ -16,10 +23,12 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       pool_(pool),
       index_(index),
       memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace),
-      gpus_(environment.gpus, *this, node_name(pool, index)) {}
+      gpus_(environment.gpus, *this, node_name(pool, index)),
+      parts_(environment.config, environment.decode, environment.geometry, environment.timer,
+             drafts_read(environment.config.decode.compressor)) {}
 
 void Node::start(PoolRequest& request, Work steady) {
-  steady_.push_back({&request, steady, 1});
+  steady_.push_back({{steady, 1}, &request});
   gpus_.wake();
 }
 
@@ -28,7 +37,7 @@ void Node::stop(const PoolRequest& request) {
 }
 
 void Node::enqueue(PoolRequest& request, Work task) {
-  (task == Work::prefill ? prompts_ : tasks_).push_back({&request, task, 0});
+  (task == Work::prefill ? prompts_ : tasks_).push_back({{task}, &request});
   gpus_.wake();
 }
 
@@ -40,7 +49,10 @@ void Node::begin_step() {
   if (ahead && step_.empty()) batch(prompts_.size());  // there was nothing to decide ahead: decide now
   known_prompts_ = prompts_.size();
   if (step_.empty()) return;
-  for (const StepEntry& entry : step_) add(entry);
+  for (const StepEntry& entry : step_) {
+    parts_.add(*entry.request->request, entry, work_);
+    if (compresses(entry)) parts_.add_compression(entry.request->request->prompt - entry.request->stored, work_);
+  }
   const models::StepTime time = env_.timer.time(work_);
   const engine::Duration length = std::max(engine::from_seconds(time.total_s), engine::Duration{1});
   const Work first = step_.front().work;
@@ -76,51 +88,18 @@ void Node::batch(std::size_t prompts) {
 
 std::int64_t Node::tokens_of(const StepEntry& task) {
   const serving::Request& r = *task.request->request;
-  if (task.work == Work::verify) return r.drafted + 1;
+  if (task.work == Work::verify) return serving::verified_tokens(r);
   if (task.work == Work::catch_up) return r.generated + r.drafted + 1;
   return 0;
 }
 
-void Node::add(const StepEntry& entry) {
-  const serving::Request& r = *entry.request->request;
-  const models::CompressorSpec& compressor = env_.config.decode.compressor;
-  const auto gpus = static_cast<double>(env_.config.cluster.tensor_parallel);
-  switch (entry.work) {
-    case Work::decode:
-      serving::add_decode(work_, env_.config, env_.decode, env_.geometry, r.prompt, r.generated);
-      break;
-    case Work::draft:
-      if (compressor.kind == models::CompressionKind::token_dropping) {
-        serving::add_draft(work_, env_.geometry, r.prompt, r.generated, r.drafted,
-                           serving::attention_time_factor(env_.config.cluster.profile, compressor));
-      } else {  // decompressed on arrival
-        serving::add_decode(work_, env_.geometry, r.context() + r.drafted);
-      }
-      break;
-    case Work::prefill: {
-      const bool last = r.prefill_done + entry.tokens == r.prefill_target;
-      serving::add_chunk(work_, env_.geometry, r.prefill_done, entry.tokens, last);
-      const bool for_drafts = entry.request->traits().drafts && compressor.mode == models::CompressionMode::online;
-      if (last && (for_drafts || !env_.decode.lossless())) {
-        work_.extra_gpu_s +=
-            serving::compression_s(env_.config, env_.geometry, env_.timer, r.prompt - entry.request->stored);
-      }
-      break;
-    }
-    case Work::verify:
-      serving::add_verification(work_, env_.geometry, r.context(), r.drafted);
-      break;
-    case Work::catch_up:  // its generated tokens anew over the exact prompt; logits of the drafted ones alone
-      serving::add_verification(work_, env_.geometry, r.prompt, r.generated + r.drafted);
-      work_.logit_tokens -= static_cast<double>(r.generated);
-      break;
-    case Work::decompress:
-      if (compressor.decompress_bytes_per_s.value > 0) {
-        work_.extra_gpu_s +=
-            static_cast<double>(env_.geometry.full_transfer(r.prompt)) / gpus / compressor.decompress_bytes_per_s.value;
-      }
-      break;
-  }
+/// After a prompt's last chunk: for drafts on it elsewhere, or because its tokens are decoded with less than its full
+/// KV.
+bool Node::compresses(const StepEntry& chunk) const {
+  const serving::Request& r = *chunk.request->request;
+  if (chunk.work != Work::prefill || r.prefill_done + chunk.tokens < r.prefill_target) return false;
+  const bool online = env_.config.decode.compressor.mode == models::CompressionMode::online;
+  return (chunk.request->traits().drafts && online) || !env_.decode.lossless();
 }
 
 void Node::end_step() {

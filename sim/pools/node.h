@@ -17,23 +17,16 @@
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
 
-/// What a forward pass does for one request.
-enum class Work : std::uint8_t {
-  decode,      ///< one token against the full KV, in every iteration until removed
-  draft,       ///< one token against the compressed KV, in every iteration until removed
-  prefill,     ///< chunks of the prompt, until it is done
-  verify,      ///< its drafted tokens against the full KV, once
-  catch_up,    ///< all it has generated and drafted against the full prompt, once (P2's change to decoding alone)
-  decompress,  ///< compressed KV that has arrived, to full size, once
-};
+using serving::Work;
 
-struct StepEntry {
+/// A request's part in a step: decoding and drafting in every one until it is stopped, a prompt in chunks until it is
+/// done, everything else once.
+struct StepEntry : serving::StepPart {
   PoolRequest* request = nullptr;
-  Work work = Work::decode;
-  std::int64_t tokens = 0;  ///< query positions
 };
 
 /// What all nodes share; all of it outlives them.
@@ -110,7 +103,7 @@ class Node final : private machine::StepOwner {
   void end_step() override;
   void batch(std::size_t prompts);
   [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
-  void add(const StepEntry& entry);
+  [[nodiscard]] bool compresses(const StepEntry& chunk) const;
   void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
   void note_waiting();
   void trace_step();
@@ -121,6 +114,7 @@ class Node final : private machine::StepOwner {
   std::size_t index_;
   memory::KvMemory memory_;
   machine::GpuGroup gpus_;
+  serving::StepParts parts_;
   std::vector<StepEntry> steady_;
   std::deque<StepEntry> tasks_;
   std::deque<StepEntry> prompts_;

@@ -8,7 +8,6 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/trace.h"
 #include "sim/serving/kv_geometry.h"
-#include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
 namespace {
@@ -29,6 +28,8 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       memory_(environment.simulator, name_of_replica(index),
               kv_capacity_bytes(environment.config, environment.geometry), environment.config.cluster.host_memory_bytes,
               environment.trace),
+      parts_(config_, decode_, geometry_, environment.timer,
+             decode_.as_found ? memory::KvForm::full : memory::KvForm::compressed),
       fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
       drafting_(environment.config, environment.decode),
       schedule_(schedule.make(environment.config.schedule)),

@@ -31,6 +31,7 @@
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
 #include "sim/serving/steady_batch.h"
+#include "sim/serving/step_parts.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -84,12 +85,9 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   [[nodiscard]] const Roster& requests() const { return roster_; }
 
  private:
-  struct StepEntry {
+  struct StepEntry : StepPart {
     Request* request;
     std::uint64_t admission;  // tells a preempted and readmitted request from the one that was batched
-    Action action;
-    std::int64_t tokens;    // prefill: tokens of this chunk; 0 for decoding
-    std::int64_t proposed;  // by an auxiliary drafter
   };
 
   void make_links(int index);
@@ -107,13 +105,14 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   [[nodiscard]] engine::Duration reload_tail() const;
   void batch_decoding(models::StepWork& work);
   bool batch_steadily(models::StepWork& work);
-  [[nodiscard]] std::int64_t step_tokens(const Request& r, Action action, std::int64_t proposed) const;
-  [[nodiscard]] std::int64_t proposals(const Request& r, Action action, std::int64_t budget) const;
+  /// What becomes of a decoding request in a step that has room for so many more tokens.
+  [[nodiscard]] StepPart part_of(const Request& r, Action action, std::int64_t budget) const;
+  [[nodiscard]] std::int64_t proposals(const Request& r, std::int64_t budget) const;
   void note_proposals();
   void batch_prefill(models::StepWork& work);
   /// The next chunk of a prompt, of at most `budget` tokens; returns its tokens.
   std::int64_t batch_chunk(Request& r, std::int64_t budget, models::StepWork& work);
-  void add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work);
+  void add(Request& r, const StepPart& part, models::StepWork& work);
   void apply_draft_results();
   void apply_steadily();
   void apply_prefill_results();
@@ -180,6 +179,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner {
   transport::Link* h2d_ = nullptr;  // from host memory; the fabric's
   transport::Link* d2h_ = nullptr;
   std::unique_ptr<LayerPipeline> layers_;  // of policies that fetch KV; uses the links
+  StepParts parts_;
   Fetching fetching_;
   Drafting drafting_;
   std::unique_ptr<SchedulePolicy> schedule_;

@@ -126,7 +126,7 @@ void Replica::write_back(Request& r, std::int64_t tokens) {
 void Replica::count_offloads() {
   std::vector<std::uint64_t> leaving;
   for (const StepEntry& e : step_) {
-    if (e.tokens == 0) continue;
+    if (e.work != Work::prefill) continue;
     e.request->writebacks += 1;
     leaving.push_back(e.request->id);
     fetching_.add_offload(e.tokens);

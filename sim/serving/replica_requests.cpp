@@ -221,9 +221,9 @@ void Replica::trace_step() {
   if (!gpus_.traced()) return;
   bool draft = false, verify = false, prefill = false;
   for (const StepEntry& e : step_) {
-    prefill = prefill || e.tokens > 0;
-    draft = draft || (e.tokens == 0 && e.action == Action::draft);
-    verify = verify || e.action == Action::verify;
+    prefill = prefill || e.work == Work::prefill;
+    draft = draft || e.work == Work::decode || e.work == Work::draft;
+    verify = verify || e.work == Work::verify;
   }
   static constexpr const char* kNames[2][8] = {
       {"", "decode", "", "", "prefill", "decode+prefill", "", ""},

@@ -6,7 +6,6 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/serving/replica.h"
-#include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
 
@@ -46,7 +45,7 @@ void Replica::run_step() {
   work_.extra_gpu_s += fetching_.quantising_s() + draft_first();
   step_time_ = env_.timer.time(work_);
   draft_lengths_.timed(work_, step_time_, std::count_if(step_.begin(), step_.end(), [](const StepEntry& e) {
-                         return e.action == Action::verify;
+                         return e.work == Work::verify;
                        }));
   const engine::Duration computing = std::max(engine::from_seconds(step_time_.total_s), engine::Duration{1});
   gpus_.start(step_of(computing), std::max(computing, reload_tail()));
@@ -55,7 +54,7 @@ void Replica::run_step() {
 machine::Step Replica::step_of(engine::Duration computing) const {
   // Decoding requests come first.
   return {computing, step_time_.hbm_bound_s >= step_time_.compute_bound_s + assembly_.scoring_s(),
-          steady_.size() > 0 || (!step_.empty() && step_.front().tokens == 0), step_time_.within_domain};
+          steady_.size() > 0 || (!step_.empty() && step_.front().work != Work::prefill), step_time_.within_domain};
 }
 
 /// GPU time of the auxiliary drafter before the step.
@@ -97,7 +96,7 @@ engine::Duration Replica::reload_tail() const {
   engine::Duration tail;
   const double layer_s = step_time_.total_s / static_cast<double>(config_.model.layers);
   for (const StepEntry& e : step_) {
-    if (e.action != Action::verify || e.request->reload != Reload::in_flight) continue;
+    if (e.work != Work::verify || e.request->reload != Reload::in_flight) continue;
     // The last layer runs when its KV, the last of the transfer, is there.
     const auto left = h2d_->time_left(e.request->transfer);
     KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
@@ -160,8 +159,7 @@ bool Replica::batch_steadily(models::StepWork& work) {
   steady_.begin_step(work);
   for (Request* r : joining_) {
     KVSIM_ALWAYS(memory_.resize(r->kv, demand_.decoding(*r)), "memory that was available could not be reserved");
-    add_decode(*r, Action::draft, 0, work);
-    step_.push_back({r, r->admission, Action::draft, 0, 0});
+    add(*r, {Work::decode, 1}, work);
   }
   env_.measured.drafting_request_iterations += decoding.size();
   return true;
@@ -179,21 +177,19 @@ void Replica::batch_decoding(models::StepWork& work) {
     if (decode_.verifies) action = i < plan_.actions.size() ? plan_.actions[i] : Action::stall;
     if (layers_ && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
     KVSIM_ALWAYS(!layers_ || action == Action::stall || r.writebacks == 0, "KV is fetched that is not in host memory");
-    const std::int64_t proposed = proposals(r, action, budget);
-    const std::int64_t tokens = step_tokens(r, action, proposed);
-    if (action == Action::verify && tokens > budget && !step_.empty()) action = Action::stall;
+    const StepPart part = part_of(r, action, budget);
+    if (part.work == Work::verify && part.tokens > budget && !step_.empty()) action = Action::stall;
     if (action == Action::stall) {
       env_.measured.stalled_request_iterations += decode_.verifies ? 1 : 0;
       env_.measured.late_request_iterations += decode_.verifies && r.late ? 1 : 0;
       continue;
     }
-    if (demand_.decodes_directly(r) && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
-    budget -= tokens;
-    add_decode(r, action, proposed, work);
-    drafting_.add_request(static_cast<double>(r.attended() + r.drafted), static_cast<double>(r.unseen), proposed);
-    (action == Action::verify ? env_.measured.verifying_request_iterations
-                              : env_.measured.drafting_request_iterations) += 1;
-    step_.push_back({&r, r.admission, action, 0, proposed});
+    if (part.work == Work::decode && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
+    budget -= part.tokens;
+    add(r, part, work);
+    drafting_.add_request(static_cast<double>(r.attended() + r.drafted), static_cast<double>(r.unseen), part.proposed);
+    (part.work == Work::verify ? env_.measured.verifying_request_iterations
+                               : env_.measured.drafting_request_iterations) += 1;
     if (decode_.low_bit_copy || layers_) {
       env_.measured.fetch.request_steps += 1;
       env_.measured.fetch.context_tokens += static_cast<double>(r.context());
@@ -203,8 +199,8 @@ void Replica::batch_decoding(models::StepWork& work) {
 
 /// What the auxiliary drafter proposes for its coming step: no more than the step, the round and the request have room
 /// for beside the step's own token.
-std::int64_t Replica::proposals(const Request& r, Action action, std::int64_t budget) const {
-  if (drafting_.most() == 0 || action != Action::draft) return 0;
+std::int64_t Replica::proposals(const Request& r, std::int64_t budget) const {
+  if (drafting_.most() == 0) return 0;
   std::int64_t room = r.remaining();
   const std::int64_t possible = drafting_.most(r.context() + r.drafted);
   const std::int64_t most = decode_.proposes() ? std::min(r.draft.chosen, possible) : possible;
@@ -226,22 +222,19 @@ void Replica::note_proposals() {
       roster_.decoding());
 }
 
-std::int64_t Replica::step_tokens(const Request& r, Action action, std::int64_t proposed) const {
-  return action == Action::verify ? r.tail + r.drafted + 1 : fetching_.query_tokens(r, proposed);
+StepPart Replica::part_of(const Request& r, Action action, std::int64_t budget) const {
+  if (action == Action::verify) return {Work::verify, verified_tokens(r)};
+  if (action == Action::stall) return {};
+  const std::int64_t proposed = proposals(r, budget);
+  return {demand_.decodes_directly(r) ? Work::decode : Work::draft, fetching_.query_tokens(r, proposed), proposed};
 }
 
-void Replica::add_decode(const Request& r, Action action, std::int64_t proposed, models::StepWork& work) {
-  if (action == Action::verify) {
-    add_verification(work, geometry_, r.context() - r.tail, r.tail + r.drafted);
-  } else if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
-    fetching_.add_decode(r, proposed, work);
-  } else if (decode_.reads_compressed && !r.direct && !decode_.as_found) {
-    add_draft(work, geometry_, r.prompt, r.generated, r.drafted, proposed,
-              attention_time_factor(config_.cluster.profile, config_.decode.compressor));
-  } else if (proposed > 0) {
-    add_verification(work, geometry_, r.attended() + r.drafted, proposed);
+void Replica::add(Request& r, const StepPart& part, models::StepWork& work) {
+  step_.push_back({part, &r, r.admission});
+  if (decode_.low_bit_copy || decode_.fetch != Fetch::none) {
+    fetching_.add_decode(r, part.proposed, work);
   } else {
-    serving::add_decode(work, geometry_, r.attended() + r.drafted);
+    parts_.add(r, part, work);
   }
 }
 
@@ -258,18 +251,19 @@ void Replica::batch_prefill(models::StepWork& work) {
 
 std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget, models::StepWork& work) {
   const std::int64_t tokens = std::min(budget, r.prefill_target - r.prefill_done);
+  const StepPart part{Work::prefill, tokens};
   const bool last = r.prefill_done + tokens == r.prefill_target;
   if (r.assembly) {
     assembly_.batch_rows(r, tokens, last, work);
   } else {
-    add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, tokens, last);
+    parts_.add(r, part, work);
   }
   drafting_.add_chunk(static_cast<double>(r.prefill_done - r.prefix.dropped), static_cast<double>(tokens));
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
   if (last && demand_.holds_part(r) && decode_.reads_compressed) {
-    work.extra_gpu_s += compression_s(config_, geometry_, env_.timer, r.context());
+    parts_.add_compression(r.context(), work);
   }
-  step_.push_back({&r, r.admission, Action::stall, tokens, 0});
+  step_.push_back({part, &r, r.admission});
   return tokens;
 }
 
@@ -291,7 +285,7 @@ void Replica::apply_steadily() {
   const engine::Duration gap = steady_.gap(env_.simulator.now());
   over_.clear();
   std::int64_t together = steady_.size();
-  if (!step_.empty() && step_.front().tokens == 0) {  // somebody is not in step yet
+  if (!step_.empty() && step_.front().work != Work::prefill) {  // somebody is not in step yet
     together = 0;
     auto alone = step_.begin();
     for (Request* r : roster_.decoding()) {
@@ -307,7 +301,7 @@ void Replica::apply_steadily() {
   outstanding_tokens_ -= steady_.size();
   steady_.end_step(env_.simulator.now(), over_);
   for (const StepEntry& e : step_) {
-    if (e.tokens == 0 && e.request->remaining() > 0) steady_.join(*e.request, env_.simulator.now());
+    if (e.work != Work::prefill && e.request->remaining() > 0) steady_.join(*e.request, env_.simulator.now());
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) finish(*r);
@@ -321,10 +315,10 @@ void Replica::apply_draft_results() {
   bool grew = false;
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
-    if (e.tokens > 0 || r.admission != e.admission || r.phase != Phase::decoding) continue;
-    if (demand_.decodes_directly(r)) {
+    if (e.work == Work::prefill || r.admission != e.admission || r.phase != Phase::decoding) continue;
+    if (e.work == Work::decode) {
       apply_decoding(r, e.proposed);
-    } else if (e.action == Action::draft) {
+    } else if (e.work == Work::draft) {
       const std::int64_t gained = 1 + accept_proposals(r, e.proposed);
       note_unseen(r, e.proposed, gained);
       DraftLengths::drafted(r, gained, env_.simulator.now());
@@ -336,7 +330,7 @@ void Replica::apply_draft_results() {
   if (!grew) return;
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
-    if (e.action != Action::verify || r.admission != e.admission || r.phase != Phase::decoding) continue;
+    if (e.work != Work::verify || r.admission != e.admission || r.phase != Phase::decoding) continue;
     if (!resize_held(r, std::max(demand_.decoding(r), r.settling ? r.kv.held() : 0))) continue;
     schedule_->verified(r, view());
   }
@@ -346,7 +340,7 @@ void Replica::apply_draft_results() {
 void Replica::apply_prefill_results() {
   for (const StepEntry& e : step_) {
     Request& r = *e.request;
-    if (e.tokens == 0 || r.admission != e.admission || r.phase != Phase::prefilling) continue;
+    if (e.work != Work::prefill || r.admission != e.admission || r.phase != Phase::prefilling) continue;
     r.prefill_done += e.tokens;
     outstanding_tokens_ -= e.tokens;
     if (layers_) {

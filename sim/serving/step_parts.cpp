@@ -52,13 +52,6 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.logit_tokens += queries;
 }
 
-void add_decode(models::StepWork& work, const ServingConfig& config, const DecodePolicy& decode,
-                const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated) {
-  if (decode.lossless()) return add_decode(work, geometry, prompt + generated);
-  add_draft(work, geometry, prompt, generated, 0,
-            attention_time_factor(config.cluster.profile, config.decode.compressor));
-}
-
 void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
                         std::int64_t queries, double attention_time_factor) {
   const auto q = static_cast<double>(queries);
@@ -135,6 +128,61 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
     work.scores = static_cast<double>(tokens) * kv_heads * work.layers;
   }
   return timer.compression_s(work);
+}
+
+using memory::KvForm;
+
+StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                     const models::StepTimer& timer, KvForm drafts_read)
+    : config_(config),
+      geometry_(geometry),
+      timer_(timer),
+      decoding_reads_(decode.lossless() ? KvForm::full : KvForm::compressed),
+      drafts_read_(drafts_read),
+      attention_time_factor_(attention_time_factor(config.cluster.profile, config.decode.compressor)) {}
+
+void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {
+  switch (part.work) {
+    case Work::decode:
+      add_token(r, decoding_reads_, 0, part.proposed, work);
+      break;
+    case Work::draft:
+      add_token(r, drafts_read_, r.drafted, part.proposed, work);
+      break;
+    case Work::prefill:
+      add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, part.tokens,
+                r.prefill_done + part.tokens == r.prefill_target);
+      break;
+    case Work::verify:
+      add_verification(work, geometry_, r.context() - r.tail, r.tail + r.drafted);
+      break;
+    case Work::catch_up:  // its generated tokens anew over the exact prompt; logits of the drafted ones alone
+      add_verification(work, geometry_, r.prompt, r.generated + r.drafted);
+      work.logit_tokens -= static_cast<double>(r.generated);
+      break;
+    case Work::decompress:
+      if (config_.decode.compressor.decompress_bytes_per_s.value > 0) {
+        work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r.prompt)) /
+                            static_cast<double>(config_.cluster.tensor_parallel) /
+                            config_.decode.compressor.decompress_bytes_per_s.value;
+      }
+      break;
+  }
+}
+
+void StepParts::add_token(const Request& r, KvForm reads, std::int64_t drafted, std::int64_t proposed,
+                          models::StepWork& work) const {
+  if (reads == KvForm::compressed) {
+    add_draft(work, geometry_, r.prompt, r.generated, drafted, proposed, attention_time_factor_);
+  } else if (proposed > 0) {
+    add_verification(work, geometry_, r.attended() + drafted, proposed);
+  } else {
+    add_decode(work, geometry_, r.attended() + drafted);
+  }
+}
+
+void StepParts::add_compression(std::int64_t tokens, models::StepWork& work) const {
+  work.extra_gpu_s += compression_s(config_, geometry_, timer_, tokens);
 }
 
 }  // namespace kvsim::serving

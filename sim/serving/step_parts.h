@@ -7,9 +7,11 @@
 #include "models/kernels/profile.h"
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
+#include "sim/memory/kv_memory.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/request.h"
 
 namespace kvsim::serving {
 
@@ -28,11 +30,6 @@ namespace kvsim::serving {
 
 /// One token against the full KV of `context` tokens.
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context);
-
-/// One token as a policy decodes it that drafts nothing, fetches nothing and keeps no low-bit copy: against the full KV
-/// or the compressed one.
-void add_decode(models::StepWork& work, const ServingConfig& config, const DecodePolicy& decode,
-                const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated);
 
 /// One token against compressed KV and the `drafted` tokens after it, which are whole. `attention_time_factor`: see
 /// models::CompressorSpec.
@@ -67,5 +64,51 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 /// has one, else by the kernels it takes.
 [[nodiscard]] double compression_s(const ServingConfig& config, const KvGeometry& geometry,
                                    const models::StepTimer& timer, std::int64_t tokens);
+
+/// What a forward pass does for one request.
+enum class Work : std::uint8_t {
+  decode,      ///< its next token, which is final
+  draft,       ///< a token to be verified
+  prefill,     ///< a chunk of its prompt
+  verify,      ///< its drafted tokens against the full KV
+  catch_up,    ///< all it has generated and drafted against the full prompt (P2's change to decoding alone)
+  decompress,  ///< compressed KV that has arrived, to full size
+};
+
+struct StepPart {
+  Work work = Work::decode;
+  std::int64_t tokens = 0;    ///< query positions
+  std::int64_t proposed = 0;  ///< of these, by an auxiliary drafter: decode and draft
+};
+
+/// Query positions of the request's next verification.
+inline std::int64_t verified_tokens(const Request& r) {
+  return r.tail + r.drafted + 1;
+}
+
+/// How requests enter the forward passes of a group of GPUs, whose decode policy fetches nothing and keeps no low-bit
+/// copy (those: Fetching).
+class StepParts {
+ public:
+  /// All of it outlives this. `decode`: the configured policy. `drafts_read`: full where what drafts read is held like
+  /// full KV, whatever became of it before.
+  StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+            const models::StepTimer& timer, memory::KvForm drafts_read);
+
+  void add(const Request& r, const StepPart& part, models::StepWork& work) const;
+  /// So many tokens of a prompt whose last chunk is in the pass are compressed after it.
+  void add_compression(std::int64_t tokens, models::StepWork& work) const;
+
+ private:
+  /// A token after the request's context and `drafted` others, with `proposed` of an auxiliary drafter.
+  void add_token(const Request& r, memory::KvForm reads, std::int64_t drafted, std::int64_t proposed,
+                 models::StepWork& work) const;
+
+  const ServingConfig& config_;
+  const KvGeometry& geometry_;
+  const models::StepTimer& timer_;
+  memory::KvForm decoding_reads_, drafts_read_;
+  double attention_time_factor_;
+};
 
 }  // namespace kvsim::serving
