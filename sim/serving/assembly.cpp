@@ -14,16 +14,16 @@ void Assembly::begin(Request& r) {
   p.underway_ = true;
   p.apart_done_ = 0;
   p.scored_ = 0;
-  p.admitted_ = p.loaded_ = p.selected_ = simulator_.now();
+  p.admitted_ = p.loaded_ = p.selected_ = env_.simulator.now();
   p.load_pending_ = r.prefix.tokens > 0;
   p.selection_pending_ = r.assembly->selects;
   p.selection_event_ = r.assembly->selects && r.assembly->scored_here == 0;
-  if (p.selection_event_) prompts_->select_elsewhere(r, selected(r));
+  if (p.selection_event_) env_.prompts->select_elsewhere(r, selected(r));
 }
 
 void Assembly::loaded(Request& r) {
   r.assembling.load_pending_ = false;
-  r.assembling.loaded_ = simulator_.now();
+  r.assembling.loaded_ = env_.simulator.now();
   try_end(r);
 }
 
@@ -40,22 +40,22 @@ Callback Assembly::selected(Request& r) {
 }
 
 void Assembly::on_selected(std::uint64_t request) {
-  Request& r = owner_.request(request);
+  Request& r = env_.requests[request];
   AssemblyProgress& p = r.assembling;
   if (p.stale_selections_ > 0) {
     p.stale_selections_ -= 1;
-    owner_.on_stale(r);
+    env_.requests.release_if_over(r);
     return;
   }
   p.selection_event_ = p.selection_pending_ = false;
-  p.selected_ = simulator_.now();
+  p.selected_ = env_.simulator.now();
   if (try_end(r)) gpus_.wake();
 }
 
 void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) {
-  if (!reuses_chunks(config_.prefill)) return;
-  auto budget = config_.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
-  std::int64_t scoring_budget = config_.schedule.max_batched_tokens;
+  if (!reuses_chunks(env_.config.prefill)) return;
+  auto budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(work.tokens());
+  std::int64_t scoring_budget = env_.config.schedule.max_batched_tokens;
   scoring_.clear();
   for (Request* r : loading) {
     if (!r->assembling.underway()) continue;
@@ -68,7 +68,7 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
     scoring_budget -= scored;
   }
   if (scoring_.empty()) return;
-  scoring_s_ = prompts_->scoring_s(scoring_);
+  scoring_s_ = env_.prompts->scoring_s(scoring_);
   work.extra_gpu_s += scoring_s_;
 }
 
@@ -76,7 +76,7 @@ std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models
   const PromptAssembly& a = *r.assembly;
   const std::int64_t done = r.assembling.apart_done_;
   const std::int64_t end = std::min(a.apart, done + std::max<std::int64_t>(budget, 0));
-  add_chunks_alone(work, geometry_, a.apart_unit, done, end);
+  add_chunks_alone(work, env_.geometry, a.apart_unit, done, end);
   return end - done;
 }
 
@@ -98,7 +98,7 @@ void Assembly::apply() {
     p.scored_ += e.scored;
     if (e.scored > 0 && p.scored_ == r.assembly->scored_here) {
       p.selection_event_ = true;
-      simulator_.schedule_in(engine::from_seconds(r.assembly->align_s), selected(r));
+      env_.simulator.schedule_in(engine::from_seconds(r.assembly->align_s), selected(r));
     }
     try_end(r);
   }
@@ -108,8 +108,8 @@ bool Assembly::try_end(Request& r) {
   AssemblyProgress& p = r.assembling;
   if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.assembly->apart) return false;
   p.underway_ = false;
-  p.assembled_ = simulator_.now();
-  prompts_->computed(r);
+  p.assembled_ = env_.simulator.now();
+  env_.prompts->computed(r);
   owner_.on_assembled(r);
   return true;
 }
@@ -117,7 +117,7 @@ bool Assembly::try_end(Request& r) {
 void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::StepWork& work) const {
   PromptAssembly& a = *r.assembly;
   const std::int64_t done = r.prefill_done - (r.prefill_target - a.rows);
-  add_rows(work, geometry_, rows, a.before + static_cast<double>(done), r.prefill_target - r.prefix.dropped, last);
+  add_rows(work, env_.geometry, rows, a.before + static_cast<double>(done), r.prefill_target - r.prefix.dropped, last);
   work.extra_gpu_s += std::exchange(a.recover_s, 0.0);
   work.extra_gpu_s += a.first_layer_s * static_cast<double>(rows) / static_cast<double>(a.rows);
 }
@@ -128,7 +128,7 @@ void Assembly::note(const Request& r) const {
   const PromptAssembly& a = *r.assembly;
   const std::int64_t chunks = a.apart + r.prefix.tokens;
   const std::int64_t other = r.prompt - chunks;
-  ReuseMeasurement& m = measured_.reuse;
+  ReuseMeasurement& m = env_.measured.reuse;
   m.prompts += 1;
   m.chunk_tokens += chunks;
   m.loaded_tokens += r.prefix.tokens;
@@ -139,7 +139,7 @@ void Assembly::note(const Request& r) const {
   m.load_s += (p.loaded_ - p.admitted_).seconds();
   m.select_s += (p.selected_ - p.admitted_).seconds();
   m.assemble_s += (p.assembled_ - p.admitted_).seconds();
-  m.prefill_s += (simulator_.now() - p.assembled_).seconds();
+  m.prefill_s += (env_.simulator.now() - p.assembled_).seconds();
   m.selections_longer += p.selected_ > p.loaded_ ? 1 : 0;
 }
 

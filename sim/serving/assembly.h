@@ -9,10 +9,7 @@
 #include "models/kernels/step_work.h"
 #include "sim/engine/simulator.h"
 #include "sim/machine/gpu_group.h"
-#include "sim/serving/config.h"
-#include "sim/serving/kv_geometry.h"
-#include "sim/serving/measurements.h"
-#include "sim/serving/prompt_store.h"
+#include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
@@ -23,23 +20,13 @@ class AssemblyOwner {
   virtual ~AssemblyOwner() = default;
   /// All chunks' KV is there, and the tokens are chosen: its rows can be computed.
   virtual void on_assembled(Request& r) = 0;
-  [[nodiscard]] virtual Request& request(std::uint64_t id) const = 0;
-  /// Something came for an admission of the request that is over.
-  virtual void on_stale(Request& r) = 0;
 };
 
 class Assembly {
  public:
-  /// All of it outlives this; `prompts` is null where no prompt is put together.
-  Assembly(engine::Simulator& simulator, const ServingConfig& config, const KvGeometry& geometry, PromptStore* prompts,
-           machine::GpuGroup& gpus, Measurements& measured, AssemblyOwner& owner)
-      : simulator_(simulator),
-        config_(config),
-        geometry_(geometry),
-        prompts_(prompts),
-        gpus_(gpus),
-        measured_(measured),
-        owner_(owner) {}
+  /// All of it outlives this.
+  Assembly(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, AssemblyOwner& owner)
+      : env_(environment), gpus_(gpus), owner_(owner) {}
 
   /// The request was admitted. If chunks of it are stored, they are loaded next, and loaded() follows; try_end() must
   /// follow either way.
@@ -84,12 +71,8 @@ class Assembly {
   [[nodiscard]] engine::Callback selected(Request& r);
   std::int64_t batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const;
 
-  engine::Simulator& simulator_;
-  const ServingConfig& config_;
-  const KvGeometry& geometry_;
-  PromptStore* prompts_;
+  const ReplicaEnvironment& env_;
   machine::GpuGroup& gpus_;
-  Measurements& measured_;
   AssemblyOwner& owner_;
   std::vector<Entry> step_;
   std::vector<models::PrefillChunk> scoring_;  // of the current step; kept for its memory

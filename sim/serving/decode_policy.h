@@ -46,11 +46,13 @@ struct DecodePolicy {
   /// Draft length policies have something to choose.
   [[nodiscard]] bool drafts() const { return drafter || verifies; }
   /// The full KV, or all of it but the latest tokens, is in host memory only.
-  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full && !as_found) || fetch != Fetch::none; }
+  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full && !as_found) || fetches(); }
   /// GPU memory holds less than the full KV of a decoding request.
   [[nodiscard]] bool holds_part() const {
     return (reads_compressed && !keeps_full && !as_found) || fetch == Fetch::everything;
   }
+  /// Steps fetch KV from host memory, layer by layer.
+  [[nodiscard]] bool fetches() const { return fetch != Fetch::none; }
   /// The pairs that tokens attend to most are fetched: DecodeConfig::prefetch has a meaning.
   [[nodiscard]] bool fetches_pairs() const { return fetch == Fetch::speculative || fetch == Fetch::on_demand; }
 

@@ -1,12 +1,12 @@
+// A replica's requests from their arrival to their end. A reservation of memory that does not fit pushes out the newest
+// one.
 #include "sim/serving/replica.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/engine/invariant.h"
-#include "sim/engine/trace.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
@@ -20,77 +20,37 @@ std::string name_of_replica(int index) {
 
 Replica::Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule)
     : env_(environment),
-      config_(environment.config),
-      decode_(environment.decode),
-      geometry_(environment.geometry),
-      demand_(config_, decode_, geometry_),
-      gpus_(environment.gpus, *this, name_of_replica(index)),
-      memory_(environment.simulator, name_of_replica(index),
-              kv_capacity_bytes(environment.config, environment.geometry), environment.config.cluster.host_memory_bytes,
-              environment.trace),
-      parts_(config_, decode_, geometry_, environment.timer,
-             decode_.as_found ? memory::KvForm::full : memory::KvForm::compressed),
-      fetching_(environment.config, environment.decode, environment.geometry, environment.timer),
-      drafting_(environment.config, environment.decode),
-      schedule_(schedule.make(environment.config.schedule)),
-      draft_lengths_({environment.config, environment.decode, environment.geometry, environment.timer,
-                      environment.decode.proposes() ? drafting_.acceptance() : environment.acceptance, drafting_},
-                     environment.measured),
-      profiling_(config_.schedule, geometry_, memory_, environment.prompts, environment.measured),
-      assembly_(environment.simulator, config_, geometry_, environment.prompts, gpus_, environment.measured, *this),
-      steady_(environment.decode, geometry_, memory_, environment.trace != nullptr),
-      draft_limit_(draft_limit(environment.config.decode)),
-      log_(environment.simulator, environment.config, environment.measured),
-      weights_bytes_(replica_weights(environment.config)) {
-  make_links(index);
-  full_kv_ = make_full_kv_source({config_, geometry_, memory_, *h2d_, environment.prompts, environment.measured,
-                                  engine::Callback::to<&Replica::on_reload>(this)},
-                                 decode_);
-  if (env_.trace) queue_counter_ = env_.trace->add_counter(name_of_replica(index), "queued requests");
-}
-
-/// The group has a link per GPU and moves its shards over all of them in parallel.
-void Replica::make_links(int index) {
-  const models::LinkSpec& spec = config_.cluster.host_link;
-  const std::string owner = name_of_replica(index);
-  const auto gpus = static_cast<double>(config_.cluster.tensor_parallel);
-  const bool planned = decode_.fetch != Fetch::none && !config_.run.layer_events;
-  const auto config = [&](const char* name) {
-    return transport::LaneConfig{owner,
-                                 name,
-                                 {},
-                                 engine::from_seconds(spec.latency_s.value),
-                                 engine::from_seconds(spec.setup_s.value),
-                                 config_.cluster.host_link_discipline};
-  };
-  transport::LaneConfig to_gpu = config("host link, to the GPU"), to_host = config("host link, from the GPU");
-  const double read = spec.read_bytes_per_s.value * gpus, write = spec.write_bytes_per_s.value * gpus;
-  if (planned) {
-    transport::PlannedLink& h2d = env_.fabric.add_planned("host_to_gpu", read, to_gpu);
-    transport::PlannedLink& d2h = env_.fabric.add_planned("gpu_to_host", write, to_host);
-    layers_ = make_planned_layers(env_.simulator, fetching_.pipeline(), h2d, d2h);
-    h2d_ = &h2d;
-    d2h_ = &d2h;
-    return;
-  }
-  to_gpu.route = {env_.fabric.link("host_to_gpu", owner, read)};
-  to_host.route = {env_.fabric.link("gpu_to_host", owner, write)};
-  h2d_ = &env_.fabric.add_lane(std::move(to_gpu));
-  d2h_ = &env_.fabric.add_lane(std::move(to_host));
-  if (decode_.fetch != Fetch::none) layers_ = make_simulated_layers(env_.simulator, fetching_.pipeline(), *h2d_, *d2h_);
-}
+      demand_(env_.config, env_.decode, env_.geometry),
+      gpus_(env_.gpus, *this, name_of_replica(index)),
+      memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
+              env_.config.cluster.host_memory_bytes, env_.trace),
+      host_link_(make_host_link(env_, name_of_replica(index))),
+      use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
+      log_(env_.simulator, env_.config, env_.measured),
+      loads_(env_, host_link_.to_gpu, gpus_, use_, *this),
+      offloading_(env_, demand_, host_link_.to_host, gpus_, use_, *this),
+      reloads_(env_, memory_, roster_, gpus_, host_link_.to_gpu, use_),
+      rounds_(env_, demand_, roster_, gpus_, host_link_.to_gpu, log_),
+      scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, rounds_.tokens_per_step()),
+      admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
+      profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
+      assembly_(env_, gpus_, *this),
+      steady_(env_.decode, env_.geometry, memory_, env_.trace != nullptr),
+      parts_(env_.config, env_.decode, env_.geometry, env_.timer,
+             env_.decode.as_found ? memory::KvForm::full : memory::KvForm::compressed),
+      fetched_(env_, gpus_, host_link_) {}
 
 std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;
-  if (tokens > config_.model.max_context) {
-    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
-                       config_.model.max_context);
+  const models::LlmSpec& model = env_.config.model;
+  if (tokens > model.max_context) {
+    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, model.name, model.max_context);
   }
-  const std::int64_t need = demand_.most(r, full_kv_->most_beside(tokens));
+  const std::int64_t need = demand_.most(r, reloads_.full_kv().most_beside(tokens));
   if (need > memory_.capacity()) {
     return fmt::format("needs {} bytes of KV memory, a replica has {}", need, memory_.capacity());
   }
-  const bool in_host = config_.prefill == PrefillKind::stored || decode_.offloads();
+  const bool in_host = env_.config.prefill == PrefillKind::stored || env_.decode.offloads();
   if (in_host && demand_.in_host(r) > memory_.host_capacity()) {
     return fmt::format("needs {} bytes of host memory, a replica has {}", demand_.in_host(r), memory_.host_capacity());
   }
@@ -99,24 +59,11 @@ std::string Replica::refusal(const Request& r) const {
 
 void Replica::submit(Request& r) {
   r.prefill_target = r.prompt;
-  r.in_host_tokens = config_.prefill == PrefillKind::stored ? r.prompt : 0;
-  draft_lengths_.begin_round(r, roster_.decoding(), decode_.offloads());
+  r.in_host_tokens = env_.config.prefill == PrefillKind::stored ? r.prompt : 0;
+  rounds_.begin(r);
   outstanding_tokens_ += r.prompt + r.output;
   roster_.arrive(r);
   gpus_.wake();
-}
-
-ReplicaView Replica::view() const {
-  ReplicaView v;
-  v.decoding = roster_.decoding();
-  v.iteration_s = gpus_.iteration_s();
-  v.link_bytes_per_s = h2d_->bandwidth();
-  v.kv_capacity = memory_.capacity();
-  v.held_bytes = memory_.held();
-  v.draft_limit = draft_limit_;
-  v.tokens_per_draft = drafting_.tokens_per_step();
-  v.geometry = &geometry_;
-  return v;
 }
 
 void Replica::update_requests() {
@@ -126,28 +73,16 @@ void Replica::update_requests() {
 void Replica::start_measuring() {
   log_.start_measuring();
   memory_.start_measuring();
-  note_memory();
+  use_.start_measuring();
   gpus_.start_measuring();
-  memory_short_.reset(env_.simulator.now());
-  host_tier_ = {};
+  admission_.start_measuring();
 }
 
 void Replica::finish_measuring() {
-  const engine::SimTime now = env_.simulator.now();
-  note_memory();
-  Measurements& m = env_.measured;
-  add_group(m, gpus_, {weights_bytes_, memory_.reserved_peak(), config_.cluster.replicas});
-  m.memory_short_s += memory_short_.integral(now);
-  const auto replicas = static_cast<double>(config_.cluster.replicas);
-  m.kv_reserved_mean_bytes += memory_.reserved_mean() / replicas;
-  m.kv_streaming_mean_bytes += memory_.staged_mean() / replicas;
-  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.reserved_peak());
-  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, memory_.staged_peak());
-  if (env_.prompts) return;  // it says what was in host memory
-  TierMeasurement& tier = m.tiers["host"];
-  tier.hits += host_tier_.hits;
-  tier.misses += host_tier_.misses;
-  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host_peak());
+  use_.finish_measuring();
+  admission_.finish_measuring();
+  add_group(env_.measured, gpus_,
+            {replica_weights(env_.config), memory_.reserved_peak(), env_.config.cluster.replicas});
 }
 
 void Replica::check_conservation() const {
@@ -157,6 +92,121 @@ void Replica::check_conservation() const {
     staged += r.kv.staged();
   });
   memory_.check_conservation(held, staged);
+}
+
+void Replica::enter(const Admitted& admitted) {
+  Request& r = admitted.request;
+  r.settling = false;
+  if (admitted.load_bytes > 0) {
+    roster_.move(r, Phase::loading);
+    loads_.load(r, admitted.load_bytes);
+    return;
+  }
+  if (!r.assembly && r.prefix.tokens == 0) {
+    r.in_host_tokens = 0;
+    roster_.move(r, Phase::prefilling);
+    return;
+  }
+  roster_.move(r, Phase::loading);
+  if (r.assembly) assembly_.begin(r);
+  if (r.prefix.tokens > 0) loads_.load_prefix(r);
+  if (r.assembly) assembly_.try_end(r);
+}
+
+void Replica::on_loaded(Request& r) {
+  if (r.assembling.underway()) {
+    assembly_.loaded(r);
+    return;
+  }
+  // An offloaded request has all but its last token in host memory, and drafting starts from that one.
+  r.prefill_done =
+      demand_.offloads(r) ? r.prefill_target : std::min(std::max(r.in_host_tokens, r.prefix.tokens), r.prefill_target);
+  outstanding_tokens_ -= r.prefill_done;
+  if (r.prefill_done < r.prefill_target) {
+    roster_.move(r, Phase::prefilling);
+    return;
+  }
+  become_ready(r);
+  rounds_.begin(r);
+}
+
+void Replica::on_assembled(Request& r) {
+  KVSIM_ALWAYS(memory_.resize(r.kv, r.kv.held() - r.assembly->scoring_bytes), "memory could not be given back");
+  r.prefill_done = r.prefill_target - r.assembly->rows;
+  outstanding_tokens_ -= r.prefill_done;
+  roster_.move(r, Phase::prefilling);
+}
+
+void Replica::become_ready(Request& r) {
+  roster_.move(r, Phase::decoding);
+  env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
+  r.had_prompt = true;
+  r.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
+}
+
+void Replica::emit_directly(Request& r) {
+  outstanding_tokens_ -= 1;
+  log_.emitted_directly(r);
+}
+
+void Replica::settle_after_prefill(Request& r) {
+  if (!demand_.holds_part(r)) return;
+  r.settling = r.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+  if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
+}
+
+void Replica::on_settled(Request& r) {
+  if (resize_held(r, demand_.decoding(r))) secure_reload_room();
+}
+
+bool Replica::resize_held(Request& r, std::int64_t bytes) {
+  while (!memory_.resize(r.kv, bytes)) {
+    Request& newest = roster_.newest();
+    preempt(newest);
+    if (&newest == &r) return false;
+  }
+  return true;
+}
+
+void Replica::secure_reload_room() {
+  while (roster_.decoding().size() > 1 && !reloads_.have_room()) {
+    Request& newest = roster_.newest();
+    if (newest.settling || newest.phase == Phase::prefilling) return;  // it will shrink by itself
+    preempt(newest);
+  }
+}
+
+void Replica::preempt(Request& r) {
+  steady_.leave(r);
+  loads_.abandon(r);
+  if (r.assembly) Assembly::abandon(r);
+  reloads_.abandon(r);
+  r.prefix = {};
+  if (env_.prompts) env_.prompts->preempted(r);
+  roster_.push_out(r);
+  scheduling_.removed(r);
+  memory_.leave_gpu(r.kv);
+  r.settling = false;
+  if (r.in_host_tokens < r.prompt) memory_.leave_host(r.kv);  // the host copy is incomplete: it starts again
+  rounds_.begin(r);
+  fetched_.abandon(r, r.context());
+  outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
+  r.prefill_target = r.context();
+  r.prefill_done = 0;
+  r.preemptions += 1;
+  env_.measured.preemptions += 1;
+}
+
+void Replica::finish(Request& r) {
+  log_.finished(r, output_fidelity(env_.config, env_.decode, env_.geometry, r));
+  scheduling_.removed(r);
+  roster_.leave(r);
+  memory_.leave_gpu(r.kv);
+  memory_.leave_host(r.kv);
+  admission_.finished();
+  env_.requests.finished(r);
+  profiling_.finished(r, roster_.running(), roster_.anybody_waits());
+  env_.requests.release_if_over(r);
 }
 
 }  // namespace kvsim::serving

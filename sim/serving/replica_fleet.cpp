@@ -79,9 +79,7 @@ class ReplicaFleet final : public ServingSystem {
                                     environment.measured,
                                     environment.fabric,
                                     environment.trace,
-                                    environment.on_finished,
-                                    environment.on_released,
-                                    environment.requests,
+                                    {environment.requests, environment.on_finished, environment.on_released},
                                     environment.gpus(timer_),
                                     prompts_.get()};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);

@@ -34,6 +34,13 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
   return {false, compressor.step_kl(ratio), compressor.quality_at(ratio)};
 }
 
+OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                               const Request& r) {
+  if (decode.as_found) return {};
+  if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
+  return decoding_fidelity(config, decode, geometry, r.context());
+}
+
 void add_group(Measurements& m, const machine::GpuGroup& gpus, const GroupMemory& memory) {
   const machine::GpuTime time = gpus.measured_time();
   m.capacity_s += gpus.measured().seconds();

@@ -63,6 +63,10 @@ struct OutputFidelity {
 OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                  std::int64_t context);
 
+/// The same of a request that ends now, and what its prompt was loaded as.
+OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
+                               const Request& r);
+
 /// Weights and memory for KV of one of `groups` alike groups of GPUs.
 struct GroupMemory {
   std::int64_t weights_bytes = 0;

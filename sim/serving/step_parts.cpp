@@ -132,6 +132,10 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
 
 using memory::KvForm;
 
+std::int64_t ForwardPass::verifications() const {
+  return std::count_if(entries.begin(), entries.end(), [](const StepEntry& e) { return e.work == Work::verify; });
+}
+
 StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                      const models::StepTimer& timer, KvForm drafts_read)
     : config_(config),

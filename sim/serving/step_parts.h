@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "models/compression/compressor_spec.h"
 #include "models/kernels/profile.h"
@@ -79,6 +80,33 @@ struct StepPart {
   Work work = Work::decode;
   std::int64_t tokens = 0;    ///< query positions
   std::int64_t proposed = 0;  ///< of these, by an auxiliary drafter: decode and draft
+};
+
+/// A request's part in a step of a replica.
+struct StepEntry : StepPart {
+  Request* request;
+  std::uint64_t admission;  ///< tells a preempted and readmitted request from the one that was batched
+
+  [[nodiscard]] bool prefills() const { return work == Work::prefill; }
+  /// The request is still there to take what the step has computed.
+  [[nodiscard]] bool stands() const {
+    return request->admission == admission && request->phase == (prefills() ? Phase::prefilling : Phase::decoding);
+  }
+};
+
+/// A step of a replica as it is put together; decoding requests come first. Kept for its memory.
+struct ForwardPass {
+  std::vector<StepEntry> entries;
+  models::StepWork work;
+  models::StepTime time;
+
+  void clear() {
+    entries.clear();
+    work.clear();
+  }
+  void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
+  [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }
+  [[nodiscard]] std::int64_t verifications() const;
 };
 
 /// Query positions of the request's next verification.

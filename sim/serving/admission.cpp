@@ -1,0 +1,95 @@
+#include "sim/serving/admission.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::serving {
+
+std::optional<Admitted> Admission::next(std::int64_t budget) {
+  if (std::optional<Admitted> admitted = try_next(budget)) return admitted;
+  lacks_memory_ = false;
+  if (roster_.anybody_waits() && seen(roster_.next())) {
+    choose_residency(roster_.next());
+    lacks_memory_ = !has_memory_for(roster_.next());
+  }
+  return std::nullopt;
+}
+
+bool Admission::decide_now() {
+  return std::exchange(decided_ahead_, false);
+}
+
+void Admission::step_begun() {
+  decided_ahead_ = false;
+  finished_since_decided_ = 0;
+  known_requests_ = env_.requests.arrived();
+}
+
+/// Before anything else can become of it.
+bool Admission::needs_computing(const Request& r) const {
+  if (reuses_chunks(env_.config.prefill)) return false;  // its chunks are loaded and scored first
+  return r.in_host_tokens < r.prompt && (!env_.prompts || env_.prompts->find(r).tokens == 0);
+}
+
+void Admission::choose_residency(Request& r) const {
+  r.direct = false;
+  r.resident = env_.decode.keeps_full;
+  if (r.resident || env_.decode.as_found) return;
+  r.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
+               demand_.resident(r) <= memory_.capacity();
+}
+
+bool Admission::has_memory_for(const Request& r) const {
+  const std::int64_t need = demand_.admission(r);
+  if (memory_.available() < need) return false;
+  if (!env_.decode.verifies) return true;
+  const std::int64_t reload = std::max(reloads_.largest(), r.resident ? 0 : reloads_.full_kv().reservation(r));
+  return memory_.capacity() - memory_.held() >= std::min(need, demand_.decoding(r)) + reload;
+}
+
+std::optional<Admitted> Admission::try_next(std::int64_t budget) {
+  const std::int64_t still_taken = decided_ahead_ ? finished_since_decided_ : 0;
+  if (!roster_.anybody_waits() || roster_.running() + still_taken >= env_.config.schedule.max_requests) return {};
+  Request& r = roster_.next();
+  if (!seen(r) || (budget <= 0 && needs_computing(r))) return {};
+  const DecodePolicy& decode = env_.decode;
+  if (decode.fetches() && r.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
+  choose_residency(r);
+  if (env_.prompts) {
+    r.prefix = env_.prompts->find(r);
+    r.assembly = env_.prompts->assembly(r);
+    reloads_.full_kv().found(r);
+  }
+  const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;
+  if (decode.verifies && !r.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
+  if (!has_memory_for(r)) return {};
+  const bool stored = env_.config.prefill == PrefillKind::stored;
+  const std::int64_t loadable = demand_.loadable_tokens(r);
+  if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
+  KVSIM_ALWAYS(memory_.resize(r.kv, demand_.admission(r)), "memory that was available could not be reserved");
+
+  std::int64_t load_bytes = 0;
+  if (loadable > 0) {
+    load_bytes = demand_.holds_part(r) ? env_.geometry.compressed_transfer(r.prompt, loadable - r.prompt)
+                                       : env_.geometry.stored_transfer(loadable);
+  }
+  if (decode.verifies && !scheduling_.admit(r, load_bytes) && roster_.running() > 0) {
+    KVSIM_ALWAYS(memory_.resize(r.kv, 0), "memory could not be given back");
+    return {};
+  }
+  if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
+  roster_.admit_next();
+  return Admitted{r, load_bytes};
+}
+
+void Admission::finish_measuring() const {
+  if (env_.prompts) return;  // it says what was in host memory
+  TierMeasurement& tier = env_.measured.tiers["host"];
+  tier.hits += host_tier_.hits;
+  tier.misses += host_tier_.misses;
+  tier.bytes_peak = std::max(tier.bytes_peak, memory_.host_peak());
+}
+
+}  // namespace kvsim::serving

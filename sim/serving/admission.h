@@ -1,0 +1,77 @@
+// Which waiting requests enter a replica, and what GPU memory they get. Nothing enters GPU memory that was not reserved
+// first: what does not fit waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/serving/kv_demand.h"
+#include "sim/serving/kv_holdings.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/reloads.h"
+#include "sim/serving/replica_environment.h"
+#include "sim/serving/roster.h"
+#include "sim/serving/scheduling.h"
+
+namespace kvsim::serving {
+
+struct Admitted {
+  Request& request;
+  std::int64_t load_bytes;  ///< that come from host memory first
+};
+
+class Admission {
+ public:
+  /// All of it outlives this.
+  Admission(const ReplicaEnvironment& environment, const KvDemand& demand, KvHoldings& memory, Roster& roster,
+            const Reloads& reloads, Scheduling& scheduling)
+      : env_(environment),
+        demand_(demand),
+        memory_(memory),
+        roster_(roster),
+        reloads_(reloads),
+        scheduling_(scheduling) {}
+
+  /// The next request to enter the step that begins, in order of arrival, with so many of the step's tokens left: a
+  /// request whose prompt is computed here enters with its first chunk. It has its memory, and a place once it was
+  /// moved somewhere. Nothing if nobody can enter (any more).
+  [[nodiscard]] std::optional<Admitted> next(std::int64_t budget);
+  /// Whatever else keeps the next one waiting, a limit on requests for instance: it would not fit.
+  [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
+
+  // Where iterations are decided one ahead, what happened in the last one was not known.
+  /// The last step has ended: the coming one was decided when it began.
+  void decided_ahead() { decided_ahead_ = env_.config.schedule.asynchronous; }
+  /// There was nothing to decide ahead: it is decided now. False where it was anyway.
+  [[nodiscard]] bool decide_now();
+  /// The step begins, or there is nothing to do.
+  void step_begun();
+  /// A request has finished.
+  void finished() { finished_since_decided_ += 1; }
+
+  /// Ends the warm-up.
+  void start_measuring() { host_tier_ = {}; }
+  /// Adds what was measured since then.
+  void finish_measuring() const;
+
+ private:
+  [[nodiscard]] std::optional<Admitted> try_next(std::int64_t budget);
+  [[nodiscard]] bool seen(const Request& r) const { return !decided_ahead_ || r.id < known_requests_; }
+  void choose_residency(Request& r) const;
+  [[nodiscard]] bool has_memory_for(const Request& r) const;
+  [[nodiscard]] bool needs_computing(const Request& r) const;
+
+  const ReplicaEnvironment& env_;
+  const KvDemand& demand_;
+  KvHoldings& memory_;
+  Roster& roster_;
+  const Reloads& reloads_;
+  Scheduling& scheduling_;
+  bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
+  std::int64_t finished_since_decided_ = 0;  // in the last iteration
+  std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
+  bool lacks_memory_ = false;
+  TierMeasurement host_tier_;  // of no meaning with a prompt store
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,59 @@
+// Steps that fetch KV or read a low-bit copy of it: what requests do in them, how they run, and what is measured of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "models/kernels/step_work.h"
+#include "sim/machine/gpu_group.h"
+#include "sim/serving/fetching.h"
+#include "sim/serving/kv_transfers.h"
+#include "sim/serving/layer_pipeline.h"
+#include "sim/serving/replica_environment.h"
+#include "sim/serving/step_parts.h"
+#include "sim/transport/link.h"
+
+namespace kvsim::serving {
+
+class FetchedSteps {
+ public:
+  /// All of it outlives this.
+  FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, const HostLink& link);
+
+  /// Whether requests decode in such steps at all; else StepParts says what they compute.
+  [[nodiscard]] bool possible() const { return env_.decode.low_bit_copy || by_layers(); }
+  /// Steps run as a pipeline of layers: start().
+  [[nodiscard]] bool by_layers() const { return layers_ != nullptr; }
+  /// Query tokens of a request's next step, with so many of an auxiliary drafter.
+  [[nodiscard]] std::int64_t query_tokens(const Request& r, std::int64_t proposed) const {
+    return fetching_.query_tokens(r, proposed);
+  }
+
+  /// A new step is put together.
+  void begin_step() { fetching_.clear(); }
+  void add(const Request& r, std::int64_t proposed, models::StepWork& work);
+  /// A chunk of a prompt is computed.
+  void add_chunk(std::int64_t tokens) { fetching_.add_offload(tokens); }
+  /// GPU time beside the forward pass; everybody is in.
+  [[nodiscard]] double quantising_s() const { return fetching_.quantising_s(); }
+  /// Precondition: by_layers(). `step`: what the group is told of it, but for the time.
+  void start(machine::Step step, const ForwardPass& pass, Offloading& offloading);
+  void end_step();
+  /// Of a step that is over: seconds that its fetches would have taken longer with one more proposal for each request.
+  [[nodiscard]] double longer_with_one_more_s() const { return fetching_.longer_with_one_more_s(); }
+
+  /// The request's step has ended. True if it was a pre-decode step: nothing is decoded, the speculative token chooses
+  /// the first pairs.
+  [[nodiscard]] bool chose_first(Request& r);
+  /// What was asked for beside its last step, which began with `context` tokens, is for nobody.
+  void abandon(Request& r, std::int64_t context);
+
+ private:
+  const ReplicaEnvironment& env_;
+  machine::GpuGroup& gpus_;
+  const transport::Link& from_host_;
+  Fetching fetching_;
+  std::unique_ptr<LayerPipeline> layers_;  // null: nothing is fetched
+};
+
+}  // namespace kvsim::serving

@@ -1,0 +1,164 @@
+#include "sim/serving/kv_transfers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/hardware/link_spec.h"
+#include "sim/transport/fabric.h"
+
+namespace kvsim::serving {
+
+using engine::Callback;
+
+HostLink make_host_link(const ReplicaEnvironment& environment, const std::string& group) {
+  const ServingConfig& config = environment.config;
+  const models::LinkSpec& spec = config.cluster.host_link;
+  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const double read = spec.read_bytes_per_s.value * gpus, write = spec.write_bytes_per_s.value * gpus;
+  transport::LaneConfig to_gpu{group,
+                               "host link, to the GPU",
+                               {},
+                               engine::from_seconds(spec.latency_s.value),
+                               engine::from_seconds(spec.setup_s.value),
+                               config.cluster.host_link_discipline};
+  transport::LaneConfig to_host = to_gpu;
+  to_host.name = "host link, from the GPU";
+  transport::Fabric& fabric = environment.fabric;
+  if (environment.decode.fetches() && !config.run.layer_events) {
+    transport::PlannedLink& in = fabric.add_planned("host_to_gpu", read, to_gpu);
+    transport::PlannedLink& out = fabric.add_planned("gpu_to_host", write, to_host);
+    return {in, out, &in, &out};
+  }
+  to_gpu.route = {fabric.link("host_to_gpu", group, read)};
+  to_host.route = {fabric.link("gpu_to_host", group, write)};
+  transport::Link& in = fabric.add_lane(std::move(to_gpu));
+  return {in, fabric.add_lane(std::move(to_host))};
+}
+
+MemoryUse::MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
+                     const KvHoldings& memory, const Roster& roster, const transport::Link& from_host)
+    : env_(environment), gpus_(gpus), memory_(memory), roster_(roster), from_host_(from_host) {
+  if (env_.trace) queue_counter_ = env_.trace->add_counter(group, "queued requests");
+}
+
+void MemoryUse::note() {
+  // Reserved bytes still on the link are not there yet.
+  const std::int64_t coming = env_.decode.fetches() || env_.prompts ? loading_bytes_ : from_host_.backlog_bytes();
+  gpus_.use_memory(memory_.reserved() - std::min(memory_.reserved(), coming));
+  if (!env_.trace) return;
+  env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
+  gpus_.trace_running(roster_.running());
+}
+
+void MemoryUse::start_measuring() {
+  note();
+  short_.reset(env_.simulator.now());
+}
+
+void MemoryUse::finish_measuring() {
+  note();
+  Measurements& m = env_.measured;
+  const auto replicas = static_cast<double>(env_.config.cluster.replicas);
+  m.memory_short_s += short_.integral(env_.simulator.now());
+  m.kv_reserved_mean_bytes += memory_.reserved_mean() / replicas;
+  m.kv_streaming_mean_bytes += memory_.staged_mean() / replicas;
+  m.kv_reserved_peak_bytes = std::max(m.kv_reserved_peak_bytes, memory_.reserved_peak());
+  m.kv_streaming_peak_bytes = std::max(m.kv_streaming_peak_bytes, memory_.staged_peak());
+}
+
+void FirstLoads::load(Request& r, std::int64_t bytes) {
+  begin(r, bytes);
+  r.transfer = from_host_.submit({.bytes = bytes,
+                                  .on_complete = Callback::to<&FirstLoads::on_arrived>(this, r.id),
+                                  .owner = r.id,
+                                  .kind = "first load"});
+}
+
+void FirstLoads::load_prefix(Request& r) {
+  begin(r, env_.geometry.full_transfer(r.prefix.tokens - r.prefix.dropped));
+  env_.prompts->load(r, Callback::to<&FirstLoads::on_arrived>(this, r.id));
+}
+
+void FirstLoads::begin(Request& r, std::int64_t bytes) {
+  r.loading_bytes = bytes;
+  use_.add_loading(bytes);
+}
+
+void FirstLoads::end(Request& r) {
+  use_.add_loading(-std::exchange(r.loading_bytes, 0));
+  r.transfer = {};
+}
+
+void FirstLoads::on_arrived(std::uint64_t id) {
+  Request& r = env_.requests[id];
+  if (r.stale_loads > 0) {  // of an admission that is over
+    r.stale_loads -= 1;
+    env_.requests.release_if_over(r);
+    return;
+  }
+  use_.note();
+  end(r);
+  owner_.on_loaded(r);
+  gpus_.wake();  // even if it waits for something else: nobody waits for the link any more
+}
+
+void FirstLoads::abandon(Request& r) {
+  if (r.phase != Phase::loading) return;
+  if (r.transfer.value != 0) {
+    // Copies among which fetches are queued are not withdrawn: what was planned behind them stays as it is.
+    if (env_.decode.fetches()) {
+      r.stale_loads += 1;
+    } else {
+      from_host_.cancel(r.transfer);
+    }
+  }
+  if (!r.assembly && r.prefix.tokens > 0) r.stale_loads += 1;  // others may wait for the same load
+  end(r);
+}
+
+void Offloading::computed(Request& r, std::int64_t tokens) {
+  if (!demand_.offloads(r)) return;
+  r.in_host_tokens += tokens;
+  if (env_.decode.fetches()) return;  // it left while the step ran
+  r.writebacks += 1;
+  to_host_.submit({.bytes = env_.geometry.stored_transfer(tokens),
+                   .on_complete = Callback::to<&Offloading::on_arrived>(this, r.id),
+                   .owner = r.id,
+                   .kind = "write-back"});
+}
+
+Callback Offloading::leaves(std::span<const StepEntry> step) {
+  std::vector<std::uint64_t>& leaving = steps_.emplace_back();
+  for (const StepEntry& e : step) {
+    if (e.work != Work::prefill) continue;
+    e.request->writebacks += 1;
+    leaving.push_back(e.request->id);
+  }
+  return Callback::to<&Offloading::on_step_offloaded>(this);
+}
+
+bool Offloading::lags() const {
+  return static_cast<std::int64_t>(steps_.size()) >
+         std::max<std::int64_t>(env_.config.decode.compressor.residual_tokens, 1);
+}
+
+void Offloading::on_step_offloaded() {
+  const std::vector<std::uint64_t> arrived = std::move(steps_.front());
+  steps_.pop_front();
+  for (const std::uint64_t id : arrived) on_arrived(id);
+  if (gpus_.idle()) gpus_.wake();
+}
+
+void Offloading::on_arrived(std::uint64_t id) {
+  Request& r = env_.requests[id];
+  use_.note();
+  r.writebacks -= 1;
+  env_.requests.release_if_over(r);
+  if (r.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
+    r.settling = false;
+    owner_.on_settled(r);
+  }
+  gpus_.wake();
+}
+
+}  // namespace kvsim::serving

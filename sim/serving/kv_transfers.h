@@ -1,0 +1,137 @@
+// What of requests' KV crosses the link between a group of GPUs and host memory beside the reloads of verifications:
+// what is stored of a prompt comes at its admission, and what is computed leaves where the full KV is kept in host
+// memory. And what of the group's memory is in use meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/statistics.h"
+#include "sim/machine/gpu_group.h"
+#include "sim/serving/kv_demand.h"
+#include "sim/serving/kv_holdings.h"
+#include "sim/serving/replica_environment.h"
+#include "sim/serving/roster.h"
+#include "sim/serving/step_parts.h"
+#include "sim/transport/link.h"
+#include "sim/transport/planned_link.h"
+
+namespace kvsim::serving {
+
+/// The lanes between a group's GPUs and host memory; the fabric's. A group has a link per GPU and moves its shards over
+/// all of them in parallel.
+struct HostLink {
+  transport::Link& to_gpu;
+  transport::Link& to_host;
+  // The same where the layers of steps are planned; else null.
+  transport::PlannedLink* planned_to_gpu = nullptr;
+  transport::PlannedLink* planned_to_host = nullptr;
+};
+HostLink make_host_link(const ReplicaEnvironment& environment, const std::string& group);
+
+/// GPU memory in use over time, and whether there was enough.
+class MemoryUse {
+ public:
+  /// All of it outlives this.
+  MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
+            const KvHoldings& memory, const Roster& roster, const transport::Link& from_host);
+
+  /// Something has come or is computed: what is in use now counts until the next time.
+  void note();
+  /// So many bytes more (or less) of first loads are under way.
+  void add_loading(std::int64_t bytes) { loading_bytes_ += bytes; }
+  /// Whether somebody cannot begin, or be verified, for lack of memory from now on.
+  void set_short(bool lacks) { short_.set(lacks ? 1.0 : 0.0, env_.simulator.now()); }
+
+  /// Ends the warm-up.
+  void start_measuring();
+  /// Adds what was measured since then.
+  void finish_measuring();
+
+ private:
+  const ReplicaEnvironment& env_;
+  machine::GpuGroup& gpus_;
+  const KvHoldings& memory_;
+  const Roster& roster_;
+  const transport::Link& from_host_;
+  std::int64_t loading_bytes_ = 0;  // beside which fetches use the link
+  engine::TimeWeighted short_;      // 1 while it is
+  int queue_counter_ = -1;
+};
+
+/// Hears that what was loaded of a request at its admission is there.
+class LoadOwner {
+ public:
+  virtual ~LoadOwner() = default;
+  virtual void on_loaded(Request& r) = 0;
+};
+
+class FirstLoads {
+ public:
+  /// All of it outlives this.
+  FirstLoads(const ReplicaEnvironment& environment, transport::Link& from_host, machine::GpuGroup& gpus, MemoryUse& use,
+             LoadOwner& owner)
+      : env_(environment), from_host_(from_host), gpus_(gpus), use_(use), owner_(owner) {}
+
+  /// From host memory, for a request that has been admitted.
+  void load(Request& r, std::int64_t bytes);
+  /// The same for what the prompt store has of it (Request::prefix).
+  void load_prefix(Request& r);
+  /// It is pushed out. Precondition: its assembly, if any, is told afterwards.
+  void abandon(Request& r);
+
+ private:
+  void on_arrived(std::uint64_t id);
+  void begin(Request& r, std::int64_t bytes);
+  void end(Request& r);
+
+  const ReplicaEnvironment& env_;
+  transport::Link& from_host_;
+  machine::GpuGroup& gpus_;
+  MemoryUse& use_;
+  LoadOwner& owner_;
+};
+
+/// Hears that all KV of a request that was prefilled lately is in host memory.
+class OffloadOwner {
+ public:
+  virtual ~OffloadOwner() = default;
+  virtual void on_settled(Request& r) = 0;
+};
+
+/// What policies that fetch KV compute leaves layer by layer while the step runs; what others keep in host memory is
+/// written back after it.
+class Offloading {
+ public:
+  /// All of it outlives this.
+  Offloading(const ReplicaEnvironment& environment, const KvDemand& demand, transport::Link& to_host,
+             machine::GpuGroup& gpus, MemoryUse& use, OffloadOwner& owner)
+      : env_(environment), demand_(demand), to_host_(to_host), gpus_(gpus), use_(use), owner_(owner) {}
+
+  /// The step that has ended gave the KV of `tokens` more tokens.
+  void computed(Request& r, std::int64_t tokens);
+
+  /// The step that begins sends KV layer by layer, also that of its prompts' chunks. To be called when the last layer's
+  /// has arrived.
+  [[nodiscard]] engine::Callback leaves(std::span<const StepEntry> step);
+  /// New tokens' KV stays on the GPU until it is in host memory: is there no more room in the residual window?
+  [[nodiscard]] bool lags() const;
+  [[nodiscard]] bool idle() const { return to_host_.in_flight_or_queued() == 0; }
+
+ private:
+  void on_step_offloaded();
+  void on_arrived(std::uint64_t id);
+
+  const ReplicaEnvironment& env_;
+  const KvDemand& demand_;
+  transport::Link& to_host_;
+  machine::GpuGroup& gpus_;
+  MemoryUse& use_;
+  OffloadOwner& owner_;
+  std::deque<std::vector<std::uint64_t>> steps_;  // under way: requests whose prompts' KV leaves
+};
+
+}  // namespace kvsim::serving

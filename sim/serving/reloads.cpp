@@ -1,0 +1,119 @@
+#include "sim/serving/reloads.h"
+
+#include <algorithm>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::serving {
+
+using engine::Callback;
+
+Reloads::Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster,
+                 machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use)
+    : env_(environment),
+      memory_(memory),
+      roster_(roster),
+      gpus_(gpus),
+      from_host_(from_host),
+      use_(use),
+      full_kv_(make_full_kv_source({environment.config, environment.geometry, memory, from_host, environment.prompts,
+                                    environment.measured, Callback::to<&Reloads::on_arrived>(this)},
+                                   environment.decode)) {}
+
+std::int64_t Reloads::largest() const {
+  std::int64_t largest = 0;
+  if (!env_.decode.verifies) return largest;
+  roster_.for_each([&](const Request& r) {
+    if (!r.resident && !r.direct) largest = std::max(largest, full_kv_->reservation(r));
+  });
+  return largest;
+}
+
+/// In order of admission; later rounds ask when their drafts are complete, as the schedule says.
+void Reloads::begin_step() {
+  mark_arriving();
+  for (Request* r : roster_.decoding()) {
+    const bool first = !r->direct && full_kv_->brings_at_once(*r);
+    if (first && r->reload == Reload::none && !start(*r, false)) return;
+  }
+}
+
+/// Layer j of L starts j V/L into a forward pass of length V and needs the share (j + 1)/L of the transfer. With `left`
+/// of a transfer of length D to go, that holds for every layer if it holds for the first and the last: left <= D (L -
+/// 1)/L and left <= V (L - 1)/L.
+void Reloads::mark_arriving() {
+  if (!full_kv_->comes_by_layers()) return;
+  const double layers = static_cast<double>(env_.config.model.layers);
+  const double share = (layers - 1) / layers;
+  for (Request* r : roster_.decoding()) {
+    r->arriving = false;
+    if (r->reload != Reload::in_flight) continue;
+    const auto left = from_host_.time_left(r->transfer);
+    if (!left) continue;
+    const double transfer_s =
+        static_cast<double>(env_.geometry.reload_transfer(r->prompt, r->generated)) / from_host_.bandwidth();
+    r->arriving = left->seconds() <= share * std::min(transfer_s, gpus_.iteration_s());
+  }
+}
+
+void Reloads::start(const IterationPlan& plan) {
+  lacks_memory_ = false;
+  for (const IterationPlan::ReloadStart& wish : plan.reloads) {
+    start(*roster_.decoding()[wish.decoding], wish.replaces_compressed);
+  }
+}
+
+bool Reloads::start(Request& r, bool replaces_compressed) {
+  if (r.reload != Reload::none || r.writebacks > 0) return false;  // the host copy must be complete
+  const std::int64_t bytes = full_kv_->reservation(r);
+  const std::int64_t freed = replaces_compressed ? full_kv_->replaceable(r) : 0;
+  if (!memory_.stage(r.kv, bytes, freed)) {
+    lacks_memory_ = true;
+    return false;
+  }
+  r.reload = Reload::in_flight;
+  r.draft.reload_at = env_.simulator.now();
+  full_kv_->bring(r);
+  return true;
+}
+
+engine::Duration Reloads::tail(std::span<const StepEntry> step, const models::StepTime& time) const {
+  engine::Duration tail;
+  const double layer_s = time.total_s / static_cast<double>(env_.config.model.layers);
+  for (const StepEntry& e : step) {
+    if (e.work != Work::verify || e.request->reload != Reload::in_flight) continue;
+    // The last layer runs when its KV, the last of the transfer, is there.
+    const auto left = from_host_.time_left(e.request->transfer);
+    KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
+    tail = std::max(tail, *left + std::max(engine::from_seconds(layer_s), engine::Duration{1}));
+  }
+  return tail;
+}
+
+bool Reloads::under_way() const {
+  return std::any_of(roster_.decoding().begin(), roster_.decoding().end(),
+                     [](const Request* r) { return r->reload == Reload::in_flight; });
+}
+
+void Reloads::on_arrived(std::uint64_t id) {
+  Request& r = env_.requests[id];
+  if (r.stale_reloads > 0) {  // of an admission that is over
+    r.stale_reloads -= 1;
+    env_.requests.release_if_over(r);
+    return;
+  }
+  use_.note();
+  r.transfer = {};
+  r.reload = Reload::arrived;
+  full_kv_->arrived(r);
+  gpus_.wake();
+}
+
+void Reloads::abandon(Request& r) {
+  if (r.reload != Reload::in_flight) return;
+  if (r.transfer.value != 0) from_host_.cancel(r.transfer);
+  r.transfer = {};
+  full_kv_->abandoned(r);
+}
+
+}  // namespace kvsim::serving

@@ -1,0 +1,68 @@
+// What every replica of a cluster shares.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/acceptance/acceptance.h"
+#include "models/kernels/step_time.h"
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+#include "sim/machine/gpu_group.h"
+#include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
+#include "sim/serving/kv_geometry.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/prompt_store.h"
+#include "sim/serving/request.h"
+#include "sim/transport/fabric.h"
+
+namespace kvsim::serving {
+
+/// The requests of a run by id, and who hears of their end.
+class Requests {
+ public:
+  /// `by_id` outlives this. Callbacks' word: the request's id.
+  Requests(const std::vector<std::unique_ptr<Request>>& by_id, engine::Callback on_finished,
+           engine::Callback on_released)
+      : by_id_(by_id), on_finished_(on_finished), on_released_(on_released) {}
+
+  [[nodiscard]] Request& operator[](std::uint64_t id) const { return *by_id_[id]; }
+  /// Ids of all that have arrived are smaller.
+  [[nodiscard]] std::uint64_t arrived() const { return by_id_.size(); }
+
+  /// Its last token is out.
+  void finished(const Request& r) const { notify(on_finished_, r); }
+  /// Something that referred to it does so no more.
+  void release_if_over(const Request& r) const {
+    if (r.phase == Phase::finished && !r.referred_to()) notify(on_released_, r);
+  }
+
+ private:
+  static void notify(engine::Callback callback, const Request& r) {
+    callback.word = r.id;
+    callback();
+  }
+
+  const std::vector<std::unique_ptr<Request>>& by_id_;
+  engine::Callback on_finished_, on_released_;
+};
+
+/// All of it outlives the replicas.
+struct ReplicaEnvironment {
+  engine::Simulator& simulator;
+  const ServingConfig& config;
+  const DecodePolicy& decode;  ///< the configured policy
+  const KvGeometry& geometry;
+  const models::StepTimer& timer;
+  const models::AcceptanceModel& acceptance;
+  Measurements& measured;
+  transport::Fabric& fabric;
+  engine::TraceSink* trace;
+  Requests requests;
+  machine::GpuGroup::Environment gpus;
+  PromptStore* prompts = nullptr;  ///< where prompts are stored; null: nowhere
+};
+
+}  // namespace kvsim::serving
