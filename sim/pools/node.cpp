@@ -108,29 +108,27 @@ void Node::end_step() {
   sums_.iterations += 1;
   decided_ahead_ = env_.config.schedule.asynchronous;
   for (const StepEntry& entry : step_) {
-    count(entry, sums_);
+    count(entry);
     listener_.on_step(*this, entry);
   }
 }
 
-void Node::count(const StepEntry& entry, serving::PoolMeasurement& sums) const {
+void Node::count(const StepEntry& entry) {
+  serving::count_iteration(entry.work, env_.measured);
   switch (entry.work) {
     case Work::decode:
-      sums.decode_tokens += 1;
-      env_.measured.drafting_request_iterations += 1;
+      sums_.decode_tokens += 1;
       break;
     case Work::draft:
-      sums.draft_tokens += 1;
-      env_.measured.drafting_request_iterations += 1;
+      sums_.draft_tokens += 1;
       break;
     case Work::verify:
     case Work::catch_up:
-      sums.verifications += 1;
-      sums.verified_tokens += entry.tokens;
-      env_.measured.verifying_request_iterations += 1;
+      sums_.verifications += 1;
+      sums_.verified_tokens += entry.tokens;
       break;
     case Work::prefill:
-      sums.prefill_tokens += entry.tokens;
+      sums_.prefill_tokens += entry.tokens;
       break;
     case Work::decompress:
       break;

@@ -104,7 +104,7 @@ class Node final : private machine::StepOwner {
   void batch(std::size_t prompts);
   [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
   [[nodiscard]] bool compresses(const StepEntry& chunk) const;
-  void count(const StepEntry& entry, serving::PoolMeasurement& sums) const;
+  void count(const StepEntry& entry);
   void note_waiting();
   void trace_step();
 

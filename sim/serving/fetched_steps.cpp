@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/engine/invariant.h"
+
 namespace kvsim::serving {
 
 FetchedSteps::FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, const HostLink& link)
@@ -17,6 +19,7 @@ FetchedSteps::FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGr
 }
 
 void FetchedSteps::add(const Request& r, std::int64_t proposed, models::StepWork& work) {
+  KVSIM_ALWAYS(!by_layers() || r.writebacks == 0, "KV is fetched that is not in host memory");
   fetching_.add_decode(r, proposed, work);
   env_.measured.fetch.request_steps += 1;
   env_.measured.fetch.context_tokens += static_cast<double>(r.context());

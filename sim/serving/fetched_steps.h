@@ -24,6 +24,8 @@ class FetchedSteps {
   [[nodiscard]] bool possible() const { return env_.decode.low_bit_copy || by_layers(); }
   /// Steps run as a pipeline of layers: start().
   [[nodiscard]] bool by_layers() const { return layers_ != nullptr; }
+  /// Nothing of the request can be fetched before its KV is in host memory.
+  [[nodiscard]] bool waits_for_offload(const Request& r) const { return by_layers() && r.settling; }
   /// Query tokens of a request's next step, with so many of an auxiliary drafter.
   [[nodiscard]] std::int64_t query_tokens(const Request& r, std::int64_t proposed) const {
     return fetching_.query_tokens(r, proposed);

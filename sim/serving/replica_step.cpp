@@ -76,14 +76,13 @@ bool Replica::batch_steadily() {
 void Replica::batch_decoding() {
   if (steady_.possible() && batch_steadily()) return;
   const std::vector<Request*>& decoding = roster_.decoding();
-  const bool verifies = env_.decode.verifies, fetches = fetched_.by_layers();
+  const bool verifies = env_.decode.verifies;
   Measurements& m = env_.measured;
   std::int64_t budget = env_.config.schedule.max_batched_tokens;
   for (std::size_t i = 0; i < decoding.size(); ++i) {
     Request& r = *decoding[i];
     Action action = scheduling_.action(i);
-    if (fetches && r.settling) action = Action::stall;  // nothing can be fetched before its KV is in host memory
-    KVSIM_ALWAYS(!fetches || action == Action::stall || r.writebacks == 0, "KV is fetched that is not in host memory");
+    if (fetched_.waits_for_offload(r)) action = Action::stall;
     const StepPart part = part_of(r, action, budget);
     if (part.work == Work::verify && part.tokens > budget && !pass_.entries.empty()) action = Action::stall;
     if (action == Action::stall) {
@@ -95,7 +94,7 @@ void Replica::batch_decoding() {
     budget -= part.tokens;
     add_decoding(r, part);
     rounds_.add(r, part.proposed);
-    (part.work == Work::verify ? m.verifying_request_iterations : m.drafting_request_iterations) += 1;
+    count_iteration(part.work, m);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
@@ -75,6 +76,12 @@ enum class Work : std::uint8_t {
   catch_up,    ///< all it has generated and drafted against the full prompt (P2's change to decoding alone)
   decompress,  ///< compressed KV that has arrived, to full size
 };
+
+/// Counts what a request did in one iteration.
+inline void count_iteration(Work work, Measurements& m) {
+  if (work == Work::decode || work == Work::draft) m.drafting_request_iterations += 1;
+  if (work == Work::verify || work == Work::catch_up) m.verifying_request_iterations += 1;
+}
 
 struct StepPart {
   Work work = Work::decode;
