@@ -221,12 +221,24 @@ double StepTimer::sampler_s(double sequences) const {
   return points.back().seconds * sequences / points.back().size;
 }
 
-StepTime StepTimer::time(const StepWork& work) const {
-  StepTime t;
-  t.overhead_s = work.extra_gpu_s;
+TokenTime StepTimer::token_time(const StepWork& work) const {
+  TokenTime t;
   const double tokens = work.tokens();
-  if (tokens > 0) {
-    add_linear(work, t);
+  if (tokens <= 0) return t;
+  add_linear(work, t.linear);
+  if (gpus_ > 1) {
+    const double bytes = tokens * static_cast<double>(model_.hidden) * kReducedBytes;
+    t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
+  }
+  t.elementwise_s = profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +
+                    sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
+  return t;
+}
+
+StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens) const {
+  StepTime t = by_tokens.linear;
+  t.overhead_s = work.extra_gpu_s;
+  if (work.tokens() > 0) {
     if (attention_fitted_) {
       const double decode_flops_s = work.decode.queries_each() > 1 ? attention_flops_s(work.decode) : 0;
       const SplitTime attention = attention_times_.time(work, decode_flops_s, attention_flops_s(work.verify));
@@ -239,12 +251,8 @@ StepTime StepTimer::time(const StepWork& work) const {
       add_attention(work.verify, work.verify.kv_bytes, t);
       add_attention(work.prefill, work.prefill.kv_bytes, t);
     }
-    if (gpus_ > 1) {
-      const double bytes = tokens * static_cast<double>(model_.hidden) * kReducedBytes;
-      t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
-    }
-    t.overhead_s += profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +
-                    sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
+    t.all_reduce_s = by_tokens.all_reduce_s;
+    t.overhead_s += by_tokens.elementwise_s;
   }
   t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;
   return t;

@@ -31,6 +31,13 @@ struct StepTime {
   bool within_domain = true;   ///< false: some size lies beyond what was fitted or measured
 };
 
+/// Of a step, what depends on the numbers of its tokens alone: the same for every step that has as many.
+struct TokenTime {
+  StepTime linear;           ///< linear layers
+  double all_reduce_s = 0;   ///< of all layers
+  double elementwise_s = 0;  ///< norms, activations, sampling and what every iteration takes
+};
+
 class StepTimer {
  public:
   /// `peer` is the link between the GPUs of a tensor-parallel group; unused for tensor_parallel = 1.
@@ -40,7 +47,10 @@ class StepTimer {
   /// Operator by operator: measured table, fitted form, or roofline t0 + max(bytes / (eta BW), flops / (eta FLOPS)),
   /// and their sum. All GPUs of the group work alike, so this is the time of each. A step without tokens takes
   /// extra_gpu_s.
-  [[nodiscard]] StepTime time(const StepWork& work) const;
+  [[nodiscard]] StepTime time(const StepWork& work) const { return time(work, token_time(work)); }
+  /// The same in two parts, for steps that follow each other with the same tokens.
+  [[nodiscard]] TokenTime token_time(const StepWork& work) const;
+  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens) const;
   /// Of a step with one token and nothing before it: the shortest there is.
   [[nodiscard]] double one_token_s() const;
 

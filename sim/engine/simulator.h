@@ -1,8 +1,10 @@
 // The clock and the pending events. Events at equal times run in the order in which they were scheduled.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "sim/engine/invariant.h"
 #include "sim/engine/ordered_queue.h"
@@ -102,8 +104,8 @@ class Simulator {
   /// Makes room for `events` pending at once, so that none of them allocates.
   void reserve(std::size_t events) { queue_.reserve(events); }
 
-  /// Runs the next event; false when none is pending.
-  bool step();
+  /// Runs the next event; false when none is pending. The event may advance() the clock up to `horizon`.
+  bool step(SimTime horizon = kEndOfTime);
 
   /// Runs events until none is pending or stop() was called from within one. An exception leaves an event through
   /// here; the events behind it stay pending.
@@ -111,6 +113,22 @@ class Simulator {
 
   /// Runs every event at or before `end` (>= now()), then sets the clock to `end` (unless stopped earlier).
   void run_until(SimTime end);
+
+  // An event whose own next one would be the next of all may go on at once instead of scheduling it.
+
+  /// From within an event: nothing else happens, and nobody looks, before this time. It holds until something is
+  /// scheduled.
+  [[nodiscard]] SimTime free_before() {
+    if (stopped_) return now_;
+    const SimTime looked{horizon_.ns < kEndOfTime.ns ? horizon_.ns + 1 : horizon_.ns};
+    return queue_.empty() ? looked : std::min(looked, queue_.top_time());
+  }
+  /// From within an event: what was to happen at `at` happens now. Precondition: now() <= at < free_before().
+  void advance(SimTime at) {
+    KVSIM_DEBUG(at >= now_ && at < free_before(), "the clock must not pass an event");
+    now_ = at;
+    ++executed_;
+  }
 
   /// Ends run() or run_until() after the event now running.
   void stop() { stopped_ = true; }
@@ -120,11 +138,15 @@ class Simulator {
   [[nodiscard]] std::size_t pending() const { return queue_.size(); }
   /// The time of the next event; throws InvariantViolation when none is pending.
   [[nodiscard]] SimTime next_time() { return queue_.top_time(); }
+  /// Events that have run, and those that happened at once within another.
   [[nodiscard]] std::uint64_t events_executed() const { return executed_; }
 
  private:
+  static constexpr SimTime kEndOfTime{std::numeric_limits<std::int64_t>::max()};
+
   EventQueue queue_;
   SimTime now_;
+  SimTime horizon_ = kEndOfTime;
   std::uint64_t executed_ = 0;
   bool stopped_ = false;
 };
@@ -135,8 +157,9 @@ inline EventHandle Simulator::schedule_at(SimTime at, Callback callback) {
   return queue_.push(at, callback);
 }
 
-inline bool Simulator::step() {
+inline bool Simulator::step(SimTime horizon) {
   if (queue_.empty()) return false;
+  horizon_ = horizon;
   const EventQueue::Event event = queue_.pop();
   now_ = event.time;
   ++executed_;
@@ -153,7 +176,7 @@ inline void Simulator::run() {
 inline void Simulator::run_until(SimTime end) {
   KVSIM_ALWAYS(end >= now_, "the end of a run must not lie in the past");
   stopped_ = false;
-  while (!stopped_ && !queue_.empty() && queue_.top_time() <= end) step();
+  while (!stopped_ && !queue_.empty() && queue_.top_time() <= end) step(end);
   if (!stopped_) now_ = end;
 }
 

@@ -28,14 +28,6 @@ double variance_of(std::span<const double> values, double mean) {
 
 }  // namespace
 
-void TimeWeighted::set(double level, SimTime at) {
-  KVSIM_ALWAYS(at >= last_, "a level must not change in the past");
-  integral_ += level_ * (at - last_).seconds();
-  level_ = level;
-  peak_ = std::max(peak_, level);
-  last_ = at;
-}
-
 double TimeWeighted::mean(SimTime at) const {
   return at == start_ ? level_ : integral(at) / (at - start_).seconds();
 }

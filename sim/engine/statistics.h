@@ -1,11 +1,13 @@
 // Output statistics: time-weighted means, exact percentiles, batch means and Student-t intervals.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "sim/engine/invariant.h"
 #include "sim/engine/time.h"
 
 namespace kvsim::engine {
@@ -17,7 +19,13 @@ class TimeWeighted {
       : level_(level), peak_(level), start_(start), last_(start) {}
 
   /// The level becomes `level` at `at`, which must not lie before the last change.
-  void set(double level, SimTime at);
+  void set(double level, SimTime at) {
+    KVSIM_ALWAYS(at >= last_, "a level must not change in the past");
+    integral_ += level_ * (at - last_).seconds();
+    level_ = level;
+    peak_ = std::max(peak_, level);
+    last_ = at;
+  }
   [[nodiscard]] double level() const { return level_; }
   /// The highest level since the start.
   [[nodiscard]] double peak() const { return peak_; }

@@ -30,6 +30,7 @@ GpuGroup::GpuGroup(const Environment& environment, StepOwner& owner, const std::
 }
 
 void GpuGroup::wake() {
+  woken_ = true;
   if (computing_ || wake_pending_) return;
   wake_pending_ = true;  // one step for everything that happens at this instant
   env_.simulator.schedule_in({}, Callback::to<&GpuGroup::begin>(this));
@@ -37,6 +38,7 @@ void GpuGroup::wake() {
 
 void GpuGroup::begin() {
   wake_pending_ = false;
+  woken_ = false;
   owner_.begin_step();
   if (computing_) return;
   idle_ = true;
@@ -61,9 +63,28 @@ Callback GpuGroup::ended() {
   return Callback::to<&GpuGroup::end>(this);
 }
 
+void GpuGroup::pass(const Step& step, Duration length) {
+  KVSIM_ALWAYS(!computing_, "a step begins while another is under way");
+  if (spent_until_ != env_.simulator.now()) note_time();
+  idle_ = false;
+  step_ = step;
+  step_begin_ = env_.simulator.now();
+  env_.simulator.advance(step_begin_ + length);
+  spent_until_ = env_.simulator.now();
+  (step.memory_bound ? spent_.hbm_bandwidth : spent_.compute) += step.computing;
+  spent_.link += length - step.computing;
+  note_end();
+}
+
 void GpuGroup::end() {
   note_time();
   computing_ = false;
+  note_end();
+  owner_.end_step();
+  if (!wake_pending_) begin();
+}
+
+void GpuGroup::note_end() {
   length_ = env_.simulator.now() - step_begin_;
   env_.iteration_s.add(length_.seconds());
   env_.extrapolated_iterations += step_.within_domain ? 0 : 1;
@@ -71,8 +92,6 @@ void GpuGroup::end() {
     constexpr double kPast = 0.8;
     iteration_estimate_s_ = kPast * iteration_estimate_s_ + (1 - kPast) * length_.seconds();
   }
-  owner_.end_step();
-  if (!wake_pending_) begin();
 }
 
 void GpuGroup::wait_for_link(bool waits) {

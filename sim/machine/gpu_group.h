@@ -64,9 +64,14 @@ class GpuGroup {
   void start(const Step& step);
   /// The same, of this length.
   void start(const Step& step, engine::Duration length);
+  /// From within begin_step(), in place of start() and ended(): all of a step of this length at once. Its owner does
+  /// what end_step() does, and begins the next. Precondition: its end lies before Simulator::free_before().
+  void pass(const Step& step, engine::Duration length);
   /// To be called when the step that was started is over.
   [[nodiscard]] engine::Callback ended();
 
+  /// From within end_step(): somebody has said since the step began that something has changed.
+  [[nodiscard]] bool woken() const { return woken_; }
   [[nodiscard]] bool computing() const { return computing_; }
   /// It has looked for work since its last step and found none, or has not begun.
   [[nodiscard]] bool idle() const { return idle_; }
@@ -107,11 +112,12 @@ class GpuGroup {
  private:
   void begin();
   void end();
+  void note_end();
   void note_time();
 
   Environment env_;
   StepOwner& owner_;
-  bool computing_ = false, wake_pending_ = false, idle_ = true, waits_for_link_ = false;
+  bool computing_ = false, wake_pending_ = false, woken_ = false, idle_ = true, waits_for_link_ = false;
   Step step_;
   engine::SimTime step_begin_, looked_, measure_begin_;
   engine::Duration length_;

@@ -38,6 +38,15 @@ class Admission {
   [[nodiscard]] std::optional<Admitted> next(std::int64_t budget);
   /// Whatever else keeps the next one waiting, a limit on requests for instance: it would not fit.
   [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
+  /// After next() gave nothing, as long as memory does not fall free and nothing happens to this group: nobody can
+  /// enter.
+  [[nodiscard]] bool waits_for_event() const {
+    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts);
+  }
+  /// Then, as memory is taken: does the next one still fit?
+  void look_again() {
+    if (roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
+  }
 
   // Where iterations are decided one ahead, what happened in the last one was not known.
   /// The last step has ended: the coming one was decided when it began.

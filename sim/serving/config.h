@@ -213,6 +213,7 @@ struct RunConfig {
   std::uint64_t seed = 1;
   bool token_samples = true;             ///< keep the gap before every token (Measurements::itl_s, round_gap_s)
   std::optional<double> sample_every_s;  ///< period of a timeline; none: it chooses one
+  bool stretches = true;                 ///< steps in which nothing else happens as one event; false: the same, slower
   bool layer_events = false;             ///< layers of fetching policies step by step: the same results, slower
 };
 

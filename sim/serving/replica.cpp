@@ -36,6 +36,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
       assembly_(env_, gpus_, *this),
       steady_(env_.decode, env_.geometry, memory_, env_.trace != nullptr),
+      stretch_(env_, gpus_, memory_, use_, log_, admission_, steady_),
       parts_(env_.config, env_.decode, env_.geometry, env_.timer,
              env_.decode.as_found ? memory::KvForm::full : memory::KvForm::compressed),
       fetched_(env_, gpus_, host_link_) {}

@@ -24,6 +24,7 @@
 #include "sim/serving/scheduling.h"
 #include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"
+#include "sim/serving/stretch.h"
 
 namespace kvsim::serving {
 
@@ -110,6 +111,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner, private
   Profiling profiling_;
   Assembly assembly_;
   SteadyBatch steady_;
+  Stretch stretch_;
   StepParts parts_;
   FetchedSteps fetched_;
   ForwardPass pass_;

@@ -10,6 +10,10 @@
 namespace kvsim::serving {
 
 void Replica::begin_step() {
+  if (stretch_.under_way()) {
+    run_step();
+    return;
+  }
   if (offloading_.lags()) {
     gpus_.wait_for_link(true);
     return;
@@ -25,13 +29,18 @@ void Replica::begin_step() {
   if (!has_work() && admission_.decide_now()) batch_prefill();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
   admission_.step_begun();
+  stretch_.begin(pass_, roster_.prefilling().empty() && !assembly_.works());
   has_work() ? run_step() : go_idle();
 }
 
 void Replica::run_step() {
   models::StepTime& time = pass_.time;
-  pass_.work.extra_gpu_s += fetched_.quantising_s() + rounds_.drafting_s();
-  time = env_.timer.time(pass_.work);
+  if (stretch_.under_way()) {
+    outstanding_tokens_ -= stretch_.run(pass_);
+  } else {
+    pass_.work.extra_gpu_s += fetched_.quantising_s() + rounds_.drafting_s();
+    time = env_.timer.time(pass_.work);
+  }
   const engine::Duration computing = std::max(engine::from_seconds(time.total_s), engine::Duration{1});
   const machine::Step step{computing, time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s(),
                            steady_.size() > 0 || pass_.decodes(), time.within_domain};
@@ -146,6 +155,10 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget) {
 }
 
 void Replica::end_step() {
+  if (const std::int64_t emitted = stretch_.end_step(pass_); emitted > 0) {
+    outstanding_tokens_ -= emitted;
+    return;
+  }
   fetched_.end_step();
   use_.note();
   trace_step();

@@ -195,10 +195,13 @@ class Run {
 
   void run_to_completion() {
     constexpr std::uint64_t kEventsBetweenLooks = 1 << 14;
+    std::uint64_t look = kEventsBetweenLooks;
     while (!simulator_.stopped()) {
       if (options_.timeline) sample_before_next_event();
-      if (!simulator_.step()) return;
-      if (simulator_.events_executed() % kEventsBetweenLooks == 0) watch();
+      if (!(options_.timeline ? simulator_.step(next_sample_) : simulator_.step())) return;
+      if (simulator_.events_executed() < look) continue;
+      look = simulator_.events_executed() + kEventsBetweenLooks;
+      watch();
     }
   }
 

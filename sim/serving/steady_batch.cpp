@@ -82,8 +82,8 @@ engine::Duration SteadyBatch::largest_gap_since(std::uint64_t step) const {
       ->length;
 }
 
-std::int64_t SteadyBatch::growth() const {
-  return grow_[steps_ % grow_.size()] * geometry_.block_bytes();
+std::int64_t SteadyBatch::growth(std::uint64_t after) const {
+  return grow_[(steps_ + after) % grow_.size()] * geometry_.block_bytes();
 }
 
 void SteadyBatch::begin_step(models::StepWork& work) {
@@ -100,7 +100,7 @@ void SteadyBatch::begin_step(models::StepWork& work) {
       std::max(work.decode.longest_kv, static_cast<double>(*keys_.rbegin() + static_cast<std::int64_t>(steps_)));
 }
 
-void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
+void SteadyBatch::end_step(engine::SimTime now) {
   if (!under_way_) return;
   under_way_ = false;
   steps_ += 1;
@@ -109,6 +109,10 @@ void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
   while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
   gaps_.push_back({steps_, length});
   last_end_ = now;
+}
+
+void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
+  end_step(now);
   while (!due_.empty() && due_.begin()->step == steps_) {
     Request& r = *due_.begin()->request;
     update(r);

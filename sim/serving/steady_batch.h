@@ -40,14 +40,18 @@ class SteadyBatch {
   [[nodiscard]] std::int64_t held(const Request& r) const;
 
   // A step of all members.
-  /// GPU memory that it takes beyond what they hold, bytes.
-  [[nodiscard]] std::int64_t growth() const;
+  /// GPU memory that it, or the one so many after it, takes beyond what they hold, bytes.
+  [[nodiscard]] std::int64_t growth(std::uint64_t after = 0) const;
   /// Reserves that, which must be there, and adds what the step computes.
   void begin_step(models::StepWork& work);
   /// Since the last token of each.
   [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
+  /// Whether anybody has its last token with the coming step, or the one under way.
+  [[nodiscard]] bool anybody_due() const { return !due_.empty() && due_.begin()->step == steps_ + 1; }
   /// Each has emitted a token. Those whose last one it was leave, and are appended to `over` in order of admission.
   void end_step(engine::SimTime now, std::vector<Request*>& over);
+  /// The same where that is nobody's last one.
+  void end_step(engine::SimTime now);
 
  private:
   struct Due {

@@ -51,6 +51,41 @@ TEST(Simulator, runUntilIncludesItsEndAndSetsTheClockThere) {
   EXPECT_EQ(c.simulator.now().ns, 100);
 }
 
+/// Goes on by itself as far as nothing else happens, `every` at a time; then its next one is an event.
+class Stretching {
+ public:
+  void go_on() {
+    while (simulator.now() + Duration{every} < simulator.free_before()) {
+      simulator.advance(simulator.now() + Duration{every});
+      at.push_back(simulator.now().ns);
+    }
+  }
+
+  Simulator simulator;
+  std::int64_t every = 10;
+  std::vector<std::int64_t> at;
+};
+
+TEST(Simulator, anEventMayGoOnUpToTheNextOneAndToWhereSomebodyLooks) {
+  Stretching s;
+  s.simulator.schedule_at({5}, Callback::to<&Stretching::go_on>(&s));
+  s.simulator.schedule_at({35}, Callback::to<&Stretching::go_on>(&s));
+  s.simulator.run_until({65});
+  // Not at 35, where the other one comes first; at 65 itself, for a run includes its end.
+  EXPECT_EQ(s.at, (std::vector<std::int64_t>{15, 25, 45, 55, 65}));
+  EXPECT_EQ(s.simulator.now().ns, 65);
+  EXPECT_EQ(s.simulator.events_executed(), 7U);
+}
+
+TEST(Simulator, afterItWasStoppedAnEventDoesNotGoOn) {
+  Stretching s;
+  s.simulator.schedule_at({5}, Callback::to<&Stretching::go_on>(&s));
+  s.simulator.step({5});
+  EXPECT_TRUE(s.at.empty());  // nobody looks beyond 5
+  s.simulator.stop();
+  EXPECT_EQ(s.simulator.free_before(), s.simulator.now());
+}
+
 TEST(Simulator, stopEndsTheRunAfterTheEventUnderWayAndItCanResume) {
   Clockwork c;
   c.simulator.schedule_at({1}, Callback::to<&Clockwork::stop>(&c));

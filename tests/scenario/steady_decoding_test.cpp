@@ -1,5 +1,6 @@
 // Requests that decode in step with each other are simulated as one (SteadyBatch), unless there is a timeline that
-// shows each: with and without must give the same, to the last bit.
+// shows each; and steps in which nothing else happens are one event (a stretch). With and without must give the same,
+// to the last bit.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -34,6 +35,20 @@ std::string together(const scenario::Scenario& s) {
   return summary(planner::simulate_replication(s, 0, {}).measured);
 }
 
+/// The load over time, sampled while it runs.
+std::string over_time(scenario::Scenario s, bool stretches) {
+  s.serving.run.stretches = stretches;
+  serving::SimulationOptions options;
+  options.timeline = true;
+  const serving::SimulationOutcome outcome = planner::simulate_replication(s, 0, options);
+  std::string all = summary(outcome.measured);
+  for (const serving::LoadSample& at : outcome.timeline.samples) {
+    all += fmt::format("{} {} {} {} {} {} {}\n", at.running, at.waiting, at.kv_bytes, at.gpu.hbm_bandwidth.ns,
+                       at.gpu.compute.ns, at.gpu.link.ns, at.gpu.idle.ns);
+  }
+  return all;
+}
+
 std::vector<std::string> drawn_sets() {
   const std::string load =
       *rc::gen::arbitrary<bool>()
@@ -64,6 +79,19 @@ RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
   if (*rc::gen::arbitrary<bool>()) s.serving.run.judge_until_s = 1;
   if (*rc::gen::arbitrary<bool>()) s.serving.run.most_misses = *rc::gen::inRange<std::uint64_t>(0, 50);
   RC_ASSERT(one_by_one(s) == together(s));
+  RC_ASSERT(over_time(s, false) == over_time(s, true));
+}
+
+TEST(SteadyDecoding, AStretchEndsWhereSomebodyLooks) {
+  // One request alone: all of its steps are one stretch, but for the samples on the way.
+  scenario::Scenario s =
+      small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs", "prefill=recompute",
+                      "workload={closed: {concurrency: 1}, requests: 3, context: 500 tokens, output: "
+                      "2000 tokens}"});
+  for (const double period_s : {1e-6, 0.0137, 0.5}) {
+    s.serving.run.sample_every_s = period_s;
+    EXPECT_EQ(over_time(s, false), over_time(s, true)) << period_s;
+  }
 }
 
 TEST(SteadyDecoding, WhoIsReadyDuringAnothersFirstStepIsNotPartOfIt) {
