@@ -197,8 +197,7 @@ void check_placement(const ServingConfig& config) {
 }  // namespace
 
 bool verifies_stored(const ServingConfig& config) {
-  const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  return serving::drafts_as_found(config, decode) && serving::whole_kv(config) == serving::WholeKv::tiers;
+  return serving::configured_policy(config).full_kv == serving::FullKv::tiers;
 }
 
 StoreConfig store_config(const ServingConfig& config) {

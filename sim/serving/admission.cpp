@@ -36,7 +36,7 @@ bool Admission::needs_computing(const Request& r) const {
 void Admission::choose_residency(Request& r) const {
   r.direct = false;
   r.resident = env_.decode.keeps_full;
-  if (r.resident || env_.decode.as_found) return;
+  if (r.resident || env_.decode.as_found()) return;
   r.resident = env_.decode.verifies && roster_.resident() < env_.config.decode.resident &&
                demand_.resident(r) <= memory_.capacity();
 }

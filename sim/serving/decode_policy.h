@@ -20,6 +20,13 @@ enum class Fetch : std::uint8_t {
   everything    ///< the whole KV, layer by layer
 };
 
+/// What drafts are verified against (FullKvSource).
+enum class FullKv : std::uint8_t {
+  host_copies,  ///< a copy of every running request's in host memory, or none where nothing has to be loaded
+  tiers,        ///< what placement stored compressed is also kept whole, in the last tier
+  recomputed    ///< the prompt is computed whole, once, while drafts go on with what was put together from chunks
+};
+
 struct DecodePolicy {
   std::string_view name;
   std::string_view description;
@@ -37,19 +44,21 @@ struct DecodePolicy {
   /// An auxiliary drafter (DecodeConfig::drafter) proposes tokens before every step that decodes or drafts; the step
   /// takes them as further query tokens and keeps those that it would have chosen itself.
   bool drafter = false;
-  /// Drafts read prompts as they were loaded or put together, whatever else the policy's drafts read, and are verified
-  /// against whole ones: what a configuration makes of a policy (configured_policy()), not a policy of its own.
-  bool as_found = false;
+  /// What a configuration makes of a policy that verifies (configured_policy()), not a policy of its own.
+  FullKv full_kv = FullKv::host_copies;
 
+  /// Drafts read prompts as they were loaded or put together, whatever else the policy's drafts read, and are verified
+  /// against whole ones.
+  [[nodiscard]] bool as_found() const { return full_kv != FullKv::host_copies; }
   /// Every step verifies what the drafter proposed: the draft length is that of its proposals.
   [[nodiscard]] bool proposes() const { return drafter && !verifies; }
   /// Draft length policies have something to choose.
   [[nodiscard]] bool drafts() const { return drafter || verifies; }
   /// The full KV, or all of it but the latest tokens, is in host memory only.
-  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full && !as_found) || fetches(); }
+  [[nodiscard]] bool offloads() const { return (verifies && !keeps_full && !as_found()) || fetches(); }
   /// GPU memory holds less than the full KV of a decoding request.
   [[nodiscard]] bool holds_part() const {
-    return (reads_compressed && !keeps_full && !as_found) || fetch == Fetch::everything;
+    return (reads_compressed && !keeps_full && !as_found()) || fetch == Fetch::everything;
   }
   /// Steps fetch KV from host memory, layer by layer.
   [[nodiscard]] bool fetches() const { return fetch != Fetch::none; }
@@ -66,30 +75,22 @@ std::span<const DecodePolicy> decode_policies();
 /// The policy of this name, or null.
 const DecodePolicy* find_decode_policy(std::string_view name);
 
-// Where the whole KV comes from that a verifying policy needs. It drafts on its compressor's work, or on what was
-// loaded or put together of a prompt as it is.
-
-enum class WholeKv {
-  host_memory,  ///< a copy of every running request's
-  tiers,        ///< what placement stored compressed is also kept whole, in the last tier
-  recomputed    ///< the prompt is computed whole, once, while drafts go on with what was put together from chunks
-};
-
-inline WholeKv whole_kv(const ServingConfig& config) {
-  if (reuses_chunks(config.prefill)) return WholeKv::recomputed;
-  return config.placement ? WholeKv::tiers : WholeKv::host_memory;
+/// What drafts of the policy are verified against under this configuration.
+inline FullKv full_kv_of(const ServingConfig& config, const DecodePolicy& decode) {
+  if (!decode.verifies || decode.keeps_full) return FullKv::host_copies;
+  if (reuses_chunks(config.prefill)) return FullKv::recomputed;
+  return config.placement ? FullKv::tiers : FullKv::host_copies;
 }
 
-/// Drafts on prompts as they were loaded or put together: the policy verifies, against something else than a copy in
-/// host memory. `decode`: the configured policy.
+/// Of the policy under this configuration, DecodePolicy::as_found().
 inline bool drafts_as_found(const ServingConfig& config, const DecodePolicy& decode) {
-  return decode.verifies && !decode.keeps_full && whole_kv(config) != WholeKv::host_memory;
+  return full_kv_of(config, decode) != FullKv::host_copies;
 }
 
 /// The configured policy with what the configuration makes of it. Precondition: there is one of this name.
 inline DecodePolicy configured_policy(const ServingConfig& config) {
   DecodePolicy decode = *find_decode_policy(config.decode.policy);
-  decode.as_found = drafts_as_found(config, decode);
+  decode.full_kv = full_kv_of(config, decode);
   return decode;
 }
 

@@ -12,8 +12,7 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
   const DecodeConfig& decode = config.decode;
   const DecodePolicy& policy = *find_decode_policy(decode.policy);
   if (!policy.verifies) return {models::AcceptanceSpec{}, 1.0, longest};
-  if (drafts_as_found(config, policy) && whole_kv(config) == WholeKv::tiers &&
-      decode.acceptance.kind == models::AcceptanceKind::compressor) {
+  if (full_kv_of(config, policy) == FullKv::tiers && decode.acceptance.kind == models::AcceptanceKind::compressor) {
     // Each request's agreement is that of what it loads. Before anything is loaded adaptive lengths need a mean.
     constexpr double kAssumedMean = 0.9;
     models::AcceptanceSpec by_request;

@@ -139,9 +139,15 @@ class Recomputed final : public WholePrompts {
 }  // namespace
 
 std::unique_ptr<FullKvSource> make_full_kv_source(const FullKvParts& parts, const DecodePolicy& decode) {
-  if (!decode.as_found) return std::make_unique<HostCopies>(parts);
-  if (whole_kv(parts.config) == WholeKv::recomputed) return std::make_unique<Recomputed>(parts);
-  return std::make_unique<Tiers>(parts);
+  switch (decode.full_kv) {
+    case FullKv::host_copies:
+      return std::make_unique<HostCopies>(parts);
+    case FullKv::tiers:
+      return std::make_unique<Tiers>(parts);
+    case FullKv::recomputed:
+      break;
+  }
+  return std::make_unique<Recomputed>(parts);
 }
 
 }  // namespace kvsim::serving

@@ -13,7 +13,7 @@ KvDemand::KvDemand(const ServingConfig& config, const DecodePolicy& decode, cons
 
 std::int64_t KvDemand::decoding(const Request& r) const {
   if (r.direct) return geometry_.full_reservation(r.attended() + 1 + proposed_);
-  if (decode_.as_found) return geometry_.full_reservation(r.attended() + draft_room_);
+  if (decode_.as_found()) return geometry_.full_reservation(r.attended() + draft_room_);
   if (holds_part(r) || !decode_.verifies) {
     return decoding_reservation(config_, decode_, geometry_, r.prompt - r.prefix.dropped, r.generated);
   }

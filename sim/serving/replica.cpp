@@ -38,7 +38,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       steady_(env_.decode, env_.geometry, memory_, env_.trace != nullptr),
       stretch_(env_, gpus_, memory_, use_, log_, admission_, steady_),
       parts_(env_.config, env_.decode, env_.geometry, env_.timer,
-             env_.decode.as_found ? memory::KvForm::full : memory::KvForm::compressed),
+             env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       fetched_(env_, gpus_, host_link_) {}
 
 std::string Replica::refusal(const Request& r) const {

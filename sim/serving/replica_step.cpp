@@ -259,7 +259,7 @@ void Replica::apply_prefill() {
     }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
-    if (env_.decode.as_found && !r.direct) {
+    if (env_.decode.as_found() && !r.direct) {
       rounds_.begin_with_draft(r);
       continue;
     }

@@ -169,7 +169,7 @@ struct Request {
   engine::RandomStream accept_stream{0, "acceptance"};
   models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
   engine::RandomStream drafter_stream{0, "drafter acceptance"};
-  std::int64_t recomputed = 0;      ///< of prefill_target, computed again whole for a verification (WholeKv)
+  std::int64_t recomputed = 0;      ///< of prefill_target, computed again whole for a verification (FullKv::recomputed)
   std::uint64_t stale_reloads = 0;  ///< reloads under way for an admission that is over
   /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
   std::int64_t tail = 0;

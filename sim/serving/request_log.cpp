@@ -36,7 +36,7 @@ OutputFidelity decoding_fidelity(const ServingConfig& config, const DecodePolicy
 
 OutputFidelity output_fidelity(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                                const Request& r) {
-  if (decode.as_found) return {};
+  if (decode.as_found()) return {};
   if (r.prefix.quality < 1 || r.prefix.step_kl != 0) return {false, r.prefix.step_kl, r.prefix.quality};
   return decoding_fidelity(config, decode, geometry, r.context());
 }

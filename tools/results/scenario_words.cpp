@@ -48,9 +48,9 @@ namespace {
 using models::AcceptanceKind;
 using models::DrafterKind;
 using serving::DecodePolicy;
+using serving::FullKv;
 using serving::PrefillKind;
 using serving::ServingConfig;
-using serving::WholeKv;
 
 const DecodePolicy& policy_of(const ServingConfig& config) {
   return *serving::find_decode_policy(config.decode.policy);
@@ -108,7 +108,7 @@ bool drafts_as_found(const ServingConfig& config) {
 }
 
 bool drafts_until_computed(const ServingConfig& config) {
-  return drafts_as_found(config) && serving::whole_kv(config) == WholeKv::recomputed;
+  return !config.cluster.pools && serving::full_kv_of(config, policy_of(config)) == FullKv::recomputed;
 }
 
 bool reads_own_choice(const ServingConfig& config) {
@@ -193,7 +193,7 @@ std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario
     }
   }
   if (!drafts_as_found(c)) return said;
-  if (serving::whole_kv(c) == WholeKv::tiers) {
+  if (serving::full_kv_of(c, policy_of(c)) == FullKv::tiers) {
     said.emplace_back(
         "What is stored compressed is also written whole to the last tier, once, and never leaves it: verifications "
         "read there what the compressed copy lacks.");

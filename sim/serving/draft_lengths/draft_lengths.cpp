@@ -165,7 +165,7 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   emitted_ += static_cast<double>(accepted) + 1;
   if (drafted == 0) return;
   // Drafts on prompts as they were found end when the whole one is there, whatever was asked for.
-  if (parts_.decode.as_found) {
+  if (parts_.decode.as_found()) {
     measured_.draft_lengths.add(drafted);
   } else {
     note_regret(r);
