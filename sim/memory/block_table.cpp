@@ -18,23 +18,20 @@ BlockTable::Slot BlockTable::add(std::uint64_t hash, KvForm form, std::int64_t b
   if (free_.empty()) {
     slot = static_cast<Slot>(blocks_.size());
     blocks_.emplace_back();
-    links_.emplace_back();
   } else {
     slot = free_.back();
     free_.pop_back();
   }
-  blocks_[slot] = {hash, bytes, form, 0, 0};
+  blocks_[slot] = {{}, hash, bytes, form, 0, 0};
   index(form).emplace(hash, slot);
-  append(slot);
-  cached_bytes_ += bytes;
+  used_.push_newest(blocks_, slot);
   return slot;
 }
 
 std::int64_t BlockTable::refer(Slot slot) {
   Block& block = blocks_[slot];
   if (block.references++ > 0) return 0;
-  unlink(slot);
-  cached_bytes_ -= block.bytes;
+  used_.erase(blocks_, slot);
   referred_bytes_ += block.bytes;
   ++referred_blocks_;
   return block.bytes;
@@ -44,8 +41,7 @@ std::int64_t BlockTable::unrefer(Slot slot) {
   Block& block = blocks_[slot];
   KVSIM_ALWAYS(block.references > 0, "a block is let go that nobody refers to");
   if (--block.references > 0) return 0;
-  append(slot);
-  cached_bytes_ += block.bytes;
+  used_.push_newest(blocks_, slot);
   referred_bytes_ -= block.bytes;
   --referred_blocks_;
   return block.bytes;
@@ -53,33 +49,20 @@ std::int64_t BlockTable::unrefer(Slot slot) {
 
 void BlockTable::use(Slot slot) {
   if (blocks_[slot].references > 0) return;
-  unlink(slot);
-  append(slot);
+  used_.erase(blocks_, slot);
+  used_.push_newest(blocks_, slot);
 }
 
 bool BlockTable::evict_oldest() {
-  const Slot slot = oldest_;
+  const Slot slot = used_.oldest();
   if (slot == none) return false;
-  unlink(slot);
+  used_.erase(blocks_, slot);
   Block& block = blocks_[slot];
   index(block.form).erase(block.hash);
-  cached_bytes_ -= block.bytes;
   block.bytes = 0;
   free_.push_back(slot);
   ++evictions_;
   return true;
-}
-
-void BlockTable::append(Slot slot) {
-  links_[slot] = {newest_, none};
-  (newest_ == none ? oldest_ : links_[newest_].newer) = slot;
-  newest_ = slot;
-}
-
-void BlockTable::unlink(Slot slot) {
-  const Links at = links_[slot];
-  (at.older == none ? oldest_ : links_[at.older].newer) = at.newer;
-  (at.newer == none ? newest_ : links_[at.newer].older) = at.older;
 }
 
 void BlockTable::check_conservation(std::string_view owner) const {
@@ -91,13 +74,13 @@ void BlockTable::check_conservation(std::string_view owner) const {
     (block.references > 0 ? referred : unreferred) += block.bytes;
     check(block.references > 0 || block.loader == 0, "a block is loading for nobody");
   }
-  for (Slot slot = oldest_; slot != none; slot = links_[slot].newer) {
+  for (Slot slot = used_.oldest(); slot != none; slot = blocks_[slot].newer) {
     check(blocks_[slot].references == 0, "a block that is referred to can be evicted");
     check(find(blocks_[slot].hash, blocks_[slot].form) == slot, "a block is not found by its hash");
     ordered += blocks_[slot].bytes;
   }
   check(referred == referred_bytes_, "blocks that are referred to were lost");
-  check(unreferred == cached_bytes_ && ordered == cached_bytes_, "cached blocks were lost");
+  check(unreferred == cached_bytes() && ordered == cached_bytes(), "cached blocks were lost");
   check(index_[0].size() + index_[1].size() + free_.size() == blocks_.size(), "blocks were lost");
 }
 

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/engine/linked_order.h"
+
 namespace kvsim::memory {
 
 enum class KvForm : std::uint8_t { full, compressed };
@@ -18,9 +20,9 @@ enum class KvForm : std::uint8_t { full, compressed };
 class BlockTable {
  public:
   using Slot = std::uint32_t;
-  static constexpr Slot none = UINT32_MAX;
+  static constexpr Slot none = engine::OrderLinks::none;
 
-  struct Block {
+  struct Block : engine::OrderLinks {
     std::uint64_t hash = 0;
     std::int64_t bytes = 0;  ///< 0: this slot is free
     KvForm form = KvForm::full;
@@ -47,7 +49,7 @@ class BlockTable {
   [[nodiscard]] std::int64_t blocks() const { return static_cast<std::int64_t>(blocks_.size() - free_.size()); }
   [[nodiscard]] std::int64_t referred_blocks() const { return referred_blocks_; }
   /// Bytes of blocks that nobody refers to, and of the others.
-  [[nodiscard]] std::int64_t cached_bytes() const { return cached_bytes_; }
+  [[nodiscard]] std::int64_t cached_bytes() const { return used_.bytes(); }
   [[nodiscard]] std::int64_t referred_bytes() const { return referred_bytes_; }
   /// Blocks that had to go.
   [[nodiscard]] std::uint64_t evictions() const { return evictions_; }
@@ -58,21 +60,15 @@ class BlockTable {
   void check_conservation(std::string_view owner) const;
 
  private:
-  struct Links {
-    Slot older = none, newer = none;
-  };
   using Index = std::unordered_map<std::uint64_t, Slot>;
 
   [[nodiscard]] Index& index(KvForm form) { return index_[static_cast<std::size_t>(form)]; }
-  void append(Slot slot);
-  void unlink(Slot slot);
 
   std::array<Index, 2> index_;  // by form: slot by hash
   std::vector<Block> blocks_;
-  std::vector<Links> links_;  // by slot: the order of use, of those that nobody refers to
   std::vector<Slot> free_;
-  Slot oldest_ = none, newest_ = none;
-  std::int64_t referred_blocks_ = 0, referred_bytes_ = 0, cached_bytes_ = 0;
+  engine::LinkedOrder<Block> used_;  // those that nobody refers to
+  std::int64_t referred_blocks_ = 0, referred_bytes_ = 0;
   std::uint64_t evictions_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cache/eviction/eviction_policy.h"
+#include "sim/engine/linked_order.h"
 #include "sim/engine/page_allocator.h"
 
 namespace kvsim::cache {
@@ -31,60 +32,18 @@ class PerObject {
   std::vector<T, engine::PageAllocator<T>> values_;  // read at random: huge pages
 };
 
-// Internal: lists of objects whose links lie in the objects' entries, so that moving one allocates nothing.
+// Internal: lists of objects.
 
-/// An object is in one list at a time, of those that share the entries.
-struct Links {
-  ObjectId newer = kNoObject;
-  ObjectId older = kNoObject;
-};
+using Links = engine::OrderLinks;
 
 struct SizedLinks : Links {
   std::int64_t bytes = 0;
 };
 
-/// From the newest to the oldest. `Node` has the members of Links.
 template <class Node>
-class ObjectList {
- public:
-  void push_newest(PerObject<Node>& nodes, ObjectId id) {
-    Node& node = nodes[id];
-    node.newer = kNoObject;
-    node.older = newest_;
-    (newest_ == kNoObject ? oldest_ : nodes[newest_].newer) = id;
-    newest_ = id;
-    ++size_;
-    if constexpr (kSized) bytes_ += node.bytes;
-  }
+using ObjectList = engine::LinkedOrder<Node>;
 
-  void erase(PerObject<Node>& nodes, ObjectId id) {
-    const Node& node = nodes[id];
-    (node.newer == kNoObject ? newest_ : nodes[node.newer].older) = node.older;
-    (node.older == kNoObject ? oldest_ : nodes[node.older].newer) = node.newer;
-    --size_;
-    if constexpr (kSized) bytes_ -= node.bytes;
-  }
-
-  /// The oldest object that is not pinned, or kNoObject.
-  [[nodiscard]] ObjectId oldest_free(const PerObject<Node>& nodes, const Pins& pins) const {
-    ObjectId id = oldest_;
-    while (id != kNoObject && pins(id)) id = nodes[id].newer;
-    return id;
-  }
-
-  [[nodiscard]] ObjectId newest() const { return newest_; }
-  [[nodiscard]] ObjectId oldest() const { return oldest_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-
- private:
-  static constexpr bool kSized = requires(Node node) { node.bytes; };
-
-  ObjectId newest_ = kNoObject;
-  ObjectId oldest_ = kNoObject;
-  std::size_t size_ = 0;
-  std::int64_t bytes_ = 0;  // stays 0 where the entries hold no sizes
-};
+static_assert(kNoObject == Links::none);
 
 // Internal: objects in the order of a key, smallest first, whose keys may change. LFU, GDSF and Belady are keys.
 
