@@ -34,10 +34,10 @@ constexpr auto fields_of(const TokenSlices*) {
   return std::tuple{field("length_s", &M::length_s), field("tokens", &M::tokens)};
 }
 
-constexpr auto fields_of(const LinkMeasurement*) {
-  using M = LinkMeasurement;
+constexpr auto fields_of(const transport::LinkTotals*) {
+  using M = transport::LinkTotals;
   return std::tuple{field("busy_s", &M::busy_s), field("capacity_s", &M::capacity_s), field("bytes", &M::bytes),
-                    field("wait_s", &M::wait_s), field("transfers", &M::transfers)};
+                    field("wait_s", &M::wait_s), field("transfers", &M::transfers),   field("links", &M::links)};
 }
 
 constexpr auto fields_of(const TierMeasurement*) {

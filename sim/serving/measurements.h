@@ -11,6 +11,7 @@
 #include "models/paths/path.h"
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
+#include "sim/transport/link.h"
 
 namespace kvsim::serving {
 
@@ -22,14 +23,6 @@ struct TokenSlices {
   std::vector<double> tokens;
 
   void add(double at_s, double count);
-};
-
-struct LinkMeasurement {
-  double busy_s = 0;
-  double capacity_s = 0;  ///< measured time, times the number of such links
-  std::int64_t bytes = 0;
-  double wait_s = 0;
-  std::uint64_t transfers = 0;
 };
 
 struct TierMeasurement {
@@ -207,7 +200,7 @@ struct Measurements {
   double kv_streaming_mean_bytes = 0;  ///< of it, for full KV that streams in or lies there for a verification
   std::int64_t kv_reserved_peak_bytes = 0;
   std::int64_t kv_streaming_peak_bytes = 0;
-  std::map<std::string, LinkMeasurement> links;
+  std::map<std::string, transport::LinkTotals> links;
   std::map<std::string, TierMeasurement> tiers;
 
   DrafterMeasurement drafter;

@@ -222,9 +222,7 @@ class Run {
     system_->update_requests();
     judgement_.close(simulator_.now());
     system_->finish_measuring();
-    for (const auto& [kind, t] : fabric_.measured()) {
-      m.links[kind] = {t.busy_s, m.measured_s * static_cast<double>(t.links), t.bytes, t.wait_s, t.transfers};
-    }
+    m.links = fabric_.measured();
     system_->check_conservation();
     fabric_.check_conservation();
     m.events = simulator_.events_executed();

@@ -50,6 +50,7 @@ void Fabric::change(std::uint64_t index) {
 
 Fabric::Counts Fabric::count() const {
   Counts c;
+  c.at = simulator_.now();
   for (std::uint32_t i = 0; i < links_.size(); ++i) c.links.push_back(network_.statistics({i}));
   for (const auto& lane : lanes_) c.lanes.push_back(lane->statistics());
   for (const Planned& p : planned_) c.planned.push_back(p.link->statistics());
@@ -103,6 +104,7 @@ std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
     carried(t, now.planned[i], at(before.planned, i));
     waited(t, now.planned[i], at(before.planned, i));
   }
+  for (auto& [kind, t] : totals) t.capacity_s = (now.at - before.at).seconds() * static_cast<double>(t.links);
   return totals;
 }
 

@@ -65,6 +65,7 @@ class Fabric {
   };
   /// Of every link, lane and planned link.
   struct Counts {
+    engine::SimTime at;
     std::vector<LinkStatistics> links, lanes, planned;
   };
 

@@ -55,11 +55,12 @@ struct LinkStatistics {
 
 /// What the links of one kind (all replicas' host_to_gpu, say) carried.
 struct LinkTotals {
-  std::int64_t links = 0;
   double busy_s = 0;
+  double capacity_s = 0;   ///< time, times the number of such links
   std::int64_t bytes = 0;  ///< of transfers that have arrived
   double wait_s = 0;       ///< of transfers, from submission to service; counted on the first link of their lane
   std::uint64_t transfers = 0;
+  std::int64_t links = 0;
 };
 
 class Link {

@@ -95,7 +95,7 @@ RC_GTEST_PROP(PrefetchRunsProperty, TheClosedFormRunsAsTheStepByStepOne, ()) {
   RC_ASSERT(a.hbm_mean_bytes == b.hbm_mean_bytes);
   RC_ASSERT(a.link_bound_s == b.link_bound_s);
   for (const auto& [name, link] : a.links) {
-    const serving::LinkMeasurement& other = b.links.at(name);
+    const transport::LinkTotals& other = b.links.at(name);
     RC_ASSERT(link.bytes == other.bytes);
     RC_ASSERT(link.transfers == other.transfers);
     // Sums of doubles here, of whole nanoseconds there.

@@ -143,7 +143,7 @@ TEST(Timeline, HalvesItselfWhenItIsFull) {
   for (std::size_t i = 1; i <= t.most; ++i) {
     serving::LoadSample sample;
     sample.running = static_cast<std::int64_t>(i);
-    t.add(sample, {{"a link", {1, static_cast<double>(i)}}});
+    t.add(sample, {{"a link", {.busy_s = static_cast<double>(i), .links = 1}}});
   }
   EXPECT_EQ(t.period_s, 2);
   ASSERT_EQ(t.samples.size(), 60U);

@@ -10,7 +10,6 @@
 namespace kvsim::results {
 namespace {
 
-using serving::LinkMeasurement;
 using serving::Measurements;
 using serving::TierMeasurement;
 
@@ -84,9 +83,9 @@ std::vector<std::string> possible_tiers(const scenario::Scenario& scenario) {
   return names;
 }
 
-LinkMeasurement link(const View& v) {
+transport::LinkTotals link(const View& v) {
   const auto found = v.measured().links.find(v.name);
-  return found == v.measured().links.end() ? LinkMeasurement{} : found->second;
+  return found == v.measured().links.end() ? transport::LinkTotals{} : found->second;
 }
 
 TierMeasurement tier(const View& v) {
