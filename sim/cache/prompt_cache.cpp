@@ -289,27 +289,26 @@ void PromptCache::start_measuring() {
   measured_ = {};
   std::fill(hits_.begin(), hits_.end(), 0);
   lookups_ = 0;
-  before_ = store_.counts();
   store_.reset_statistics();
 }
 
 void PromptCache::finish_measuring(serving::Measurements& measured) {
-  const StoreCounts now = store_.counts();
+  const StoreCounts counts = store_.counts();
   serving::PlacementMeasurement& m = measured.placement;
   const std::int64_t profiled_tokens = m.profiled_tokens;  // the replicas' part
   m = measured_;
   m.profiled_tokens = profiled_tokens;
-  m.loads = now.loads - before_.loads;
-  m.joined_loads = now.joined_loads - before_.joined_loads;
-  m.stores = now.stores - before_.stores;
-  if (spec_.policy != models::no_store_policy) m.unstored = now.unstored - before_.unstored;
-  m.promotions = now.promotions - before_.promotions;
-  m.demotions = now.demotions - before_.demotions;
-  m.recompressions = now.recompressions - before_.recompressions;
-  m.drops = now.drops - before_.drops;
-  m.moved_bytes = now.moved_bytes - before_.moved_bytes;
-  m.whole_loads = now.whole_loads - before_.whole_loads;
-  m.whole_bytes = now.whole_bytes - before_.whole_bytes;
+  m.loads = counts.loads;
+  m.joined_loads = counts.joined_loads;
+  m.stores = counts.stores;
+  if (spec_.policy != models::no_store_policy) m.unstored = counts.unstored;
+  m.promotions = counts.promotions;
+  m.demotions = counts.demotions;
+  m.recompressions = counts.recompressions;
+  m.drops = counts.drops;
+  m.moved_bytes = counts.moved_bytes;
+  m.whole_loads = counts.whole_loads;
+  m.whole_bytes = counts.whole_bytes;
   measure_tiers(measured);
 }
 

@@ -142,7 +142,6 @@ class PromptCache final : public serving::PromptStore {
   serving::PlacementMeasurement measured_;
   std::vector<std::uint64_t> hits_;  // by level
   std::uint64_t lookups_ = 0;
-  StoreCounts before_;
 };
 
 }  // namespace kvsim::cache

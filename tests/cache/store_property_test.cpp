@@ -207,8 +207,9 @@ class RandomUse {
       RC_ASSERT(o.quality >= 0 && o.quality <= 1);
     }
     const bool one_domain = config_.replicas == 1 && !config_.tiers.back().shared;
-    if (one_domain || config_.tiers.front().shared) RC_ASSERT(counts.stores == counts.drops + present);
-    RC_ASSERT(present + counts.drops <= counts.stores + counts.promotions);
+    if (one_domain || config_.tiers.front().shared) RC_ASSERT(present_ + counts.stores == counts.drops + present);
+    RC_ASSERT(present + counts.drops <= present_ + counts.stores + counts.promotions);
+    present_ = present;
     // Nothing is on its way out any more, and what belongs to a tier leaves its share free.
     d_.store->reset_statistics();
     for (std::size_t level = 0; level < d_.store->levels(); ++level) {
@@ -243,6 +244,7 @@ class RandomUse {
   models::OptionPool pool_;
   StoreDriver d_;
   std::vector<std::int64_t> bytes_;
+  std::uint64_t present_ = 0;  // when counts began
   std::uint64_t next_owner_ = 0;
   std::set<std::pair<std::size_t, std::uint64_t>> kept_;
 };

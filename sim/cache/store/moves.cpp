@@ -1,233 +1,156 @@
-// Decisions carried out: room is made, objects go down, become smaller or are dropped, and their bytes follow.
+#include "sim/cache/store/moves.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "sim/cache/store/tiered_store.h"
-#include "sim/engine/invariant.h"
 
 namespace kvsim::cache {
 
 using engine::Callback;
 
-/// Held objects are not chosen to make room.
-void TieredStore::hold(ObjectId id) {
-  if (objects_[id].tier != kNoTier) placement_->held(id);
+namespace {
+
+transport::Transfer transfer_of(const Move& move, std::int64_t bytes, Callback done) {
+  const bool stores = move.source == kNoObject;
+  return {.bytes = bytes,
+          .on_complete = done,
+          .owner = stores ? move.owner : engine::TraceSink::no_owner,  // demotions are nobody's
+          .kind = stores ? "store" : "demotion"};
 }
 
-void TieredStore::release(ObjectId id) {
-  if (objects_[id].tier != kNoTier) placement_->released(id);
+}  // namespace
+
+WholeCopies::WholeCopies(const Tiers& tiers, const StoredObjects& objects)
+    : tiers_(tiers), objects_(objects), there_(tiers.shared_domain() + 1), bytes_(tiers.size()) {}
+
+bool WholeCopies::has(std::size_t replica, std::uint64_t key) const {
+  const auto& copies = there_[tiers_.domain(tiers_.last(replica))];
+  const auto at = copies.find(key);
+  return at != copies.end() && at->second;
 }
 
-float TieredStore::quality_as(ObjectId id, models::OptionIndex option) const {
-  return std::min(objects_[id].quality, profiled_.quality(objects_[id].curve, option));
-}
-
-/// It belongs there from now on.
-void TieredStore::assign(ObjectId id, TierIndex tier, models::OptionIndex option, float quality) {
-  CachedObject& o = objects_[id];
-  o.tier = tier;
-  o.option = option;
-  o.quality = quality;
-  Tier& t = tiers_[tier];
-  t.assigned += bytes_of(id, option);
-  t.peak = std::max(t.peak, t.assigned + t.leaving);
-}
-
-bool TieredStore::has_room(TierIndex tier, std::int64_t bytes) const {
-  const Tier& t = tiers_[tier];
-  return !t.capacity || t.assigned + t.leaving + bytes <= *t.capacity;
-}
-
-/// For `bytes` more that belong to the tier. What was changed for them stays changed where it was not enough.
-bool TieredStore::make_room(TierIndex tier, std::int64_t bytes, ObjectId incoming) {
-  if (bytes > facts_[tier].capacity_bytes) return false;
-  while (tiers_[tier].capacity && tiers_[tier].assigned + bytes > facts_[tier].capacity_bytes) {
-    const std::optional<Change> change =
-        placement_->relieve(tier, incoming, tiers_[tier].assigned + bytes - facts_[tier].capacity_bytes);
-    if (!change || waits(tier, incoming, *change) || !apply(*change)) return false;
+void WholeCopies::keep(std::size_t replica, std::span<const ObjectId> stored, TierIndex to, std::uint64_t owner) {
+  if (!tiers_.config().keeps_whole) return;
+  auto& copies = there_[tiers_.domain(tiers_.last(replica))];
+  Write whole{replica, {}, 0, owner};
+  for (const ObjectId id : stored) {
+    if (!copies.emplace(objects_[id].key, false).second) continue;
+    whole.keys.push_back(objects_[id].key);
+    whole.bytes += objects_[id].full_bytes;
   }
-  return has_room(tier, bytes);
-}
-
-/// Others are on their way out, or becoming smaller: one of them may give way rather than what is new. It waits, as
-/// long as its bytes can.
-bool TieredStore::waits(TierIndex tier, ObjectId incoming, const Change& change) const {
-  return change.object == incoming && tiers_[tier].leaving > 0 && !last_chance_;
-}
-
-/// False: there is no room for it to happen now.
-bool TieredStore::apply(const Change& change) {
-  const ObjectId id = change.object;
-  const TierIndex from = objects_[id].tier;
-  if (copies_[id].tier == kNoTier) return reassign(change);
-  if (change.tier == kNoTier) {
-    drop(id);
-    return true;
+  if (whole.keys.empty()) return;
+  const auto slot = writes_.acquire();
+  slot.value = std::move(whole);
+  if (tiers_.spec(to).kind != TierKind::gpu) {
+    write(slot.id);
+    return;
   }
-  const std::int64_t bytes = bytes_of(id, change.option);
-  if (change.tier != from) {
-    const std::size_t domain = tiers_[change.tier].domain;
-    const auto known = names_[domain].find(objects_[id].key);
-    if (domain != domains_[id] && known != names_[domain].end() && objects_[known->second].tier != kNoTier) {
-      counts_.demotions += 1;  // it is there already
-      drop(id);
-      counts_.drops -= 1;
-      return true;
-    }
-    if (!make_room(change.tier, bytes, id)) return false;
-    demote(id, change);
-    return true;
-  }
-  Transition t;  // takes the place of the larger form, and no room beside it
-  t.objects = {id};
-  t.source = id;
-  t.from = t.to = from;
-  t.option = change.option;
-  t.compresses = true;
-  t.source_bytes = bytes_of(id, objects_[id].option);
-  t.bytes = bytes;
-  const float quality = quality_as(id, change.option);
-  t.leaving = t.source_bytes - bytes;
-  tiers_[from].assigned -= t.source_bytes;
-  tiers_[from].leaving += t.leaving;
-  assign(id, from, change.option, quality);
-  placement_->moved(id, from);
-  counts_.recompressions += 1;
-  start(std::move(t));
-  return true;
+  tiers_.to_host(replica).submit({.bytes = slot.value.bytes,
+                                  .on_complete = Callback::to<&WholeCopies::write>(this, slot.id),
+                                  .owner = owner,
+                                  .kind = "whole copy"});
 }
 
-void TieredStore::drop(ObjectId id) {
-  const TierIndex from = objects_[id].tier;
-  tiers_[from].assigned -= bytes_of(id, objects_[id].option);
-  tiers_[from].evictions += 1;
-  objects_[id].tier = kNoTier;
-  objects_[id].option = 0;
-  objects_[id].quality = 1;
-  copies_[id] = {};
-  counts_.drops += 1;
-  placement_->dropped(id, from);
+/// It is in host memory.
+void WholeCopies::write(std::uint64_t id) {
+  const Write& whole = writes_[id];
+  moved_bytes_ += whole.bytes;
+  transport::Lane* lane = tiers_.write(tiers_.last(whole.replica));
+  if (lane == nullptr) {
+    on_written(id);
+    return;
+  }
+  lane->submit({.bytes = whole.bytes,
+                .on_complete = Callback::to<&WholeCopies::on_written>(this, id),
+                .owner = whole.owner,
+                .kind = "whole copy"});
 }
 
-/// Room was made.
-void TieredStore::demote(ObjectId id, const Change& change) {
-  const CachedObject o = objects_[id];
-  const TierIndex from = o.tier;
-  Transition t;
-  t.source = id;
-  t.from = from;
-  t.to = change.tier;
-  t.option = change.option;
-  t.compresses = change.option != o.option;
-  t.source_bytes = bytes_of(id, o.option);
-  t.bytes = bytes_of(id, change.option);
-  const float quality = quality_as(id, change.option);
-  t.leaving = t.source_bytes;
-  tiers_[from].assigned -= t.source_bytes;
-  tiers_[from].leaving += t.leaving;
-  tiers_[from].evictions += 1;
-  counts_.demotions += 1;
-  counts_.recompressions += t.compresses ? 1 : 0;
-  if (tiers_[t.to].domain == domains_[id]) {
-    t.objects = {id};
-    assign(id, t.to, t.option, quality);
-    placement_->moved(id, from);
-  } else {  // it goes where all replicas find it, under a name of its own
-    const ObjectId there = name_at(id, t.to);
-    objects_[id].tier = kNoTier;
-    objects_[id].option = 0;
-    objects_[id].quality = 1;
-    placement_->dropped(id, from);
-    t.objects = {there};
-    assign(there, t.to, t.option, quality);
-    placement_->moved(there, kNoTier);
-  }
-  start(std::move(t));
+void WholeCopies::on_written(std::uint64_t id) {
+  const Write& whole = writes_[id];
+  const TierIndex tier = tiers_.last(whole.replica);
+  for (const std::uint64_t key : whole.keys) there_[tiers_.domain(tier)][key] = true;
+  bytes_[tier] += whole.bytes;
+  writes_.release(id);
 }
+
+Moves::Moves(engine::Simulator& simulator, const Tiers& tiers, const models::OptionPool& pool, StoredObjects& objects,
+             WholeCopies& whole, Callback over)
+    : simulator_(simulator),
+      tiers_(tiers),
+      pool_(pool),
+      objects_(objects),
+      whole_(whole),
+      over_(over),
+      workers_(simulator, std::max<std::size_t>(tiers.config().workers, 1)) {}
 
 /// To host memory first, where it is not there yet.
-void TieredStore::start(Transition transition) {
-  const auto slot = transitions_.acquire();
-  slot.value = std::move(transition);
-  const Transition& t = slot.value;
-  for (const ObjectId id : t.objects) {
-    if (copies_[id].readers == 0) hold(id);
-    copies_[id].moving = true;
-    copies_[id].transition = slot.id;
-  }
-  if (t.source != kNoObject) {
-    copies_[t.source].moving = true;
-    copies_[t.source].transition = slot.id;
-  }
-  const Callback read = Callback::to<&TieredStore::on_read>(this, slot.id);
+void Moves::start(Move move) {
+  const auto slot = moves_.acquire();
+  slot.value = std::move(move);
+  const Move& m = slot.value;
+  const bool stores = m.source == kNoObject;
+  for (const ObjectId id : m.objects) objects_.begin_move(id, slot.id);
+  if (!stores && m.source != m.objects.front()) objects_.begin_move(m.source, slot.id);
+  const Callback read = Callback::to<&Moves::on_read>(this, slot.id);
   transport::Lane* lane = nullptr;
-  if (t.source == kNoObject) {
-    lane = spec(t.to).kind == TierKind::gpu ? &load_lane(t.to, t.replica) : gpu_to_host_[t.replica];
+  if (stores) {
+    lane = tiers_.spec(m.to).kind == TierKind::gpu ? &tiers_.load(m.to, m.replica) : &tiers_.to_host(m.replica);
   } else {
-    lane = tiers_[t.from].read_down;
+    lane = tiers_.read_down(m.from);
   }
   if (lane == nullptr) {
     simulator_.schedule_in({}, read);
-    return;
+  } else {
+    lane->submit(transfer_of(m, m.source_bytes, read));
   }
-  const bool stores = t.source == kNoObject;
-  lane->submit({.bytes = t.source_bytes,
-                .on_complete = read,
-                .owner = stores ? t.owner : engine::TraceSink::no_owner,  // demotions are nobody's
-                .kind = stores ? "store" : "demotion"});
 }
 
-void TieredStore::on_read(std::uint64_t id) {
-  const Transition& t = transitions_[id];
-  if (config_.keeps_whole && t.source == kNoObject) keep_whole(t);
+void Moves::on_read(std::uint64_t id) {
+  const Move& m = moves_[id];
+  if (m.source == kNoObject) whole_.keep(m.replica, m.objects, m.to, m.owner);
   const double work_s =
-      t.compresses ? pool_[t.option].compress_s_per_full_byte * static_cast<double>(t.source_bytes) : 0;
+      m.compresses ? pool_[m.option].compress_s_per_full_byte * static_cast<double>(m.source_bytes) : 0;
   if (work_s <= 0) {
     on_compressed(id);
     return;
   }
-  workers_.submit(engine::from_seconds(work_s), Callback::to<&TieredStore::on_compressed>(this, id));
+  workers_.submit(engine::from_seconds(work_s), Callback::to<&Moves::on_compressed>(this, id));
 }
 
-void TieredStore::on_compressed(std::uint64_t id) {
-  const Transition& t = transitions_[id];
-  counts_.moved_bytes += t.bytes;
-  if (!tiers_[t.to].write) {
+void Moves::on_compressed(std::uint64_t id) {
+  const Move& m = moves_[id];
+  moved_bytes_ += m.bytes;
+  transport::Lane* lane = tiers_.write(m.to);
+  if (lane == nullptr) {
     on_written(id);
-    return;
+  } else {
+    lane->submit(transfer_of(m, m.bytes, Callback::to<&Moves::on_written>(this, id)));
   }
-  const bool stores = t.source == kNoObject;
-  tiers_[t.to].write->submit({.bytes = t.bytes,
-                              .on_complete = Callback::to<&TieredStore::on_written>(this, id),
-                              .owner = stores ? t.owner : engine::TraceSink::no_owner,
-                              .kind = stores ? "store" : "demotion"});
 }
 
-void TieredStore::on_written(std::uint64_t id) {
-  const Transition& t = transitions_[id];
-  if (t.source != kNoObject) {
-    copies_[t.source].moved = true;
-    if (copies_[t.source].readers == 0) finish_move(id);
+void Moves::on_written(std::uint64_t id) {
+  const Move& m = moves_[id];
+  if (m.source != kNoObject) {
+    if (objects_.end_move(m.source)) finish(id);
     return;
   }
-  for (const ObjectId object : t.objects) {
-    copies_[object] = {t.to, t.option, objects_[object].quality};
-    release(object);
-  }
-  transitions_.release(id);
-  retry_soon();
+  for (const ObjectId object : m.objects) arrive(object);
+  moves_.release(id);
+  over_();
 }
 
-/// Nobody reads the old copy any more.
-void TieredStore::finish_move(std::uint64_t id) {
-  const Transition t = transitions_[id];
-  transitions_.release(id);
-  tiers_[t.from].leaving -= t.leaving;
-  copies_[t.source] = {};
-  const ObjectId object = t.objects.front();
-  copies_[object] = {t.to, t.option, objects_[object].quality};
-  release(object);
-  retry_soon();
+void Moves::finish(std::uint64_t id) {
+  const Move& m = moves_[id];
+  objects_.left(m.from, m.leaving);
+  objects_.erase_copy(m.source);
+  arrive(m.objects.front());
+  moves_.release(id);
+  over_();
+}
+
+void Moves::arrive(ObjectId id) {
+  objects_.put_copy(id);
+  objects_.release(id);
 }
 
 }  // namespace kvsim::cache
