@@ -48,16 +48,6 @@ class StepListener {
   virtual void on_step(Node& node, const StepEntry& entry) = 0;
 };
 
-/// Which of a request's claims a load fills.
-enum class Claim : std::uint8_t { local, remote, reload };
-
-struct Load {
-  PoolRequest* request = nullptr;
-  Claim claim = Claim::local;
-  bool arrived = false;  ///< its own transfer is over
-  bool leaves = false;   ///< not wanted any more: the claim is released when everything is there
-};
-
 class Node final : private machine::StepOwner {
  public:
   Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
@@ -85,18 +75,9 @@ class Node final : private machine::StepOwner {
   void add_stateless(PoolRequest& request);
   void remove_stateless(PoolRequest& request);
 
-  // What its owner keeps about it.
-  std::int64_t requests = 0;              ///< placed here for good and not finished
-  std::vector<Load> loads;                ///< under way, or waiting for what others load
-  std::vector<PoolRequest*> stateless;    ///< verified here (add_stateless())
-  std::int64_t largest_reload = 0;        ///< bytes of the largest reload of any of these
-  std::int64_t drafting = 0;              ///< of these, loaded
-  std::vector<PoolRequest*> reloads_due;  ///< of these, with a wish for a reload
-  std::int64_t reload_bytes = 0;          ///< memory reserved for reloads
-  std::int64_t reloads_moving = 0;        ///< of these, on the link or queued for it
-  bool reload_starved = false;            ///< a reload that is due found no memory
-  bool changed = false;                   ///< memory or places fell free since it was last looked at
-  engine::EventHandle reload_timer;
+  // Who is here.
+  std::int64_t requests = 0;            ///< placed here for good and not finished
+  std::vector<PoolRequest*> stateless;  ///< verified here (add_stateless())
 
  private:
   void begin_step() override;

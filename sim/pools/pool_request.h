@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/paths/path.h"
@@ -51,7 +53,7 @@ struct PoolRequest {
   bool counted = false;              ///< its prompt's KV has been available once
   std::array<transport::TransferId, 2> rest{};  ///< transfers of layers of the rest of the KV (P2), in order; 0: none
   std::int64_t rest_left = 0;                   ///< bytes of it that were not sent yet
-  std::int64_t rest_layers = 0;                 ///< layers of it that were
+  std::int64_t rest_layers = 0;                 ///< layers of it that were not
   bool whole = false;                           ///< all of the KV has reached the remote node (P2)
 
   Round round = Round::none;
@@ -66,6 +68,26 @@ struct PoolRequest {
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
   /// Reads its full KV anew for every verification.
   [[nodiscard]] bool stateless() const { return traits().drafts && !traits().cached; }
+};
+
+/// Requests under way, by id.
+class RequestTable {
+ public:
+  /// Null once it is gone.
+  [[nodiscard]] PoolRequest* find(std::uint64_t id) const {
+    return id < requests_.size() ? requests_[id].get() : nullptr;
+  }
+  [[nodiscard]] const std::vector<std::unique_ptr<PoolRequest>>& all() const { return requests_; }
+
+  void add(std::unique_ptr<PoolRequest> r) {
+    const std::uint64_t id = r->request->id;
+    if (requests_.size() <= id) requests_.resize(id + 1);
+    requests_[id] = std::move(r);
+  }
+  void erase(std::uint64_t id) { requests_[id].reset(); }
+
+ private:
+  std::vector<std::unique_ptr<PoolRequest>> requests_;
 };
 
 // Bytes that a request needs on each path: memory on the nodes, and what crosses the links.

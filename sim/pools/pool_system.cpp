@@ -1,6 +1,7 @@
 #include "sim/pools/pool_system.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,9 @@
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::pools {
+
+using models::Path;
+
 namespace {
 
 /// Planned weights come after a configuration was checked.
@@ -23,109 +27,126 @@ const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
   return entry;
 }
 
-bool may_be_stateless(const serving::DispatchConfig& dispatch, const std::vector<models::Path>& paths) {
-  const bool weighted = find_dispatcher(dispatch.policy)->needs_weights;
-  return std::any_of(paths.begin(), paths.end(), [&](models::Path path) {
-    const models::PathTraits& t = models::traits(path);
-    return t.drafts && !t.cached && (!weighted || dispatch.weights.at(models::index_of(path)) > 0);
-  });
-}
-
 }  // namespace
 
 PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
     : env_(environment),
       config_(environment.config),
-      pools_(*environment.config.cluster.pools),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
       acceptance_(serving::acceptance_of(config_, config_.decode.draft_length)),
-      accepted_per_round_(acceptance_.expected_accepted(config_.decode.draft_length) + 1),
       paths_(usable_paths(config_)),
-      may_be_stateless_(may_be_stateless(pools_.dispatch, paths_)),
       log_(environment.simulator, config_, environment.measured),
-      network_(environment.simulator, environment.fabric, pools_),
+      network_(environment.simulator, environment.fabric, *config_.cluster.pools),
       memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
       node_environment_{
           environment.simulator,   config_, decode_, geometry_, timer_, environment.measured, environment.trace,
           environment.gpus(timer_)},
-      dispatcher_(dispatcher_of(pools_.dispatch).make(config_, paths_)) {
-  if (env_.trace) queue_counter_ = env_.trace->add_counter("dispatch", "queued requests");
-  const std::int64_t kv_bytes = serving::kv_capacity_bytes(config_, geometry_);
-  for (const Pool pool : {Pool::local, Pool::remote}) {
-    const auto count = static_cast<std::size_t>((pool == Pool::local ? pools_.local : pools_.remote).nodes);
-    for (std::size_t i = 0; i < count; ++i) {
-      nodes_of(pool).push_back(
-          std::make_unique<Node>(node_environment_, static_cast<StepListener&>(*this), pool, i, kv_bytes));
-    }
-  }
-  if (config_.prefill == serving::PrefillKind::prefix_cache && memory_.block_tokens() > 0) {
-    store_.emplace(pools_.storage.capacity_bytes, memory_.full_transfer(memory_.block_tokens()));
-  }
-}
+      dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
+      queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
+      nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_)),
+      stored_(config_, memory_, network_, requests_, *this),
+      loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
+      reloads_(environment.simulator, memory_, network_, nodes_.local, loads_),
+      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, stored_, reloads_, *dispatcher_,
+                acceptance_.expected_accepted(config_.decode.draft_length) + 1}),
+      rounds_({environment.simulator, config_, acceptance_, requests_, stored_, *dispatcher_, outlook_, reloads_, log_,
+               *this}) {}
 
 void PoolSystem::start_measuring() {
   log_.start_measuring();
-  for (const Pool pool : {Pool::local, Pool::remote}) {
-    for (const auto& node : nodes_of(pool)) node->start_measuring();
-  }
-  if (store_) store_->reset_statistics();
-  store_hits_ = store_misses_ = 0;
+  nodes_.each([](Node& node) { node.start_measuring(); });
+  stored_.start_measuring();
 }
 
 void PoolSystem::finish_measuring() {
-  for (const Pool pool : {Pool::local, Pool::remote}) {
-    for (const auto& node : nodes_of(pool)) node->finish_measuring();
-  }
-  if (!store_) return;
-  serving::TierMeasurement& tier = env_.measured.tiers["storage"];
-  tier.hits += store_hits_;
-  tier.misses += store_misses_;
-  tier.evictions += store_->evictions();
-  tier.bytes_peak = std::max(tier.bytes_peak, store_->peak_bytes());
+  nodes_.each([](Node& node) { node.finish_measuring(); });
+  stored_.finish_measuring(env_.measured);
 }
 
 void PoolSystem::check_conservation() const {
-  if (store_) store_->check_conservation();
+  stored_.check_conservation();
   std::int64_t placed = 0;
-  for (const auto& r : requests_) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;
-  for (const auto* nodes : {&local_, &remote_}) {
-    for (const auto& node : *nodes) {
-      node->check_conservation();
-      std::int64_t bytes = 0;
-      for (const auto& r : requests_) {
-        if (r && r->local == node.get()) bytes += r->local_claim.private_bytes + r->reload_claim.private_bytes;
-        if (r && r->remote == node.get()) bytes += r->remote_claim.private_bytes;
-      }
-      KVSIM_ALWAYS(bytes == node->memory().private_bytes(), "a node's memory differs from what its requests hold");
-      KVSIM_ALWAYS(placed > 0 || node->requests == 0, "a node counts requests that are gone");
+  for (const auto& r : requests_.all()) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;
+  nodes_.each([&](const Node& node) {
+    node.check_conservation();
+    std::int64_t bytes = 0;
+    for (const auto& r : requests_.all()) {
+      if (r && r->local == &node) bytes += r->local_claim.private_bytes + r->reload_claim.private_bytes;
+      if (r && r->remote == &node) bytes += r->remote_claim.private_bytes;
     }
-  }
+    KVSIM_ALWAYS(bytes == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
+    KVSIM_ALWAYS(placed > 0 || node.requests == 0, "a node counts requests that are gone");
+  });
 }
 
 serving::LoadSample PoolSystem::load() {
   serving::LoadSample sample;
-  sample.waiting = queued_;
+  sample.waiting = queues_.waiting();
   const serving::Measurements& m = env_.measured;
   sample.running = static_cast<std::int64_t>(m.arrived - m.completed - m.refused) - sample.waiting;
-  for (const auto* nodes : {&local_, &remote_}) {
-    for (const auto& node : *nodes) {
-      sample.kv_bytes += node->memory().reserved();
-      sample.kv_streaming_bytes += node->reload_bytes;
-      sample.gpu += node->gpus().time();
-    }
-  }
+  nodes_.each([&](const Node& node) {
+    sample.kv_bytes += node.memory().reserved();
+    sample.gpu += node.gpus().time();
+  });
+  for (const auto& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(*node);
   return sample;
 }
 
 std::int64_t PoolSystem::kv_capacity() const {
   std::int64_t bytes = 0;
-  for (const auto* nodes : {&local_, &remote_}) {
-    for (const auto& node : *nodes) bytes += node->memory().capacity();
-  }
+  nodes_.each([&](const Node& node) { bytes += node.memory().capacity(); });
   return bytes;
+}
+
+std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& spec) {
+  auto owned = std::make_unique<PoolRequest>();
+  PoolRequest& r = *owned;
+  r.request = &q;
+  const std::int64_t tokens = q.prompt + q.output;
+  if (tokens > config_.model.max_context) {
+    return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
+                       config_.model.max_context);
+  }
+  r.blocks = stored_.shared(q, spec);
+  std::optional<Path> path = dispatcher_->on_arrival(r, outlook_);
+  const auto runs_on = [&](Path p) { return outlook_.could_ever_run(r, p); };
+  if (path && !runs_on(*path)) {  // another one that it may have been given
+    const auto& weights = config_.cluster.pools->dispatch.weights;
+    const auto other = std::find_if(paths_.begin(), paths_.end(),
+                                    [&](Path p) { return runs_on(p) && weights.at(models::index_of(p)) > 0; });
+    if (other != paths_.end()) path = *other;
+  }
+  if (path ? !runs_on(*path) : std::none_of(paths_.begin(), paths_.end(), runs_on)) {
+    const Path tried = path.value_or(paths_.front());
+    const std::int64_t need =
+        models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
+    return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
+                       (nodes_.local.empty() ? nodes_.remote : nodes_.local).front()->memory().capacity());
+  }
+  if (path) r.path = *path;
+  r.path_given = path.has_value();
+  q.phase = serving::Phase::queued;
+  q.prefill_target = q.prompt;
+  serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
+  requests_.add(std::move(owned));
+  queues_.enqueue(r);
+  settle_soon();
+  return {};
+}
+
+void PoolSystem::settle_soon() {
+  if (std::exchange(settle_pending_, true)) return;
+  env_.simulator.schedule_in({}, engine::Callback::to<&PoolSystem::settle>(this));
+}
+
+/// Once for everything that happens at this instant.
+void PoolSystem::settle() {
+  settle_pending_ = false;
+  reloads_.start_changed();
+  queues_.place();
 }
 
 }  // namespace kvsim::pools

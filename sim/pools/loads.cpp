@@ -1,0 +1,135 @@
+#include "sim/pools/loads.h"
+
+#include <algorithm>
+
+#include "sim/engine/invariant.h"
+
+namespace kvsim::pools {
+
+using engine::Callback;
+
+namespace {
+
+constexpr std::uint64_t kClaims = 4;
+
+std::uint64_t word_of(const PoolRequest& r, Claim claim) {
+  return r.request->id * kClaims + static_cast<std::uint64_t>(claim);
+}
+
+memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
+  return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload_claim;
+}
+
+Node& node_of(PoolRequest& r, Claim claim) {
+  return claim == Claim::remote ? *r.remote : *r.local;
+}
+
+}  // namespace
+
+Loads::Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, const StorageNetwork& network,
+             const RequestTable& requests, LoadsOwner& owner)
+    : simulator_(simulator), network_(network), requests_(requests), owner_(owner) {
+  nodes_[static_cast<std::size_t>(Pool::local)].resize(static_cast<std::size_t>(pools.local.nodes));
+  nodes_[static_cast<std::size_t>(Pool::remote)].resize(static_cast<std::size_t>(pools.remote.nodes));
+}
+
+void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
+  NodeLoads& loads = of(node);
+  loads.all.push_back({&r, claim});
+  loads.reloads += claim == Claim::reload ? 1 : 0;
+  r.in_transit += 1;
+  const Callback arrived = Callback::to<&Loads::on_arrival>(this, word_of(r, claim));
+  if (bytes == 0) {  // all of it is there, or on its way for somebody else
+    simulator_.schedule_in({}, arrived);
+    return;
+  }
+  network_.lane(node.pool(), node.index(), Direction::read)
+      .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
+}
+
+void Loads::on_arrival(std::uint64_t word) {
+  PoolRequest& r = *requests_.find(word / kClaims);
+  const auto claim = static_cast<Claim>(word % kClaims);
+  Node& node = node_of(r, claim);
+  std::vector<Load>& loads = of(node).all;
+  const auto mine = std::find_if(loads.begin(), loads.end(), [&](const Load& load) {
+    return load.request == &r && load.claim == claim && !load.arrived;
+  });
+  KVSIM_ALWAYS(mine != loads.end(), "a transfer arrived for which nobody waits");
+  mine->arrived = true;
+  memory::MemoryClaim& held = claim_of(r, claim);
+  if (held.loading != 0) node.memory().loaded(held);
+  sweep(node);
+}
+
+/// Whoever has everything goes on, also those who waited for blocks that another one loaded.
+void Loads::sweep(Node& node) {
+  NodeLoads& loads = of(node);
+  for (std::size_t i = 0; i < loads.all.size();) {
+    const Load load = loads.all[i];
+    PoolRequest& r = *load.request;
+    if (!load.arrived || !node.memory().complete(claim_of(r, load.claim))) {
+      ++i;
+      continue;
+    }
+    loads.all.erase(loads.all.begin() + static_cast<std::ptrdiff_t>(i));
+    loads.reloads -= load.claim == Claim::reload ? 1 : 0;
+    r.in_transit -= 1;
+    if (load.leaves) drop(r, node, load.claim);
+    owner_.on_loaded(r, load.claim, !load.leaves);
+    i = 0;  // more may have changed
+  }
+}
+
+void Loads::drop(PoolRequest& r, Node& node, Claim claim) {
+  for (Load& load : of(node).all) {
+    if (load.request != &r || load.claim != claim) continue;
+    load.leaves = true;
+    return;
+  }
+  memory::MemoryClaim& held = claim_of(r, claim);
+  if (held.empty()) return;
+  node.memory().release(held);
+  owner_.on_released(r, claim, node);
+}
+
+void Loads::load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers) {
+  r.rest_left = bytes;
+  r.rest_layers = layers;
+  send_rest(r);
+}
+
+/// One layer moves, the next is set up.
+void Loads::send_rest(PoolRequest& r) {
+  transport::Lane& lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
+  for (transport::TransferId& part : r.rest) {
+    if (part.value != 0 || r.rest_layers == 0) continue;
+    const std::int64_t bytes = r.rest_left / r.rest_layers;
+    r.rest_left -= bytes;
+    r.rest_layers -= 1;
+    part = lane.submit({.bytes = bytes,
+                        .priority = kDeferrable,
+                        .on_complete = Callback::to<&Loads::on_rest>(this, r.request->id),
+                        .owner = r.request->id,
+                        .kind = "rest"});
+  }
+}
+
+void Loads::on_rest(std::uint64_t id) {
+  PoolRequest* r = requests_.find(id);
+  if (r == nullptr || r->left) return;  // finished while the last bytes were on their way
+  r->rest = {r->rest[1], {}};
+  send_rest(*r);
+  if (r->rest[0].value != 0) return;
+  r->whole = true;
+  owner_.on_whole(*r);
+}
+
+void Loads::cancel_rest(PoolRequest& r) {
+  for (auto part = r.rest.rbegin(); part != r.rest.rend(); ++part) {
+    if (part->value != 0) network_.lane(Pool::remote, r.remote->index(), Direction::read).cancel(*part);
+  }
+  r.rest = {};
+}
+
+}  // namespace kvsim::pools

@@ -1,0 +1,196 @@
+#include "sim/pools/outlook.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace kvsim::pools {
+
+using models::Path;
+using models::PathTraits;
+
+Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes) {
+  const serving::PoolsConfig& pools = *environment.config.cluster.pools;
+  const auto add = [&](std::vector<std::unique_ptr<Node>>& nodes, Pool pool, std::int64_t count) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      nodes.push_back(std::make_unique<Node>(environment, listener, pool, i, kv_capacity_bytes));
+    }
+  };
+  add(local, Pool::local, pools.local.nodes);
+  add(remote, Pool::remote, pools.remote.nodes);
+}
+
+Outlook::Outlook(const OutlookParts& parts)
+    : parts_(parts), weighted_(find_dispatcher(parts.config.cluster.pools->dispatch.policy)->needs_weights) {
+  const auto& weights = parts.config.cluster.pools->dispatch.weights;
+  may_be_stateless_ = std::any_of(parts.paths.begin(), parts.paths.end(), [&](Path path) {
+    const PathTraits& t = models::traits(path);
+    return t.drafts && !t.cached && (!weighted_ || weights.at(models::index_of(path)) > 0);
+  });
+}
+
+bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
+  const PathTraits& t = models::traits(path);
+  const bool local =
+      !t.on_local || parts_.memory.local_private(r, path, 0) <= parts_.nodes.local.front()->memory().capacity();
+  const bool remote =
+      !t.on_remote || parts_.memory.remote_private(r, path, 0) <= parts_.nodes.remote.front()->memory().capacity();
+  return local && remote;
+}
+
+std::optional<Placement> Outlook::room(const PoolRequest& r, Path path) const {
+  if (!could_ever_run(r, path)) return std::nullopt;
+  const PathTraits& t = models::traits(path);
+  Placement placement{path, nullptr, nullptr};
+  if (t.on_local) placement.local = local_room(r, path);
+  if (t.on_remote) placement.remote = remote_room(r, path);
+  if ((t.on_local && !placement.local) || (t.on_remote && !placement.remote)) return std::nullopt;
+  return placement;
+}
+
+/// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
+/// the fewest are.
+Node* Outlook::local_room(const PoolRequest& r, Path path) const {
+  const PathTraits& t = models::traits(path);
+  const bool stateless = t.drafts && !t.cached;
+  // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
+  const bool holds = !stateless || parts_.stored.tokens(r) < r.request->prompt;
+  const bool keeps_room = holds && expects_stateless(r);
+  Node* best = nullptr;
+  std::tuple<std::size_t, double, std::int64_t> best_rank;
+  for (const auto& node : parts_.nodes.local) {
+    if (stateless && !room_for_reloads(r, *node)) continue;
+    if (holds && !room_for_good(r, path, *node, keeps_room)) continue;
+    const std::tuple rank(stateless ? node->stateless.size() : 0, backlog_s(*node), -node->memory().available());
+    if (best && rank >= best_rank) continue;
+    best = node.get();
+    best_rank = rank;
+  }
+  return best;
+}
+
+Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
+  const memory::KvForm form = parts_.memory.remote_form(path);
+  const std::size_t hits = parts_.stored.blocks(r);
+  const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
+  const std::int64_t block = parts_.memory.block_bytes(form);
+  const std::int64_t own = parts_.memory.remote_private(r, path, static_cast<std::int64_t>(hits));
+  Node* best = nullptr;
+  double best_s = 0;
+  for (const auto& node : parts_.nodes.remote) {
+    if (node->requests >= parts_.config.schedule.max_requests) continue;
+    if (!node->memory().fits(chain, form, block, own)) continue;
+    // Its link is free, and has brought what is not there yet.
+    const std::int64_t missing = chain.empty() ? 0 : node->memory().need(chain, form, block, 0);
+    const double s = backlog_s(*node) + parts_.network.read_s(Pool::remote, node->index(), missing);
+    if (best && (s > best_s || (s == best_s && node->memory().available() <= best->memory().available()))) continue;
+    best = node.get();
+    best_s = s;
+  }
+  return best;
+}
+
+bool Outlook::room_for_good(const PoolRequest& r, Path path, const Node& node, bool keeps_room) const {
+  if (node.requests >= parts_.config.schedule.max_requests) return false;
+  if (parts_.reloads.starved(node) && !parts_.reloads.taking_turns())
+    return false;  // what falls free is for the reload that waits
+  const std::size_t hits = parts_.stored.blocks(r);
+  const std::int64_t own = parts_.memory.local_private(r, path, static_cast<std::int64_t>(hits));
+  // On a node that serves nobody, whoever fits: one that fills it would else never be served.
+  const bool others = node.requests > 0 && keeps_room;
+  const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
+  const memory::KvForm form = parts_.memory.local_form();
+  return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(form), own,
+                            std::max<std::int64_t>(0, reload - parts_.reloads.bytes(node)));
+}
+
+/// Where stateless requests may come, room for one reload is kept, or they never could. Where they may and need not,
+/// they come when the remote pool's links are what everybody waits for: drafting saves nothing else.
+bool Outlook::expects_stateless(const PoolRequest& r) const {
+  if (!may_be_stateless_) return false;
+  if (weighted_) return true;
+  // Nothing else for the remote pool to do.
+  if (std::find(parts_.paths.begin(), parts_.paths.end(), Path::B2) == parts_.paths.end()) return true;
+  return std::all_of(parts_.nodes.remote.begin(), parts_.nodes.remote.end(),
+                     [this](const auto& node) { return backlog_s(*node) > 0; }) &&
+         parts_.dispatcher.wants_reload_room(r, *this);
+}
+
+Node* Outlook::local_for_reloads() const {
+  const auto fewest =
+      std::min_element(parts_.nodes.local.begin(), parts_.nodes.local.end(),
+                       [](const auto& a, const auto& b) { return a->stateless.size() < b->stateless.size(); });
+  return fewest == parts_.nodes.local.end() ? nullptr : fewest->get();
+}
+
+/// Beside what is held for good, one reload must always find room, whoever's it is.
+bool Outlook::room_for_reloads(const PoolRequest& r, const Node& node) const {
+  const std::int64_t held = node.memory().reserved() - parts_.reloads.bytes(node);
+  return held + std::max(parts_.reloads.largest(node), parts_.memory.largest_reload(r)) <= node.memory().capacity();
+}
+
+double Outlook::backlog_s(const Node& node) const {
+  return parts_.network.backlog_s(node.pool(), node.index());
+}
+
+double Outlook::first_load_s(const PoolRequest& r, const Placement& placement) const {
+  const std::int64_t tokens = parts_.stored.tokens(r);
+  if (placement.remote == nullptr) {
+    return parts_.network.read_s(Pool::local, placement.local->index(),
+                                 parts_.memory.transfer(r, parts_.memory.local_form(), tokens));
+  }
+  const std::int64_t bytes = parts_.memory.transfer(r, parts_.memory.remote_form(placement.path), tokens);
+  return parts_.network.read_s(Pool::remote, placement.remote->index(), bytes);
+}
+
+double Outlook::reload_s(const PoolRequest& r, const Node& local) const {
+  return parts_.reloads.length_s(r, local);
+}
+
+double Outlook::reload_bytes(const PoolRequest& r) const {
+  return static_cast<double>(parts_.memory.largest_reload(r));
+}
+
+double Outlook::reload_room(const Node& node) const {
+  return static_cast<double>(node.memory().capacity() - node.memory().reserved() + parts_.reloads.bytes(node));
+}
+
+/// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
+/// a local node share its link evenly. What must be prefilled takes its iterations.
+double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
+  const serving::Request& q = *r.request;
+  const auto output = static_cast<double>(q.output);
+  const double chunks = std::ceil(static_cast<double>(q.prompt - parts_.stored.tokens(r)) /
+                                  static_cast<double>(parts_.config.schedule.max_batched_tokens));
+  const PathTraits& t = models::traits(p.path);
+  if (!t.drafts) {
+    const Node& node = p.local != nullptr ? *p.local : *p.remote;
+    return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.gpus().iteration_s();
+  }
+  const double drafting = static_cast<double>(parts_.config.decode.draft_length) * p.remote->gpus().iteration_s();
+  double cycle = drafting;
+  if (!t.cached) {
+    cycle = std::max(cycle, static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local));
+  }
+  cycle += p.local->gpus().iteration_s() * 1.5 + messages_s();  // half an iteration until the next begins
+  const double drafting_s = expected_rounds(r, p.path) * cycle;
+  return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->gpus().iteration_s() + drafting_s;
+}
+
+double Outlook::reload_load(const PoolRequest& r, const Placement& p) const {
+  if (parts_.reloads.drafting(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
+  const double cycle_s = static_cast<double>(parts_.config.decode.draft_length) * p.remote->gpus().iteration_s() +
+                         p.local->gpus().iteration_s() + messages_s();
+  return static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
+}
+
+double Outlook::expected_rounds(const PoolRequest& r, Path path) const {
+  if (!models::traits(path).drafts) return 0;
+  return std::ceil(static_cast<double>(r.request->output) / parts_.round_tokens);
+}
+
+double Outlook::late_reloads_s(const PoolRequest& r, const Node& local) const {
+  return static_cast<double>(parts_.reloads.late(local)) * reload_s(r, local);
+}
+
+}  // namespace kvsim::pools

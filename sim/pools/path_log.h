@@ -1,0 +1,65 @@
+// What becomes of requests between pools, written down: as of any request, and by path.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "sim/memory/kv_memory.h"
+#include "sim/pools/pool_request.h"
+#include "sim/serving/measurements.h"
+#include "sim/serving/request_log.h"
+
+namespace kvsim::pools {
+
+class PathLog {
+ public:
+  /// All of it outlives the log.
+  PathLog(const engine::Simulator& simulator, const serving::ServingConfig& config, serving::Measurements& measured)
+      : log_(simulator, config, measured), measured_(measured) {}
+
+  /// Ends the warm-up.
+  void start_measuring() { log_.start_measuring(); }
+
+  /// It has its path and nodes.
+  void started(const PoolRequest& r) { sums(r).started += 1; }
+  /// `tokens` of its prompt are loaded for a claim; of the blocks that it shares, some are there or on their way.
+  void loads(const memory::MemoryClaim& claim, std::int64_t tokens, std::int64_t block_tokens) {
+    serving::PrefixMeasurement& prefix = measured_.prefix;
+    prefix.loaded_tokens += tokens;
+    prefix.on_node_tokens += claim.present * block_tokens;
+    prefix.joined_tokens += claim.joined * block_tokens;
+  }
+  /// What was not stored of its prompt has been computed.
+  void prefilled(const PoolRequest& r) { measured_.prefix.prefilled_tokens += r.request->prompt - r.stored; }
+  /// Its prompt's KV is available: it decodes or drafts.
+  void decodes(PoolRequest& r) {
+    r.request->phase = serving::Phase::decoding;
+    if (std::exchange(r.counted, true)) return;
+    measured_.prompt_tokens += r.request->prompt;
+  }
+  /// One token by an ordinary step or a prompt's last chunk.
+  void emitted_directly(PoolRequest& r) {
+    log_.emitted_directly(*r.request);
+    sums(r).output_tokens += 1;
+  }
+  /// A verification accepted so many of its drafts; returns the tokens that became final.
+  std::int64_t verified(PoolRequest& r, std::int64_t accepted) {
+    const std::int64_t emitted = log_.verified(*r.request, r.request->drafted, accepted);
+    sums(r).output_tokens += emitted;
+    return emitted;
+  }
+  void finished(PoolRequest& r, const serving::OutputFidelity& fidelity) {
+    log_.finished(*r.request, fidelity);
+    sums(r).completed += 1;
+  }
+
+ private:
+  [[nodiscard]] serving::PathMeasurement& sums(const PoolRequest& r) {
+    return measured_.paths.at(models::index_of(r.path));
+  }
+
+  serving::RequestLog log_;
+  serving::Measurements& measured_;
+};
+
+}  // namespace kvsim::pools

@@ -1,0 +1,85 @@
+#include "sim/pools/path_queues.h"
+
+#include <algorithm>
+
+namespace kvsim::pools {
+
+namespace {
+
+constexpr std::size_t kUndecided = models::kPaths;  // place of the queue without a path
+
+/// Who has been the first of a queue for longer than this goes before whoever came later.
+constexpr double kPatience_s = 10;
+
+}  // namespace
+
+PathQueues::PathQueues(engine::Simulator& simulator, engine::TraceSink* trace, Dispatcher& dispatcher,
+                       const PoolsView& view, Reloads& reloads, PathQueuesOwner& owner)
+    : simulator_(simulator), trace_(trace), dispatcher_(dispatcher), view_(view), reloads_(reloads), owner_(owner) {
+  if (trace_) counter_ = trace_->add_counter("dispatch", "queued requests");
+}
+
+void PathQueues::enqueue(PoolRequest& r) {
+  Queue& queue = queues_.at(r.path_given ? models::index_of(r.path) : kUndecided);
+  if (queue.waiting.empty()) queue.head_since = simulator_.now();
+  queue.waiting.push_back(&r);
+  count(1);
+}
+
+void PathQueues::count(std::int64_t change) {
+  waiting_ += change;
+  if (trace_) trace_->counter(counter_, simulator_.now(), static_cast<double>(waiting_));
+}
+
+bool PathQueues::out_of_patience(const Queue& queue) const {
+  return (simulator_.now() - queue.head_since).seconds() > kPatience_s;
+}
+
+void PathQueues::place() {
+  while (place_one()) continue;
+  if (waiting_ == 0 || simulator_.pending(retry_)) return;
+  const auto after = dispatcher_.retry_after();
+  if (after) retry_ = simulator_.schedule_in(*after, engine::Callback::to<&PathQueues::place>(this));
+}
+
+void PathQueues::sort_heads() {
+  heads_.clear();
+  for (Queue& queue : queues_) {
+    if (!queue.waiting.empty()) heads_.push_back(&queue);
+  }
+  std::sort(heads_.begin(), heads_.end(), [](const Queue* a, const Queue* b) {
+    return a->waiting.front()->request->id < b->waiting.front()->request->id;
+  });
+}
+
+bool PathQueues::place_one() {
+  sort_heads();
+  reloads_.take_turns(false);
+  bool keep_local = false, keep_remote = false;
+  for (Queue* queue : heads_) {
+    const PoolRequest& head = *queue->waiting.front();
+    const bool needs_local = !head.path_given || head.traits().on_local;
+    const bool needs_remote = !head.path_given || head.traits().on_remote;
+    if ((keep_local && needs_local) || (keep_remote && needs_remote)) continue;
+    const bool late = out_of_patience(*queue);
+    reloads_.take_turns(late && needs_local);
+    if (place_head(*queue)) return true;
+    keep_local = keep_local || (late && needs_local);
+    keep_remote = keep_remote || (late && needs_remote);
+  }
+  reloads_.take_turns(keep_local);
+  return false;
+}
+
+bool PathQueues::place_head(Queue& queue) {
+  PoolRequest& r = *queue.waiting.front();
+  const auto placement = dispatcher_.place(r, view_);
+  if (!placement) return false;
+  queue.waiting.pop_front();
+  count(-1);
+  queue.head_since = simulator_.now();
+  owner_.on_placed(r, *placement);
+  return true;
+}
+
+}  // namespace kvsim::pools

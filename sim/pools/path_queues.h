@@ -1,0 +1,63 @@
+// Requests that wait for a place: one queue for each path, and one for those whose path is not decided. The first of
+// every queue is offered to the dispatcher, in order of arrival.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/engine/trace.h"
+#include "sim/pools/dispatcher.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/reloads.h"
+
+namespace kvsim::pools {
+
+/// Starts those whose turn has come.
+class PathQueuesOwner {
+ public:
+  virtual ~PathQueuesOwner() = default;
+  virtual void on_placed(PoolRequest& r, const Placement& placement) = 0;
+};
+
+class PathQueues {
+ public:
+  /// All of it outlives this; `trace` may be null.
+  PathQueues(engine::Simulator& simulator, engine::TraceSink* trace, Dispatcher& dispatcher, const PoolsView& view,
+             Reloads& reloads, PathQueuesOwner& owner);
+
+  void enqueue(PoolRequest& r);
+  /// Whoever can start, starts. Where one has waited for too long, nobody who came later takes memory that it needs,
+  /// and reloads of the local pool take turns.
+  void place();
+  /// In all queues.
+  [[nodiscard]] std::int64_t waiting() const { return waiting_; }
+
+ private:
+  struct Queue {
+    std::deque<PoolRequest*> waiting;
+    engine::SimTime head_since;  // since when its first one is the first
+  };
+
+  void count(std::int64_t change);
+  void sort_heads();
+  bool place_one();
+  bool place_head(Queue& queue);
+  [[nodiscard]] bool out_of_patience(const Queue& queue) const;
+
+  engine::Simulator& simulator_;
+  engine::TraceSink* trace_;
+  Dispatcher& dispatcher_;
+  const PoolsView& view_;
+  Reloads& reloads_;
+  PathQueuesOwner& owner_;
+  std::array<Queue, models::kPaths + 1> queues_;
+  std::vector<Queue*> heads_;  // while requests are placed; kept for its memory
+  std::int64_t waiting_ = 0;
+  int counter_ = -1;
+  engine::EventHandle retry_;
+};
+
+}  // namespace kvsim::pools

@@ -1,0 +1,151 @@
+#include "sim/pools/reloads.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvsim::pools {
+
+using engine::Callback;
+using engine::SimTime;
+
+namespace {
+
+/// One moves, the next is set up: more would only hold memory.
+constexpr std::int64_t kMostMoving = 2;
+
+/// Reloads start this many of their own lengths before their drafts are due, beside what is queued.
+constexpr double kLead = 2;
+
+/// And are looked at this often, in their own lengths, but not more seldom than this: a link may be down for now.
+constexpr double kLook = 0.02;
+constexpr double kLongestLook_s = 0.1;
+
+}  // namespace
+
+Reloads::Reloads(engine::Simulator& simulator, const RequestMemory& memory, const StorageNetwork& network,
+                 std::span<const std::unique_ptr<Node>> local, Loads& loads)
+    : simulator_(simulator), memory_(memory), network_(network), loads_(loads), nodes_(local.size()) {
+  for (std::size_t i = 0; i < local.size(); ++i) nodes_[i].node = local[i].get();
+}
+
+void Reloads::join(PoolRequest& r) {
+  r.local->add_stateless(r);
+  std::int64_t& largest = of(*r.local).largest;
+  largest = std::max(largest, memory_.largest_reload(r));
+}
+
+void Reloads::drafts(PoolRequest& r) {
+  r.loaded = true;
+  of(*r.local).drafting += 1;
+}
+
+void Reloads::leave(PoolRequest& r) {
+  withdraw(r);
+  r.local->remove_stateless(r);
+  NodeReloads& node = of(*r.local);
+  node.drafting -= std::exchange(r.loaded, false) ? 1 : 0;
+  if (memory_.largest_reload(r) != node.largest) return;
+  node.largest = 0;  // the largest of those who stay
+  for (const PoolRequest* other : r.local->stateless) {
+    node.largest = std::max(node.largest, memory_.largest_reload(*other));
+  }
+}
+
+void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
+  r.reload = Reload::wished;
+  r.reload_from = from;
+  of(*r.local).due.push_back(&r);
+  start(*r.local);
+}
+
+void Reloads::withdraw(PoolRequest& r) {
+  if (r.reload == Reload::none) return;
+  if (r.reload == Reload::wished) {
+    std::erase(of(*r.local).due, &r);
+  } else {
+    loads_.drop(r, *r.local, Claim::reload);
+  }
+  r.reload = Reload::none;
+}
+
+void Reloads::released(PoolRequest& r) {
+  of(*r.local).bytes -= std::exchange(r.reload_bytes, 0);
+}
+
+double Reloads::length_s(const PoolRequest& r, const Node& local) const {
+  return network_.read_s(Pool::local, local.index(), memory_.full_transfer(r.request->context()));
+}
+
+std::int64_t Reloads::late(const Node& local) const {
+  const std::vector<PoolRequest*>& due = of(local).due;
+  return std::count_if(due.begin(), due.end(), [](const PoolRequest* r) { return r->drafts_here; });
+}
+
+SimTime Reloads::start_of(const PoolRequest& r) const {
+  if (r.drafts_here) return simulator_.now();
+  if (r.reload_from) return *r.reload_from;
+  const double lead = kLead * length_s(r, *r.local) + network_.backlog_s(Pool::local, r.local->index());
+  return r.due - engine::from_seconds(std::min(lead, r.due.seconds()));
+}
+
+void Reloads::start_changed() {
+  for (NodeReloads& node : nodes_) {
+    if (std::exchange(node.changed, false)) start(*node.node);
+  }
+}
+
+void Reloads::start(Node& local) {
+  NodeReloads& node = of(local);
+  const SimTime now = simulator_.now();
+  node.starved = false;
+  simulator_.cancel(node.timer);
+  while (!node.due.empty() && loads_.reloads(local) < kMostMoving) {
+    PoolRequest* first = nullptr;
+    SimTime soonest{};
+    for (PoolRequest* r : node.due) {
+      const SimTime from = start_of(*r);
+      if (from > now) {
+        if (soonest.ns == 0 || from < soonest) soonest = from;
+      } else if (first == nullptr || std::pair(r->due, r->request->id) < std::pair(first->due, first->request->id)) {
+        first = r;
+      }
+    }
+    if (first == nullptr) {
+      // As the link's queue drains, the time moves on with the clock: look again after a while, not at once.
+      const double look_s = std::min(kLook * length_s(*node.due.front(), local), kLongestLook_s);
+      soonest = std::max(soonest, now + engine::from_seconds(look_s));
+      node.timer = simulator_.schedule_at(soonest, Callback::to<&Reloads::on_timer>(this, local.index()));
+      return;
+    }
+    // While somebody's turn for memory is overdue, one reload at a time.
+    if (turns_ && node.bytes > 0) return;
+    if (!try_start(*first)) {
+      node.starved = true;
+      return;
+    }
+  }
+}
+
+void Reloads::on_timer(std::uint64_t node) {
+  start(*nodes_[node].node);
+}
+
+bool Reloads::try_start(PoolRequest& r) {
+  Node& local = *r.local;
+  NodeReloads& node = of(local);
+  const std::int64_t before = local.memory().reserved();
+  constexpr memory::KvForm kFull = memory::KvForm::full;
+  if (!local.memory().try_claim(r.reload_claim, r.chain, kFull, memory_.block_bytes(kFull),
+                                memory_.reload_private(r))) {
+    return false;
+  }
+  r.reload_bytes = local.memory().reserved() - before;
+  node.bytes += r.reload_bytes;
+  std::erase(node.due, &r);
+  r.reload = Reload::in_flight;
+  const std::int64_t tokens = r.request->context() - r.chain_tokens + r.reload_claim.missing * memory_.block_tokens();
+  loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
+  return true;
+}
+
+}  // namespace kvsim::pools

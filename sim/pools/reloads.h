@@ -1,0 +1,82 @@
+// Full KV read anew for every verification (stateless paths): which requests of each local node want it, when a reload
+// starts, and with which memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/engine/simulator.h"
+#include "sim/pools/loads.h"
+#include "sim/pools/node.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/storage_network.h"
+
+namespace kvsim::pools {
+
+class Reloads {
+ public:
+  /// All of it outlives this; `local` are all local nodes.
+  Reloads(engine::Simulator& simulator, const RequestMemory& memory, const StorageNetwork& network,
+          std::span<const std::unique_ptr<Node>> local, Loads& loads);
+
+  // A stateless request is verified on its local node, has begun to draft, and needs that node no more.
+  void join(PoolRequest& r);
+  void drafts(PoolRequest& r);
+  void leave(PoolRequest& r);
+
+  /// For the round that begins now, whose drafts are expected at r.due; from when on, if not just in time.
+  void wish(PoolRequest& r, std::optional<engine::SimTime> from);
+  /// It is not wanted any more, or has been used.
+  void withdraw(PoolRequest& r);
+  /// Those whose time has come, in the order in which their drafts are due, as far as the link and the memory allow.
+  void start(Node& local);
+  /// Memory of a claim was released.
+  void released(PoolRequest& r);
+
+  /// Memory or the link of a local node fell free: start_changed() looks at it again.
+  void changed(const Node& local) { of(local).changed = true; }
+  void start_changed();
+  /// Somebody has waited for local memory for too long: while that is so, a node has one reload at a time, so that its
+  /// room adds up.
+  void take_turns(bool turns) { turns_ = turns; }
+  [[nodiscard]] bool taking_turns() const { return turns_; }
+
+  /// Seconds that one takes on a free link.
+  [[nodiscard]] double length_s(const PoolRequest& r, const Node& local) const;
+  // Of a local node: requests that draft; those whose drafts wait for a reload that has not begun; memory reserved for
+  // reloads; bytes of the largest one of any request there; and whether one that is due found no memory.
+  [[nodiscard]] std::int64_t drafting(const Node& local) const { return of(local).drafting; }
+  [[nodiscard]] std::int64_t late(const Node& local) const;
+  [[nodiscard]] std::int64_t bytes(const Node& local) const { return of(local).bytes; }
+  [[nodiscard]] std::int64_t largest(const Node& local) const { return of(local).largest; }
+  [[nodiscard]] bool starved(const Node& local) const { return of(local).starved; }
+
+ private:
+  struct NodeReloads {
+    Node* node = nullptr;
+    std::vector<PoolRequest*> due;  // with a wish that was not begun
+    std::int64_t drafting = 0;
+    std::int64_t bytes = 0;
+    std::int64_t largest = 0;
+    bool starved = false;
+    bool changed = false;
+    engine::EventHandle timer;
+  };
+
+  [[nodiscard]] NodeReloads& of(const Node& local) { return nodes_[local.index()]; }
+  [[nodiscard]] const NodeReloads& of(const Node& local) const { return nodes_[local.index()]; }
+  [[nodiscard]] engine::SimTime start_of(const PoolRequest& r) const;
+  bool try_start(PoolRequest& r);
+  void on_timer(std::uint64_t node);
+
+  engine::Simulator& simulator_;
+  const RequestMemory& memory_;
+  const StorageNetwork& network_;
+  Loads& loads_;
+  std::vector<NodeReloads> nodes_;
+  bool turns_ = false;
+};
+
+}  // namespace kvsim::pools

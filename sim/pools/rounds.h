@@ -1,0 +1,74 @@
+// Rounds of drafting on the remote node and verifying on the local one, with the messages between them.
+#pragma once
+
+#include <cstdint>
+
+#include "models/acceptance/acceptance.h"
+#include "sim/engine/simulator.h"
+#include "sim/pools/dispatcher.h"
+#include "sim/pools/path_log.h"
+#include "sim/pools/pool_request.h"
+#include "sim/pools/reloads.h"
+#include "sim/pools/stored_prompts.h"
+
+namespace kvsim::pools {
+
+/// What follows from a round's end.
+class RoundsOwner {
+ public:
+  virtual ~RoundsOwner() = default;
+  /// All its tokens are out; the remote node has not heard of it yet.
+  virtual void on_finished(PoolRequest& r) = 0;
+  /// The remote node has heard the verdict: whether there is another round is the owner's business.
+  virtual void on_verdict(PoolRequest& r) = 0;
+};
+
+/// What they are made of; all of it outlives them.
+struct RoundParts {
+  engine::Simulator& simulator;
+  const serving::ServingConfig& config;
+  const models::AcceptanceModel& acceptance;
+  const RequestTable& requests;
+  const StoredPrompts& stored;
+  Dispatcher& dispatcher;
+  const PoolsView& view;
+  Reloads& reloads;
+  PathLog& log;
+  RoundsOwner& owner;
+};
+
+class Rounds {
+ public:
+  explicit Rounds(const RoundParts& parts) : parts_(parts) {}
+
+  void begin(PoolRequest& r);
+  /// It goes on without rounds: what is under way of one is nobody's.
+  static void end(PoolRequest& r);
+
+  // What nodes did.
+  void drafted(PoolRequest& r) {
+    serving::Request& q = *r.request;
+    if (r.round != Round::drafting) return;  // it went on alone while the token was drafted
+    q.drafted += 1;
+    if (q.drafted >= q.draft_target) send(r);
+  }
+  void verified(PoolRequest& r);
+  /// Full KV that its verification may have waited for is on the local node.
+  void verify_if_ready(PoolRequest& r);
+
+  /// A verification's outcome, in the request and the measurements; returns the tokens that became final.
+  std::int64_t settle(PoolRequest& r);
+
+ private:
+  void send(PoolRequest& r);
+  void on_drafts_here(std::uint64_t id);
+  void on_verdict(std::uint64_t id);
+  [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
+    return r.traits().cached ? r.local_ready : r.reload == Reload::arrived;
+  }
+  [[nodiscard]] double message_s() const { return parts_.config.cluster.pools->message_latency_s; }
+
+  RoundParts parts_;
+};
+
+}  // namespace kvsim::pools

@@ -1,0 +1,266 @@
+// A request's way from one stage to the next: what its path makes of the end of each.
+#include <utility>
+
+#include "sim/engine/invariant.h"
+#include "sim/pools/pool_system.h"
+
+namespace kvsim::pools {
+
+using engine::Callback;
+using models::PathTraits;
+using serving::Phase;
+
+void PoolSystem::on_placed(PoolRequest& r, const Placement& placement) {
+  r.path = placement.path;
+  r.local = placement.local;
+  r.remote = placement.remote;
+  stored_.hold(r);
+  r.request->phase = Phase::loading;
+  r.request->prefill_done = r.stored;
+  log_.started(r);
+  if (r.stateless()) reloads_.join(r);
+  const PathTraits& t = r.traits();
+  if (t.on_remote) load_to_remote(r);
+  if (t.on_local && (!r.stateless() || r.stored < r.request->prompt)) load_to_local(r);
+}
+
+void PoolSystem::load_to_remote(PoolRequest& r) {
+  const memory::KvForm form = memory_.remote_form(r.path);
+  const auto blocks = static_cast<std::int64_t>(r.chain.size());
+  KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
+                                            memory_.remote_private(r, r.path, blocks)),
+               "memory that was available could not be reserved");
+  r.remote->count_requests(1);
+  r.remote_parts = r.traits().drafts && r.stored < r.request->prompt ? 2 : 1;
+  const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
+  log_.loads(r.remote_claim, tokens, memory_.block_tokens());
+  loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens), "first load");
+}
+
+void PoolSystem::load_to_local(PoolRequest& r) {
+  const memory::KvForm form = memory_.local_form();
+  const auto blocks = static_cast<std::int64_t>(r.chain.size());
+  KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, form, memory_.block_bytes(form),
+                                           memory_.local_private(r, r.path, blocks)),
+               "memory that was available could not be reserved");
+  r.local->count_requests(1);
+  const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
+  if (!r.traits().on_remote) log_.loads(r.local_claim, tokens, memory_.block_tokens());  // each prompt once
+  loads_.load(r, *r.local, Claim::local, memory_.transfer(r, form, tokens), "first load");
+}
+
+void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
+  if (wanted) {
+    switch (claim) {
+      case Claim::local:
+        on_local_complete(r);
+        break;
+      case Claim::remote:
+        on_remote_complete(r);
+        break;
+      case Claim::reload:
+        r.reload = Reload::arrived;
+        rounds_.verify_if_ready(r);
+        reloads_.changed(*r.local);
+        settle_soon();
+        break;
+    }
+  }
+  forget_if_free(r);
+}
+
+void PoolSystem::on_released(PoolRequest& r, Claim claim, Node& node) {
+  if (claim == Claim::reload) reloads_.released(r);
+  if (node.pool() == Pool::local) reloads_.changed(node);
+  settle_soon();
+}
+
+void PoolSystem::prefill_or_decode(PoolRequest& r, Node& node) {
+  if (r.request->prefill_done < r.request->prompt) {
+    r.request->phase = Phase::prefilling;
+    node.enqueue(r, Work::prefill);
+  } else {
+    start_decoding(node, r);
+  }
+}
+
+void PoolSystem::on_local_complete(PoolRequest& r) {
+  if (!r.traits().drafts || r.request->prefill_done < r.request->prompt) {
+    prefill_or_decode(r, *r.local);
+  } else {
+    r.local_ready = true;
+    rounds_.verify_if_ready(r);
+  }
+}
+
+void PoolSystem::on_remote_complete(PoolRequest& r) {
+  if (!r.traits().drafts) {
+    prefill_or_decode(r, *r.remote);
+    return;
+  }
+  r.remote_parts -= 1;
+  if (r.remote_parts > 0 || r.request->remaining() == 0) return;
+  const models::CompressorSpec& compressor = config_.decode.compressor;
+  if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
+    r.remote->enqueue(r, Work::decompress);
+  } else {
+    start_drafting(r);
+  }
+}
+
+/// What was prefilled for a request that drafts elsewhere.
+void PoolSystem::on_stored(PoolRequest& r) {
+  if (r.stateless()) {  // its memory was for the prefill
+    loads_.drop(r, *r.local, Claim::local);
+    r.local->count_requests(-1);
+  }
+  const std::int64_t tail = r.request->prompt - r.stored;
+  loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tail), "first load");
+}
+
+void PoolSystem::on_step(Node& node, const StepEntry& entry) {
+  PoolRequest& r = *entry.request;
+  serving::Request& q = *r.request;
+  switch (entry.work) {
+    case Work::decode:
+      log_.emitted_directly(r);
+      if (q.remaining() > 0) return;
+      node.stop(r);
+      on_finished(r);
+      leave(r);
+      return;
+    case Work::draft:
+      rounds_.drafted(r);
+      return;
+    case Work::prefill:
+      q.prefill_done += entry.tokens;
+      if (q.prefill_done >= q.prompt) on_prefilled(node, r);
+      return;
+    case Work::verify:
+      rounds_.verified(r);
+      return;
+    case Work::catch_up:
+      on_caught_up(r);
+      return;
+    case Work::decompress:
+      start_drafting(r);
+      return;
+  }
+}
+
+/// The last prompt position's logits give the first token, by the full KV.
+void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
+  log_.prefilled(r);
+  log_.decodes(r);
+  log_.emitted_directly(r);
+  const bool done = r.request->remaining() == 0;
+  const bool elsewhere = r.traits().drafts && !done;
+  stored_.upload(r, node, elsewhere);
+  if (done) {
+    on_finished(r);
+    leave(r);
+  } else if (elsewhere) {
+    r.local_ready = r.traits().cached;
+  } else {
+    start_decoding(node, r);
+  }
+}
+
+void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
+  log_.decodes(r);
+  node.start(r, Work::decode);
+}
+
+void PoolSystem::start_drafting(PoolRequest& r) {
+  log_.decodes(r);
+  if (r.traits().streams_rest) loads_.load_rest(r, memory_.rest_transfer(r), config_.model.layers);
+  if (r.stateless()) reloads_.drafts(r);
+  rounds_.begin(r);
+}
+
+void PoolSystem::on_verdict(PoolRequest& r) {
+  if (r.request->remaining() == 0) {
+    leave(r);
+  } else if (r.whole) {
+    go_alone(r);
+  } else {
+    rounds_.begin(r);
+  }
+}
+
+void PoolSystem::on_whole(PoolRequest& r) {
+  if (r.round == Round::drafting || r.round == Round::sent) go_alone(r);
+}
+
+/// P2: the full KV is here. The remote node computes its generated tokens' KV anew over it, verifies what it has
+/// drafted in the same pass, and decodes from then on.
+void PoolSystem::go_alone(PoolRequest& r) {
+  Rounds::end(r);
+  leave_local(r);
+  if (r.request->generated + r.request->drafted > 0) {
+    r.remote->enqueue(r, Work::catch_up);
+  } else {
+    r.remote->start(r, Work::decode);
+  }
+}
+
+void PoolSystem::on_caught_up(PoolRequest& r) {
+  if (r.request->drafted > 0) {
+    rounds_.settle(r);
+  } else {
+    log_.emitted_directly(r);
+  }
+  if (r.request->remaining() > 0) {
+    r.remote->start(r, Work::decode);
+    return;
+  }
+  on_finished(r);
+  leave(r);
+}
+
+void PoolSystem::on_finished(PoolRequest& r) {
+  log_.finished(r, serving::decoding_fidelity(config_, decode_, geometry_, r.request->context()));
+  Callback finished = env_.on_finished;
+  finished.word = r.request->id;
+  finished();
+}
+
+/// The local node has done its part.
+void PoolSystem::leave_local(PoolRequest& r) {
+  if (r.local == nullptr || std::exchange(r.local_left, true)) return;
+  if (r.stateless()) {
+    reloads_.leave(r);
+    dispatcher_->leaves(r);
+  }
+  if (r.local_claim.empty()) return;
+  r.local->count_requests(-1);
+  loads_.drop(r, *r.local, Claim::local);
+}
+
+void PoolSystem::leave(PoolRequest& r) {
+  loads_.cancel_rest(r);
+  leave_local(r);
+  if (r.remote != nullptr) {
+    r.remote->count_requests(-1);
+    loads_.drop(r, *r.remote, Claim::remote);
+  }
+  stored_.release(r);
+  r.left = true;
+  forget_if_free(r);
+}
+
+/// Deferred: nodes still hold pointers to it within this iteration.
+void PoolSystem::forget_if_free(PoolRequest& r) {
+  if (!r.left || r.in_transit > 0) return;
+  env_.simulator.schedule_in({}, Callback::to<&PoolSystem::forget>(this, r.request->id));
+}
+
+void PoolSystem::forget(std::uint64_t id) {
+  if (requests_.find(id) == nullptr) return;
+  requests_.erase(id);
+  Callback released = env_.on_released;
+  released.word = id;
+  released();
+}
+
+}  // namespace kvsim::pools

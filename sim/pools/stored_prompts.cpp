@@ -1,0 +1,94 @@
+#include "sim/pools/stored_prompts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvsim::pools {
+
+using engine::Callback;
+
+StoredPrompts::StoredPrompts(const serving::ServingConfig& config, const RequestMemory& memory,
+                             const StorageNetwork& network, const RequestTable& requests, StoredPromptsOwner& owner)
+    : config_(config), memory_(memory), network_(network), requests_(requests), owner_(owner) {
+  if (config.prefill != serving::PrefillKind::prefix_cache || memory.block_tokens() == 0) return;
+  store_.emplace(config.cluster.pools->storage.capacity_bytes, memory.full_transfer(memory.block_tokens()));
+}
+
+std::vector<std::uint64_t> StoredPrompts::shared(const serving::Request& q, const models::RequestSpec& spec) const {
+  if (memory_.block_tokens() == 0 || config_.prefill == serving::PrefillKind::recompute) return {};
+  const auto whole = static_cast<std::size_t>(q.prompt / memory_.block_tokens());
+  const auto count = static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size()));
+  return {spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count};
+}
+
+std::size_t StoredPrompts::blocks(const PoolRequest& r) const {
+  return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
+}
+
+std::int64_t StoredPrompts::tokens(const PoolRequest& r) const {
+  if (config_.prefill == serving::PrefillKind::stored) return r.request->prompt;
+  return static_cast<std::int64_t>(blocks(r)) * memory_.block_tokens();
+}
+
+void StoredPrompts::hold(PoolRequest& r) {
+  const std::size_t hits = blocks(r);
+  r.stored = tokens(r);
+  r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(hits));
+  r.chain_tokens = static_cast<std::int64_t>(hits) * memory_.block_tokens();
+  if (!store_) return;
+  store_->touch(r.chain);
+  store_->pin(r.chain);
+  hits_ += hits;
+  misses_ += r.blocks.size() - hits;
+}
+
+void StoredPrompts::release(const PoolRequest& r) {
+  if (store_) store_->unpin(r.chain);
+}
+
+void StoredPrompts::upload(PoolRequest& r, const Node& node, bool resumes) {
+  if (!store_ && !resumes) return;
+  if (resumes) r.in_transit += 1;
+  uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
+  network_.lane(node.pool(), node.index(), Direction::write)
+      .submit({.bytes = memory_.full_transfer(r.request->prompt - r.stored),
+               .on_complete = Callback::to<&StoredPrompts::on_uploaded>(this, next_upload_),
+               .owner = r.request->id,
+               .kind = "store"});
+  ++next_upload_;
+}
+
+void StoredPrompts::on_uploaded(std::uint64_t id) {
+  const auto node = uploads_.extract(id);
+  const Upload& upload = node.mapped();
+  if (store_) store_->insert(upload.blocks);
+  if (!upload.resumes) return;
+  PoolRequest& r = *requests_.find(upload.request);
+  r.in_transit -= 1;
+  owner_.on_stored(r);
+}
+
+void StoredPrompts::write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
+  network_.lane(node.pool(), node.index(), Direction::write)
+      .submit({.bytes = memory_.full_transfer(tokens), .owner = r.request->id, .kind = "write back"});
+}
+
+void StoredPrompts::start_measuring() {
+  if (store_) store_->reset_statistics();
+  hits_ = misses_ = 0;
+}
+
+void StoredPrompts::finish_measuring(serving::Measurements& measured) {
+  if (!store_) return;
+  serving::TierMeasurement& tier = measured.tiers["storage"];
+  tier.hits += hits_;
+  tier.misses += misses_;
+  tier.evictions += store_->evictions();
+  tier.bytes_peak = std::max(tier.bytes_peak, store_->peak_bytes());
+}
+
+void StoredPrompts::check_conservation() const {
+  if (store_) store_->check_conservation();
+}
+
+}  // namespace kvsim::pools
