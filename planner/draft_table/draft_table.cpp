@@ -128,7 +128,9 @@ void check(const scenario::Scenario& scenario) {
         policy.name));
   }
   if (c.cluster.pools) {
-    throw schema::InputError("--draft-table: pools draft a fixed length, which kvsim plan SCENARIO chooses by itself");
+    throw schema::InputError(
+        "--draft-table: its rounds are those of replicas; between pools use decode.draft_lengths: {policy: adaptive}, "
+        "or kvsim plan SCENARIO for requests/s by path");
   }
 }
 

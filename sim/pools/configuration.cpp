@@ -36,9 +36,6 @@ void check_decode(const ServingConfig& config) {
                              fmt::format("compressor {} cannot be used between pools (remote_prefix: false)",
                                          config.decode.compressor.name));
   }
-  if (config.decode.draft_lengths.policy != "fixed") {
-    throw ConfigurationError("decode.draft_lengths.policy", "pools draft a fixed length: leave it out");
-  }
 }
 
 void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {

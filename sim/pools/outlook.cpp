@@ -167,7 +167,7 @@ double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
     const Node& node = p.local != nullptr ? *p.local : *p.remote;
     return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.gpus().iteration_s();
   }
-  const double drafting = static_cast<double>(parts_.config.decode.draft_length) * p.remote->gpus().iteration_s();
+  const double drafting = static_cast<double>(usual_draft()) * p.remote->gpus().iteration_s();
   double cycle = drafting;
   if (!t.cached) {
     cycle = std::max(cycle, static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local));
@@ -179,14 +179,14 @@ double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
 
 double Outlook::reload_load(const PoolRequest& r, const Placement& p) const {
   if (parts_.reloads.drafting(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
-  const double cycle_s = static_cast<double>(parts_.config.decode.draft_length) * p.remote->gpus().iteration_s() +
+  const double cycle_s = static_cast<double>(usual_draft()) * p.remote->gpus().iteration_s() +
                          p.local->gpus().iteration_s() + messages_s();
   return static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
 }
 
 double Outlook::expected_rounds(const PoolRequest& r, Path path) const {
   if (!models::traits(path).drafts) return 0;
-  return std::ceil(static_cast<double>(r.request->output) / parts_.round_tokens);
+  return std::ceil(static_cast<double>(r.request->output) / parts_.lengths.usual_tokens());
 }
 
 double Outlook::late_reloads_s(const PoolRequest& r, const Node& local) const {

@@ -11,6 +11,7 @@
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/node.h"
 #include "sim/pools/reloads.h"
+#include "sim/pools/round_lengths.h"
 #include "sim/pools/storage_network.h"
 #include "sim/pools/stored_prompts.h"
 
@@ -42,8 +43,8 @@ struct OutlookParts {
   const StorageNetwork& network;
   const StoredPrompts& stored;
   const Reloads& reloads;
+  const RoundLengths& lengths;
   Dispatcher& dispatcher;
-  double round_tokens = 1;  ///< expected of a round
 };
 
 class Outlook final : public PoolsView {
@@ -64,6 +65,7 @@ class Outlook final : public PoolsView {
   [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
   [[nodiscard]] double reload_load(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
+  [[nodiscard]] std::int64_t usual_draft() const override { return parts_.lengths.usual(); }
   [[nodiscard]] double reload_bytes(const PoolRequest& r) const override;
   [[nodiscard]] double reload_room(const Node& node) const override;
 

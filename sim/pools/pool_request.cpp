@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/serving/draft_lengths/draft_length_policy.h"
+
 namespace kvsim::pools {
 
 using models::Path;
+
+RequestMemory::RequestMemory(const serving::ServingConfig& config, const serving::DecodePolicy& decode,
+                             const serving::KvGeometry& geometry, std::int64_t block_tokens)
+    : config_(config),
+      decode_(decode),
+      geometry_(geometry),
+      block_tokens_(block_tokens),
+      draft_room_(serving::longest_draft(config.decode) + 1) {}
 
 std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   if (block_tokens_ == 0) return 0;
@@ -25,7 +35,7 @@ std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::
     const std::int64_t prefill = config_.prefill == serving::PrefillKind::stored ? 0 : own + 1;
     return std::max(compressed_private(r, blocks, 1), geometry_.full_reservation(prefill));
   }
-  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room() : 1));
+  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room_ : 1));
 }
 
 std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const {
@@ -37,7 +47,7 @@ std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std:
   const models::PathTraits& t = models::traits(path);
   // P2 ends with the full KV.
   if (!t.drafts || decompresses() || t.streams_rest) return local_private(r, path, blocks);
-  return compressed_private(r, blocks, draft_room());
+  return compressed_private(r, blocks, draft_room_);
 }
 
 std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {
@@ -46,7 +56,7 @@ std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {
 }
 
 std::int64_t RequestMemory::largest_reload(const PoolRequest& r) const {
-  return geometry_.full_reservation(r.request->prompt + r.request->output + draft_room());
+  return geometry_.full_reservation(r.request->prompt + r.request->output + draft_room_);
 }
 
 std::int64_t RequestMemory::transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const {

@@ -60,6 +60,7 @@ struct PoolRequest {
   Reload reload = Reload::none;
   bool loaded = false;                         ///< has begun to draft
   bool drafts_here = false;                    ///< of this round, on the local node
+  engine::SimTime begun;                       ///< this round
   bool left = false;                           ///< holds nothing any more
   engine::SimTime due;                         ///< when this round's drafts are expected on the local node
   std::optional<engine::SimTime> reload_from;  ///< the dispatcher's wish; none: just in time
@@ -96,8 +97,7 @@ class RequestMemory {
  public:
   /// All of it outlives this. `block_tokens`: of a shared prefix block; 0: there are none.
   RequestMemory(const serving::ServingConfig& config, const serving::DecodePolicy& decode,
-                const serving::KvGeometry& geometry, std::int64_t block_tokens)
-      : config_(config), decode_(decode), geometry_(geometry), block_tokens_(block_tokens) {}
+                const serving::KvGeometry& geometry, std::int64_t block_tokens);
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
 
@@ -128,7 +128,6 @@ class RequestMemory {
   [[nodiscard]] std::int64_t rest_transfer(const PoolRequest& r) const;
 
  private:
-  [[nodiscard]] std::int64_t draft_room() const { return config_.decode.draft_length + 1; }
   /// Drafts on quantised KV read what it was decompressed to on arrival.
   [[nodiscard]] bool decompresses() const {
     return decode_.verifies && config_.decode.compressor.kind != models::CompressionKind::token_dropping;
@@ -140,6 +139,7 @@ class RequestMemory {
   const serving::DecodePolicy& decode_;
   const serving::KvGeometry& geometry_;
   std::int64_t block_tokens_;
+  std::int64_t draft_room_;  // tokens of the longest round, the verifier's own among them
 };
 
 }  // namespace kvsim::pools

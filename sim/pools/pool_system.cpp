@@ -36,7 +36,8 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
-      acceptance_(serving::acceptance_of(config_, config_.decode.draft_length)),
+      acceptance_(serving::acceptance_of(
+          config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
       paths_(usable_paths(config_)),
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
@@ -50,10 +51,11 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       stored_(config_, memory_, network_, requests_, *this),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
       reloads_(environment.simulator, memory_, network_, nodes_.local, loads_),
-      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, stored_, reloads_, *dispatcher_,
-                acceptance_.expected_accepted(config_.decode.draft_length) + 1}),
-      rounds_({environment.simulator, config_, acceptance_, requests_, stored_, *dispatcher_, outlook_, reloads_, log_,
-               *this}) {}
+      lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
+      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, stored_, reloads_, lengths_,
+                *dispatcher_}),
+      rounds_({environment.simulator, config_, acceptance_, requests_, stored_, *dispatcher_, outlook_, reloads_,
+               lengths_, log_, *this}) {}
 
 void PoolSystem::start_measuring() {
   log_.start_measuring();

@@ -89,6 +89,7 @@ class PoolSystem final : public serving::ServingSystem,
   StoredPrompts stored_;
   Loads loads_;
   Reloads reloads_;
+  RoundLengths lengths_;
   Outlook outlook_;
   Rounds rounds_;
   bool settle_pending_ = false;

@@ -8,15 +8,21 @@ namespace kvsim::pools {
 
 using engine::Callback;
 
+void Rounds::start(PoolRequest& r) {
+  parts_.lengths.join(r);
+  begin(r);
+}
+
 void Rounds::begin(PoolRequest& r) {
   serving::Request& q = *r.request;
   q.drafted = 0;
-  q.draft_target = std::min(parts_.config.decode.draft_length, q.remaining());
+  parts_.lengths.begin(r);
   q.late = false;
   r.drafts_here = false;
   r.round = Round::drafting;
   const double drafting_s = static_cast<double>(q.draft_target) * r.remote->gpus().iteration_s() + message_s();
-  r.due = parts_.simulator.now() + engine::from_seconds(drafting_s);
+  r.begun = parts_.simulator.now();
+  r.due = r.begun + engine::from_seconds(drafting_s);
   r.remote->start(r, Work::draft);
   if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.due, parts_.view));
 }
@@ -24,6 +30,7 @@ void Rounds::begin(PoolRequest& r) {
 void Rounds::end(PoolRequest& r) {
   if (r.round == Round::drafting) r.remote->stop(r);
   r.round = Round::none;
+  parts_.lengths.leave(r);
 }
 
 void Rounds::send(PoolRequest& r) {
@@ -53,6 +60,7 @@ void Rounds::verify_if_ready(PoolRequest& r) {
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
   const std::int64_t accepted = parts_.acceptance.accepted(q.drafted, q.accept_stream.uniform(), q.acceptance);
+  parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, accepted);
   q.drafted = 0;
   return emitted;
@@ -72,7 +80,9 @@ void Rounds::verified(PoolRequest& r) {
 }
 
 void Rounds::on_verdict(std::uint64_t id) {
-  parts_.owner.on_verdict(*parts_.requests.find(id));
+  PoolRequest& r = *parts_.requests.find(id);
+  parts_.lengths.ended(r, (parts_.simulator.now() - r.begun).seconds());
+  parts_.owner.on_verdict(r);
 }
 
 }  // namespace kvsim::pools

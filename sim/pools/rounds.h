@@ -9,6 +9,7 @@
 #include "sim/pools/path_log.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/reloads.h"
+#include "sim/pools/round_lengths.h"
 #include "sim/pools/stored_prompts.h"
 
 namespace kvsim::pools {
@@ -33,6 +34,7 @@ struct RoundParts {
   Dispatcher& dispatcher;
   const PoolsView& view;
   Reloads& reloads;
+  RoundLengths& lengths;
   PathLog& log;
   RoundsOwner& owner;
 };
@@ -41,9 +43,11 @@ class Rounds {
  public:
   explicit Rounds(const RoundParts& parts) : parts_(parts) {}
 
+  /// It drafts from now on.
+  void start(PoolRequest& r);
   void begin(PoolRequest& r);
-  /// It goes on without rounds: what is under way of one is nobody's.
-  static void end(PoolRequest& r);
+  /// It goes on without rounds, or has finished: what is under way of one is nobody's.
+  void end(PoolRequest& r);
 
   // What nodes did.
   void drafted(PoolRequest& r) {

@@ -175,7 +175,7 @@ void PoolSystem::start_drafting(PoolRequest& r) {
   log_.decodes(r);
   if (r.traits().streams_rest) loads_.load_rest(r, memory_.rest_transfer(r), config_.model.layers);
   if (r.stateless()) reloads_.drafts(r);
-  rounds_.begin(r);
+  rounds_.start(r);
 }
 
 void PoolSystem::on_verdict(PoolRequest& r) {
@@ -195,7 +195,7 @@ void PoolSystem::on_whole(PoolRequest& r) {
 /// P2: the full KV is here. The remote node computes its generated tokens' KV anew over it, verifies what it has
 /// drafted in the same pass, and decodes from then on.
 void PoolSystem::go_alone(PoolRequest& r) {
-  Rounds::end(r);
+  rounds_.end(r);
   leave_local(r);
   if (r.request->generated + r.request->drafted > 0) {
     r.remote->enqueue(r, Work::catch_up);
@@ -238,6 +238,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
 }
 
 void PoolSystem::leave(PoolRequest& r) {
+  if (r.traits().drafts) rounds_.end(r);
   loads_.cancel_rest(r);
   leave_local(r);
   if (r.remote != nullptr) {

@@ -21,7 +21,8 @@ constexpr std::int64_t kLongest = 4096;
 
 ObjectSchema<DraftTableRow> row_schema() {
   ObjectSchema<DraftTableRow> s("row", "A draft length for batches and contexts up to these sizes.");
-  s.required("batch", &DraftTableRow::batch, integer().at_least(1), "requests that decode on the replica");
+  s.required("batch", &DraftTableRow::batch, integer().at_least(1),
+             "requests that decode on the replica, or draft on the remote node");
   s.required("context", &DraftTableRow::context, tokens().at_least(1), "of the request, prompt and output so far");
   s.required("draft_length", &DraftTableRow::draft_length, integer().non_negative().at_most(kLongest),
              "tokens drafted per round; 0, for none, where an auxiliary drafter proposes them");

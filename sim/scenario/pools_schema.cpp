@@ -170,12 +170,11 @@ constexpr std::array kReplicaKeys{
                "link of cluster.pools.local and cluster.pools.remote"},
     ReplicaKey{"cluster.storage", "tiers below host memory are for replicas: use cluster.pools.storage"},
     ReplicaKey{"placement", "the storage node keeps whole blocks, least recently used first: remove this key"},
-    ReplicaKey{"decode.draft_limit", "pools draft decode.draft_length tokens per round, never more: remove this key"},
+    ReplicaKey{"decode.draft_limit", "between pools a round drafts the length chosen for it, never more: remove this key"},
     ReplicaKey{"decode.resident",
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
-    ReplicaKey{"decode.draft_lengths", "pools draft a fixed length: use decode.draft_length"},
     ReplicaKey{"decode.prefetch", "pools move whole contexts and fetch no pairs: remove this key"},
     ReplicaKey{"schedule.arrival", "pools verify once all of the KV is there: remove this key"},
     ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},

@@ -255,7 +255,7 @@ void check_configuration(const ServingConfig& given) {
                              "nodes of pools read whole prefixes: use prefix_cache, or replicas with placement");
   }
   // A pool's drafts stop at their length; a replica's go on while the reload is late.
-  const std::int64_t most_drafted = config.cluster.pools ? config.decode.draft_length : draft_limit(config.decode);
+  const std::int64_t most_drafted = config.cluster.pools ? longest_draft(config.decode) : draft_limit(config.decode);
   if (decode->verifies && config.schedule.max_batched_tokens < most_drafted + 1) {
     throw ConfigurationError("schedule.max_batched_tokens",
                              fmt::format("{} tokens are less than one verification of up to {} drafted tokens",

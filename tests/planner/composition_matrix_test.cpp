@@ -159,15 +159,20 @@ cluster:
     for (const std::string& prompts : {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared}) {
       for (const bool quantised : {false, true}) {
         for (const char* schedule : {"{}", "{asynchronous: true}"}) {
-          const std::string what = fmt::format("{} x {} x {}, quantised {}", decode.name, prompts, schedule, quantised);
-          const std::string text = fmt::format("{}{}{}{}schedule: {}\n", kPools, kRun, prompts,
-                                               decode_of(decode, decode.low_bit_copy || quantised), schedule);
-          ran[std::string(decode.name)] += fate_of(text, what) == Fate::ran ? 1 : 0;
+          for (const char* lengths :
+               {"fixed", "adaptive", "goodput", "table, table: [{batch: 64, context: 8k tokens, draft_length: 4}]"}) {
+            const std::string what =
+                fmt::format("{} x {} x {} x {}, quantised {}", decode.name, prompts, schedule, lengths, quantised);
+            const std::string text =
+                fmt::format("{}{}{}{}  draft_lengths: {{policy: {}}}\nschedule: {}\n", kPools, kRun, prompts,
+                            decode_of(decode, decode.low_bit_copy || quantised), lengths, schedule);
+            ran[std::string(decode.name)] += fate_of(text, what) == Fate::ran ? 1 : 0;
+          }
         }
       }
     }
   }
-  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 12) << policy;
+  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 48) << policy;
 }
 
 }  // namespace

@@ -144,10 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ADraftLimit",
                 {"decode.draft_limit=30"},
                 not_with_pools("decode.draft_limit",
-                               "pools draft decode.draft_length tokens per round, never more: remove this key")},
-        Refusal{"AdaptiveDrafts",
-                {"decode.draft_lengths={policy: fixed}"},
-                not_with_pools("decode.draft_lengths", "pools draft a fixed length: use decode.draft_length")},
+                               "between pools a round drafts the length chosen for it, never more: remove this key")},
         Refusal{"TheScheduleOfAReplica",
                 {"schedule.policy=staggered"},
                 not_with_pools("schedule.policy",
@@ -295,8 +292,8 @@ TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
 
 TEST(ResolvedPools, SayNothingOfReplicas) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(pools_scenario()), "resolved.yaml");
-  for (const char* key : {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_lengths",
-                          "decode.draft_limit", "schedule.arrival"}) {
+  for (const char* key :
+       {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_limit", "schedule.arrival"}) {
     EXPECT_EQ(resolved.find_path(key), nullptr) << key;
   }
 }

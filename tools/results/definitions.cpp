@@ -93,7 +93,8 @@ constexpr std::array<Definition, 2> kOfDraftLengths{{
      "request's agreement being known: the best x maximises (1 + A(x + h)) / (x + h + v) within decode.draft_lengths "
      "minimum to maximum. h: drafts made while the request's own reload is on its way; v: all else that does not grow "
      "with x, in drafting iterations: 1, what verifications add to iterations, and what rounds lately waited for "
-     "others' reloads. Of an auxiliary drafter's proposals, the best lengths of all requests of a step together: those "
+     "others' reloads; between pools all that rounds lately took beside their drafts. Of an auxiliary drafter's "
+     "proposals, the best lengths of all requests of a step together: those "
      "with the most tokens for the step, the drafter's passes and each token's share of both"},
 }};
 

@@ -248,7 +248,7 @@ Table times(const Outcome& outcome) {
 void add_draft_length_rows(Table& table, const Outcome& outcome) {
   const Figures f(outcome);
   const auto text = [&f](const char* key) { return f.text(fmt::format("speculation.draft_length.{}", key)); };
-  if (!drafts_on_replicas(outcome.scenario) || outcome.result.measured.draft_lengths.rounds.empty()) return;
+  if (!something_drafts(outcome.scenario) || outcome.result.measured.draft_lengths.rounds.empty()) return;
   table.rows.push_back({"draft length", text("mean"), "",
                         fmt::format("{}: p10 {}, p90 {}", outcome.scenario.serving.decode.draft_lengths.policy,
                                     text("p10"), text("p90"))});

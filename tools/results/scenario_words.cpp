@@ -94,8 +94,8 @@ bool has_drafter(const scenario::Scenario& scenario) {
   return policy_of(scenario.serving).drafter;
 }
 
-bool drafts_on_replicas(const scenario::Scenario& scenario) {
-  return policy_of(scenario.serving).drafts() && !scenario.serving.cluster.pools;
+bool something_drafts(const scenario::Scenario& scenario) {
+  return policy_of(scenario.serving).drafts();
 }
 
 bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario) {

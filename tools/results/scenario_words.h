@@ -28,8 +28,8 @@ std::string_view prefill_word(serving::PrefillKind prefill);
 /// Whether an auxiliary drafter proposes tokens.
 [[nodiscard]] bool has_drafter(const scenario::Scenario& scenario);
 
-/// Whether replicas, not pools, draft.
-[[nodiscard]] bool drafts_on_replicas(const scenario::Scenario& scenario);
+/// Whether something drafts, or a drafter proposes.
+[[nodiscard]] bool something_drafts(const scenario::Scenario& scenario);
 
 /// Whether the scenario's decode policy keeps a low-bit copy, or fetches KV.
 [[nodiscard]] bool holds_low_bit_copy_or_fetches(const scenario::Scenario& scenario);

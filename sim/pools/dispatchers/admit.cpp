@@ -17,9 +17,7 @@ using models::Path;
 class Admit final : public Dispatcher {
  public:
   Admit(const serving::ServingConfig& config, std::span<const Path> paths)
-      : windows_(config.schedule.window),
-        draft_length_(config.decode.draft_length),
-        paths_(paths.begin(), paths.end()) {}
+      : windows_(config.schedule.window), paths_(paths.begin(), paths.end()) {}
 
   std::optional<Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
 
@@ -88,7 +86,7 @@ class Admit final : public Dispatcher {
     if (models::traits(path).cached) return placement;
     // Would a first verification find room, once it is loaded and has drafted?
     Rings& local = rings_of(*placement->local, view);
-    const double ready_s = load_s + static_cast<double>(draft_length_) * placement->remote->gpus().iteration_s();
+    const double ready_s = load_s + static_cast<double>(view.usual_draft()) * placement->remote->gpus().iteration_s();
     const auto due = view.now() + engine::from_seconds(ready_s);
     const auto reload = local.rings.admit(
         {view.reload_s(request, *placement->local), view.reload_bytes(request), windows_until(local, due, view), 0},
@@ -144,7 +142,6 @@ class Admit final : public Dispatcher {
   }
 
   std::int64_t windows_;
-  std::int64_t draft_length_;
   std::vector<Path> paths_;
   std::unordered_map<const Node*, Rings> nodes_;
   std::unordered_map<const PoolRequest*, Reserved> reserved_;

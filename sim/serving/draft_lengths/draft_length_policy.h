@@ -61,6 +61,9 @@ struct DraftOutlook {
   /// What one more draft of one request costs all others, in tokens: the share by which it makes the iteration longer,
   /// times the tokens that an iteration gives. 0: not known.
   double price = 0;
+  /// Drafts are verified on other GPUs: overhead is all that rounds lately took beside their drafts, as it was seen,
+  /// and no formula of a replica's rounds holds.
+  bool elsewhere = false;
 };
 
 class DraftLengthPolicy {

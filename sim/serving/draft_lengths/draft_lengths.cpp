@@ -82,8 +82,11 @@ void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, b
   if (!parts_.decode.verifies) return;
   // Under two levels of drafting, an iteration of drafting is worth that many tokens.
   const double tokens = parts_.drafting.tokens_per_step();
-  const DraftOutlook outlook{decoding, tokens * overhead(static_cast<double>(decoding.size()), reloads),
-                             reloads ? std::llround(tokens * hidden_) : 0, draft_share_ * emitted_each_};
+  begin_round(r, {decoding, tokens * overhead(static_cast<double>(decoding.size()), reloads),
+                  reloads ? std::llround(tokens * hidden_) : 0, draft_share_ * emitted_each_});
+}
+
+void DraftLengths::begin_round(Request& r, const DraftOutlook& outlook) {
   r.draft.overhead = outlook.overhead;
   r.draft.hidden = outlook.hidden;
   r.draft.chosen = policy_->next(r, outlook);
@@ -162,6 +165,10 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
     hidden_ = averaged(hidden_, own / end.iteration_s);
     waited_ = averaged(waited_, (waited - own) / end.iteration_s);
   }
+  verified(r, drafted, accepted);
+}
+
+void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accepted) {
   emitted_ += static_cast<double>(accepted) + 1;
   if (drafted == 0) return;
   // Drafts on prompts as they were found end when the whole one is there, whatever was asked for.

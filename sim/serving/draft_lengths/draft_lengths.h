@@ -38,6 +38,8 @@ class DraftLengths {
 
   /// Sets the target of the request's coming round. `reloads`: its full KV will have to be loaded.
   void begin_round(Request& r, std::span<Request* const> decoding, bool reloads);
+  /// The same where a round is not what a replica's iterations make of it.
+  void begin_round(Request& r, const DraftOutlook& outlook);
 
   /// The request has drafted so many more tokens.
   static void drafted(Request& r, std::int64_t tokens, engine::SimTime now);
@@ -56,6 +58,7 @@ class DraftLengths {
 
   /// A round ends, whose verification began, with all of the KV, at `ready`. To be called before its tokens are final.
   void verified(Request& r, std::int64_t drafted, std::int64_t accepted, const RoundEnd& end);
+  void verified(Request& r, std::int64_t drafted, std::int64_t accepted);
 
   /// v of a request in a batch of this many.
   [[nodiscard]] double overhead(double batch, bool reloads) const;

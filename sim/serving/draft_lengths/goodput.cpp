@@ -1,7 +1,9 @@
 // One draft length for all requests of the replica, the one with the most tokens/s predicted: goodput as in X. Liu et
 // al., "Optimizing speculative decoding for serving large language models using goodput" (SmartSpec; later TurboSpec),
 // arXiv 2406.14066. Agreement is estimated over all requests, and the time of a round comes from the simulation's own
-// step timer at the present batch and mean context, where the paper has a linear model fitted to measured steps.
+// step timer at the present batch and mean context, where the paper has a linear model fitted to measured steps. Where
+// drafts are verified on other GPUs, it is that of so many drafting iterations and of what rounds lately took beside
+// them.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -21,6 +23,11 @@ class Goodput final : public DraftLengthPolicy {
         round_s_(static_cast<std::size_t>(config_.maximum) + 1) {}
 
   std::int64_t next(const Request& request, const DraftOutlook& outlook) override {
+    if (outlook.elsewhere) {
+      const double seen = evidence_.agreement(config_.prior_tokens, mean_);
+      return best_draft_length([seen](std::int64_t x) { return expected_accepted(seen, x); }, outlook.overhead,
+                               config_.minimum, config_.maximum);
+    }
     if (!see(request, outlook) && !learned_) return shortened(outlook);
     learned_ = false;
     const double agreement = evidence_.agreement(config_.prior_tokens, mean_);

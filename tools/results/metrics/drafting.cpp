@@ -17,7 +17,7 @@ using serving::Measurements;
 constexpr std::string_view kNothingVerified = "nothing was verified";
 constexpr std::string_view kNothingProposed = "the drafter proposed nothing";
 
-const Condition kDraftsOnReplicas{"where replicas draft", drafts_on_replicas};
+const Condition kSomethingDrafts{"where something drafts", something_drafts};
 const Condition kDrafts{"with an auxiliary drafter", has_drafter};
 
 template <class T>
@@ -91,7 +91,7 @@ Metrics speculation_metrics() {
        counted(&Measurements::late_reloads)}};
   append(
       rows,
-      when(kDraftsOnReplicas,
+      when(kSomethingDrafts,
            {{"speculation.draft_length.policy", kText, kNeither, "what chooses the draft lengths",
              [](const View& v) { return Figure{v.config().decode.draft_lengths.policy}; }},
             {"speculation.draft_length.mean", kPlain, kNeither, "tokens that a round was to draft, mean over rounds",
