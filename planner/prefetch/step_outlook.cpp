@@ -103,7 +103,7 @@ StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& re
   serving::Request request;
   request.prompt = requests.prompt;
   request.generated = requests.generated;
-  request.pairs_asked = true;
+  request.round.pairs_asked = true;
   const bool plain = decode.fetch == serving::Fetch::none && !decode.low_bit_copy;
   models::StepWork work;
   for (std::int64_t i = 0; i < requests.batch; ++i) {

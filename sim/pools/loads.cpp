@@ -17,7 +17,7 @@ std::uint64_t word_of(const PoolRequest& r, Claim claim) {
 }
 
 memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
-  return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload_claim;
+  return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload.claim;
 }
 
 Node& node_of(PoolRequest& r, Claim claim) {
@@ -94,19 +94,19 @@ void Loads::drop(PoolRequest& r, Node& node, Claim claim) {
 }
 
 void Loads::load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers) {
-  r.rest_left = bytes;
-  r.rest_layers = layers;
+  r.rest.bytes_left = bytes;
+  r.rest.layers_left = layers;
   send_rest(r);
 }
 
 /// One layer moves, the next is set up.
 void Loads::send_rest(PoolRequest& r) {
   transport::Lane& lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
-  for (transport::TransferId& part : r.rest) {
-    if (part.value != 0 || r.rest_layers == 0) continue;
-    const std::int64_t bytes = r.rest_left / r.rest_layers;
-    r.rest_left -= bytes;
-    r.rest_layers -= 1;
+  for (transport::TransferId& part : r.rest.transfers) {
+    if (part.value != 0 || r.rest.layers_left == 0) continue;
+    const std::int64_t bytes = r.rest.bytes_left / r.rest.layers_left;
+    r.rest.bytes_left -= bytes;
+    r.rest.layers_left -= 1;
     part = lane.submit({.bytes = bytes,
                         .priority = kDeferrable,
                         .on_complete = Callback::to<&Loads::on_rest>(this, r.request->id),
@@ -118,18 +118,18 @@ void Loads::send_rest(PoolRequest& r) {
 void Loads::on_rest(std::uint64_t id) {
   PoolRequest* r = requests_.find(id);
   if (r == nullptr || r->left) return;  // finished while the last bytes were on their way
-  r->rest = {r->rest[1], {}};
+  r->rest.transfers = {r->rest.transfers[1], {}};
   send_rest(*r);
-  if (r->rest[0].value != 0) return;
-  r->whole = true;
+  if (r->rest.transfers[0].value != 0) return;
+  r->rest.there = true;
   owner_.on_whole(*r);
 }
 
 void Loads::cancel_rest(PoolRequest& r) {
-  for (auto part = r.rest.rbegin(); part != r.rest.rend(); ++part) {
+  for (auto part = r.rest.transfers.rbegin(); part != r.rest.transfers.rend(); ++part) {
     if (part->value != 0) network_.lane(Pool::remote, r.remote->index(), Direction::read).cancel(*part);
   }
-  r.rest = {};
+  r.rest.transfers = {};
 }
 
 }  // namespace kvsim::pools

@@ -89,7 +89,7 @@ void Node::batch(std::size_t prompts) {
 std::int64_t Node::tokens_of(const StepEntry& task) {
   const serving::Request& r = *task.request->request;
   if (task.work == Work::verify) return serving::verified_tokens(r);
-  if (task.work == Work::catch_up) return r.generated + r.drafted + 1;
+  if (task.work == Work::catch_up) return r.generated + r.round.drafted + 1;
   return 0;
 }
 

@@ -44,7 +44,7 @@ class PathLog {
   }
   /// A verification accepted so many of its drafts; returns the tokens that became final.
   std::int64_t verified(PoolRequest& r, std::int64_t accepted) {
-    const std::int64_t emitted = log_.verified(*r.request, r.request->drafted, accepted);
+    const std::int64_t emitted = log_.verified(*r.request, r.request->round.drafted, accepted);
     sums(r).output_tokens += emitted;
     return emitted;
   }

@@ -29,7 +29,23 @@ enum class Round : std::uint8_t {
 };
 
 /// The full KV for a stateless request's next verification.
-enum class Reload : std::uint8_t { none, wished, in_flight, arrived };
+struct ReloadWish {
+  enum class State : std::uint8_t { none, wished, in_flight, arrived };
+
+  State state = State::none;
+  memory::MemoryClaim claim;
+  std::int64_t bytes = 0;               ///< memory reserved for it
+  std::optional<engine::SimTime> from;  ///< the dispatcher's wish; none: just in time
+};
+
+/// Of a request that goes on alone when the remote node has all of its KV (P2): what was not sent with the compressed
+/// KV.
+struct RestOfKv {
+  std::array<transport::TransferId, 2> transfers{};  ///< of its layers, in order; 0: none
+  std::int64_t bytes_left = 0;                       ///< not sent yet
+  std::int64_t layers_left = 0;
+  bool there = false;  ///< all of it has reached the remote node
+};
 
 struct PoolRequest {
   serving::Request* request = nullptr;
@@ -45,26 +61,20 @@ struct PoolRequest {
 
   memory::MemoryClaim local_claim;   ///< full KV, from placement to the end; or only while a prompt is prefilled
   memory::MemoryClaim remote_claim;  ///< full or compressed KV
-  memory::MemoryClaim reload_claim;  ///< full KV for one verification (stateless)
   bool local_ready = false;          ///< its full KV stays on the local node and is there
   bool local_left = false;           ///< the local node has done its part
   int remote_parts = 0;              ///< loads of the remote node before it can draft
   int in_transit = 0;                ///< transfers under way that end in a claim of its
   bool counted = false;              ///< its prompt's KV has been available once
-  std::array<transport::TransferId, 2> rest{};  ///< transfers of layers of the rest of the KV (P2), in order; 0: none
-  std::int64_t rest_left = 0;                   ///< bytes of it that were not sent yet
-  std::int64_t rest_layers = 0;                 ///< layers of it that were not
-  bool whole = false;                           ///< all of the KV has reached the remote node (P2)
+  RestOfKv rest;
 
   Round round = Round::none;
-  Reload reload = Reload::none;
-  bool loaded = false;                         ///< has begun to draft
-  bool drafts_here = false;                    ///< of this round, on the local node
-  engine::SimTime begun;                       ///< this round
-  bool left = false;                           ///< holds nothing any more
-  engine::SimTime due;                         ///< when this round's drafts are expected on the local node
-  std::optional<engine::SimTime> reload_from;  ///< the dispatcher's wish; none: just in time
-  std::int64_t reload_bytes = 0;               ///< memory reserved for the reload
+  engine::SimTime begun;     ///< this round
+  engine::SimTime due;       ///< when this round's drafts are expected on the local node
+  bool drafts_here = false;  ///< of this round, on the local node
+  ReloadWish reload;
+  bool loaded = false;  ///< has begun to draft
+  bool left = false;    ///< holds nothing any more
 
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
   /// Reads its full KV anew for every verification.

@@ -76,7 +76,7 @@ void PoolSystem::check_conservation() const {
     node.check_conservation();
     std::int64_t bytes = 0;
     for (const auto& r : requests_.all()) {
-      if (r && r->local == &node) bytes += r->local_claim.private_bytes + r->reload_claim.private_bytes;
+      if (r && r->local == &node) bytes += r->local_claim.private_bytes + r->reload.claim.private_bytes;
       if (r && r->remote == &node) bytes += r->remote_claim.private_bytes;
     }
     KVSIM_ALWAYS(bytes == node.memory().private_bytes(), "a node's memory differs from what its requests hold");

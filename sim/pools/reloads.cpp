@@ -52,24 +52,24 @@ void Reloads::leave(PoolRequest& r) {
 }
 
 void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
-  r.reload = Reload::wished;
-  r.reload_from = from;
+  r.reload.state = ReloadWish::State::wished;
+  r.reload.from = from;
   of(*r.local).due.push_back(&r);
   start(*r.local);
 }
 
 void Reloads::withdraw(PoolRequest& r) {
-  if (r.reload == Reload::none) return;
-  if (r.reload == Reload::wished) {
+  if (r.reload.state == ReloadWish::State::none) return;
+  if (r.reload.state == ReloadWish::State::wished) {
     std::erase(of(*r.local).due, &r);
   } else {
     loads_.drop(r, *r.local, Claim::reload);
   }
-  r.reload = Reload::none;
+  r.reload.state = ReloadWish::State::none;
 }
 
 void Reloads::released(PoolRequest& r) {
-  of(*r.local).bytes -= std::exchange(r.reload_bytes, 0);
+  of(*r.local).bytes -= std::exchange(r.reload.bytes, 0);
 }
 
 double Reloads::length_s(const PoolRequest& r, const Node& local) const {
@@ -83,7 +83,7 @@ std::int64_t Reloads::late(const Node& local) const {
 
 SimTime Reloads::start_of(const PoolRequest& r) const {
   if (r.drafts_here) return simulator_.now();
-  if (r.reload_from) return *r.reload_from;
+  if (r.reload.from) return *r.reload.from;
   const double lead = kLead * length_s(r, *r.local) + network_.backlog_s(Pool::local, r.local->index());
   return r.due - engine::from_seconds(std::min(lead, r.due.seconds()));
 }
@@ -135,15 +135,15 @@ bool Reloads::try_start(PoolRequest& r) {
   NodeReloads& node = of(local);
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
-  if (!local.memory().try_claim(r.reload_claim, r.chain, kFull, memory_.block_bytes(kFull),
+  if (!local.memory().try_claim(r.reload.claim, r.chain, kFull, memory_.block_bytes(kFull),
                                 memory_.reload_private(r))) {
     return false;
   }
-  r.reload_bytes = local.memory().reserved() - before;
-  node.bytes += r.reload_bytes;
+  r.reload.bytes = local.memory().reserved() - before;
+  node.bytes += r.reload.bytes;
   std::erase(node.due, &r);
-  r.reload = Reload::in_flight;
-  const std::int64_t tokens = r.request->context() - r.chain_tokens + r.reload_claim.missing * memory_.block_tokens();
+  r.reload.state = ReloadWish::State::in_flight;
+  const std::int64_t tokens = r.request->context() - r.chain_tokens + r.reload.claim.missing * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
   return true;
 }

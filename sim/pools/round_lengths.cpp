@@ -42,17 +42,17 @@ void RoundLengths::begin(PoolRequest& r) {
   double overhead = node.overhead.at(r.stateless() ? 0 : 1);
   if (overhead <= 0) overhead = 1 + messages_s_ / r.remote->gpus().iteration_s();
   node.lengths->begin_round(*r.request, {.decoding = node.drafting, .overhead = overhead, .elsewhere = true});
-  mean_ = kPastRounds * mean_ + (1 - kPastRounds) * static_cast<double>(r.request->draft.chosen);
+  mean_ = kPastRounds * mean_ + (1 - kPastRounds) * static_cast<double>(r.request->round.length.chosen);
   usual_ = std::llround(mean_);
 }
 
 void RoundLengths::verified(PoolRequest& r, std::int64_t accepted) {
-  of(r).lengths->verified(*r.request, r.request->drafted, accepted);
+  of(r).lengths->verified(*r.request, r.request->round.drafted, accepted);
 }
 
 void RoundLengths::ended(const PoolRequest& r, double round_s) {
   double& overhead = of(r).overhead.at(r.stateless() ? 0 : 1);
-  const double seen = round_s / r.remote->gpus().iteration_s() - static_cast<double>(r.request->draft_target);
+  const double seen = round_s / r.remote->gpus().iteration_s() - static_cast<double>(r.request->round.target);
   const double now = std::max(seen, 1.0);
   overhead = overhead > 0 ? kPastRounds * overhead + (1 - kPastRounds) * now : now;
 }

@@ -15,12 +15,12 @@ void Rounds::start(PoolRequest& r) {
 
 void Rounds::begin(PoolRequest& r) {
   serving::Request& q = *r.request;
-  q.drafted = 0;
+  q.round.drafted = 0;
   parts_.lengths.begin(r);
-  q.late = false;
+  q.round.late = false;
   r.drafts_here = false;
   r.round = Round::drafting;
-  const double drafting_s = static_cast<double>(q.draft_target) * r.remote->gpus().iteration_s() + message_s();
+  const double drafting_s = static_cast<double>(q.round.target) * r.remote->gpus().iteration_s() + message_s();
   r.begun = parts_.simulator.now();
   r.due = r.begun + engine::from_seconds(drafting_s);
   r.remote->start(r, Work::draft);
@@ -47,8 +47,8 @@ void Rounds::on_drafts_here(std::uint64_t id) {
   r->due = std::min(r->due, parts_.simulator.now());
   verify_if_ready(*r);
   if (r->round != Round::sent) return;
-  r->request->late = true;
-  if (r->reload == Reload::wished) parts_.reloads.start(*r->local);
+  r->request->round.late = true;
+  if (r->reload.state == ReloadWish::State::wished) parts_.reloads.start(*r->local);
 }
 
 void Rounds::verify_if_ready(PoolRequest& r) {
@@ -59,10 +59,10 @@ void Rounds::verify_if_ready(PoolRequest& r) {
 
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
-  const std::int64_t accepted = parts_.acceptance.accepted(q.drafted, q.accept_stream.uniform(), q.acceptance);
+  const std::int64_t accepted = parts_.acceptance.accepted(q.round.drafted, q.luck.stream.uniform(), q.luck.acceptance);
   parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, accepted);
-  q.drafted = 0;
+  q.round.drafted = 0;
   return emitted;
 }
 

@@ -53,8 +53,8 @@ class Rounds {
   void drafted(PoolRequest& r) {
     serving::Request& q = *r.request;
     if (r.round != Round::drafting) return;  // it went on alone while the token was drafted
-    q.drafted += 1;
-    if (q.drafted >= q.draft_target) send(r);
+    q.round.drafted += 1;
+    if (q.round.drafted >= q.round.target) send(r);
   }
   void verified(PoolRequest& r);
   /// Full KV that its verification may have waited for is on the local node.
@@ -68,7 +68,7 @@ class Rounds {
   void on_drafts_here(std::uint64_t id);
   void on_verdict(std::uint64_t id);
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
-    return r.traits().cached ? r.local_ready : r.reload == Reload::arrived;
+    return r.traits().cached ? r.local_ready : r.reload.state == ReloadWish::State::arrived;
   }
   [[nodiscard]] double message_s() const { return parts_.config.cluster.pools->message_latency_s; }
 

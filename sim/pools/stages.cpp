@@ -59,7 +59,7 @@ void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
         on_remote_complete(r);
         break;
       case Claim::reload:
-        r.reload = Reload::arrived;
+        r.reload.state = ReloadWish::State::arrived;
         rounds_.verify_if_ready(r);
         reloads_.changed(*r.local);
         settle_soon();
@@ -181,7 +181,7 @@ void PoolSystem::start_drafting(PoolRequest& r) {
 void PoolSystem::on_verdict(PoolRequest& r) {
   if (r.request->remaining() == 0) {
     leave(r);
-  } else if (r.whole) {
+  } else if (r.rest.there) {
     go_alone(r);
   } else {
     rounds_.begin(r);
@@ -197,7 +197,7 @@ void PoolSystem::on_whole(PoolRequest& r) {
 void PoolSystem::go_alone(PoolRequest& r) {
   rounds_.end(r);
   leave_local(r);
-  if (r.request->generated + r.request->drafted > 0) {
+  if (r.request->generated + r.request->round.drafted > 0) {
     r.remote->enqueue(r, Work::catch_up);
   } else {
     r.remote->start(r, Work::decode);
@@ -205,7 +205,7 @@ void PoolSystem::go_alone(PoolRequest& r) {
 }
 
 void PoolSystem::on_caught_up(PoolRequest& r) {
-  if (r.request->drafted > 0) {
+  if (r.request->round.drafted > 0) {
     rounds_.settle(r);
   } else {
     log_.emitted_directly(r);

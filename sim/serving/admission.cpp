@@ -55,7 +55,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   Request& r = roster_.next();
   if (!seen(r) || (budget <= 0 && needs_computing(r))) return {};
   const DecodePolicy& decode = env_.decode;
-  if (decode.fetches() && r.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
+  if (decode.fetches() && r.moving.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
   choose_residency(r);
   if (env_.prompts) {
     r.prefix = env_.prompts->find(r);

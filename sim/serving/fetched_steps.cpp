@@ -19,7 +19,7 @@ FetchedSteps::FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGr
 }
 
 void FetchedSteps::add(const Request& r, std::int64_t proposed, models::StepWork& work) {
-  KVSIM_ALWAYS(!by_layers() || r.writebacks == 0, "KV is fetched that is not in host memory");
+  KVSIM_ALWAYS(!by_layers() || r.moving.writebacks == 0, "KV is fetched that is not in host memory");
   fetching_.add_decode(r, proposed, work);
   env_.measured.fetch.request_steps += 1;
   env_.measured.fetch.context_tokens += static_cast<double>(r.context());
@@ -49,13 +49,13 @@ void FetchedSteps::end_step() {
 }
 
 bool FetchedSteps::chose_first(Request& r) {
-  if (env_.decode.fetch != Fetch::speculative || std::exchange(r.pairs_asked, true)) return false;
+  if (env_.decode.fetch != Fetch::speculative || std::exchange(r.round.pairs_asked, true)) return false;
   env_.measured.fetch.first_choices += 1;
   return true;
 }
 
 void FetchedSteps::abandon(Request& r, std::int64_t context) {
-  if (!std::exchange(r.pairs_asked, false)) return;
+  if (!std::exchange(r.round.pairs_asked, false)) return;
   env_.measured.fetch.unused_bytes += std::llround(fetching_.request_bytes(r, context));
 }
 

@@ -47,7 +47,7 @@ LayerPipelineConfig Fetching::pipeline() const {
 
 std::int64_t Fetching::proposals(const Request& r) const {
   if (decode_.fetch != Fetch::speculative || !decode_.drafter) return 0;
-  return std::min(r.draft.chosen, static_cast<std::int64_t>(full_fetches_.size()) - 1);
+  return std::min(r.round.length.chosen, static_cast<std::int64_t>(full_fetches_.size()) - 1);
 }
 
 std::int64_t Fetching::choosing(std::int64_t proposals) const {
@@ -56,7 +56,7 @@ std::int64_t Fetching::choosing(std::int64_t proposals) const {
 
 std::int64_t Fetching::query_tokens(const Request& r, std::int64_t proposed) const {
   if (decode_.fetch != Fetch::speculative) return 1 + proposed;
-  return choosing(proposals(r)) + (r.pairs_asked ? 1 + proposed : 0);
+  return choosing(proposals(r)) + (r.round.pairs_asked ? 1 + proposed : 0);
 }
 
 void Fetching::clear() {
@@ -103,7 +103,7 @@ void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepW
   if (n + 1 < static_cast<std::int64_t>(full_fetches_.size())) {
     more_rows_ += layer_fetch(r.context(), n + 1).rows - rows;
   }
-  waits_ = waits_ || r.pairs_asked;
+  waits_ = waits_ || r.round.pairs_asked;
 }
 
 /// A quantiser acts on groups of tokens: once in so many steps on all of them.

@@ -20,10 +20,10 @@ class HostCopies final : public FullKvSource {
   void bring(Request& r) override {
     engine::Callback arrived = parts_.on_arrived;
     arrived.word = r.id;
-    r.transfer = parts_.from_host.submit({.bytes = parts_.geometry.reload_transfer(r.prompt, r.generated),
-                                          .on_complete = arrived,
-                                          .owner = r.id,
-                                          .kind = "reload"});
+    r.moving.transfer = parts_.from_host.submit({.bytes = parts_.geometry.reload_transfer(r.prompt, r.generated),
+                                                 .on_complete = arrived,
+                                                 .owner = r.id,
+                                                 .kind = "reload"});
   }
   [[nodiscard]] bool comes_by_layers() const override {
     return parts_.config.schedule.arrival == ReloadArrival::layerwise;
@@ -38,7 +38,7 @@ class WholePrompts : public FullKvSource {
   void found(Request& r) const override {
     r.direct = r.resident = whole(r);
     if (parts_.config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
-      r.acceptance.agreement = r.prefix.agreement;
+      r.luck.acceptance.agreement = r.prefix.agreement;
     }
   }
 
@@ -47,7 +47,7 @@ class WholePrompts : public FullKvSource {
     return r.prefix.missing == 0 && r.prefix.quality >= 1 && r.prefix.step_kl == 0;
   }
   /// Nothing is gained by drafting on.
-  static void end_round(Request& r) { r.draft_target = std::min(r.draft_target, r.drafted); }
+  static void end_round(Request& r) { r.round.target = std::min(r.round.target, r.round.drafted); }
 };
 
 class Tiers final : public WholePrompts {
@@ -61,7 +61,7 @@ class Tiers final : public WholePrompts {
   }
   void found(Request& r) const override {
     WholePrompts::found(r);
-    r.tail = r.direct ? 0 : r.prefill_target - r.prefix.tokens;
+    r.round.tail = r.direct ? 0 : r.prefill_target - r.prefix.tokens;
   }
   [[nodiscard]] bool brings_at_once(const Request& r) const override { return r.generated == 0; }
   void bring(Request& r) override {
@@ -72,7 +72,7 @@ class Tiers final : public WholePrompts {
   void arrived(Request& r) const override {
     if (r.generated == 0) end_round(r);  // it waits for its first token
   }
-  void abandoned(Request& r) const override { r.stale_reloads += 1; }
+  void abandoned(Request& r) const override { r.moving.stale_reloads += 1; }
   void verified(Request& r, bool free) override {
     if (!free || r.kv.staged() == 0) {
       parts_.memory.unstage(r.kv);
@@ -96,7 +96,7 @@ class Recomputed final : public WholePrompts {
   }
   void found(Request& r) const override {
     WholePrompts::found(r);
-    r.tail = 0;
+    r.round.tail = 0;
   }
   [[nodiscard]] bool brings_at_once(const Request&) const override { return true; }
   void bring(Request& r) override { r.recomputed = 0; }
@@ -104,7 +104,7 @@ class Recomputed final : public WholePrompts {
   void batch(std::span<Request* const> decoding, std::int64_t& budget, models::StepWork& work) override {
     step_.clear();
     for (Request* r : decoding) {
-      if (r->direct || r->reload != Reload::in_flight || budget <= 0) continue;
+      if (r->direct || r->round.reload != Reload::in_flight || budget <= 0) continue;
       const std::int64_t tokens = std::min(budget, r->prefill_target - r->recomputed);
       add_chunk(work, parts_.geometry, r->recomputed, tokens, r->recomputed + tokens == r->prefill_target);
       step_.push_back({r, r->admission, tokens});
@@ -114,11 +114,11 @@ class Recomputed final : public WholePrompts {
   void apply() override {
     for (const Chunk& chunk : step_) {
       Request& r = *chunk.request;
-      if (r.admission != chunk.admission || r.phase != Phase::decoding || r.reload != Reload::in_flight) continue;
+      if (r.admission != chunk.admission || r.phase != Phase::decoding || r.round.reload != Reload::in_flight) continue;
       r.recomputed += chunk.tokens;
       parts_.measured.reuse.verified_tokens += chunk.tokens;
       if (r.recomputed < r.prefill_target) continue;
-      r.reload = Reload::arrived;
+      r.round.reload = Reload::arrived;
       end_round(r);
     }
   }

@@ -68,10 +68,10 @@ void MemoryUse::finish_measuring() {
 
 void FirstLoads::load(Request& r, std::int64_t bytes) {
   begin(r, bytes);
-  r.transfer = from_host_.submit({.bytes = bytes,
-                                  .on_complete = Callback::to<&FirstLoads::on_arrived>(this, r.id),
-                                  .owner = r.id,
-                                  .kind = "first load"});
+  r.moving.transfer = from_host_.submit({.bytes = bytes,
+                                         .on_complete = Callback::to<&FirstLoads::on_arrived>(this, r.id),
+                                         .owner = r.id,
+                                         .kind = "first load"});
 }
 
 void FirstLoads::load_prefix(Request& r) {
@@ -80,19 +80,19 @@ void FirstLoads::load_prefix(Request& r) {
 }
 
 void FirstLoads::begin(Request& r, std::int64_t bytes) {
-  r.loading_bytes = bytes;
+  r.moving.loading_bytes = bytes;
   use_.add_loading(bytes);
 }
 
 void FirstLoads::end(Request& r) {
-  use_.add_loading(-std::exchange(r.loading_bytes, 0));
-  r.transfer = {};
+  use_.add_loading(-std::exchange(r.moving.loading_bytes, 0));
+  r.moving.transfer = {};
 }
 
 void FirstLoads::on_arrived(std::uint64_t id) {
   Request& r = env_.requests[id];
-  if (r.stale_loads > 0) {  // of an admission that is over
-    r.stale_loads -= 1;
+  if (r.moving.stale_loads > 0) {  // of an admission that is over
+    r.moving.stale_loads -= 1;
     env_.requests.release_if_over(r);
     return;
   }
@@ -104,15 +104,15 @@ void FirstLoads::on_arrived(std::uint64_t id) {
 
 void FirstLoads::abandon(Request& r) {
   if (r.phase != Phase::loading) return;
-  if (r.transfer.value != 0) {
+  if (r.moving.transfer.value != 0) {
     // Copies among which fetches are queued are not withdrawn: what was planned behind them stays as it is.
     if (env_.decode.fetches()) {
-      r.stale_loads += 1;
+      r.moving.stale_loads += 1;
     } else {
-      from_host_.cancel(r.transfer);
+      from_host_.cancel(r.moving.transfer);
     }
   }
-  if (!r.assembly && r.prefix.tokens > 0) r.stale_loads += 1;  // others may wait for the same load
+  if (!r.assembly && r.prefix.tokens > 0) r.moving.stale_loads += 1;  // others may wait for the same load
   end(r);
 }
 
@@ -120,7 +120,7 @@ void Offloading::computed(Request& r, std::int64_t tokens) {
   if (!demand_.offloads(r)) return;
   r.in_host_tokens += tokens;
   if (env_.decode.fetches()) return;  // it left while the step ran
-  r.writebacks += 1;
+  r.moving.writebacks += 1;
   to_host_.submit({.bytes = env_.geometry.stored_transfer(tokens),
                    .on_complete = Callback::to<&Offloading::on_arrived>(this, r.id),
                    .owner = r.id,
@@ -131,7 +131,7 @@ Callback Offloading::leaves(std::span<const StepEntry> step) {
   std::vector<std::uint64_t>& leaving = steps_.emplace_back();
   for (const StepEntry& e : step) {
     if (e.work != Work::prefill) continue;
-    e.request->writebacks += 1;
+    e.request->moving.writebacks += 1;
     leaving.push_back(e.request->id);
   }
   return Callback::to<&Offloading::on_step_offloaded>(this);
@@ -152,9 +152,9 @@ void Offloading::on_step_offloaded() {
 void Offloading::on_arrived(std::uint64_t id) {
   Request& r = env_.requests[id];
   use_.note();
-  r.writebacks -= 1;
+  r.moving.writebacks -= 1;
   env_.requests.release_if_over(r);
-  if (r.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
+  if (r.moving.writebacks == 0 && r.settling && r.phase == Phase::decoding) {
     r.settling = false;
     owner_.on_settled(r);
   }

@@ -24,10 +24,10 @@ std::uint8_t verdict_so_far(const SloConfig& slo, const Request& r, engine::SimT
   const bool started = r.generated > 0;
   Experience least;
   least.e2e_s = (now - r.arrival).seconds();
-  least.ttft_s = started ? (r.first_token - r.arrival).seconds() : least.e2e_s;
+  least.ttft_s = started ? (r.record.first_token - r.arrival).seconds() : least.e2e_s;
   if (started && r.output > 1) {
-    least.tpot_s = (now - r.first_token).seconds() / static_cast<double>(r.output - 1);
-    least.largest_gap_s = std::max(r.largest_gap_s, (now - r.last_token).seconds());
+    least.tpot_s = (now - r.record.first_token).seconds() / static_cast<double>(r.output - 1);
+    least.largest_gap_s = std::max(r.record.largest_gap_s, (now - r.record.last_token).seconds());
   }
   const std::uint8_t missed = missed_objectives(slo, least);
   if (missed != 0) return missed;

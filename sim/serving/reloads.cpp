@@ -34,7 +34,7 @@ void Reloads::begin_step() {
   mark_arriving();
   for (Request* r : roster_.decoding()) {
     const bool first = !r->direct && full_kv_->brings_at_once(*r);
-    if (first && r->reload == Reload::none && !start(*r, false)) return;
+    if (first && r->round.reload == Reload::none && !start(*r, false)) return;
   }
 }
 
@@ -46,13 +46,13 @@ void Reloads::mark_arriving() {
   const double layers = static_cast<double>(env_.config.model.layers);
   const double share = (layers - 1) / layers;
   for (Request* r : roster_.decoding()) {
-    r->arriving = false;
-    if (r->reload != Reload::in_flight) continue;
-    const auto left = from_host_.time_left(r->transfer);
+    r->round.arriving = false;
+    if (r->round.reload != Reload::in_flight) continue;
+    const auto left = from_host_.time_left(r->moving.transfer);
     if (!left) continue;
     const double transfer_s =
         static_cast<double>(env_.geometry.reload_transfer(r->prompt, r->generated)) / from_host_.bandwidth();
-    r->arriving = left->seconds() <= share * std::min(transfer_s, gpus_.iteration_s());
+    r->round.arriving = left->seconds() <= share * std::min(transfer_s, gpus_.iteration_s());
   }
 }
 
@@ -64,15 +64,15 @@ void Reloads::start(const IterationPlan& plan) {
 }
 
 bool Reloads::start(Request& r, bool replaces_compressed) {
-  if (r.reload != Reload::none || r.writebacks > 0) return false;  // the host copy must be complete
+  if (r.round.reload != Reload::none || r.moving.writebacks > 0) return false;  // the host copy must be complete
   const std::int64_t bytes = full_kv_->reservation(r);
   const std::int64_t freed = replaces_compressed ? full_kv_->replaceable(r) : 0;
   if (!memory_.stage(r.kv, bytes, freed)) {
     lacks_memory_ = true;
     return false;
   }
-  r.reload = Reload::in_flight;
-  r.draft.reload_at = env_.simulator.now();
+  r.round.reload = Reload::in_flight;
+  r.round.length.reload_at = env_.simulator.now();
   full_kv_->bring(r);
   return true;
 }
@@ -81,9 +81,9 @@ engine::Duration Reloads::tail(std::span<const StepEntry> step, const models::St
   engine::Duration tail;
   const double layer_s = time.total_s / static_cast<double>(env_.config.model.layers);
   for (const StepEntry& e : step) {
-    if (e.work != Work::verify || e.request->reload != Reload::in_flight) continue;
+    if (e.work != Work::verify || e.request->round.reload != Reload::in_flight) continue;
     // The last layer runs when its KV, the last of the transfer, is there.
-    const auto left = from_host_.time_left(e.request->transfer);
+    const auto left = from_host_.time_left(e.request->moving.transfer);
     KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
     tail = std::max(tail, *left + std::max(engine::from_seconds(layer_s), engine::Duration{1}));
   }
@@ -92,27 +92,27 @@ engine::Duration Reloads::tail(std::span<const StepEntry> step, const models::St
 
 bool Reloads::under_way() const {
   return std::any_of(roster_.decoding().begin(), roster_.decoding().end(),
-                     [](const Request* r) { return r->reload == Reload::in_flight; });
+                     [](const Request* r) { return r->round.reload == Reload::in_flight; });
 }
 
 void Reloads::on_arrived(std::uint64_t id) {
   Request& r = env_.requests[id];
-  if (r.stale_reloads > 0) {  // of an admission that is over
-    r.stale_reloads -= 1;
+  if (r.moving.stale_reloads > 0) {  // of an admission that is over
+    r.moving.stale_reloads -= 1;
     env_.requests.release_if_over(r);
     return;
   }
   use_.note();
-  r.transfer = {};
-  r.reload = Reload::arrived;
+  r.moving.transfer = {};
+  r.round.reload = Reload::arrived;
   full_kv_->arrived(r);
   gpus_.wake();
 }
 
 void Reloads::abandon(Request& r) {
-  if (r.reload != Reload::in_flight) return;
-  if (r.transfer.value != 0) from_host_.cancel(r.transfer);
-  r.transfer = {};
+  if (r.round.reload != Reload::in_flight) return;
+  if (r.moving.transfer.value != 0) from_host_.cancel(r.moving.transfer);
+  r.moving.transfer = {};
   full_kv_->abandoned(r);
 }
 

@@ -142,7 +142,7 @@ void Replica::become_ready(Request& r) {
   roster_.move(r, Phase::decoding);
   env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
   r.had_prompt = true;
-  r.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
+  r.round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
 }
 
 void Replica::emit_directly(Request& r) {
@@ -152,7 +152,7 @@ void Replica::emit_directly(Request& r) {
 
 void Replica::settle_after_prefill(Request& r) {
   if (!demand_.holds_part(r)) return;
-  r.settling = r.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+  r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
   if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
 }
 
@@ -194,7 +194,7 @@ void Replica::preempt(Request& r) {
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();
   r.prefill_done = 0;
-  r.preemptions += 1;
+  r.record.preemptions += 1;
   env_.measured.preemptions += 1;
 }
 

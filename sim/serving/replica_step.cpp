@@ -96,7 +96,7 @@ void Replica::batch_decoding() {
     if (part.work == Work::verify && part.tokens > budget && !pass_.entries.empty()) action = Action::stall;
     if (action == Action::stall) {
       m.stalled_request_iterations += verifies ? 1 : 0;
-      m.late_request_iterations += verifies && r.late ? 1 : 0;
+      m.late_request_iterations += verifies && r.round.late ? 1 : 0;
       continue;
     }
     if (part.work == Work::decode && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
@@ -232,7 +232,7 @@ void Replica::apply_decoded(Request& r, std::int64_t proposed) {
 }
 
 void Replica::apply_verification(Request& r) {
-  KVSIM_ALWAYS(r.resident || r.reload == Reload::arrived, "a request was verified without its full KV");
+  KVSIM_ALWAYS(r.resident || r.round.reload == Reload::arrived, "a request was verified without its full KV");
   const std::int64_t emitted = rounds_.verified(r);
   reloads_.full_kv().verified(r, !roster_.anybody_waits());
   outstanding_tokens_ -= emitted;

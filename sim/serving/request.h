@@ -125,6 +125,51 @@ class SteadyPlace {
   std::uint64_t since_ = 0;  // steps of the batch that it has been told of
 };
 
+/// A request's round of drafting and verifying, the current one.
+struct DraftRound {
+  std::int64_t drafted = 0;
+  std::int64_t target = 0;
+  bool late = false;  ///< its verification had to wait for its reload
+  Reload reload = Reload::none;
+  bool arriving = false;     ///< in flight, and each layer's KV in time for a verification that starts now
+  bool pairs_asked = false;  ///< speculative prefetch: the step before chose the pairs of the coming one
+  std::int64_t unseen = 0;   ///< tokens at the request's end that an auxiliary drafter has not read yet
+  /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
+  std::int64_t tail = 0;
+  engine::SimTime first_draft;  ///< the request's first token was drafted
+  DraftState length;            ///< as chosen, and what was known of earlier ones
+};
+
+/// Transfers of a request's KV that are under way.
+struct KvMoving {
+  transport::TransferId transfer;   ///< first load or reload
+  std::int64_t loading_bytes = 0;   ///< of its first load
+  std::int64_t writebacks = 0;      ///< to host memory
+  std::uint64_t stale_loads = 0;    ///< first loads for an admission that is over
+  std::uint64_t stale_reloads = 0;  ///< reloads for one that is over
+};
+
+/// What a request's verifications are drawn from.
+struct Luck {
+  models::RequestAcceptance acceptance;
+  engine::RandomStream stream{0, "acceptance"};
+  models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
+  engine::RandomStream drafter_stream{0, "drafter acceptance"};
+};
+
+/// When a request's tokens came, and how.
+struct TokenRecord {
+  engine::SimTime first_token;
+  engine::SimTime last_token;
+  double largest_gap_s = 0;
+  std::int64_t rounds = 0;
+  std::int64_t drafted_tokens = 0;
+  std::int64_t accepted_tokens = 0;
+  std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
+  std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
+  std::int64_t preemptions = 0;
+};
+
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -135,57 +180,26 @@ struct Request {
   Phase phase = Phase::queued;
   std::int64_t prefill_target = 0;         ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;           ///< of which exist
+  std::int64_t recomputed = 0;             ///< of these, computed again whole for a verification (FullKvSource)
   std::int64_t judged = -1;                ///< place in Measurements::verdicts; below 0: not judged
   std::uint64_t admission = 0;             ///< order of the latest admission: the newest is preempted first
   bool resident = false;                   ///< pinned: its full KV stays in GPU memory
   std::int64_t in_host_tokens = 0;         ///< tokens whose full KV is in host memory or on its way there
   StoredPrefix prefix;                     ///< what of its prompt was loaded at the latest admission
   std::optional<PromptAssembly> assembly;  ///< how the latest admission puts it together; none: it is simply prefilled
+  AssemblyProgress assembling;             ///< of that
 
   Residence kv;  ///< memory that it has reserved
   SteadyPlace steady;
-  bool settling = false;  ///< prefilled, but its full KV is still on the way to host memory
-
+  bool settling = false;    ///< prefilled, but its full KV is still on the way to host memory
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
-
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
 
-  // The current round of drafting and verifying.
-  std::int64_t drafted = 0;
-  std::int64_t draft_target = 0;
-  bool late = false;  ///< this round's verification had to wait for its reload
-  Reload reload = Reload::none;
-  bool arriving = false;           ///< in flight, and each layer's KV in time for a verification that starts now
-  transport::TransferId transfer;  ///< under way: first load or reload
-  std::int64_t writebacks = 0;     ///< transfers to host memory under way
-  bool pairs_asked = false;        ///< speculative prefetch: the step before chose the pairs of the coming one
-  std::int64_t loading_bytes = 0;  ///< of its first load under way
-  std::uint64_t stale_loads = 0;   ///< first loads under way for an admission that is over
-  DraftState draft;
-
-  AssemblyProgress assembling;  ///< of `assembly`
-  models::RequestAcceptance acceptance;
-  engine::RandomStream accept_stream{0, "acceptance"};
-  models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
-  engine::RandomStream drafter_stream{0, "drafter acceptance"};
-  std::int64_t recomputed = 0;      ///< of prefill_target, computed again whole for a verification (FullKv::recomputed)
-  std::uint64_t stale_reloads = 0;  ///< reloads under way for an admission that is over
-  /// Of its prompt, tokens computed over what had been loaded compressed: the next verification computes them again.
-  std::int64_t tail = 0;
-  engine::SimTime first_draft;  ///< its first token was drafted
-  std::int64_t unseen = 0;      ///< tokens at its end that the drafter has not read yet
-
-  // What it experienced.
-  engine::SimTime first_token;
-  engine::SimTime last_token;
-  double largest_gap_s = 0;
-  std::int64_t rounds = 0;
-  std::int64_t drafted_tokens = 0;
-  std::int64_t accepted_tokens = 0;
-  std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
-  std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
-  std::int64_t preemptions = 0;
+  DraftRound round;
+  KvMoving moving;
+  Luck luck;
+  TokenRecord record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
   /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
@@ -193,7 +207,7 @@ struct Request {
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
   /// Whether something will still refer to it after its end.
   [[nodiscard]] bool referred_to() const {
-    return writebacks > 0 || stale_loads > 0 || assembling.awaits_stale() || stale_reloads > 0;
+    return moving.writebacks > 0 || moving.stale_loads > 0 || assembling.awaits_stale() || moving.stale_reloads > 0;
   }
 };
 

@@ -75,22 +75,22 @@ std::int64_t RequestLog::verified(Request& r, std::int64_t drafted, std::int64_t
                "a round accepted more than it drafted");
   // The verifier's own token: the correction at the first mismatch, or the bonus. None after the last token.
   const std::int64_t correction = accepted < r.remaining() ? 1 : 0;
-  r.rounds += 1;
-  r.drafted_tokens += drafted;
-  r.accepted_tokens += accepted;
-  r.corrections += correction;
+  r.record.rounds += 1;
+  r.record.drafted_tokens += drafted;
+  r.record.accepted_tokens += accepted;
+  r.record.corrections += correction;
   measured_.rounds += 1;
   measured_.drafted_tokens += drafted;
   measured_.accepted_tokens += accepted;
   measured_.rejected_tokens += drafted - accepted;
   measured_.corrections += correction;
-  measured_.late_reloads += r.late ? 1 : 0;
+  measured_.late_reloads += r.round.late ? 1 : 0;
   emitted(r, accepted + correction);
   return accepted + correction;
 }
 
 void RequestLog::emitted_directly(Request& r) {
-  r.direct_tokens += 1;
+  r.record.direct_tokens += 1;
   measured_.direct_tokens += 1;
   emitted(r, 1);
 }
@@ -99,10 +99,10 @@ void RequestLog::emitted(Request& r, std::int64_t tokens) {
   const SimTime now = simulator_.now();
   const bool first = r.generated == 0;
   r.generated += tokens;
-  if (first) r.first_token = now;
-  const double gap = first ? 0.0 : (now - r.last_token).seconds();
-  r.largest_gap_s = std::max(r.largest_gap_s, gap);
-  r.last_token = now;
+  if (first) r.record.first_token = now;
+  const double gap = first ? 0.0 : (now - r.record.last_token).seconds();
+  r.record.largest_gap_s = std::max(r.record.largest_gap_s, gap);
+  r.record.last_token = now;
   if (!first) sample_gap(gap, 1);
   if (config_.run.token_samples && tokens > 1) measured_.itl_s.add(0.0, static_cast<std::size_t>(tokens - 1));
   count(tokens);
@@ -128,14 +128,14 @@ void RequestLog::count(std::int64_t tokens) {
 
 void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   KVSIM_ALWAYS(r.generated == r.output, "a request finished with the wrong number of tokens");
-  KVSIM_ALWAYS(r.generated == r.accepted_tokens + r.corrections + r.direct_tokens,
+  KVSIM_ALWAYS(r.generated == r.record.accepted_tokens + r.record.corrections + r.record.direct_tokens,
                "a token was emitted that no full-KV pass, or more than one, stands for");
   r.phase = Phase::finished;
   Measurements& m = measured_;
   m.completed += 1;
   m.completed_measured += 1;
-  const double e2e = (r.last_token - r.arrival).seconds();
-  const double ttft = (r.first_token - r.arrival).seconds();
+  const double e2e = (r.record.last_token - r.arrival).seconds();
+  const double ttft = (r.record.first_token - r.arrival).seconds();
   m.e2e_s.add(e2e);
   m.ttft_s.add(ttft);
   double tpot = 0;
@@ -143,7 +143,7 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
     tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
     m.tpot_s.add(tpot);
   }
-  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.largest_gap_s, e2e});
+  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.record.largest_gap_s, e2e});
   m.within_slo += missed == 0 ? 1 : 0;
   if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
   if (fidelity.lossless) {

@@ -22,26 +22,26 @@ Rounds::Rounds(const ReplicaEnvironment& environment, const KvDemand& demand, co
       draft_limit_(draft_limit(environment.config.decode)) {}
 
 void Rounds::begin(Request& r) {
-  r.drafted = 0;
-  r.reload = Reload::none;
-  r.arriving = false;
-  r.late = false;
+  r.round.drafted = 0;
+  r.round.reload = Reload::none;
+  r.round.arriving = false;
+  r.round.late = false;
   draft_lengths_.begin_round(r, roster_.decoding(), demand_.offloads(r));
 }
 
 void Rounds::begin_with_draft(Request& r) {
   begin(r);
-  r.drafted = 1;
-  if (r.first_draft != engine::SimTime{}) return;
-  r.first_draft = env_.simulator.now();
-  env_.measured.reuse.first_draft_s += (r.first_draft - r.arrival).seconds();
+  r.round.drafted = 1;
+  if (r.round.first_draft != engine::SimTime{}) return;
+  r.round.first_draft = env_.simulator.now();
+  env_.measured.reuse.first_draft_s += (r.round.first_draft - r.arrival).seconds();
   env_.measured.reuse.first_drafts += 1;
 }
 
 /// The drafter has read all before the tokens that its step gained, if it proposed any.
 std::int64_t Rounds::accept(Request& r, std::int64_t proposed) {
   if (proposed == 0) {
-    r.unseen += 1;
+    r.round.unseen += 1;
     return 0;
   }
   const std::int64_t accepted = drafting_.accepted(r, proposed);
@@ -49,7 +49,7 @@ std::int64_t Rounds::accept(Request& r, std::int64_t proposed) {
   m.steps += 1;
   m.proposed_tokens += proposed;
   m.accepted_tokens += accepted;
-  r.unseen = accepted + 1;
+  r.round.unseen = accepted + 1;
   return accepted;
 }
 
@@ -66,11 +66,11 @@ std::int64_t Rounds::decoded(Request& r, std::int64_t proposed) {
 }
 
 std::int64_t Rounds::verified(Request& r) {
-  const std::int64_t drafted = r.drafted;
-  const std::int64_t accepted = env_.acceptance.accepted(drafted, r.accept_stream.uniform(), r.acceptance);
+  const std::int64_t drafted = r.round.drafted;
+  const std::int64_t accepted = env_.acceptance.accepted(drafted, r.luck.stream.uniform(), r.luck.acceptance);
   draft_lengths_.verified(r, drafted, accepted, end_of(r));
-  r.tail = 0;
-  r.unseen = 1;  // what follows the last token that the drafter saw accepted
+  r.round.tail = 0;
+  r.round.unseen = 1;  // what follows the last token that the drafter saw accepted
   return log_.verified(r, drafted, accepted);
 }
 
@@ -91,19 +91,20 @@ void Rounds::begin_step() {
 std::int64_t Rounds::proposals(const Request& r, std::int64_t budget) const {
   if (drafting_.most() == 0) return 0;
   std::int64_t room = r.remaining();
-  const std::int64_t possible = drafting_.most(r.context() + r.drafted);
-  const std::int64_t most = env_.decode.proposes() ? std::min(r.draft.chosen, possible) : possible;
+  const std::int64_t possible = drafting_.most(r.context() + r.round.drafted);
+  const std::int64_t most = env_.decode.proposes() ? std::min(r.round.length.chosen, possible) : possible;
   if (!demand_.decodes_directly(r)) {
-    const std::int64_t round = draft_complete(r) ? draft_limit_ : r.draft_target;
-    room = std::min(round, r.remaining()) - r.drafted;
-  } else if (env_.decode.fetch == Fetch::speculative && !r.pairs_asked) {
+    const std::int64_t round = draft_complete(r) ? draft_limit_ : r.round.target;
+    room = std::min(round, r.remaining()) - r.round.drafted;
+  } else if (env_.decode.fetch == Fetch::speculative && !r.round.pairs_asked) {
     return 0;  // its first pairs are chosen, and nothing is decoded
   }
   return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, most);
 }
 
 void Rounds::add(const Request& r, std::int64_t proposed) {
-  drafting_.add_request(static_cast<double>(r.attended() + r.drafted), static_cast<double>(r.unseen), proposed);
+  drafting_.add_request(static_cast<double>(r.attended() + r.round.drafted), static_cast<double>(r.round.unseen),
+                        proposed);
   proposed_ += proposed;
 }
 

@@ -31,7 +31,8 @@ const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
 }
 
 Action draft_or_stall(const Request& r, const ReplicaView& view) {
-  return r.drafted < std::min({view.draft_limit, r.draft.limit, r.remaining()}) ? Action::draft : Action::stall;
+  return r.round.drafted < std::min({view.draft_limit, r.round.length.limit, r.remaining()}) ? Action::draft
+                                                                                             : Action::stall;
 }
 
 }  // namespace kvsim::serving

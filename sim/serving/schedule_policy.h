@@ -83,12 +83,12 @@ const SchedulePolicyEntry* find_schedule_policy(std::string_view name);
 
 /// Has the request drafted what this round asks for?
 inline bool draft_complete(const Request& r) {
-  return r.drafted >= r.draft_target;
+  return r.round.drafted >= r.round.target;
 }
 
 /// Can its drafts be verified in the coming iteration?
 inline bool verifiable(const Request& r) {
-  return r.resident || r.arriving || r.reload == Reload::arrived;
+  return r.resident || r.round.arriving || r.round.reload == Reload::arrived;
 }
 
 /// Draft on, unless the request has nothing left to draft or has reached the limit.

@@ -29,7 +29,7 @@ const IterationPlan& Scheduling::plan() {
   for (std::size_t i = 0; i < decoding.size(); ++i) {
     if (decoding[i]->direct) plan_.actions[i] = Action::draft;
   }
-  for (const std::size_t i : plan_.late) decoding[i]->late = true;
+  for (const std::size_t i : plan_.late) decoding[i]->round.late = true;
   return plan_;
 }
 

@@ -30,7 +30,8 @@ SteadyBatch::Due SteadyBatch::due(Request& r) const {
 
 void SteadyBatch::join(Request& r, engine::SimTime now) {
   if (!possible_ || r.kv.held() != geometry_.full_reservation(r.attended())) return;
-  KVSIM_ALWAYS(!has(r) && r.last_token == now && r.remaining() > 0, "a request joins a batch it is not in step with");
+  KVSIM_ALWAYS(!has(r) && r.record.last_token == now && r.remaining() > 0,
+               "a request joins a batch it is not in step with");
   KVSIM_ALWAYS(size_ == 0 || last_end_ == now, "a request joins a batch between two of its steps");
   last_end_ = now;
   r.steady.member_ = true;
@@ -65,9 +66,9 @@ void SteadyBatch::update(Request& r) {
   const auto steps = static_cast<std::int64_t>(steps_ - r.steady.since_);
   if (steps == 0) return;
   r.generated += steps;
-  r.direct_tokens += steps;
-  r.last_token = last_end_;
-  r.largest_gap_s = std::max(r.largest_gap_s, largest_gap_since(r.steady.since_).seconds());
+  r.record.direct_tokens += steps;
+  r.record.last_token = last_end_;
+  r.record.largest_gap_s = std::max(r.record.largest_gap_s, largest_gap_since(r.steady.since_).seconds());
   r.steady.since_ = steps_;
 }
 

@@ -151,17 +151,17 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       add_token(r, decoding_reads_, 0, part.proposed, work);
       break;
     case Work::draft:
-      add_token(r, drafts_read_, r.drafted, part.proposed, work);
+      add_token(r, drafts_read_, r.round.drafted, part.proposed, work);
       break;
     case Work::prefill:
       add_chunk(work, geometry_, r.prefill_done - r.prefix.dropped, part.tokens,
                 r.prefill_done + part.tokens == r.prefill_target);
       break;
     case Work::verify:
-      add_verification(work, geometry_, r.context() - r.tail, r.tail + r.drafted);
+      add_verification(work, geometry_, r.context() - r.round.tail, r.round.tail + r.round.drafted);
       break;
     case Work::catch_up:  // its generated tokens anew over the exact prompt; logits of the drafted ones alone
-      add_verification(work, geometry_, r.prompt, r.generated + r.drafted);
+      add_verification(work, geometry_, r.prompt, r.generated + r.round.drafted);
       work.logit_tokens -= static_cast<double>(r.generated);
       break;
     case Work::decompress:

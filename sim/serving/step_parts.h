@@ -118,7 +118,7 @@ struct ForwardPass {
 
 /// Query positions of the request's next verification.
 inline std::int64_t verified_tokens(const Request& r) {
-  return r.tail + r.drafted + 1;
+  return r.round.tail + r.round.drafted + 1;
 }
 
 /// How requests enter the forward passes of a group of GPUs, whose decode policy fetches nothing and keeps no low-bit

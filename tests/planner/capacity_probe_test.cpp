@@ -95,7 +95,7 @@ TEST(Verdicts, WhatIsCertainOfAnUnfinishedRequest) {
   EXPECT_EQ(at(0.5), serving::miss_bit(Miss::unfinished)) << "still may get its first token in time";
   EXPECT_EQ(at(1.5), serving::miss_bit(Miss::ttft));
   r.generated = 1;
-  r.first_token = r.last_token = engine::SimTime{} + engine::from_seconds(0.5);
+  r.record.first_token = r.record.last_token = engine::SimTime{} + engine::from_seconds(0.5);
   EXPECT_EQ(at(1.4), serving::miss_bit(Miss::unfinished)) << "ten more tokens may come by 1.5 s";
   EXPECT_EQ(at(1.6), serving::miss_bit(Miss::tpot));
   slo.tpot_s.reset();

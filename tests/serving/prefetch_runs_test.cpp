@@ -120,7 +120,7 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
     fetching.clear();
     models::StepWork work;
     r.generated = generated;
-    r.pairs_asked = !first;
+    r.round.pairs_asked = !first;
     fetching.add_decode(r, 0, work);
     EXPECT_EQ(work.decode.query_tokens, first ? 1 : 2);
     EXPECT_EQ(work.decode.requests, 1);

@@ -17,7 +17,7 @@ serving::Request drafting_request() {
   r.prompt = r.prefill_target = r.prefill_done = 1000;
   r.output = 100;
   r.generated = 40;
-  r.drafted = 5;
+  r.round.drafted = 5;
   return r;
 }
 
@@ -68,7 +68,7 @@ TEST(StepParts, CatchingUpComputesAllThatWasGeneratedAndGivesLogitsOfTheDraftsAl
 
 TEST(StepParts, AVerificationComputesAgainWhatOfAPromptWasComputedOverLossyKv) {
   serving::Request r = drafting_request();
-  r.tail = 100;
+  r.round.tail = 100;
   EXPECT_EQ(serving::verified_tokens(r), 100 + 5 + 1);
   const models::StepWork work = work_of("draft_verify", KvForm::full, {Work::verify, serving::verified_tokens(r)}, r);
   EXPECT_DOUBLE_EQ(work.verify.query_tokens, 106);

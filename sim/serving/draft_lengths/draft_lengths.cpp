@@ -87,17 +87,17 @@ void DraftLengths::begin_round(Request& r, std::span<Request* const> decoding, b
 }
 
 void DraftLengths::begin_round(Request& r, const DraftOutlook& outlook) {
-  r.draft.overhead = outlook.overhead;
-  r.draft.hidden = outlook.hidden;
-  r.draft.chosen = policy_->next(r, outlook);
-  r.draft.limit = policy_->limit(r, outlook, r.draft.chosen + outlook.hidden);
-  r.draft_target = std::min(r.draft.chosen, r.remaining());
+  r.round.length.overhead = outlook.overhead;
+  r.round.length.hidden = outlook.hidden;
+  r.round.length.chosen = policy_->next(r, outlook);
+  r.round.length.limit = policy_->limit(r, outlook, r.round.length.chosen + outlook.hidden);
+  r.round.target = std::min(r.round.length.chosen, r.remaining());
 }
 
 void DraftLengths::drafted(Request& r, std::int64_t tokens, engine::SimTime now) {
-  const bool incomplete = r.drafted < r.draft_target;
-  r.drafted += tokens;
-  if (incomplete && r.drafted >= r.draft_target) r.draft.complete_at = now;
+  const bool incomplete = r.round.drafted < r.round.target;
+  r.round.drafted += tokens;
+  if (incomplete && r.round.drafted >= r.round.target) r.round.length.complete_at = now;
 }
 
 void DraftLengths::fit_added(double verifications, double step_s) {
@@ -157,9 +157,9 @@ void DraftLengths::timed(const models::StepWork& work, const models::StepTime& t
 void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accepted, const RoundEnd& end) {
   if (end.reload_s > 0) {
     double waited = 0, own = 0;
-    if (drafted >= r.draft_target) {
-      waited = std::max((end.ready - r.draft.complete_at).seconds(), 0.0);
-      const double ahead_s = std::max((r.draft.complete_at - r.draft.reload_at).seconds(), 0.0);
+    if (drafted >= r.round.target) {
+      waited = std::max((end.ready - r.round.length.complete_at).seconds(), 0.0);
+      const double ahead_s = std::max((r.round.length.complete_at - r.round.length.reload_at).seconds(), 0.0);
       own = std::clamp(end.reload_s - ahead_s, 0.0, waited);
     }
     hidden_ = averaged(hidden_, own / end.iteration_s);
@@ -177,26 +177,26 @@ void DraftLengths::verified(Request& r, std::int64_t drafted, std::int64_t accep
   } else {
     note_regret(r);
   }
-  r.draft.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
+  r.round.length.evidence.add_round(drafted, accepted, parts_.config.decode.draft_lengths.forgetting);
   policy_->verified(r, drafted, accepted);
 }
 
 void DraftLengths::note_regret(const Request& r) {
   const DraftLengthConfig& config = parts_.config.decode.draft_lengths;
   const std::int64_t left = r.remaining();
-  const std::int64_t chosen = std::min(r.draft.chosen, left);
+  const std::int64_t chosen = std::min(r.round.length.chosen, left);
   // As far as the request has tokens left to generate, and the law is known.
   const std::int64_t most = std::min(left, longest_);
   const auto accepted = [&](std::int64_t x) {
-    const std::int64_t drafts = std::min(x + r.draft.hidden, most);
-    return parts_.acceptance.heterogeneous() ? expected_accepted(r.acceptance.agreement, drafts)
+    const std::int64_t drafts = std::min(x + r.round.length.hidden, most);
+    return parts_.acceptance.heterogeneous() ? expected_accepted(r.luck.acceptance.agreement, drafts)
                                              : parts_.acceptance.expected_accepted(drafts);
   };
-  const double v = r.draft.overhead + static_cast<double>(r.draft.hidden);
+  const double v = r.round.length.overhead + static_cast<double>(r.round.length.hidden);
   const std::int64_t best = best_draft_length(accepted, v, std::min(config.minimum, chosen),
                                               std::max(std::min(config.maximum, left), chosen));
   DraftLengthMeasurement& m = measured_.draft_lengths;
-  m.add(r.draft.chosen);
+  m.add(r.round.length.chosen);
   m.expected_tokens += 1 + accepted(chosen);
   m.best_tokens += (1 + accepted(best)) / (static_cast<double>(best) + v) * (static_cast<double>(chosen) + v);
 }
@@ -205,7 +205,7 @@ void DraftLengths::begin_step(std::span<Request* const> decoding) {
   if (!parts_.decode.proposes() || decoding.empty()) return;
   lengths_.assign(decoding.size(), 0);
   policy_->propose({decoding}, costs_, lengths_);
-  for (std::size_t i = 0; i < decoding.size(); ++i) decoding[i]->draft.chosen = lengths_[i];
+  for (std::size_t i = 0; i < decoding.size(); ++i) decoding[i]->round.length.chosen = lengths_[i];
   constexpr std::uint64_t kEvery = 8;  // the regret is a ratio of sums: a part of the steps tells it
   if (steps_begun_++ % kEvery == 0) note_regret(decoding);
 }
@@ -250,10 +250,10 @@ void DraftLengths::stepped(const ProposalStep& step, std::span<Request* const> d
 
 void DraftLengths::proposed(Request& r, std::int64_t tokens, std::int64_t accepted) {
   if (!parts_.decode.proposes()) return;
-  measured_.draft_lengths.add(r.draft.chosen);
+  measured_.draft_lengths.add(r.round.length.chosen);
   // A step without proposals tells nothing, and what was known grows old: they are tried again some time.
-  if (tokens == 0 && r.draft.chosen > 0) return;
-  r.draft.evidence.add_round(tokens, accepted, parts_.config.decode.draft_lengths.forgetting);
+  if (tokens == 0 && r.round.length.chosen > 0) return;
+  r.round.length.evidence.add_round(tokens, accepted, parts_.config.decode.draft_lengths.forgetting);
   policy_->verified(r, tokens, accepted);
 }
 
@@ -268,7 +268,7 @@ void DraftLengths::note_regret(std::span<Request* const> decoding) {
     const Request& r = *decoding[k];
     double reached = 1;
     for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
-      reached = parts_.acceptance.heterogeneous() ? reached * r.drafter_acceptance.agreement
+      reached = parts_.acceptance.heterogeneous() ? reached * r.luck.drafter_acceptance.agreement
                                                   : parts_.acceptance.survival(i + 1);
       survival_[k * stride + static_cast<std::size_t>(i)] = reached;
     }

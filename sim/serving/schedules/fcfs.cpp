@@ -19,7 +19,7 @@ class Fcfs final : public SchedulePolicy {
       }
       if (draft_complete(r)) {
         plan.late.push_back(i);
-        if (r.reload == Reload::none) plan.reloads.push_back({i, false});
+        if (r.round.reload == Reload::none) plan.reloads.push_back({i, false});
       }
       plan.actions[i] = draft_or_stall(r, view);
     }

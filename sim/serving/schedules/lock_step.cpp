@@ -12,10 +12,10 @@ class LockStep final : public CommonRound {
  protected:
   void plan_verification(const ReplicaView& view, const std::vector<std::size_t>& pending,
                          IterationPlan& plan) override {
-    const auto in_flight = [&](std::size_t i) { return view.decoding[i]->reload == Reload::in_flight; };
+    const auto in_flight = [&](std::size_t i) { return view.decoding[i]->round.reload == Reload::in_flight; };
     const bool waiting = std::any_of(pending.begin(), pending.end(), in_flight);
     const bool started = std::any_of(pending.begin(), pending.end(),
-                                     [&](std::size_t i) { return view.decoding[i]->reload != Reload::none; });
+                                     [&](std::size_t i) { return view.decoding[i]->round.reload != Reload::none; });
     for (const std::size_t i : pending) {
       if (!view.decoding[i]->resident && !started) plan.reloads.push_back({i, true});
     }

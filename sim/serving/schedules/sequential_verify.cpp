@@ -20,7 +20,7 @@ class SequentialVerify final : public CommonRound {
         verifying = true;
       }
       if (r.resident) continue;
-      if (buffered < kBuffers && r.reload == Reload::none) plan.reloads.push_back({i, false});
+      if (buffered < kBuffers && r.round.reload == Reload::none) plan.reloads.push_back({i, false});
       if (buffered < kBuffers) ++buffered;
     }
   }

@@ -45,7 +45,7 @@ class Staggered final : public SchedulePolicy {
     for (std::size_t i = 0; i < view.decoding.size(); ++i) {
       plan.actions[i] = decide(i, view, plan);
       moving = moving || plan.actions[i] != Action::stall;
-      link_busy = link_busy || view.decoding[i]->reload == Reload::in_flight;
+      link_busy = link_busy || view.decoding[i]->round.reload == Reload::in_flight;
     }
     if (!moving && !link_busy && plan.reloads.empty()) start_earliest(view, plan);
   }
@@ -80,7 +80,7 @@ class Staggered final : public SchedulePolicy {
       }
     }
     if (it == reservations_.end()) {
-      if (r.reload == Reload::none && !reserve(r, 0, false, view)) {
+      if (r.round.reload == Reload::none && !reserve(r, 0, false, view)) {
         const Action draft = draft_or_stall(r, view);
         // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
         if (draft == Action::stall && never_fits(r, view)) {
@@ -94,7 +94,7 @@ class Staggered final : public SchedulePolicy {
     const bool due = it == reservations_.end() || now_ >= it->second.verify();
     const Action draft = draft_or_stall(r, view);
     if (verifiable(r) && (due || draft == Action::stall)) return Action::verify;
-    if (r.reload == Reload::none && it != reservations_.end() && now_ >= it->second.start()) {
+    if (r.round.reload == Reload::none && it != reservations_.end() && now_ >= it->second.start()) {
       plan.reloads.push_back({i, false});
     }
     if (due) plan.late.push_back(i);
@@ -103,7 +103,7 @@ class Staggered final : public SchedulePolicy {
 
   /// The request became ready long before or after the time for which its first verification was placed.
   [[nodiscard]] bool misjudged(const Reservation& reservation, const Request& r, const ReplicaView& view) const {
-    const std::int64_t ahead = reservation.verify() - now_, round = drafting_steps(r.draft_target, view);
+    const std::int64_t ahead = reservation.verify() - now_, round = drafting_steps(r.round.target, view);
     return ahead < round / 2 || ahead > 2 * round;
   }
 
@@ -123,7 +123,7 @@ class Staggered final : public SchedulePolicy {
     ReloadDemand demand;
     demand.transfer_s = static_cast<double>(bytes) / view.link_bytes_per_s;
     demand.bytes = static_cast<double>(view.geometry->reload_reservation(r.prompt, r.generated));
-    demand.anchor = ready + drafting_steps(std::max<std::int64_t>(0, r.draft_target - r.drafted), view);
+    demand.anchor = ready + drafting_steps(std::max<std::int64_t>(0, r.round.target - r.round.drafted), view);
     demand.earliest = ready;
     const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
     const auto admitted = rings_.admit(demand, view.iteration_s, limit);
@@ -145,7 +145,7 @@ class Staggered final : public SchedulePolicy {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < view.decoding.size(); ++i) {
       const Request& r = *view.decoding[i];
-      if (r.resident || r.reload != Reload::none) continue;
+      if (r.resident || r.round.reload != Reload::none) continue;
       const auto it = reservations_.find(r.id);
       const std::int64_t start = it == reservations_.end() ? now_ : it->second.start();
       if (!earliest || start < at) {
