@@ -4,7 +4,9 @@
 // (run.stretches false) over it.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string>
 
 #include "planner/experiment.h"
@@ -18,7 +20,7 @@ constexpr const char* kScenario = R"(
 name: steady decoding
 model: llama-3.1-8b
 cluster:
-  gpu: {type: {base: h100-sxm, memory: 4 TB}}
+  gpu: {type: {base: h100-sxm, memory: 40 TB}}
 workload:
   context: 64 tokens
   output: 1000 tokens
@@ -45,10 +47,14 @@ Run run(std::int64_t batch, std::int64_t tokens, bool stretches) {
   return {spent.count(), static_cast<double>(outcome.measured.iteration_s.count())};
 }
 
-/// Seconds a further step takes.
+/// Seconds a further step takes; of three tries the shortest.
 double step_s(std::int64_t batch, bool stretches) {
-  const Run few = run(batch, 1000, stretches), many = run(batch, 5000, stretches);
-  return (many.s - few.s) / (many.steps - few.steps);
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) {
+    const Run few = run(batch, 1000, stretches), many = run(batch, 41'000, stretches);
+    shortest = std::min(shortest, (many.s - few.s) / (many.steps - few.steps));
+  }
+  return shortest;
 }
 
 void steady_decoding(benchmark::State& state) {
@@ -69,7 +75,7 @@ BENCHMARK(steady_decoding)
     ->Arg(256)
     ->Arg(4096)
     ->UseManualTime()
-    ->Iterations(5)
+    ->Iterations(3)
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
