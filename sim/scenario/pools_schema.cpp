@@ -170,7 +170,8 @@ constexpr std::array kReplicaKeys{
                "link of cluster.pools.local and cluster.pools.remote"},
     ReplicaKey{"cluster.storage", "tiers below host memory are for replicas: use cluster.pools.storage"},
     ReplicaKey{"placement", "the storage node keeps whole blocks, least recently used first: remove this key"},
-    ReplicaKey{"decode.draft_limit", "between pools a round drafts the length chosen for it, never more: remove this key"},
+    ReplicaKey{"decode.draft_limit",
+               "between pools a round drafts the length chosen for it, never more: remove this key"},
     ReplicaKey{"decode.resident",
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
