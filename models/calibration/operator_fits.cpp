@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "models/calibration/calibrate.h"
 #include "models/schema/error.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {

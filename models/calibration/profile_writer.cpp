@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/schema/si.h"
 #include "models/schema/units.h"
 
 namespace kvsim::models {

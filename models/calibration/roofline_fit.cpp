@@ -5,7 +5,7 @@
 
 #include "models/calibration/fit_problem.h"
 #include "models/calibration/physics.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {

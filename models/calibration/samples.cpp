@@ -13,7 +13,7 @@
 
 #include "models/kernels/elementwise_kernels.h"
 #include "models/schema/error.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "models/workload/csv_table.h"
 
 namespace kvsim::models {

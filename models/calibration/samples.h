@@ -8,7 +8,7 @@
 
 #include "models/kernels/forms.h"
 #include "models/llm/llm_spec.h"
-#include "models/schema/origin.h"
+#include "models/schema/error.h"
 
 namespace kvsim::models {
 

@@ -20,7 +20,7 @@
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "models/workload/dataset.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/kernels/fitted_schema.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/placement/placement_spec.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "models/schemas.h"
 
 namespace kvsim::models {

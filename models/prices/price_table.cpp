@@ -7,7 +7,7 @@
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "price_files.h"  // generated: prices.yaml
 
 namespace kvsim::models {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/schema/origin.h"
+#include "models/schema/error.h"
 
 namespace kvsim::schema {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 
 namespace kvsim::schema::detail {
 namespace {

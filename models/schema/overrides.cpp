@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 
 namespace kvsim::schema {
 namespace {

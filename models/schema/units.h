@@ -1,4 +1,5 @@
-// Quantities with units, as users write them: "80 GiB", "64 GB/s", "25 ms", "32k tokens", and back.
+// Quantities with units, as users write them: "80 GiB", "64 GB/s", "25 ms", "32k tokens", and back; and the factors
+// between the units of files and prints and those of the code, seconds and bytes.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,17 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace kvsim {
+
+inline constexpr double kNanosecond = 1e-9;  ///< in seconds, as the two below
+inline constexpr double kMicrosecond = 1e-6;
+inline constexpr double kMillisecond = 1e-3;
+inline constexpr double kNsPerSecond = 1e9;
+inline constexpr double kMB = 1e6;  ///< in bytes, as the one below
+inline constexpr double kGB = 1e9;
+
+}  // namespace kvsim
 
 namespace kvsim::schema {
 

@@ -1,4 +1,4 @@
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 
 #include <algorithm>
 #include <array>

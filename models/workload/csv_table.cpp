@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "models/schema/error.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 
 namespace kvsim::models {
 namespace {

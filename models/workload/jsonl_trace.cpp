@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::models {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/schema/si.h"
 #include "models/schema/spelling.h"
+#include "models/schema/units.h"
 #include "models/workload/distributions.h"
 
 namespace kvsim::models {

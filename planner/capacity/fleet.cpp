@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "planner/capacity/machine_choice.h"
 
 namespace kvsim::planner::capacity {

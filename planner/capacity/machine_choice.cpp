@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "models/schema/error.h"
-#include "models/schema/si.h"
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "planner/capacity/fleet.h"

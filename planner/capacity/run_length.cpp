@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
 
 namespace kvsim::planner::capacity {

@@ -8,9 +8,8 @@
 #include "models/acceptance/acceptance.h"
 #include "models/schema/error.h"
 #include "models/schema/object_schema.h"
-#include "models/schema/si.h"
 #include "models/schema/units.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "planner/infeasible.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "planner/paths/consistent_batches.h"
 #include "planner/paths/scenario_problem.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "planner/paths/step_table.h"
 #include "planner/plan/scenario_costs.h"

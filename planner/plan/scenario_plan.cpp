@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "models/schema/error.h"
-#include "models/schema/si.h"
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
 #include "sim/serving/decode_policy.h"

@@ -13,7 +13,7 @@
 
 #include "models/schema/config_node.h"
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/infeasible.h"
 
 namespace kvsim::planner::sweep {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "models/hardware/link_spec.h"
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
 

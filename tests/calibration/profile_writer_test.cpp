@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "tests/calibration/synthetic.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -7,8 +7,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
-#include "models/schema/yaml_reader.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 
 // The library makes no promise about sources other than the reader's, so the tree is compared without origins.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

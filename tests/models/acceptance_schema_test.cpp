@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tests/schema/test_support.h"
 
 namespace kvsim::models::KVSIM_FILE {

@@ -6,7 +6,7 @@
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 
 namespace kvsim::models::KVSIM_FILE {

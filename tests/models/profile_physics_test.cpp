@@ -3,7 +3,7 @@
 
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 
 namespace kvsim::models::KVSIM_FILE {

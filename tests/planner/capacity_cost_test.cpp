@@ -4,7 +4,7 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/capacity/machine_choice.h"
 #include "tests/planner/capacity_scenario.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tests/planner/capacity_scenario.h"
 

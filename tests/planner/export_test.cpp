@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/export/engine_export.h"
 #include "tests/support/small_scenario.h"
 

@@ -4,7 +4,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "tests/scenario/schema_keys.h"
 #include "tests/scenario/temporary_folder.h"
 #include "tests/support/pools_scenario.h"

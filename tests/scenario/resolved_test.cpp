@@ -5,7 +5,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "sim/serving/simulation.h"
 #include "tests/scenario/key_rows.h"
 #include "tests/scenario/schema_keys.h"

@@ -5,7 +5,7 @@
 
 #include "models/hardware/link_spec.h"
 #include "models/schema/overrides.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "tests/schema/test_support.h"
 

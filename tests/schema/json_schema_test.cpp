@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/catalogue/catalogue.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/json_validator.h"
 #include "tests/schema/test_support.h"

@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "models/schema/reference_page.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tests/schema/cluster_example.h"
 #include "tests/schema/test_support.h"
 

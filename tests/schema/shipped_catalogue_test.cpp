@@ -10,7 +10,7 @@
 #include "models/llm/llm_spec.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "models/reuse/rag_task.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "models/workload/dataset.h"
 #include "tests/schema/test_support.h"

@@ -6,7 +6,7 @@
 
 #include "models/schema/config_node.h"
 #include "models/schema/error.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 
 namespace kvsim::schema {
 

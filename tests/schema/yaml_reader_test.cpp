@@ -1,5 +1,5 @@
 // What the YAML reader accepts, where it says things are, and what it refuses with which words.
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Whatever is written reads back as the same tree.
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

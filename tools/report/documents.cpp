@@ -13,8 +13,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
-#include "models/schema/yaml_reader.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "tools/report/best_policy.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"

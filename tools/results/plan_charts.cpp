@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "tools/plot/chart.h"
 #include "tools/results/numbers.h"
 #include "tools/results/plan.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/si.h"
+#include "models/schema/units.h"
 #include "tools/results/documents.h"
 #include "tools/results/fields.h"
 

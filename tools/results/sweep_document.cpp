@@ -9,8 +9,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml_reader.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tools/page/page.h"
 #include "tools/results/fields.h"
 #include "tools/results/metrics.h"

@@ -8,7 +8,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/paths/path_plan.h"
 #include "planner/policy_words.h"
 #include "tools/results/result_document.h"

@@ -1,7 +1,7 @@
 #include "tools/validation/figure_file.h"
 
 #include "models/schema/object_schema.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 
 namespace kvsim::validation {
 namespace {

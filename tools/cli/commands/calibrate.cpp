@@ -10,7 +10,7 @@
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"

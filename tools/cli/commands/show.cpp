@@ -4,7 +4,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml_writer.h"
+#include "models/schema/yaml.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/results/numbers.h"

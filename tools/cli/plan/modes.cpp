@@ -8,7 +8,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/units.h"
-#include "models/schema/yaml_reader.h"
+#include "models/schema/yaml.h"
 #include "planner/draft_table/draft_table.h"
 #include "planner/infeasible.h"
 #include "planner/paths/path_lp.h"

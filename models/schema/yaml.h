@@ -1,8 +1,11 @@
-// Reads YAML strictly: what two readers could understand differently is refused, and everything keeps its position.
+// Reads YAML strictly (what two readers could understand differently is refused, and everything keeps its position),
+// and writes a configuration so that it is read back to the same tree.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/schema/config_node.h"
 
@@ -24,5 +27,16 @@ ConfigNode read_yaml(std::string_view text, const std::string& source_name, cons
 
 /// The same for a file, which messages name by `path`; says so where it is missing, a directory or unreadable.
 ConfigNode read_yaml_file(const std::string& path, const YamlLimits& limits = {});
+
+// Writing.
+
+/// Block style, two blanks per level, a final newline; short lists of scalars on one line.
+std::string to_yaml(const ConfigNode& node);
+
+/// On one line: {value: 80 GiB, source: datasheet}.
+std::string to_flow_yaml(const ConfigNode& node);
+
+/// JSON with plain numbers, true, false and null as such, everything else as strings.
+nlohmann::ordered_json to_json(const ConfigNode& node);
 
 }  // namespace kvsim::schema
