@@ -12,6 +12,11 @@
 
 namespace kvsim::engine {
 
+/// part / of; 0 where there is nothing to have a share of.
+inline double share(double part, double of) {
+  return of > 0 ? part / of : 0.0;
+}
+
 /// Mean and peak of a piecewise constant level over time.
 class TimeWeighted {
  public:

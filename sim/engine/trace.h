@@ -2,9 +2,11 @@
 // pointer) it costs one comparison.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/time.h"
@@ -57,12 +59,25 @@ class TraceLanes {
 
   TraceLanes() = default;
   /// `trace` may be null: then every lane is no_lane.
-  TraceLanes(TraceSink* trace, std::string group, std::string name);
+  TraceLanes(TraceSink* trace, std::string group, std::string name)
+      : trace_(trace), group_(std::move(group)), name_(std::move(name)) {}
 
   /// The lowest free lane, now taken.
-  int acquire();
+  int acquire() {
+    const int lane = std::countr_one(taken_);
+    if (trace_ == nullptr || lane >= max_lanes) return no_lane;
+    taken_ |= std::uint64_t{1} << lane;
+    if (static_cast<std::size_t>(lane) == tracks_.size()) {
+      tracks_.push_back(trace_->add_track(group_, name_ + " #" + std::to_string(lane + 1)));
+    }
+    return lane;
+  }
   /// Draws a slice on `lane` and frees it. Nothing for no_lane.
-  void release(int lane, std::string_view what, SimTime begin, SimTime end, std::uint64_t owner, double value);
+  void release(int lane, std::string_view what, SimTime begin, SimTime end, std::uint64_t owner, double value) {
+    if (lane == no_lane) return;
+    trace_->slice(tracks_[static_cast<std::size_t>(lane)], what, begin, end, owner, value);
+    taken_ &= ~(std::uint64_t{1} << lane);
+  }
 
  private:
   TraceSink* trace_ = nullptr;

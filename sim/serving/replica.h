@@ -24,7 +24,6 @@
 #include "sim/serving/scheduling.h"
 #include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"
-#include "sim/serving/stretch.h"
 
 namespace kvsim::serving {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "sim/cache/placements.h"
+#include "sim/cache/placement/placement.h"
 #include "sim/cache/prompt_cache.h"
 #include "sim/pools/configuration.h"
 #include "sim/pools/pool_system.h"

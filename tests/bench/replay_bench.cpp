@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/cache/eviction/interner.h"
 #include "sim/cache/eviction/replay.h"
 #include "sim/engine/random.h"
 

@@ -1,4 +1,4 @@
-#include "sim/cache/eviction/interner.h"
+#include "sim/cache/eviction/replay.h"
 
 #include <gtest/gtest.h>
 

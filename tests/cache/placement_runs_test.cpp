@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "models/kernels/step_time.h"
-#include "sim/cache/placements.h"
+#include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/cache/placements.h"
+#include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
 #include "tests/reuse/chunk_scenario.h"
 

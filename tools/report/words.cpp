@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/cache/placements.h"
+#include "sim/cache/placement/placement.h"
 #include "sim/scenario/scenario.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"

@@ -1,4 +1,4 @@
-#include "sim/cache/placements.h"
+#include "sim/cache/placement/placement.h"
 
 #include <algorithm>
 
