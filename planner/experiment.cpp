@@ -10,7 +10,6 @@
 
 #include "planner/parallel.h"
 #include "planner/paths/path_plan.h"
-#include "planner/share.h"
 #include "sim/systems/systems.h"
 
 namespace kvsim::planner {
@@ -22,7 +21,7 @@ using serving::SimulationOutcome;
 constexpr std::size_t kRunBatches = 20;
 
 double per_second(double amount, const Measurements& m) {
-  return share(amount, m.measured_s);
+  return engine::share(amount, m.measured_s);
 }
 
 /// The figures that get an interval, as numbers of one run.

@@ -8,9 +8,6 @@
 #include <memory>
 
 #include "models/workload/distributions.h"
-#include "planner/explain/margins.h"
-#include "planner/explain/paired_runs.h"
-#include "planner/share.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::planner {
@@ -161,16 +158,17 @@ using serving::Measurements;
 constexpr double kNoticeable = 0.05 * Elasticity::kStep;
 
 TimeShares shares_of(const Measurements& m) {
-  return {share(m.hbm_bound_s, m.capacity_s), share(m.compute_bound_s, m.capacity_s),
-          share(m.link_bound_s, m.capacity_s), share(m.idle_s, m.capacity_s), share(m.memory_short_s, m.capacity_s)};
+  return {engine::share(m.hbm_bound_s, m.capacity_s), engine::share(m.compute_bound_s, m.capacity_s),
+          engine::share(m.link_bound_s, m.capacity_s), engine::share(m.idle_s, m.capacity_s),
+          engine::share(m.memory_short_s, m.capacity_s)};
 }
 
 Utilisation utilisation_of(const Measurements& m, const scenario::Scenario& planned) {
   Utilisation u;
-  u.gpu_busy = share(m.busy_s, m.capacity_s);
+  u.gpu_busy = engine::share(m.busy_s, m.capacity_s);
   const auto link = [&m](const char* name) {
     const auto it = m.links.find(name);
-    return it == m.links.end() ? 0.0 : share(it->second.busy_s, it->second.capacity_s);
+    return it == m.links.end() ? 0.0 : engine::share(it->second.busy_s, it->second.capacity_s);
   };
   u.link_to_gpu = link("host_to_gpu");
   u.link_to_host = link("gpu_to_host");
@@ -185,7 +183,7 @@ Stalls stalls_of(const Measurements& m) {
   Stalls s;
   s.request_iterations = m.drafting_request_iterations + m.verifying_request_iterations + m.stalled_request_iterations;
   const auto of_all = [&s](std::uint64_t part) {
-    return share(static_cast<double>(part), static_cast<double>(s.request_iterations));
+    return engine::share(static_cast<double>(part), static_cast<double>(s.request_iterations));
   };
   s.drafting = of_all(m.drafting_request_iterations);
   s.verifying = of_all(m.verifying_request_iterations);

@@ -11,7 +11,9 @@
 
 #include "planner/closed_form/search.h"
 #include "planner/plan/scenario_plan.h"
+#include "sim/engine/statistics.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/measurements.h"
 
 namespace kvsim::planner {
 
@@ -165,5 +167,51 @@ struct ExplainOptions {
 
 /// What is different: "x 25 -> 24, B_c 11 -> 12".
 [[nodiscard]] std::string difference(const OperatingPoint& from, const OperatingPoint& to);
+
+// How far the machine and the traffic may change before another plan is the optimum.
+
+/// Factors are searched between 1 / kFarthest and kFarthest.
+inline constexpr double kFarthest = 2.0;
+
+/// By factor, in the order of kFactors: the nearest change below and above 1. The whole search of the plan is repeated
+/// (every draft length, keep ratio and batch of its request), at steps of growing size outwards from 1, and bisected
+/// between the last step without a change and the first with one. A change and a return to the plan within one step
+/// would go unseen. `go_on` as in PairedOptions; sides that were not reached have no factor then.
+[[nodiscard]] std::vector<Margin> margins(const scenario::Scenario& scenario, const ScenarioPlan& plan, int jobs,
+                                          const std::function<bool()>& go_on = {});
+
+/// What margins() looks at, in words.
+[[nodiscard]] std::string margins_searched(const ScenarioPlan& plan);
+
+// What the candidates next to the optimum lose, by the closed forms.
+
+/// The best batch with x - 1 and x + 1, with the next keep ratio below and above, and with no drafting at all; the
+/// plan with B_c (or, where there is none, B_g) one smaller and one larger.
+[[nodiscard]] std::vector<Alternative> alternatives(const scenario::Scenario& scenario, const ScenarioPlan& plan);
+
+// Simulations of variants of a scenario with common random numbers: the same seeds, so the same arrivals, lengths and
+// acceptance draws. Differences between variants then vary far less than the variants themselves.
+
+struct PairedOptions {
+  std::int64_t replications = 1;
+  int jobs = 1;
+  std::function<bool()> go_on;  ///< asked from any thread; false ends the runs early. May be empty.
+};
+
+struct VariantRuns {
+  serving::Measurements measured;    ///< merged over replications, without samples
+  std::vector<double> tokens_per_s;  ///< by replication; of one replication, by twentieths of the measured time
+  std::vector<std::string> fallbacks;
+  bool interrupted = false;
+
+  [[nodiscard]] double mean() const;
+};
+
+/// By variant. Does not depend on `jobs`.
+[[nodiscard]] std::vector<VariantRuns> simulate_paired(const std::vector<scenario::Scenario>& variants,
+                                                       const PairedOptions& options);
+
+/// Against `base`, as a share of its mean.
+[[nodiscard]] Change paired_change(const VariantRuns& variant, const VariantRuns& base);
 
 }  // namespace kvsim::planner

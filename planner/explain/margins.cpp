@@ -1,4 +1,4 @@
-#include "planner/explain/margins.h"
+#include "planner/explain/explain.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "planner/explain/explain.h"
 #include "planner/parallel.h"
 
 namespace kvsim::planner {

@@ -1,4 +1,4 @@
-#include "planner/explain/paired_runs.h"
+#include "planner/explain/explain.h"
 
 #include <algorithm>
 #include <optional>

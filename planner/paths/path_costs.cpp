@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/paths/step_table.h"
-
 namespace kvsim::planner {
 
 std::string_view resource_name(Resource resource) {

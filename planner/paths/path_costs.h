@@ -3,8 +3,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "models/acceptance/acceptance.h"
 #include "planner/paths/path_problem.h"
 
 namespace kvsim::planner {
@@ -27,7 +30,7 @@ using ResourceFigures = std::array<double, kResources>;
 using PathCosts = std::array<ResourceFigures, kPaths>;
 
 /// The table at given batches per GPU, 1 <= B <= B_max (any real number). With PathProblem::steps, that of
-/// step_table.h, where B is the work in a step.
+/// step_table(), where B is the work in a step.
 ///
 /// It prints one T_tok, and each pool has its own batch. Here a token's time is that of the pool whose GPU makes it:
 /// verification is the local pool's, drafting the remote pool's, also where a local slot waits for drafts.
@@ -68,5 +71,40 @@ RequestTime request_time_as_printed(const PathProblem& problem);
 /// all of it until the rest of the KV has arrived, then steps over the full KV; where that is before a first
 /// verification could begin, the remote node verifies instead. Precondition as above.
 RequestTime request_time(const PathProblem& problem, Path path);
+
+// How many rounds of drafting and verifying a request takes, and how many tokens it drafts in them.
+
+struct ExpectedRounds {
+  double rounds = 0;
+  double drafts = 0;
+};
+
+/// Of a request of K output tokens that drafts min(x, what is left) tokens a round; a round yields the accepted ones
+/// and one more, from the verifier. A renewal recursion over the tokens left, R(k) = 1 + sum_i P(i accepted) R(k - i -
+/// 1), exact for rounds that are independent of each other; beyond 65,536 tokens carried on with its last slope.
+/// Preconditions: K >= 1, x >= 1, and `acceptance` reaches to x.
+ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x, std::int64_t K);
+
+/// Averaged over requests of these numbers of output tokens, rounded and at least 1. Precondition: there are some.
+ExpectedRounds expected_rounds(const models::AcceptanceModel& acceptance, std::int64_t x,
+                               const std::vector<double>& outputs);
+
+// The cost table of PathProblem::steps.
+//
+// B is the work in a step, in decoded tokens: a step takes s(B) = base + B token. A request that adds work w to it
+// takes the share w/B of the GPU's time and waits for all of it; w alone where w > B. So the row of GPU time says that
+// the steps assumed, s(B), are long enough for the work in them, and any rates that meet the rows can be had
+// (path_plan.h).
+//
+// A round of P1 and P2 drafts (each token a step of the remote node), sends the drafts, is verified in one step of the
+// local node, and gets its verdict back. Where the full KV is reread for each round, that begins with the drafting and
+// hides behind it. Both nodes' slots are held from the first load on; stateless verification holds its own for its
+// reload alone, and until it is verified.
+
+/// Preconditions: problem.steps is there, batch >= 1 in both pools.
+PathCosts step_table(const PathProblem& problem, const PerPool& batch);
+
+/// T_tok: s(B)/B; T_slot: s(B). N1 and N2 are expected numbers of rounds, without a ceiling.
+PathTimes step_times(const PathProblem& problem, const PerPool& batch);
 
 }  // namespace kvsim::planner

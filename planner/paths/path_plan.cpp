@@ -12,7 +12,6 @@
 #include "planner/infeasible.h"
 #include "planner/paths/consistent_batches.h"
 #include "planner/paths/scenario_problem.h"
-#include "planner/paths/step_plan.h"
 
 namespace kvsim::planner {
 namespace {

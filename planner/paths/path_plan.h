@@ -5,7 +5,7 @@
 // (counted as at least 1 where T_tok is concerned, for a GPU that decodes at all decodes for somebody). Where there are
 // several, it is the one with the highest throughput among those found (consistent_batches.h says how thoroughly).
 //
-// With PathProblem::steps it is the best of all batches instead (step_plan.h), and always converges.
+// With PathProblem::steps it is the best of all batches instead (plan_by_steps), and always converges.
 //
 // By steps, more of any resource makes no fewer tokens, on all of the thousands of plausible machines tried. As
 // published that holds of GPUs, HBM and its bandwidth, not of links: slots that wait for a link count as batch
@@ -13,7 +13,9 @@
 // exceptions were seen.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,5 +87,32 @@ PathRates path_weights(const PathRates& n);
 
 /// Whether the scenario's weights are still to be planned.
 bool needs_planned_weights(const scenario::Scenario& scenario);
+
+// The best use of two pools of nodes whose steps have been timed (PathProblem::steps).
+//
+// At batches B the steps take s(B), requests hold their slots for so many of them, and the LP's rows of GPU time say
+// that the work fits into steps that long: any rates that meet the rows at some B can be had, in steps that are s(B) or
+// shorter. (Shorter steps cost nothing, save on P2, where more rounds fit into the time of its transfer: there the
+// steps must be as long as assumed, and longer ones are ruled out one search after the other.) So the best plan is the
+// LP's optimum at the best B. No fixed point is asked for: with slots held for whole steps, every batch at which the
+// GPU row is tight would be one.
+//
+// The rest of the KV on P2 gives way to first loads: where the link has no time for it, a request goes on as on P1, and
+// the plan counts it on P2 all the same.
+
+/// `batch` is the work in a step under the plan's rates: as little as agrees with them. Precondition: some path can be
+/// taken.
+PathPlan plan_by_steps(const PathProblem& problem);
+
+/// What is maximised over batches from 1 to `top` (both at least 1), local and remote.
+struct BatchSearch {
+  std::array<double, 2> top{1, 1};
+  std::function<double(const std::array<double, 2>&)> value;
+};
+
+/// The best of the summits above the four highest peaks of a grid of 16 lines per pool, evenly in log B. Each is
+/// climbed by golden sections, one pool's within the other's, which follows ridges across both pools; the best is known
+/// to 1e-7.
+std::array<double, 2> best_batches(const BatchSearch& search);
 
 }  // namespace kvsim::planner

@@ -8,7 +8,7 @@
 
 #include "models/schema/units.h"
 #include "planner/infeasible.h"
-#include "planner/paths/step_table.h"
+#include "planner/paths/path_costs.h"
 #include "planner/plan/scenario_costs.h"
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"

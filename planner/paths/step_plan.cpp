@@ -1,6 +1,4 @@
-#include "planner/paths/step_plan.h"
-
-#include "planner/share.h"
+#include "planner/paths/path_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +6,8 @@
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "sim/engine/statistics.h"
 
 namespace kvsim::planner {
 namespace {
@@ -156,8 +156,8 @@ double figure(const ResourceFigures& figures, Resource resource) {
 /// Work in a step, as these rates at these batches imply: the GPU's busy share of it.
 PerPool implied(const PathLp& lp, const PathRates& n, const PerPool& batch) {
   const ResourceFigures use = resource_use(lp.costs, n);
-  return {batch.local * share(figure(use, Resource::local_gpu), figure(lp.limits, Resource::local_gpu)),
-          batch.remote * share(figure(use, Resource::remote_gpu), figure(lp.limits, Resource::remote_gpu))};
+  return {batch.local * engine::share(figure(use, Resource::local_gpu), figure(lp.limits, Resource::local_gpu)),
+          batch.remote * engine::share(figure(use, Resource::remote_gpu), figure(lp.limits, Resource::remote_gpu))};
 }
 
 bool feasible(const PathLp& lp, const PathRates& n) {
@@ -218,8 +218,8 @@ PathPlan best_up_to(const PathProblem& problem, const PerPool& top) {
   plan.batch = settled(problem, plan.n, {best[0], best[1]});
   plan.lp = path_lp(problem, plan.batch);
   plan.use = resource_use(plan.lp.costs, plan.n);
-  plan.occupancy = {share(figure(plan.use, Resource::local_mem), static_cast<double>(problem.pools.local)),
-                    share(figure(plan.use, Resource::remote_mem), static_cast<double>(problem.pools.remote))};
+  plan.occupancy = {engine::share(figure(plan.use, Resource::local_mem), static_cast<double>(problem.pools.local)),
+                    engine::share(figure(plan.use, Resource::remote_mem), static_cast<double>(problem.pools.remote))};
   plan.fixed_points = 1;
   return plan;
 }

@@ -1,4 +1,4 @@
-#include "planner/paths/step_table.h"
+#include "planner/paths/path_costs.h"
 
 #include <algorithm>
 #include <cmath>

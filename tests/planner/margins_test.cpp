@@ -5,7 +5,6 @@
 
 #include "models/kernels/step_time.h"
 #include "planner/explain/explain.h"
-#include "planner/explain/margins.h"
 #include "tests/planner/explain_cases.h"
 
 namespace kvsim::planner::KVSIM_FILE {

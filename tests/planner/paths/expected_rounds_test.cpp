@@ -1,5 +1,5 @@
 // The renewal recursion: closed cases, a hand calculation, and sampling.
-#include "planner/paths/step_table.h"
+#include "planner/paths/path_costs.h"
 
 #include <gtest/gtest.h>
 

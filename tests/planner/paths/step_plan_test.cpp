@@ -1,5 +1,5 @@
 // Plans over timed steps.
-#include "planner/paths/step_plan.h"
+#include "planner/paths/path_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The cost table of timed steps, against figures worked out by hand.
-#include "planner/paths/step_table.h"
+#include "planner/paths/path_costs.h"
 
 #include <gtest/gtest.h>
 
