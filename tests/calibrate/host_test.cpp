@@ -17,7 +17,6 @@
 #include "tools/calibrate/host/interrupt.h"
 #include "tools/calibrate/host/machine_record.h"
 #include "tools/calibrate/host/output.h"
-#include "tools/calibrate/host/statistics.h"
 
 namespace kvsim::calibrate::KVSIM_FILE {
 namespace {

@@ -9,7 +9,7 @@
 #include "tests/calibrate/emulator.h"
 #include "tools/calibrate/host/reference.h"
 #include "tools/calibrate/kernels/kv_format.h"
-#include "tools/calibrate/kernels/quantise.h"
+#include "tools/calibrate/kernels/quantised.h"
 #include "tools/calibrate/kernels/random_data.h"
 #include "tools/calibrate/kernels/topk.h"
 

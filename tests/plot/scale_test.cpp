@@ -1,5 +1,5 @@
 // Axes: round numbers beside them, all of them inside, whatever the values are.
-#include "tools/plot/scale.h"
+#include "tools/plot/frame.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Errors, tolerances and verdicts of a figure.
-#include "tools/validation/figure.h"
+#include "tools/validation/group.h"
 
 #include <gtest/gtest.h>
 

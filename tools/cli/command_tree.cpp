@@ -1,4 +1,4 @@
-#include "tools/cli/command_tree.h"
+#include "tools/cli/command.h"
 
 #include <algorithm>
 

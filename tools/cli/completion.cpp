@@ -13,7 +13,7 @@
 #include "planner/policy_words.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "tools/cli/capacity_options.h"
-#include "tools/cli/command_tree.h"
+#include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/plan/plan.h"
 #include "tools/results/metrics.h"

@@ -15,7 +15,6 @@
 #include "sim/engine/invariant.h"
 #include "sim/serving/simulation.h"
 #include "tools/cli/command.h"
-#include "tools/cli/command_tree.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/signals.h"
 #include "tools/results/result_document.h"

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/documents.h"
 #include "tools/report/parts.h"
-#include "tools/report/provenance.h"
 #include "tools/report/report.h"
 #include "tools/report/words.h"
 #include "tools/results/numbers.h"

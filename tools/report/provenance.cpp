@@ -1,5 +1,5 @@
 // What the figures of a report rest on, and how sure its answers are.
-#include "tools/report/provenance.h"
+#include "tools/report/documents.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 
 #include "tools/report/answers.h"
 #include "tools/report/best_policy.h"
-#include "tools/report/documents.h"
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"

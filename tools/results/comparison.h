@@ -11,7 +11,7 @@
 #include "models/prices/price_table.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/numbers.h"
-#include "tools/results/outcome.h"
+#include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

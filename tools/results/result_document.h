@@ -5,13 +5,27 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "planner/experiment.h"
 #include "tools/results/numbers.h"
-#include "tools/results/outcome.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
+
+/// Grows when a key changes its meaning or goes.
+inline constexpr int kSchemaVersion = 1;
+
+/// The version of the program, "0.1.0".
+std::string_view kvsim_version();
+
+/// A scenario and what it came to: what every page and document of runs and comparisons is made of.
+struct Outcome {
+  scenario::Scenario scenario;
+  planner::ExperimentResult result;
+  std::string policy;  ///< of a comparison, as asked for; else empty
+};
 
 /// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
 double output_tokens_per_s(const planner::ExperimentResult& result);

@@ -12,7 +12,7 @@
 
 #include "planner/sweep/journal.h"
 #include "tools/results/numbers.h"
-#include "tools/results/outcome.h"
+#include "tools/results/result_document.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
 

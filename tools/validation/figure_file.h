@@ -9,7 +9,7 @@
 #include "models/schema/config_node.h"
 #include "models/schema/error.h"
 #include "tools/validation/expression.h"
-#include "tools/validation/figure.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation {
 

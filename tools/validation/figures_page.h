@@ -7,7 +7,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/results/table.h"
-#include "tools/validation/figure.h"
+#include "tools/validation/group.h"
 
 namespace kvsim::validation {
 

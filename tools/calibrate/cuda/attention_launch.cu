@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "tools/calibrate/cuda/check.h"
+#include "tools/calibrate/cuda/handles.h"
 #include "tools/calibrate/kernels/attention.h"
 
 namespace kvsim::calibrate {

@@ -1,7 +1,7 @@
 #include "tools/calibrate/cuda/kernels.h"
 
-#include "tools/calibrate/cuda/check.h"
-#include "tools/calibrate/kernels/quantise.h"
+#include "tools/calibrate/cuda/handles.h"
+#include "tools/calibrate/kernels/quantised.h"
 #include "tools/calibrate/kernels/random_data.h"
 #include "tools/calibrate/kernels/topk.h"
 

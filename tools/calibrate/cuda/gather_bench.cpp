@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/host_data.h"
 #include "tools/calibrate/cuda/kernels.h"
+#include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
 namespace {

@@ -1,17 +1,49 @@
-// Owners of CUDA's things. Errors while releasing are ignored: there is nobody left to tell.
+// Owners of CUDA's things, and the look at every CUDA call's status. Errors while releasing are ignored: there is
+// nobody left to tell.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
-#include "tools/calibrate/cuda/check.h"
+#include <cuda_runtime.h>
 
 namespace kvsim::calibrate {
+
+class CudaError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A kernel's output is not what the reference says.
+class WrongResult : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws WrongResult where the bytes differ.
+inline void expect_same(const std::byte* got, const std::byte* expected, std::size_t bytes, const std::string& what) {
+  if (std::memcmp(got, expected, bytes) != 0) throw WrongResult(what + ": wrong data");
+}
+
+/// Throws CudaError with the file and line of the caller (by compilers' built-ins: clang 14 has no
+/// std::source_location).
+inline void check(cudaError_t status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (status == cudaSuccess) return;
+  const std::string path = file;
+  throw CudaError(std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ", " +
+                  path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line) + ")");
+}
+
+/// After a launch: its configuration was accepted. What goes wrong while it runs shows at the next synchronisation.
+inline void check_launch(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  check(cudaGetLastError(), file, line);
+}
 
 /// Uninitialised memory of the device.
 template <class T>

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/host_data.h"
 #include "tools/calibrate/cuda/kernels.h"
+#include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "models/schema/error.h"
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/device.h"
+#include "tools/calibrate/cuda/session.h"
 #include "tools/calibrate/host/interrupt.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/shapes.h"

@@ -1,4 +1,4 @@
-// What every benchmark is given: the device, the arguments, a way to time things and to say what was left out.
+// What every benchmark is given: the GPU at hand, the arguments, a way to time things and to say what was left out.
 #pragma once
 
 #include <cstdio>
@@ -7,17 +7,25 @@
 #include <string>
 #include <vector>
 
+#include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include "models/llm/llm_spec.h"
 #include "tools/calibrate/cuda/handles.h"
 #include "tools/calibrate/host/arguments.h"
 #include "tools/calibrate/host/interrupt.h"
+#include "tools/calibrate/host/machine_record.h"
 #include "tools/calibrate/host/output.h"
 #include "tools/calibrate/host/plan.h"
-#include "tools/calibrate/host/statistics.h"
 
 namespace kvsim::calibrate {
+
+/// Makes the asked-for device the current one. Throws schema::InputError where there is no device, not that one, or one
+/// that lacks what the kernels need (compute capability 8.0).
+cudaDeviceProp open_device(const Arguments& arguments);
+
+/// What machine.yaml says of it.
+MachineRecord describe_device(const cudaDeviceProp& device, const Arguments& arguments);
 
 enum class Caches { cold, warm };
 

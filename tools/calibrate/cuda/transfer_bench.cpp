@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "tools/calibrate/cuda/benches.h"
-#include "tools/calibrate/cuda/host_data.h"
+#include "tools/calibrate/kernels/random_data.h"
 
 namespace kvsim::calibrate {
 namespace {

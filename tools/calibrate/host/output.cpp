@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +14,13 @@
 
 namespace kvsim::calibrate {
 namespace {
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(at));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
 
 /// Cells with a comma, a quotation mark or a line break stand in quotation marks (RFC 4180).
 std::string quoted(const std::string& cell) {
@@ -47,6 +55,18 @@ bool cell_before(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+Spread spread_of(std::vector<double> samples) {
+  if (samples.empty()) throw std::invalid_argument("no sample to take the median of");
+  std::sort(samples.begin(), samples.end());
+  return {quantile(samples, 0.5), quantile(samples, 0.1), quantile(samples, 0.9), samples.size()};
+}
+
+std::size_t repeats_for(double seconds_each, double target_s, std::size_t least, std::size_t most) {
+  if (!(seconds_each > 0)) return most;
+  const double fit = target_s / seconds_each;
+  return fit >= static_cast<double>(most) ? most : std::max(least, static_cast<std::size_t>(fit));
+}
 
 void CsvFile::add(const CsvRow& row) {
   if (row.cells().size() != columns_.size()) {

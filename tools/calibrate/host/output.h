@@ -1,6 +1,8 @@
-// What a run writes: tables on their way into CSV files, and the folder where files appear whole or not at all.
+// What a run writes: what is kept of repeated measurements, tables on their way into CSV files, and the folder where
+// files appear whole or not at all.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,9 +11,21 @@
 
 #include <fmt/format.h>
 
-#include "tools/calibrate/host/statistics.h"
-
 namespace kvsim::calibrate {
+
+/// Of repeated measurements.
+struct Spread {
+  double median = 0;
+  double p10 = 0;
+  double p90 = 0;
+  std::size_t repeats = 0;
+};
+
+/// Quantiles with linear interpolation (Hyndman-Fan 7). Throws std::invalid_argument where there is no sample.
+Spread spread_of(std::vector<double> samples);
+
+/// How many repeats fit: `seconds_each` was seen once; at least `least`, at most `most`, about `target_s` in all.
+std::size_t repeats_for(double seconds_each, double target_s, std::size_t least, std::size_t most);
 
 /// Text as it stands; whole numbers; others with seven significant digits; a Spread as four cells (median, p10, p90,
 /// repeats).

@@ -1,7 +1,7 @@
 // How quantised KV lies in memory. A vector of 128 elements at b bits is 4 b words of 32 bits; element e is in word
 // e / (32/b), and neighbours 2 i and 2 i + 1 lie 16 bits apart (at bits b i and 16 + b i), so that one shift and one
 // mask give a pair of bf16. Each group of 64 elements has a word of scale (low half) and offset (high half), both bf16:
-// value = level * scale + offset.
+// value = level * scale + offset. And how vectors come to lie so: quantised to 1, 2 or 4 bits, and back.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,91 @@ KVSIM_DEVICE std::uint32_t dequantise_pair(std::uint32_t levels, std::uint32_t s
   return pack_bf16(static_cast<float>(levels & 0xffffU) * scale + offset,
                    static_cast<float>(levels >> 16) * scale + offset);
 #endif
+}
+
+// Quantising: eight lanes share a group of 64; a lane has eight elements.
+
+constexpr int kQuantiseThreads = 256;
+constexpr int kLaneElements = 8;
+constexpr int kLanesPerVector = kHeadDim / kLaneElements;
+
+/// Scale and offset that spread 2^bits levels over [low, high], each rounded to bf16.
+KVSIM_BOTH std::uint32_t scale_offset_of(float low, float high, int bits) {
+  const float scale = (high - low) / static_cast<float>((1 << bits) - 1);
+  return static_cast<std::uint32_t>(to_bf16(scale)) | (static_cast<std::uint32_t>(to_bf16(low)) << 16);
+}
+
+/// The level nearest to a value.
+KVSIM_BOTH std::uint32_t level_of(float value, std::uint32_t scale_offset, int bits) {
+  const float scale = from_bf16(static_cast<Bf16>(scale_offset & 0xffffU));
+  const float offset = from_bf16(static_cast<Bf16>(scale_offset >> 16));
+  if (scale <= 0) return 0;
+  const float most = static_cast<float>((1 << bits) - 1);
+  const float level = (value - offset) / scale + 0.5F;
+  return static_cast<std::uint32_t>(level < 0 ? 0 : level > most ? most : level);
+}
+
+/// Grid: (vectors x 16 / 256); `vectors` is a multiple of 16, so that no warp is cut.
+template <int kBits>
+KVSIM_KERNEL quantise(const Bf16* values, std::uint32_t* words, std::uint32_t* scales, std::int64_t vectors) {
+  const std::int64_t at = static_cast<std::int64_t>(block_x()) * kQuantiseThreads + thread_index();
+  const std::int64_t vector = at / kLanesPerVector;
+  const int lane = static_cast<int>(at % kLanesPerVector);
+  if (vector >= vectors) return;
+  const Vec16 raw = load16(values + vector * kHeadDim + lane * kLaneElements);
+  float value[kLaneElements];
+  KVSIM_UNROLL
+  for (int i = 0; i < kLaneElements; ++i) {
+    value[i] = from_bf16(static_cast<Bf16>(raw.word[i / 2] >> (16 * (i % 2))));
+  }
+  float low = value[0];
+  float high = value[0];
+  KVSIM_UNROLL
+  for (int i = 1; i < kLaneElements; ++i) {
+    low = value[i] < low ? value[i] : low;
+    high = value[i] > high ? value[i] : high;
+  }
+  KVSIM_UNROLL
+  for (int mask = 1; mask < kGroup / kLaneElements; mask *= 2) {
+    const float other_low = shuffle_xor(low, mask);
+    const float other_high = shuffle_xor(high, mask);
+    low = other_low < low ? other_low : low;
+    high = other_high > high ? other_high : high;
+  }
+  const std::uint32_t scale_offset = scale_offset_of(low, high, kBits);
+  using Layout = Packing<kBits>;
+  std::uint32_t word = 0;
+  KVSIM_UNROLL
+  for (int i = 0; i < kLaneElements; i += 2) {
+    const int shift = Layout::shift_of(lane * kLaneElements + i);
+    word |= level_of(value[i], scale_offset, kBits) << shift;
+    word |= level_of(value[i + 1], scale_offset, kBits) << (16 + shift);
+  }
+  KVSIM_UNROLL
+  for (int mask = 1; mask < Layout::kPerWord / kLaneElements; mask *= 2) word |= shuffle_xor(word, mask);
+  if (lane % (Layout::kPerWord / kLaneElements) == 0) {
+    words[vector * Layout::kWords + Layout::word_of(lane * kLaneElements)] = word;
+  }
+  if (lane % (kGroup / kLaneElements) == 0) scales[vector * kGroups + lane * kLaneElements / kGroup] = scale_offset;
+}
+
+/// Same grid.
+template <int kBits>
+KVSIM_KERNEL dequantise(const std::uint32_t* words, const std::uint32_t* scales, Bf16* values, std::int64_t vectors) {
+  using Layout = Packing<kBits>;
+  const std::int64_t at = static_cast<std::int64_t>(block_x()) * kQuantiseThreads + thread_index();
+  const std::int64_t vector = at / kLanesPerVector;
+  const int lane = static_cast<int>(at % kLanesPerVector);
+  if (vector >= vectors) return;
+  const int element = lane * kLaneElements;
+  const std::uint32_t word = words[vector * Layout::kWords + Layout::word_of(element)];
+  const std::uint32_t scale_offset = scales[vector * kGroups + element / kGroup];
+  Vec16 result;
+  KVSIM_UNROLL
+  for (int i = 0; i < kLaneElements; i += 2) {
+    result.word[i / 2] = dequantise_pair(Layout::levels(word, Layout::shift_of(element + i)), scale_offset);
+  }
+  *reinterpret_cast<Vec16*>(values + vector * kHeadDim + element) = result;
 }
 
 }  // namespace kvsim::calibrate

@@ -2,7 +2,9 @@
 // no copy of them. Never zeros: power and clocks depend on the bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "tools/calibrate/kernels/bf16.h"
 #include "tools/calibrate/kernels/portable.h"
@@ -54,6 +56,14 @@ KVSIM_BOTH std::uint32_t random_scale_offset(std::uint64_t seed, std::uint64_t i
   const float scale = from_bf16(to_bf16(spread / levels));
   return static_cast<std::uint32_t>(to_bf16(scale)) |
          (static_cast<std::uint32_t>(to_bf16(-0.5F * levels * scale)) << 16);
+}
+
+/// Random bytes in host memory. `bytes` is a multiple of 8.
+inline void fill_host(std::byte* to, std::size_t bytes, std::uint64_t seed) {
+  for (std::size_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) {
+    const std::uint64_t bits = random_bits(seed, i);
+    std::memcpy(to + i * sizeof bits, &bits, sizeof bits);
+  }
 }
 
 }  // namespace kvsim::calibrate

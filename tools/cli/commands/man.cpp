@@ -7,7 +7,6 @@
 
 #include "sim/scenario/scenario.h"
 #include "tools/cli/command.h"
-#include "tools/cli/command_tree.h"
 #include "tools/cli/roff.h"
 #include "tools/cli/signals.h"
 #include "tools/results/result_document.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/results/numbers.h"
-#include "tools/results/outcome.h"
+#include "tools/results/result_document.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
