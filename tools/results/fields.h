@@ -85,7 +85,8 @@ struct Field {
   KeyList inner;             ///< what is below the key
   bool own_reasons = false;  ///< what is null below the key has reasons of its own
   /// Null: there is none. `at`: where in the document, for reasons of what is null below the key.
-  std::function<Json(const Section& at, const Row&)> write;
+  using Writer = std::function<Json(const Section& at, const Row&)>;
+  Writer write;
   std::optional<std::string> header;  ///< of its column, label of its key figure; none: not on pages
   Show<Row> show;
   std::string unit;    ///< behind a key figure
@@ -96,18 +97,12 @@ struct Field {
   /// finite, are null.
   template <std::invocable<const Row&> Get>
   Field(std::string name, Meaning says, Get get, Words<Row> reason = {})
-      : key(std::move(name)),
-        optional(key.ends_with('?')),
-        meaning(std::move(says)),
-        write(reader(std::move(get))),
-        because(std::move(reason)) {
-    if (optional) key.pop_back();
-  }
+      : Field(Writer(reader(std::move(get))), std::move(name), std::move(says), std::move(reason)) {}
   /// On pages too.
   template <std::invocable<const Row&> Get>
   Field(std::string name, Meaning says, std::string heading, Get get, Show<Row> how = {}, std::string behind = {},
         Words<Row> further = {}, Words<Row> reason = {})
-      : Field(std::move(name), std::move(says), std::move(get), std::move(reason)) {
+      : Field(Writer(reader(std::move(get))), std::move(name), std::move(says), std::move(reason)) {
     on_pages(std::move(heading), std::move(how), std::move(behind), std::move(further));
   }
   /// On pages alone.
@@ -196,12 +191,22 @@ struct Field {
   }
 
  private:
-  void holds(KeyList keys) {
+  // One for all getters, so that each costs the compiler little.
+  [[gnu::noinline]] Field(Writer writer, std::string name, Meaning says, Words<Row> reason)
+      : key(std::move(name)),
+        optional(key.ends_with('?')),
+        meaning(std::move(says)),
+        write(std::move(writer)),
+        because(std::move(reason)) {
+    if (optional) key.pop_back();
+  }
+
+  [[gnu::noinline]] void holds(KeyList keys) {
     inner = std::move(keys);
     own_reasons = true;
   }
 
-  void on_pages(std::string heading, Show<Row> how, std::string behind, Words<Row> further) {
+  [[gnu::noinline]] void on_pages(std::string heading, Show<Row> how, std::string behind, Words<Row> further) {
     header = std::move(heading);
     show = std::move(how);
     unit = std::move(behind);
