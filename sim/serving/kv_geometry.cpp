@@ -138,14 +138,22 @@ double KvGeometry::full_read(std::int64_t tokens) const {
   return static_cast<double>(tokens) * model_token_bytes_;
 }
 
-double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated) const {
-  return compressed_tokens(prompt, generated) * model_token_bytes_;
+double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated, double attention_time_factor) const {
+  const double token = model_token_bytes_ * attention_time_factor;
+  if (low_bit_copy_) {
+    return std::round(low_bit_tokens(prompt + generated, residual_tokens_ + fetched_tokens_) * token);
+  }
+  const std::int64_t acted_on = compressible(prompt, generated);
+  return std::round(static_cast<double>(acted_on) * ratio_ * token) +
+         std::round(static_cast<double>(prompt + generated - acted_on) * token);
 }
 
 double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generated) const {
   if (low_bit_copy_) return static_cast<double>(prompt + generated);
+  constexpr double kParts = 1024;
   const std::int64_t acted_on = compressible(prompt, generated);
-  return static_cast<double>(acted_on) * kept_ + static_cast<double>(prompt + generated - acted_on);
+  return std::round(static_cast<double>(acted_on) * kept_ * kParts) / kParts +
+         static_cast<double>(prompt + generated - acted_on);
 }
 
 DecodeConfig own_drafts(const DecodeConfig& decode) {

@@ -54,9 +54,14 @@ class KvGeometry {
   [[nodiscard]] std::int64_t compressed_transfer(std::int64_t prompt, std::int64_t generated) const;
   [[nodiscard]] std::int64_t reload_transfer(std::int64_t prompt, std::int64_t generated) const;
 
-  /// Bytes that attention reads, of one copy over all layers (models/kernels shards them).
+  // What attention reads of one request. A step's work is the sum over its requests, and sums of these are exact in any
+  // order: bytes are whole, and so are tokens but for what is compressed of them, which is in 1024ths.
+  /// Bytes of one copy over all layers (models/kernels shards them).
   [[nodiscard]] double full_read(std::int64_t tokens) const;
-  [[nodiscard]] double compressed_read(std::int64_t prompt, std::int64_t generated) const;
+  /// The same of the compressed KV, where a byte of it takes the time of `attention_time_factor` bytes: see
+  /// models::CompressorSpec.
+  [[nodiscard]] double compressed_read(std::int64_t prompt, std::int64_t generated,
+                                       double attention_time_factor = 1) const;
   /// Tokens that attention over the compressed KV attends to (dropped ones are gone, quantised ones are not).
   [[nodiscard]] double attended_compressed(std::int64_t prompt, std::int64_t generated) const;
 

@@ -32,7 +32,7 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.decode.query_tokens += 1;
   work.logit_tokens += 1;
   work.decode.kv_bytes +=
-      geometry.compressed_read(prompt, generated) * attention_time_factor + geometry.full_read(drafted);
+      geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted);
   const double attended = geometry.attended_compressed(prompt, generated) + static_cast<double>(drafted);
   work.decode.pairs += attended;
   work.decode.longest_kv = std::max(work.decode.longest_kv, attended);
@@ -47,7 +47,7 @@ void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t 
   work.verify.requests += 1;
   work.verify.longest_kv = std::max(work.verify.longest_kv, attended + static_cast<double>(proposed));
   work.verify.kv_bytes +=
-      geometry.compressed_read(prompt, generated) * attention_time_factor + geometry.full_read(drafted + proposed);
+      geometry.compressed_read(prompt, generated, attention_time_factor) + geometry.full_read(drafted + proposed);
   work.verify.pairs += queries * attended + queries * (queries + 1) / 2;
   work.logit_tokens += queries;
 }
@@ -56,13 +56,13 @@ void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std:
                         std::int64_t queries, double attention_time_factor) {
   const auto q = static_cast<double>(queries);
   const auto tokens = static_cast<double>(prompt + generated);
-  const double read = geometry.compressed_read(prompt, generated);
   work.decode.query_tokens += q;
   work.decode.requests += 1;
   work.logit_tokens += q;
   // Unfused, the copy is read, written in 16 bit and read again.
-  work.decode.kv_bytes +=
-      attention_time_factor > 0 ? read * attention_time_factor : read + 2 * geometry.full_read(prompt + generated);
+  work.decode.kv_bytes += attention_time_factor > 0
+                              ? geometry.compressed_read(prompt, generated, attention_time_factor)
+                              : geometry.compressed_read(prompt, generated) + 2 * geometry.full_read(prompt + generated);
   work.decode.pairs += q * tokens;
   work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
 }

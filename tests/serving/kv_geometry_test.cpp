@@ -67,6 +67,24 @@ TEST(KvGeometry, QuantisationAttendsToEverythingAndReloadsTheWholeOfWhatItCompre
   EXPECT_DOUBLE_EQ(g.attended_compressed(1000, 40), 1040);
 }
 
+TEST(KvGeometry, WhatStepsReadAddsUpExactlyInAnyOrder) {
+  // A keep ratio of 1/7 is no binary fraction: reads are rounded to bytes, tokens to 1024ths. Each further generated
+  // token, which is whole, adds its own bytes and nothing else, however many there are.
+  const KvGeometry g(tiny_model(), 1, dropping(), 1.0 / 7, 16);
+  double up = 0, down = 0, tokens_up = 0, tokens_down = 0;
+  for (std::int64_t n = 1; n <= 3000; ++n) {
+    up += g.compressed_read(10 * n, n, 1.37);
+    tokens_up += g.attended_compressed(10 * n, n);
+    down += g.compressed_read(10 * (3001 - n), 3001 - n, 1.37);
+    tokens_down += g.attended_compressed(10 * (3001 - n), 3001 - n);
+    EXPECT_EQ(g.compressed_read(1000, n), g.compressed_read(1000, 0) + g.full_read(n));
+    EXPECT_EQ(g.attended_compressed(1000, n), g.attended_compressed(1000, 0) + static_cast<double>(n));
+  }
+  EXPECT_EQ(up, down);
+  EXPECT_EQ(tokens_up, tokens_down);
+  EXPECT_NEAR(g.compressed_read(1000, 0), 1000.0 / 7 * 1024, 0.5);
+}
+
 TEST(KvGeometry, KvHeadsBeyondTheGroupAreReplicated) {
   // 2 KV heads on 8 GPUs: each is held by 4 of them.
   const KvGeometry g(tiny_model(), 8, dropping(), 0.25, 16);
