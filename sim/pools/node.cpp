@@ -1,7 +1,6 @@
 #include "sim/pools/node.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sim/serving/request_log.h"
@@ -16,6 +15,9 @@ memory::KvForm drafts_read(const models::CompressorSpec& compressor) {
 
 }  // namespace
 
+using serving::Request;
+using serving::StepEntry;
+
 Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
            std::int64_t kv_capacity_bytes)
     : env_(environment),
@@ -25,95 +27,140 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace),
       gpus_(environment.gpus, *this, node_name(pool, index)),
       parts_(environment.config, environment.decode, environment.geometry, environment.timer,
-             drafts_read(environment.config.decode.compressor)) {}
+             drafts_read(environment.config.decode.compressor)),
+      steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
+      stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this) {}
 
-void Node::start(PoolRequest& request, Work steady) {
-  steady_.push_back({{steady, 1}, &request});
+void Node::start(Request& request, Work work) {
+  request.admission = ++starts_;
+  alone_.push_back({{work, 1}, &request, request.admission});
   gpus_.wake();
 }
 
-void Node::stop(const PoolRequest& request) {
-  std::erase_if(steady_, [&request](const StepEntry& entry) { return entry.request == &request; });
+void Node::stop(Request& request) {
+  if (steady_.has(request)) return steady_.leave(request);
+  std::erase_if(alone_, [&request](const StepEntry& entry) { return entry.request == &request; });
 }
 
-void Node::enqueue(PoolRequest& request, Work task) {
-  (task == Work::prefill ? prompts_ : tasks_).push_back({{task}, &request});
+void Node::enqueue(Request& request, Work task) {
+  tasks_.push_back({{task}, &request, request.admission});
+  gpus_.wake();
+}
+
+void Node::prefill(Request& request, std::int64_t compressed) {
+  prompts_.push_back({&request, compressed});
   gpus_.wake();
 }
 
 void Node::begin_step() {
-  step_.clear();
-  work_.clear();
+  if (stretch_.under_way()) return run_step();
+  join_steady();
+  pass_.clear();
+  steady_.begin_step(pass_.work);
   const bool ahead = std::exchange(decided_ahead_, false);
   batch(ahead ? known_prompts_ : prompts_.size());
-  if (ahead && step_.empty()) batch(prompts_.size());  // there was nothing to decide ahead: decide now
+  const auto empty = [this] { return steady_.size() == 0 && pass_.entries.empty(); };
+  if (ahead && empty()) batch(prompts_.size());  // there was nothing to decide ahead: decide now
   known_prompts_ = prompts_.size();
-  if (step_.empty()) return;
-  for (const StepEntry& entry : step_) {
-    parts_.add(*entry.request->request, entry, work_);
-    if (compresses(entry)) parts_.add_compression(entry.request->request->prompt - entry.request->stored, work_);
-  }
-  const models::StepTime time = env_.timer.time(work_);
-  const engine::Duration length = std::max(engine::from_seconds(time.total_s), engine::Duration{1});
-  const Work first = step_.front().work;
-  gpus_.start({length, time.hbm_bound_s >= time.compute_bound_s, first == Work::decode || first == Work::draft,
-               time.within_domain},
-              length);
+  if (empty()) return;
+  stretch_.begin(pass_, idle());
+  run_step();
+}
+
+/// Whoever is in step with the others from now on.
+void Node::join_steady() {
+  std::erase_if(alone_, [this](const StepEntry& entry) {
+    return steady_.join(*entry.request, entry.work, env_.simulator.now());
+  });
 }
 
 /// Every decoding and drafting request, then what is to be done once, then so many prompts with what is left of the
 /// tokens.
 void Node::batch(std::size_t prompts) {
-  step_.insert(step_.end(), steady_.begin(), steady_.end());
-  std::int64_t budget = env_.config.schedule.max_batched_tokens - static_cast<std::int64_t>(step_.size());
+  for (const StepEntry& entry : alone_) add(*entry.request, entry);
+  std::int64_t budget =
+      env_.config.schedule.max_batched_tokens - steady_.size() - static_cast<std::int64_t>(pass_.entries.size());
   for (bool first = true; !tasks_.empty(); first = false) {
     StepEntry task = tasks_.front();
     task.tokens = tokens_of(task);
     if (task.tokens > budget && !first) break;  // one too large for any iteration has one for itself
     budget -= task.tokens;
-    step_.push_back(task);
+    add(*task.request, task);
     tasks_.pop_front();
   }
   for (; budget > 0 && prompts > 0; --prompts) {
-    StepEntry chunk = prompts_.front();
-    const serving::Request& r = *chunk.request->request;
+    const Prompt& prompt = prompts_.front();
+    const Request& r = *prompt.request;
     const std::int64_t left = r.prefill_target - r.prefill_done;
-    chunk.tokens = std::min(budget, left);
-    budget -= chunk.tokens;
-    step_.push_back(chunk);
-    if (chunk.tokens < left) break;
+    const std::int64_t tokens = std::min(budget, left);
+    budget -= tokens;
+    add(*prompt.request, {Work::prefill, tokens});
+    if (tokens < left) break;
+    if (prompt.compressed > 0) parts_.add_compression(prompt.compressed, pass_.work);
     prompts_.pop_front();
   }
 }
 
+void Node::add(Request& request, const serving::StepPart& part) {
+  pass_.add(request, part);
+  parts_.add(request, part, pass_.work);
+}
+
 std::int64_t Node::tokens_of(const StepEntry& task) {
-  const serving::Request& r = *task.request->request;
+  const Request& r = *task.request;
   if (task.work == Work::verify) return serving::verified_tokens(r);
   if (task.work == Work::catch_up) return r.generated + r.round.drafted + 1;
   return 0;
 }
 
-/// After a prompt's last chunk: for drafts on it elsewhere, or because its tokens are decoded with less than its full
-/// KV.
-bool Node::compresses(const StepEntry& chunk) const {
-  const serving::Request& r = *chunk.request->request;
-  if (chunk.work != Work::prefill || r.prefill_done + chunk.tokens < r.prefill_target) return false;
-  const bool online = env_.config.decode.compressor.mode == models::CompressionMode::online;
-  return (chunk.request->traits().drafts && online) || !env_.decode.lossless();
+void Node::run_step() {
+  if (stretch_.under_way()) {
+    stretch_.run(pass_);
+  } else {
+    pass_.time = env_.timer.time(pass_.work);
+  }
+  machine::Step step = pass_.step();
+  step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();
+  gpus_.start(step, step.computing);
 }
 
-void Node::end_step() {
+void Node::on_steady_step_ended() {
   gpus_.use_memory(memory_.reserved());
-  trace_step();
-  sums_.iterations += 1;
   decided_ahead_ = env_.config.schedule.asynchronous;
-  for (const StepEntry& entry : step_) {
-    count(entry);
-    listener_.on_step(*this, entry);
+  sums_.iterations += 1;
+  sums_.decode_tokens += steady_.decoding();
+  sums_.draft_tokens += steady_.drafts();
+  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.decoding() + steady_.drafts());
+  if (steady_.decoding() > 0) {
+    listener_.on_decoded_together(steady_.decoding(), steady_.gap(env_.simulator.now()));
   }
 }
 
-void Node::count(const StepEntry& entry) {
+void Node::end_step() {
+  if (stretch_.end_step(pass_)) return;
+  on_steady_step_ended();
+  if (gpus_.traced()) gpus_.trace_step(pass_.name(), pass_.entries.size());
+  apply_steadily();
+}
+
+/// As if one after the other, in order of their start; then what was done once.
+void Node::apply_steadily() {
+  over_.clear();
+  steady_.end_step(env_.simulator.now(), over_);
+  auto over = over_.begin();
+  const auto until = [&](std::uint64_t admission) {
+    for (; over != over_.end() && (*over)->admission < admission; ++over) {
+      listener_.on_steady_over(*this, **over, (*over)->remaining() == 0 ? Work::decode : Work::draft);
+    }
+  };
+  for (const StepEntry& entry : pass_.entries) {
+    until(entry.decodes() ? entry.admission : starts_ + 1);
+    apply(entry);
+  }
+  until(starts_ + 1);
+}
+
+void Node::apply(const StepEntry& entry) {
   serving::count_iteration(entry.work, env_.measured);
   switch (entry.work) {
     case Work::decode:
@@ -133,27 +180,23 @@ void Node::count(const StepEntry& entry) {
     case Work::decompress:
       break;
   }
+  listener_.on_step(*this, entry);
 }
 
 void Node::count_requests(std::int64_t change) {
-  requests += change;
+  requests_ += change;
   note_waiting();
-  gpus_.trace_running(requests);
+  gpus_.trace_running(requests_);
 }
 
-void Node::add_stateless(PoolRequest& request) {
-  stateless.push_back(&request);
-  note_waiting();
-}
-
-void Node::remove_stateless(PoolRequest& request) {
-  std::erase(stateless, &request);
+void Node::count_stateless(std::int64_t change) {
+  stateless_ += change;
   note_waiting();
 }
 
 /// Idle with requests here: they wait for transfers or for the other pool.
 void Node::note_waiting() {
-  gpus_.wait_for_link(requests > 0 || !stateless.empty());
+  gpus_.wait_for_link(requests_ > 0 || stateless_ > 0);
 }
 
 void Node::start_measuring() {
@@ -182,18 +225,6 @@ void Node::finish_measuring() {
 
   serving::add_group(env_.measured, gpus_,
                      {env_.config.model.weight_bytes(), memory_.high_water(), pools.local.nodes + pools.remote.nodes});
-}
-
-void Node::trace_step() {
-  if (!gpus_.traced()) return;
-  static constexpr std::array<const char*, 6> kNames{"decode", "draft", "prefill", "verify", "catch up", "decompress"};
-  std::array<bool, kNames.size()> there{};
-  for (const StepEntry& e : step_) there.at(static_cast<std::size_t>(e.work)) = true;
-  std::string name;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (there.at(i)) name += (name.empty() ? "" : "+") + std::string(kNames.at(i));
-  }
-  gpus_.trace_step(name, step_.size());
 }
 
 }  // namespace kvsim::pools

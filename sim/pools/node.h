@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <vector>
 
 #include "models/kernels/step_time.h"
@@ -12,22 +11,19 @@
 #include "sim/engine/trace.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
-#include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/request.h"
+#include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
 
 using serving::Work;
 
-/// A request's part in a step: decoding and drafting in every one until it is stopped, a prompt in chunks until it is
-/// done, everything else once.
-struct StepEntry : serving::StepPart {
-  PoolRequest* request = nullptr;
-};
+class Node;
 
 /// What all nodes share; all of it outlives them.
 struct NodeEnvironment {
@@ -45,19 +41,30 @@ struct NodeEnvironment {
 class StepListener {
  public:
   virtual ~StepListener() = default;
-  virtual void on_step(Node& node, const StepEntry& entry) = 0;
+  /// What a request of a node's step did by itself.
+  virtual void on_step(Node& node, const serving::StepEntry& entry) = 0;
+  /// So many requests have each decoded a token in step, `gap` after the one before: they are not told.
+  virtual void on_decoded_together(std::int64_t requests, engine::Duration gap) = 0;
+  /// One that decoded or drafted in step has all of its tokens; it is up to date, and not there any more.
+  virtual void on_steady_over(Node& node, serving::Request& request, Work work) = 0;
 };
 
-class Node final : private machine::StepOwner {
+class Node final : private machine::StepOwner, private serving::StretchOwner {
  public:
   Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
        std::int64_t kv_capacity_bytes);
 
-  /// Decoding or drafting from the next iteration on.
-  void start(PoolRequest& request, Work steady);
-  void stop(const PoolRequest& request);
-  /// One of the other kinds of work, after what was queued before; prompts after everything else.
-  void enqueue(PoolRequest& request, Work task);
+  /// Decoding or drafting from the next iteration on, until it is stopped.
+  void start(serving::Request& request, Work work);
+  /// What it has come to is written in it.
+  void stop(serving::Request& request);
+  /// One of the other kinds of work, once, after what was queued before.
+  void enqueue(serving::Request& request, Work task);
+  /// Its prompt, in chunks, after everything else; at the end, so many of its tokens are compressed.
+  void prefill(serving::Request& request, std::int64_t compressed);
+
+  /// Writes into a request what it has come to; between two calls it may lag behind.
+  void update(serving::Request& request) { steady_.update(request); }
 
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
@@ -69,25 +76,30 @@ class Node final : private machine::StepOwner {
   void finish_measuring();
   void check_conservation() const { memory_.check_conservation(); }
 
-  /// Adds to `requests`.
+  // Who is here, placed for good and not finished; and who is verified here with its full KV read anew each round.
+  [[nodiscard]] std::int64_t requests() const { return requests_; }
+  [[nodiscard]] std::int64_t stateless() const { return stateless_; }
   void count_requests(std::int64_t change);
-  // A request is verified here from now on, or not any more, with its full KV read anew each round.
-  void add_stateless(PoolRequest& request);
-  void remove_stateless(PoolRequest& request);
-
-  // Who is here.
-  std::int64_t requests = 0;            ///< placed here for good and not finished
-  std::vector<PoolRequest*> stateless;  ///< verified here (add_stateless())
+  void count_stateless(std::int64_t change);
 
  private:
+  struct Prompt {
+    serving::Request* request;
+    std::int64_t compressed;
+  };
+
   void begin_step() override;
   void end_step() override;
+  void on_steady_step_ended() override;
+  void join_steady();
   void batch(std::size_t prompts);
-  [[nodiscard]] static std::int64_t tokens_of(const StepEntry& task);
-  [[nodiscard]] bool compresses(const StepEntry& chunk) const;
-  void count(const StepEntry& entry);
+  void add(serving::Request& request, const serving::StepPart& part);
+  [[nodiscard]] static std::int64_t tokens_of(const serving::StepEntry& task);
+  [[nodiscard]] bool idle() const { return tasks_.empty() && prompts_.empty(); }
+  void run_step();
+  void apply_steadily();
+  void apply(const serving::StepEntry& entry);
   void note_waiting();
-  void trace_step();
 
   const NodeEnvironment& env_;
   StepListener& listener_;
@@ -96,13 +108,17 @@ class Node final : private machine::StepOwner {
   memory::KvMemory memory_;
   machine::GpuGroup gpus_;
   serving::StepParts parts_;
-  std::vector<StepEntry> steady_;
-  std::deque<StepEntry> tasks_;
-  std::deque<StepEntry> prompts_;
+  serving::SteadyBatch steady_;
+  serving::Stretch stretch_;
+  std::vector<serving::StepEntry> alone_;  // decoding or drafting, and not in step; in order of their start
+  std::uint64_t starts_ = 0;
+  std::deque<serving::StepEntry> tasks_;
+  std::deque<Prompt> prompts_;
   std::size_t known_prompts_ = 0;  // of these, there when the last iteration began
   bool decided_ahead_ = false;     // the coming iteration was decided when the last one began
-  std::vector<StepEntry> step_;
-  models::StepWork work_;
+  serving::ForwardPass pass_;
+  std::vector<serving::Request*> over_;  // of one step; kept for its memory
+  std::int64_t requests_ = 0, stateless_ = 0;
   serving::PoolMeasurement sums_;
 };
 

@@ -57,11 +57,11 @@ Node* Outlook::local_room(const PoolRequest& r, Path path) const {
   const bool holds = !stateless || parts_.stored.tokens(r) < r.request->prompt;
   const bool keeps_room = holds && expects_stateless(r);
   Node* best = nullptr;
-  std::tuple<std::size_t, double, std::int64_t> best_rank;
+  std::tuple<std::int64_t, double, std::int64_t> best_rank;
   for (const auto& node : parts_.nodes.local) {
     if (stateless && !room_for_reloads(r, *node)) continue;
     if (holds && !room_for_good(r, path, *node, keeps_room)) continue;
-    const std::tuple rank(stateless ? node->stateless.size() : 0, backlog_s(*node), -node->memory().available());
+    const std::tuple rank(stateless ? node->stateless() : 0, backlog_s(*node), -node->memory().available());
     if (best && rank >= best_rank) continue;
     best = node.get();
     best_rank = rank;
@@ -78,7 +78,7 @@ Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
   Node* best = nullptr;
   double best_s = 0;
   for (const auto& node : parts_.nodes.remote) {
-    if (node->requests >= parts_.config.schedule.max_requests) continue;
+    if (node->requests() >= parts_.config.schedule.max_requests) continue;
     if (!node->memory().fits(chain, form, block, own)) continue;
     // Its link is free, and has brought what is not there yet.
     const std::int64_t missing = chain.empty() ? 0 : node->memory().need(chain, form, block, 0);
@@ -91,13 +91,13 @@ Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
 }
 
 bool Outlook::room_for_good(const PoolRequest& r, Path path, const Node& node, bool keeps_room) const {
-  if (node.requests >= parts_.config.schedule.max_requests) return false;
+  if (node.requests() >= parts_.config.schedule.max_requests) return false;
   if (parts_.reloads.starved(node) && !parts_.reloads.taking_turns())
     return false;  // what falls free is for the reload that waits
   const std::size_t hits = parts_.stored.blocks(r);
   const std::int64_t own = parts_.memory.local_private(r, path, static_cast<std::int64_t>(hits));
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
-  const bool others = node.requests > 0 && keeps_room;
+  const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
   const memory::KvForm form = parts_.memory.local_form();
   return node.memory().fits({r.blocks.data(), hits}, form, parts_.memory.block_bytes(form), own,
@@ -117,9 +117,8 @@ bool Outlook::expects_stateless(const PoolRequest& r) const {
 }
 
 Node* Outlook::local_for_reloads() const {
-  const auto fewest =
-      std::min_element(parts_.nodes.local.begin(), parts_.nodes.local.end(),
-                       [](const auto& a, const auto& b) { return a->stateless.size() < b->stateless.size(); });
+  const auto fewest = std::min_element(parts_.nodes.local.begin(), parts_.nodes.local.end(),
+                                       [](const auto& a, const auto& b) { return a->stateless() < b->stateless(); });
   return fewest == parts_.nodes.local.end() ? nullptr : fewest->get();
 }
 

@@ -17,8 +17,9 @@ class PathLog {
   PathLog(const engine::Simulator& simulator, const serving::ServingConfig& config, serving::Measurements& measured)
       : log_(simulator, config, measured), measured_(measured) {}
 
-  /// Ends the warm-up.
+  /// Ends the warm-up; forget() follows for every request, which is up to date.
   void start_measuring() { log_.start_measuring(); }
+  static void forget(PoolRequest& r) { r.counted_tokens = r.request->generated; }
 
   /// It has its path and nodes.
   void started(const PoolRequest& r) { sums(r).started += 1; }
@@ -40,16 +41,24 @@ class PathLog {
   /// One token by an ordinary step or a prompt's last chunk.
   void emitted_directly(PoolRequest& r) {
     log_.emitted_directly(*r.request);
-    sums(r).output_tokens += 1;
+    count_tokens(r);
+  }
+  /// One token of each of so many requests, whose paths are told by count_tokens().
+  void emitted_together(std::int64_t requests, engine::Duration gap) { log_.emitted_together(requests, gap); }
+  /// Those of a request that is up to date which were not counted yet.
+  void count_tokens(PoolRequest& r) {
+    sums(r).output_tokens += r.request->generated - r.counted_tokens;
+    forget(r);
   }
   /// A verification accepted so many of its drafts; returns the tokens that became final.
   std::int64_t verified(PoolRequest& r, std::int64_t accepted) {
     const std::int64_t emitted = log_.verified(*r.request, r.request->round.drafted, accepted);
-    sums(r).output_tokens += emitted;
+    count_tokens(r);
     return emitted;
   }
   void finished(PoolRequest& r, const serving::OutputFidelity& fidelity) {
     log_.finished(*r.request, fidelity);
+    count_tokens(r);
     sums(r).completed += 1;
   }
 

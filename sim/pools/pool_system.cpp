@@ -58,12 +58,27 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
                lengths_, log_, *this}) {}
 
 void PoolSystem::start_measuring() {
+  update_requests();
   log_.start_measuring();
+  for (const auto& r : requests_.all()) {
+    if (r) PathLog::forget(*r);
+  }
   nodes_.each([](Node& node) { node.start_measuring(); });
   stored_.start_measuring();
 }
 
+void PoolSystem::update_requests() {
+  for (const auto& r : requests_.all()) {
+    for (Node* node : {r ? r->local : nullptr, r ? r->remote : nullptr}) {
+      if (node) node->update(*r->request);
+    }
+  }
+}
+
 void PoolSystem::finish_measuring() {
+  for (const auto& r : requests_.all()) {
+    if (r) log_.count_tokens(*r);
+  }
   nodes_.each([](Node& node) { node.finish_measuring(); });
   stored_.finish_measuring(env_.measured);
 }
@@ -80,7 +95,7 @@ void PoolSystem::check_conservation() const {
       if (r && r->remote == &node) bytes += r->remote_claim.private_bytes;
     }
     KVSIM_ALWAYS(bytes == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
-    KVSIM_ALWAYS(placed > 0 || node.requests == 0, "a node counts requests that are gone");
+    KVSIM_ALWAYS(placed > 0 || node.requests() == 0, "a node counts requests that are gone");
   });
 }
 

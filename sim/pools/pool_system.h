@@ -36,6 +36,7 @@ class PoolSystem final : public serving::ServingSystem,
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
   void start_measuring() override;
   void finish_measuring() override;
+  void update_requests() override;
   void check_conservation() const override;
   [[nodiscard]] serving::LoadSample load() override;
   [[nodiscard]] std::int64_t kv_capacity() const override;
@@ -55,10 +56,13 @@ class PoolSystem final : public serving::ServingSystem,
   void on_whole(PoolRequest& r) override;
   void on_local_complete(PoolRequest& r);
   void on_remote_complete(PoolRequest& r);
+  [[nodiscard]] bool compresses(const PoolRequest& r) const;
   void prefill_or_decode(PoolRequest& r, Node& node);
 
   // From there to its last token.
-  void on_step(Node& node, const StepEntry& entry) override;
+  void on_step(Node& node, const serving::StepEntry& entry) override;
+  void on_decoded_together(std::int64_t requests, engine::Duration gap) override;
+  void on_steady_over(Node& node, serving::Request& request, Work work) override;
   void on_prefilled(Node& node, PoolRequest& r);
   void start_decoding(Node& node, PoolRequest& r);
   void start_drafting(PoolRequest& r);

@@ -29,8 +29,10 @@ Reloads::Reloads(engine::Simulator& simulator, const RequestMemory& memory, cons
 }
 
 void Reloads::join(PoolRequest& r) {
-  r.local->add_stateless(r);
-  std::int64_t& largest = of(*r.local).largest;
+  NodeReloads& node = of(*r.local);
+  node.stateless.push_back(&r);
+  r.local->count_stateless(1);
+  std::int64_t& largest = node.largest;
   largest = std::max(largest, memory_.largest_reload(r));
 }
 
@@ -41,12 +43,13 @@ void Reloads::drafts(PoolRequest& r) {
 
 void Reloads::leave(PoolRequest& r) {
   withdraw(r);
-  r.local->remove_stateless(r);
   NodeReloads& node = of(*r.local);
+  std::erase(node.stateless, &r);
+  r.local->count_stateless(-1);
   node.drafting -= std::exchange(r.loaded, false) ? 1 : 0;
   if (memory_.largest_reload(r) != node.largest) return;
   node.largest = 0;  // the largest of those who stay
-  for (const PoolRequest* other : r.local->stateless) {
+  for (const PoolRequest* other : node.stateless) {
     node.largest = std::max(node.largest, memory_.largest_reload(*other));
   }
 }

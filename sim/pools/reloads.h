@@ -56,7 +56,8 @@ class Reloads {
  private:
   struct NodeReloads {
     Node* node = nullptr;
-    std::vector<PoolRequest*> due;  // with a wish that was not begun
+    std::vector<PoolRequest*> stateless;  // verified there
+    std::vector<PoolRequest*> due;        // with a wish that was not begun
     std::int64_t drafting = 0;
     std::int64_t bytes = 0;
     std::int64_t largest = 0;

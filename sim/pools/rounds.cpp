@@ -23,18 +23,18 @@ void Rounds::begin(PoolRequest& r) {
   const double drafting_s = static_cast<double>(q.round.target) * r.remote->gpus().iteration_s() + message_s();
   r.begun = parts_.simulator.now();
   r.due = r.begun + engine::from_seconds(drafting_s);
-  r.remote->start(r, Work::draft);
+  r.remote->start(q, Work::draft);
   if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.due, parts_.view));
 }
 
 void Rounds::end(PoolRequest& r) {
-  if (r.round == Round::drafting) r.remote->stop(r);
+  if (r.round == Round::drafting) r.remote->stop(*r.request);
   r.round = Round::none;
   parts_.lengths.leave(r);
 }
 
 void Rounds::send(PoolRequest& r) {
-  r.remote->stop(r);
+  r.remote->stop(*r.request);
   r.round = Round::sent;
   parts_.simulator.schedule_in(engine::from_seconds(message_s()),
                                Callback::to<&Rounds::on_drafts_here>(this, r.request->id));
@@ -54,7 +54,7 @@ void Rounds::on_drafts_here(std::uint64_t id) {
 void Rounds::verify_if_ready(PoolRequest& r) {
   if (r.round != Round::sent || !r.drafts_here || !full_kv_there(r)) return;
   r.round = Round::verifying;
-  r.local->enqueue(r, Work::verify);
+  r.local->enqueue(*r.request, Work::verify);
 }
 
 std::int64_t Rounds::settle(PoolRequest& r) {

@@ -56,6 +56,8 @@ class Rounds {
     q.round.drafted += 1;
     if (q.round.drafted >= q.round.target) send(r);
   }
+  /// All of them.
+  void drafted_all(PoolRequest& r) { send(r); }
   void verified(PoolRequest& r);
   /// Full KV that its verification may have waited for is on the local node.
   void verify_if_ready(PoolRequest& r);

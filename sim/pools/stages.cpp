@@ -75,10 +75,17 @@ void PoolSystem::on_released(PoolRequest& r, Claim claim, Node& node) {
   settle_soon();
 }
 
+/// What of its prompt is prefilled: for drafts on it elsewhere, or because its tokens are decoded with less than its
+/// full KV.
+bool PoolSystem::compresses(const PoolRequest& r) const {
+  const bool online = config_.decode.compressor.mode == models::CompressionMode::online;
+  return (r.traits().drafts && online) || !decode_.lossless();
+}
+
 void PoolSystem::prefill_or_decode(PoolRequest& r, Node& node) {
   if (r.request->prefill_done < r.request->prompt) {
     r.request->phase = Phase::prefilling;
-    node.enqueue(r, Work::prefill);
+    node.prefill(*r.request, compresses(r) ? r.request->prompt - r.stored : 0);
   } else {
     start_decoding(node, r);
   }
@@ -102,7 +109,7 @@ void PoolSystem::on_remote_complete(PoolRequest& r) {
   if (r.remote_parts > 0 || r.request->remaining() == 0) return;
   const models::CompressorSpec& compressor = config_.decode.compressor;
   if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
-    r.remote->enqueue(r, Work::decompress);
+    r.remote->enqueue(*r.request, Work::decompress);
   } else {
     start_drafting(r);
   }
@@ -118,14 +125,14 @@ void PoolSystem::on_stored(PoolRequest& r) {
   loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tail), "first load");
 }
 
-void PoolSystem::on_step(Node& node, const StepEntry& entry) {
-  PoolRequest& r = *entry.request;
-  serving::Request& q = *r.request;
+void PoolSystem::on_step(Node& node, const serving::StepEntry& entry) {
+  serving::Request& q = *entry.request;
+  PoolRequest& r = *requests_.find(q.id);
   switch (entry.work) {
     case Work::decode:
       log_.emitted_directly(r);
       if (q.remaining() > 0) return;
-      node.stop(r);
+      node.stop(q);
       on_finished(r);
       leave(r);
       return;
@@ -148,6 +155,20 @@ void PoolSystem::on_step(Node& node, const StepEntry& entry) {
   }
 }
 
+void PoolSystem::on_decoded_together(std::int64_t requests, engine::Duration gap) {
+  log_.emitted_together(requests, gap);
+}
+
+void PoolSystem::on_steady_over(Node&, serving::Request& q, Work work) {
+  PoolRequest& r = *requests_.find(q.id);
+  if (work == Work::draft) {
+    rounds_.drafted_all(r);
+    return;
+  }
+  on_finished(r);
+  leave(r);
+}
+
 /// The last prompt position's logits give the first token, by the full KV.
 void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
   log_.prefilled(r);
@@ -168,7 +189,7 @@ void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
 
 void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
   log_.decodes(r);
-  node.start(r, Work::decode);
+  node.start(*r.request, Work::decode);
 }
 
 void PoolSystem::start_drafting(PoolRequest& r) {
@@ -198,9 +219,9 @@ void PoolSystem::go_alone(PoolRequest& r) {
   rounds_.end(r);
   leave_local(r);
   if (r.request->generated + r.request->round.drafted > 0) {
-    r.remote->enqueue(r, Work::catch_up);
+    r.remote->enqueue(*r.request, Work::catch_up);
   } else {
-    r.remote->start(r, Work::decode);
+    r.remote->start(*r.request, Work::decode);
   }
 }
 
@@ -211,7 +232,7 @@ void PoolSystem::on_caught_up(PoolRequest& r) {
     log_.emitted_directly(r);
   }
   if (r.request->remaining() > 0) {
-    r.remote->start(r, Work::decode);
+    r.remote->start(*r.request, Work::decode);
     return;
   }
   on_finished(r);

@@ -35,10 +35,10 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
       profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
       assembly_(env_, gpus_, *this),
-      steady_(env_.decode, env_.geometry, memory_, env_.trace != nullptr),
-      stretch_(env_, gpus_, memory_, use_, log_, admission_, steady_),
       parts_(env_.config, env_.decode, env_.geometry, env_.timer,
              env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
+      steady_(parts_, env_.geometry, &memory_, env_.trace != nullptr),
+      stretch_(env_.simulator, env_.timer, env_.config.run.stretches, gpus_, steady_, *this),
       fetched_(env_, gpus_, host_link_) {}
 
 std::string Replica::refusal(const Request& r) const {

@@ -27,7 +27,11 @@
 
 namespace kvsim::serving {
 
-class Replica final : private machine::StepOwner, private AssemblyOwner, private LoadOwner, private OffloadOwner {
+class Replica final : private machine::StepOwner,
+                      private StretchOwner,
+                      private AssemblyOwner,
+                      private LoadOwner,
+                      private OffloadOwner {
  public:
   Replica(const ReplicaEnvironment& environment, int index, const SchedulePolicyEntry& schedule);
 
@@ -63,6 +67,7 @@ class Replica final : private machine::StepOwner, private AssemblyOwner, private
   void end_step() override;
   void plan();
   void batch_decoding();
+  [[nodiscard]] bool decodes_steadily() const { return !env_.decode.verifies && steady_.possible(Work::decode); }
   bool batch_steadily();
   /// What becomes of a decoding request in a step that has room for so many more tokens.
   [[nodiscard]] StepPart part_of(const Request& r, Action action, std::int64_t budget) const;
@@ -75,6 +80,8 @@ class Replica final : private machine::StepOwner, private AssemblyOwner, private
   void go_idle();
   void apply_decoding();
   void apply_steadily();
+  void on_steady_step_ended() override;
+  void on_steady_step_begins() override;
   void apply_decoded(Request& r, std::int64_t proposed);
   void apply_verification(Request& r);
   void apply_prefill();
@@ -109,9 +116,9 @@ class Replica final : private machine::StepOwner, private AssemblyOwner, private
   Admission admission_;
   Profiling profiling_;
   Assembly assembly_;
+  StepParts parts_;
   SteadyBatch steady_;
   Stretch stretch_;
-  StepParts parts_;
   FetchedSteps fetched_;
   ForwardPass pass_;
   std::vector<Request*> joining_, over_;  // of one step; kept for their memory

@@ -29,27 +29,27 @@ void Replica::begin_step() {
   if (!has_work() && admission_.decide_now()) batch_prefill();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
   admission_.step_begun();
-  stretch_.begin(pass_, roster_.prefilling().empty() && !assembly_.works());
+  stretch_.begin(pass_, roster_.prefilling().empty() && !assembly_.works() && admission_.waits_for_event());
   has_work() ? run_step() : go_idle();
 }
 
 void Replica::run_step() {
   models::StepTime& time = pass_.time;
   if (stretch_.under_way()) {
-    outstanding_tokens_ -= stretch_.run(pass_);
+    stretch_.run(pass_);
   } else {
     pass_.work.extra_gpu_s += fetched_.quantising_s() + rounds_.drafting_s();
     time = env_.timer.time(pass_.work);
   }
-  const engine::Duration computing = std::max(engine::from_seconds(time.total_s), engine::Duration{1});
-  const machine::Step step{computing, time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s(),
-                           steady_.size() > 0 || pass_.decodes(), time.within_domain};
+  machine::Step step = pass_.step();
+  step.memory_bound = time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s();
+  step.decodes = steady_.size() > 0 || pass_.decodes();
   if (fetched_.by_layers()) {
     fetched_.start(step, pass_, offloading_);
     return;
   }
   rounds_.timed(pass_.work, time, pass_.verifications());
-  gpus_.start(step, std::max(computing, reloads_.tail(pass_.entries, time)));
+  gpus_.start(step, std::max(step.computing, reloads_.tail(pass_.entries, time)));
 }
 
 void Replica::plan() {
@@ -66,7 +66,7 @@ bool Replica::batch_steadily() {
   joining_.clear();
   if (steady_.size() < static_cast<std::int64_t>(decoding.size())) {
     std::copy_if(decoding.begin(), decoding.end(), std::back_inserter(joining_),
-                 [](const Request* r) { return !SteadyBatch::has(*r); });
+                 [this](const Request* r) { return !steady_.has(*r); });
   }
   for (const Request* r : joining_) growth += std::max<std::int64_t>(demand_.decoding(*r) - r->kv.held(), 0);
   if (growth > memory_.available()) {
@@ -83,7 +83,7 @@ bool Replica::batch_steadily() {
 }
 
 void Replica::batch_decoding() {
-  if (steady_.possible() && batch_steadily()) return;
+  if (decodes_steadily() && batch_steadily()) return;
   const std::vector<Request*>& decoding = roster_.decoding();
   const bool verifies = env_.decode.verifies;
   Measurements& m = env_.measured;
@@ -155,17 +155,14 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget) {
 }
 
 void Replica::end_step() {
-  if (const std::int64_t emitted = stretch_.end_step(pass_); emitted > 0) {
-    outstanding_tokens_ -= emitted;
-    return;
-  }
+  if (stretch_.end_step(pass_)) return;
   fetched_.end_step();
   use_.note();
-  trace_step();
+  if (gpus_.traced()) trace_step();
   if (env_.decode.proposes()) rounds_.step_ended(pass_.work, pass_.time, fetched_.longer_with_one_more_s());
   profiling_.apply();
   assembly_.apply();
-  steady_.possible() ? apply_steadily() : apply_decoding();
+  decodes_steadily() ? apply_steadily() : apply_decoding();
   reloads_.full_kv().apply();
   apply_prefill();
   admission_.decided_ahead();
@@ -180,7 +177,7 @@ void Replica::apply_steadily() {
     together = 0;
     auto alone = pass_.entries.begin();
     for (Request* r : roster_.decoding()) {
-      together += SteadyBatch::has(*r) ? 1 : 0;
+      together += steady_.has(*r) ? 1 : 0;
       if (alone == pass_.entries.end() || alone->request != r) continue;  // a member, or ready since the step began
       log_.emitted_together(std::exchange(together, 0), gap);
       emit_directly(*r);
@@ -192,10 +189,22 @@ void Replica::apply_steadily() {
   outstanding_tokens_ -= steady_.size();
   steady_.end_step(env_.simulator.now(), over_);
   for (const StepEntry& e : pass_.entries) {
-    if (!e.prefills() && e.request->remaining() > 0) steady_.join(*e.request, env_.simulator.now());
+    if (!e.prefills() && e.request->remaining() > 0) steady_.join(*e.request, Work::decode, env_.simulator.now());
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) finish(*r);
+}
+
+void Replica::on_steady_step_ended() {
+  use_.note();
+  log_.emitted_together(steady_.size(), steady_.gap(env_.simulator.now()));
+  outstanding_tokens_ -= steady_.size();
+}
+
+void Replica::on_steady_step_begins() {
+  env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.size());
+  admission_.look_again();
+  use_.set_short(admission_.lacks_memory());
 }
 
 void Replica::apply_decoding() {
@@ -270,7 +279,7 @@ void Replica::apply_prefill() {
     }
     rounds_.begin(r);
     settle_after_prefill(r);
-    steady_.join(r, env_.simulator.now());
+    if (decodes_steadily()) steady_.join(r, Work::decode, env_.simulator.now());
   }
 }
 
@@ -289,19 +298,8 @@ void Replica::go_idle() {
 }
 
 void Replica::trace_step() const {
-  if (!gpus_.traced()) return;
-  bool draft = false, verify = false, prefill = assembly_.computes();
-  for (const StepEntry& e : pass_.entries) {
-    prefill = prefill || e.prefills();
-    draft = draft || e.work == Work::decode || e.work == Work::draft;
-    verify = verify || e.work == Work::verify;
-  }
-  static constexpr const char* kNames[2][8] = {
-      {"", "decode", "", "", "prefill", "decode+prefill", "", ""},
-      {"", "draft", "verify", "draft+verify", "prefill", "draft+prefill", "verify+prefill", "draft+verify+prefill"}};
-  const int kind = (draft ? 1 : 0) + (verify ? 2 : 0) + (prefill ? 4 : 0);
-  const char* name = kind == 0 ? "score" : kNames[env_.decode.verifies ? 1 : 0][kind];
-  gpus_.trace_step(name, pass_.entries.size());
+  const std::string name = pass_.name(assembly_.computes());
+  gpus_.trace_step(name.empty() ? "score" : name, pass_.entries.size());
 }
 
 }  // namespace kvsim::serving

@@ -116,12 +116,15 @@ class AssemblyProgress {
   engine::SimTime assembled_;  // its rows could be computed
 };
 
-/// Whether a request decodes in step with others, and since when; SteadyBatch writes it. What it has come to is then
-/// written into it only when somebody asks: SteadyBatch::update().
+class SteadyBatch;
+
+/// Whether a request takes part in the same step again and again with others, and since when; SteadyBatch writes it.
+/// What it has come to is then written into it only when somebody asks: SteadyBatch::update().
 class SteadyPlace {
  private:
   friend class SteadyBatch;
-  bool member_ = false;
+  const SteadyBatch* batch_ = nullptr;
+  bool drafts_ = false;      // else it decodes
   std::uint64_t since_ = 0;  // steps of the batch that it has been told of
 };
 

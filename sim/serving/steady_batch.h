@@ -1,7 +1,8 @@
-// Requests that decode with their full KV, one token a step, as one: as long as nothing else becomes of them, a step is
-// the same for each. The batch keeps their sums and the number of its steps; what a request has come to follows from
-// when it joined, and is written into it when somebody asks. So a step costs the same whatever their number, and a
-// stretch of such steps is one event.
+// Requests that take part in step after step with one token each, as one: those that decode, and those that draft
+// between two verifications. As long as nothing else becomes of them, a step is the same for each, but that it reads a
+// token more. The batch keeps their sums and the number of its steps; what a request has come to follows from when it
+// joined, and is written into it when somebody asks. So a step costs the same whatever their number, and a stretch of
+// such steps is one event.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +10,34 @@
 #include <utility>
 #include <vector>
 
+#include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
+#include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
-#include "sim/serving/admission.h"
-#include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/kv_holdings.h"
-#include "sim/serving/kv_transfers.h"
-#include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
-#include "sim/serving/request_log.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
 
 class SteadyBatch {
  public:
-  /// All of it outlives this. `decode`: the configured policy. A timeline shows every request's memory by itself: with
-  /// `traced`, nobody joins.
-  SteadyBatch(const DecodePolicy& decode, const KvGeometry& geometry, KvHoldings& memory, bool traced);
+  /// All of it outlives this. `memory`: what members hold grows with their tokens; null: they have all that they will
+  /// ever need. A timeline shows every request by itself: with `traced`, nobody joins.
+  SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced);
 
-  /// Whether requests of this policy can join at all: they decode directly, their attention reads whole tokens of full
-  /// KV, so that sums are exact in any order, and their memory grows by a block every so many tokens.
-  [[nodiscard]] bool possible() const { return possible_; }
-  [[nodiscard]] std::int64_t size() const { return size_; }
-  [[nodiscard]] static bool has(const Request& r) { return r.steady.member_; }
+  /// Whether requests can join at all that do this; only of such does a step read a whole token more each time.
+  [[nodiscard]] bool possible(Work work) const;
+  [[nodiscard]] std::int64_t size() const { return decoding_ + drafting_; }
+  [[nodiscard]] std::int64_t decoding() const { return decoding_; }
+  [[nodiscard]] bool has(const Request& r) const { return r.steady.batch_ == this; }
 
-  /// The request has emitted a token now, at the end of a step, which was a step of all members; it has more to come.
-  /// It does not join where it holds another amount of memory than they do.
-  void join(Request& r, engine::SimTime now);
+  /// Between two steps. A request that decodes joins when it has emitted a token now, at the end of a step of all
+  /// members; one that drafts at any time. It has more to decode or to draft. False and no change where it is not in
+  /// step with the others, or holds another amount of memory than they do.
+  bool join(Request& r, Work work, engine::SimTime now);
   /// It is brought up to date and goes its own way; nothing happens to others than members.
   void leave(Request& r);
   /// Brings a member up to date.
@@ -51,13 +50,16 @@ class SteadyBatch {
   [[nodiscard]] std::int64_t growth(std::uint64_t after = 0) const;
   /// Reserves that, which must be there, and adds what the step computes.
   void begin_step(models::StepWork& work);
-  /// Since the last token of each.
+  /// Members that drafted when the step under way, or the last one, began: who has left since has drafted, too.
+  [[nodiscard]] std::int64_t drafts() const { return drafts_; }
+  /// Since the last token of each that decodes.
   [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
-  /// Whether anybody has its last token with the coming step, or the one under way.
-  [[nodiscard]] bool anybody_due() const { return !due_.empty() && due_.begin()->step == steps_ + 1; }
-  /// Each has emitted a token. Those whose last one it was leave, and are appended to `over` in order of admission.
+  /// With the step under way, or the coming one, somebody is due; or there is no memory for the one after it.
+  [[nodiscard]] bool ends_with_step() const { return anybody_due() || (memory_ && growth(1) > memory_->available()); }
+  /// Each has emitted or drafted a token. Those that now have all of theirs leave, and are appended to `over` in order
+  /// of admission.
   void end_step(engine::SimTime now, std::vector<Request*>& over);
-  /// The same where that is nobody's last one.
+  /// The same where there are none.
   void end_step(engine::SimTime now);
 
  private:
@@ -74,22 +76,26 @@ class SteadyBatch {
     engine::Duration length;
   };
 
-  [[nodiscard]] std::int64_t key(const Request& r) const;
-  [[nodiscard]] std::size_t grows_at(std::int64_t key) const;
+  [[nodiscard]] models::AttentionWork part(const Request& r) const;
+  [[nodiscard]] double longest_key(const Request& r, const models::AttentionWork& part) const;
+  [[nodiscard]] std::size_t grows_at(const Request& r) const;
   [[nodiscard]] Due due(Request& r) const;
+  [[nodiscard]] bool anybody_due() const { return !due_.empty() && due_.begin()->step == steps_ + 1; }
   [[nodiscard]] engine::Duration largest_gap_since(std::uint64_t step) const;
+  void count(Request& r, std::int64_t sign);
   void forget(Request& r);
 
+  const StepParts& parts_;
   const KvGeometry& geometry_;
-  KvHoldings& memory_;
-  bool possible_;
+  KvHoldings* memory_;
+  bool traced_;
   bool under_way_ = false;    // a step
   std::uint64_t steps_ = 0;   // that have ended
   engine::SimTime last_end_;  // of a step, or of the one with which the first member joined
-  std::int64_t size_ = 0;
-  std::int64_t attended_ = 0;         // tokens, all members
-  std::multiset<std::int64_t> keys_;  // tokens attended to less the step's number: the longest is the last
-  std::vector<std::int64_t> grow_;    // members by the step, modulo a block's tokens, that takes a new block
+  std::int64_t decoding_ = 0, drafting_ = 0, drafts_ = 0;
+  double kv_bytes_ = 0, pairs_ = 0;  // of the coming step, all members; exact, whoever came and went: see KvGeometry
+  std::multiset<double> longest_;    // pairs of a member less the step's number: the longest is the last
+  std::vector<std::int64_t> grow_;   // members by the step, modulo a block's tokens, that takes a new block
   std::set<Due> due_;
   std::vector<Gap> gaps_;  // of steps: those that none after them was as long as
 };
@@ -98,36 +104,45 @@ class SteadyBatch {
 // or finishes, and memory suffices. Of such a step only its length, and what is measured of it, has to be worked out;
 // and as far as nothing happens anywhere, many of them are one event.
 
+/// Measures the steps of a stretch.
+class StretchOwner {
+ public:
+  virtual ~StretchOwner() = default;
+  /// A step has ended; the members have not been told yet.
+  virtual void on_steady_step_ended() = 0;
+  /// The next one begins.
+  virtual void on_steady_step_begins() {}
+};
+
 class Stretch {
  public:
-  /// All of it outlives this.
-  Stretch(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, const KvHoldings& memory, MemoryUse& use,
-          RequestLog& log, Admission& admission, SteadyBatch& steady)
-      : env_(environment), gpus_(gpus), memory_(memory), use_(use), log_(log), admission_(admission), steady_(steady) {}
+  /// All of it outlives this. Not `enabled`: every step is an event.
+  Stretch(engine::Simulator& simulator, const models::StepTimer& timer, bool enabled, machine::GpuGroup& gpus,
+          SteadyBatch& steady, StretchOwner& owner)
+      : simulator_(simulator), timer_(timer), enabled_(enabled), gpus_(gpus), steady_(steady), owner_(owner) {}
 
-  /// The step that begins, as it was put together. `alone`: beside the steady batch there is no other work.
+  /// The step that begins, as it was put together. `alone`: beside the steady batch there is no other work, and none
+  /// will come up but by an event.
   void begin(const ForwardPass& pass, bool alone);
   /// The step that begins, or is under way, is one of a stretch.
   [[nodiscard]] bool under_way() const { return under_way_; }
 
   /// As many steps as end before anything else happens; `pass` is then the next one, which begins, and its time.
-  /// Returns the tokens that they emitted. Precondition: under_way().
-  std::int64_t run(ForwardPass& pass);
-  /// The step has ended. If it was one of a stretch, and so is the next one, it is done with, `pass` is the next one,
-  /// and the tokens that it emitted are returned; else 0, and nothing was done.
-  std::int64_t end_step(ForwardPass& pass);
+  /// Precondition: under_way().
+  void run(ForwardPass& pass);
+  /// The step has ended. If it was one of a stretch, and so is the next one, it is done with and `pass` is the next
+  /// one; else false, and nothing was done.
+  bool end_step(ForwardPass& pass);
 
  private:
-  [[nodiscard]] bool ends_with_step() const { return steady_.anybody_due() || steady_.growth(1) > memory_.available(); }
-  std::int64_t next(ForwardPass& pass);
+  void next(ForwardPass& pass);
 
-  const ReplicaEnvironment& env_;
+  engine::Simulator& simulator_;
+  const models::StepTimer& timer_;
+  bool enabled_;
   machine::GpuGroup& gpus_;
-  const KvHoldings& memory_;
-  MemoryUse& use_;
-  RequestLog& log_;
-  Admission& admission_;
   SteadyBatch& steady_;
+  StretchOwner& owner_;
   bool under_way_ = false;
   models::TokenTime by_tokens_;  // of its steps
 };

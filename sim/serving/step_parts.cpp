@@ -1,6 +1,7 @@
 #include "sim/serving/step_parts.h"
 
 #include <algorithm>
+#include <array>
 
 namespace kvsim::serving {
 
@@ -60,9 +61,9 @@ void add_low_bit_decode(models::StepWork& work, const KvGeometry& geometry, std:
   work.decode.requests += 1;
   work.logit_tokens += q;
   // Unfused, the copy is read, written in 16 bit and read again.
-  work.decode.kv_bytes += attention_time_factor > 0
-                              ? geometry.compressed_read(prompt, generated, attention_time_factor)
-                              : geometry.compressed_read(prompt, generated) + 2 * geometry.full_read(prompt + generated);
+  work.decode.kv_bytes += attention_time_factor > 0 ? geometry.compressed_read(prompt, generated, attention_time_factor)
+                                                    : geometry.compressed_read(prompt, generated) +
+                                                          2 * geometry.full_read(prompt + generated);
   work.decode.pairs += q * tokens;
   work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
 }
@@ -136,14 +137,37 @@ std::int64_t ForwardPass::verifications() const {
   return std::count_if(entries.begin(), entries.end(), [](const StepEntry& e) { return e.work == Work::verify; });
 }
 
+machine::Step ForwardPass::step() const {
+  return {std::max(engine::from_seconds(time.total_s), engine::Duration{1}), time.hbm_bound_s >= time.compute_bound_s,
+          true, time.within_domain};
+}
+
+std::string ForwardPass::name(bool prefills) const {
+  static constexpr std::array<const char*, 6> kNames{"decode", "draft", "verify", "prefill", "catch up", "decompress"};
+  std::array<bool, kNames.size()> there{};
+  there[static_cast<std::size_t>(Work::prefill)] = prefills;
+  for (const StepEntry& e : entries) there.at(static_cast<std::size_t>(e.work)) = true;
+  std::string name;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (there.at(i)) name += (name.empty() ? "" : "+") + std::string(kNames.at(i));
+  }
+  return name;
+}
+
 StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
                      const models::StepTimer& timer, KvForm drafts_read)
     : config_(config),
       geometry_(geometry),
       timer_(timer),
+      one_token_each_(!decode.drafter && !decode.low_bit_copy && !decode.fetches()),
       decoding_reads_(decode.lossless() ? KvForm::full : KvForm::compressed),
       drafts_read_(drafts_read),
       attention_time_factor_(attention_time_factor(config.cluster.profile, config.decode.compressor)) {}
+
+bool StepParts::reads_a_token_more(Work work) const {
+  if (!one_token_each_) return false;
+  return work == Work::draft || (work == Work::decode && decoding_reads_ == KvForm::full);
+}
 
 void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {
   switch (part.work) {

@@ -1,13 +1,15 @@
-// What one request adds to a forward pass, by the kind of its part in it.
+// A forward pass of a group of GPUs, replica or node: who takes part with what, and what that adds to it.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/compression/compressor_spec.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
+#include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
@@ -67,12 +69,12 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 [[nodiscard]] double compression_s(const ServingConfig& config, const KvGeometry& geometry,
                                    const models::StepTimer& timer, std::int64_t tokens);
 
-/// What a forward pass does for one request.
+/// What a forward pass does for one request, in the order in which timelines name it.
 enum class Work : std::uint8_t {
   decode,      ///< its next token, which is final
   draft,       ///< a token to be verified
-  prefill,     ///< a chunk of its prompt
   verify,      ///< its drafted tokens against the full KV
+  prefill,     ///< a chunk of its prompt
   catch_up,    ///< all it has generated and drafted against the full prompt (P2's change to decoding alone)
   decompress,  ///< compressed KV that has arrived, to full size
 };
@@ -89,19 +91,21 @@ struct StepPart {
   std::int64_t proposed = 0;  ///< of these, by an auxiliary drafter: decode and draft
 };
 
-/// A request's part in a step of a replica.
+/// A request's part in a step of a group of GPUs.
 struct StepEntry : StepPart {
   Request* request;
   std::uint64_t admission;  ///< tells a preempted and readmitted request from the one that was batched
 
   [[nodiscard]] bool prefills() const { return work == Work::prefill; }
+  /// It gives the request a token, final or not.
+  [[nodiscard]] bool decodes() const { return work == Work::decode || work == Work::draft; }
   /// The request is still there to take what the step has computed.
   [[nodiscard]] bool stands() const {
     return request->admission == admission && request->phase == (prefills() ? Phase::prefilling : Phase::decoding);
   }
 };
 
-/// A step of a replica as it is put together; decoding requests come first. Kept for its memory.
+/// A step of a group of GPUs as it is put together; decoding requests come first. Kept for its memory.
 struct ForwardPass {
   std::vector<StepEntry> entries;
   models::StepWork work;
@@ -114,6 +118,10 @@ struct ForwardPass {
   void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }
   [[nodiscard]] std::int64_t verifications() const;
+  /// As its group is told of it, in `time` and as one that decodes.
+  [[nodiscard]] machine::Step step() const;
+  /// What it does, for a timeline: "draft+verify". `prefills`: beside its entries it computes parts of prompts.
+  [[nodiscard]] std::string name(bool prefills = false) const;
 };
 
 /// Query positions of the request's next verification.
@@ -131,6 +139,8 @@ class StepParts {
             const models::StepTimer& timer, memory::KvForm drafts_read);
 
   void add(const Request& r, const StepPart& part, models::StepWork& work) const;
+  /// Whether a request that does this in step after step, a token each, reads one whole token more each time.
+  [[nodiscard]] bool reads_a_token_more(Work work) const;
   /// So many tokens of a prompt whose last chunk is in the pass are compressed after it.
   void add_compression(std::int64_t tokens, models::StepWork& work) const;
 
@@ -142,6 +152,7 @@ class StepParts {
   const ServingConfig& config_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;
+  bool one_token_each_;  // decoding and drafting steps take a token of each request, and what it has in GPU memory
   memory::KvForm decoding_reads_, drafts_read_;
   double attention_time_factor_;
 };

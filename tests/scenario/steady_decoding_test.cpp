@@ -1,6 +1,6 @@
-// Requests that decode in step with each other are simulated as one (SteadyBatch), unless there is a timeline that
-// shows each; and steps in which nothing else happens are one event (a stretch). With and without must give the same,
-// to the last bit.
+// Requests that decode, or between pools draft, in step with each other are simulated as one (SteadyBatch), unless
+// there is a timeline that shows each; and steps in which nothing else happens are one event (a stretch). With and
+// without must give the same, to the last bit.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,6 +11,8 @@
 
 #include "sim/engine/trace.h"
 #include "tests/scenario/summary.h"
+#include "tests/support/pools_scenario.h"
+#include "tests/support/random_pools.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {
@@ -78,6 +80,13 @@ RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
   s.serving.run.token_samples = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) s.serving.run.judge_until_s = 1;
   if (*rc::gen::arbitrary<bool>()) s.serving.run.most_misses = *rc::gen::inRange<std::uint64_t>(0, 50);
+  RC_ASSERT(one_by_one(s) == together(s));
+  RC_ASSERT(over_time(s, false) == over_time(s, true));
+}
+
+RC_GTEST_PROP(SteadyDecodingProperty, BetweenPoolsTogetherIsOneByOne, ()) {
+  scenario::Scenario s = pools_scenario(random_pools());
+  if (*rc::gen::arbitrary<bool>()) s.serving.run.warmup_s = *rc::gen::inRange(0, 300) / 1000.0;
   RC_ASSERT(one_by_one(s) == together(s));
   RC_ASSERT(over_time(s, false) == over_time(s, true));
 }
