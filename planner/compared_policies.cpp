@@ -6,6 +6,7 @@
 #include "models/paths/path.h"
 #include "planner/policy_words.h"
 #include "sim/cache/placement/placement.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
@@ -47,11 +48,19 @@ Names default_decode_words(const Scenario& scenario) {
 }
 
 Names pool_words() {
-  Names names{"full_kv:mix", "full_kv:local", "full_kv:remote",  "lossy:mix",
-              "lossy:local", "lossy:remote",  "draft_verify:mix"};
-  for (const Path path : models::kAllPaths) {
-    const models::PathTraits& traits = models::traits(path);
-    if (traits.drafts) names.push_back(fmt::format("draft_verify:{}", traits.name));
+  Names names;
+  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
+    if (!pools::has_paths(decode)) continue;
+    names.push_back(fmt::format("{}:mix", decode.name));
+    if (!decode.verifies) {
+      names.push_back(fmt::format("{}:local", decode.name));
+      names.push_back(fmt::format("{}:remote", decode.name));
+      continue;
+    }
+    for (const Path path : models::kAllPaths) {
+      const models::PathTraits& traits = models::traits(path);
+      if (traits.drafts) names.push_back(fmt::format("{}:{}", decode.name, traits.name));
+    }
   }
   return names;
 }

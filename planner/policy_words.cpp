@@ -107,11 +107,12 @@ Changes path_changes(const Scenario& scenario, const std::string& decode, const 
   Names names;
   for (const Path path : paths) names.emplace_back(models::path_name(path));
   Changes changes{{"decode.policy", decode}, {"dispatch.paths", fmt::format("[{}]", fmt::join(names, ", "))}};
-  const bool lossless = serving::find_decode_policy(decode)->lossless();
-  if (!lossless && dispatch.policy == "planned") changes.push_back({"dispatch.policy", "online"});  // not planned for
+  const serving::DecodePolicy& policy = *serving::find_decode_policy(decode);
+  const bool planned = policy.lossless() && !policy.drafter;
+  if (!planned && dispatch.policy == "planned") changes.push_back({"dispatch.policy", "online"});  // not planned for
   if (dispatch.policy == "weighted" && pools::usable_paths(changed) != pools::usable_paths(scenario.serving)) {
     // Weights mean nothing for other paths. Only stored contexts can be planned for.
-    changes.push_back({"dispatch.policy", lossless && changed.prefill == PrefillKind::stored ? "planned" : "online"});
+    changes.push_back({"dispatch.policy", planned && changed.prefill == PrefillKind::stored ? "planned" : "online"});
     changes.push_back({"dispatch.weights", std::nullopt});
   }
   return changes;
@@ -123,13 +124,18 @@ Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   const auto add_word = [&](const std::string& decode, std::string_view by, const std::vector<Path>& paths) {
     words.push_back({fmt::format("{}:{}", decode, by), path_changes(scenario, decode, paths), {}});
   };
-  for (const char* decode : {"full_kv", "lossy"}) {
-    add_word(decode, "mix", {Path::B1, Path::B2});
-    add_word(decode, "local", {Path::B1});
-    add_word(decode, "remote", {Path::B2});
+  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
+    const std::string name(decode.name);
+    if (!pools::has_paths(decode)) continue;
+    if (decode.verifies) {
+      add_word(name, "mix", scenario.serving.cluster.pools->dispatch.paths);
+      for (const Path path : models::kAllPaths) add_word(name, models::path_name(path), {path});
+    } else {
+      add_word(name, "mix", {Path::B1, Path::B2});
+      add_word(name, "local", {Path::B1});
+      add_word(name, "remote", {Path::B2});
+    }
   }
-  add_word("draft_verify", "mix", scenario.serving.cluster.pools->dispatch.paths);
-  for (const Path path : models::kAllPaths) add_word("draft_verify", models::path_name(path), {path});
   const auto word = find(words, policy.find(':') == std::string::npos ? policy + ":mix" : policy);
   if (word == words.end()) unknown("policy", policy, " between pools", words);
   return word->changes;

@@ -19,10 +19,10 @@ using serving::ServingConfig;
 
 void check_decode(const ServingConfig& config) {
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
-  if (decode.drafter || decode.keeps_full) {
+  if (decode.keeps_full) {
     throw ConfigurationError("decode.policy",
-                             fmt::format("paths between pools draft on compressed KV alone, and {} drafts otherwise: "
-                                         "use full_kv or draft_verify",
+                             fmt::format("{} drafts where the full KV is and verifies there, too, so that no path "
+                                         "between pools is its: use full_kv or draft_verify, with a drafter if wanted",
                                          decode.name));
   }
   if (decode.low_bit_copy || decode.fetch != serving::Fetch::none) {
@@ -56,6 +56,12 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
                              fmt::format("none of these paths can be taken with {} local and {} remote nodes",
                                          pools.local.nodes, pools.remote.nodes));
   }
+  if (entry->name == "planned" && serving::find_decode_policy(config.decode.policy)->drafter) {
+    throw ConfigurationError(
+        "dispatch.policy", fmt::format("the path LP knows no auxiliary drafter, and {} has one: use online, or weights "
+                                       "of your own",
+                                       config.decode.policy));
+  }
   if (entry->name == "planned" && !serving::find_decode_policy(config.decode.policy)->lossless()) {
     throw ConfigurationError(
         "dispatch.policy", fmt::format("the path LP plans the full KV, or drafts that are verified against it, and {} "
@@ -85,6 +91,10 @@ void check_storage(const ServingConfig& config, const PoolsConfig& pools) {
 }
 
 }  // namespace
+
+bool has_paths(const serving::DecodePolicy& decode) {
+  return !decode.keeps_full && !decode.low_bit_copy && !decode.fetches();
+}
 
 std::vector<models::Path> usable_paths(const ServingConfig& config) {
   const PoolsConfig& pools = *config.cluster.pools;

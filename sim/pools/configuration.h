@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "sim/serving/config.h"
+#include "sim/serving/decode_policy.h"
 
 namespace kvsim::pools {
 
 /// Checks what no single field of a configuration with pools shows. Throws serving::ConfigurationError.
 void check_configuration(const serving::ServingConfig& config);
+
+/// Whether there are paths for requests of this decode policy at all.
+[[nodiscard]] bool has_paths(const serving::DecodePolicy& decode);
 
 /// The paths that requests can take: allowed, with nodes to take them, and with a use for them.
 std::vector<models::Path> usable_paths(const serving::ServingConfig& config);

@@ -53,8 +53,8 @@ class PoolsView {
   [[nodiscard]] virtual double reload_load(const PoolRequest& request, const Placement& placement) const = 0;
   /// Rounds that it is expected to draft and verify on a path from now on.
   [[nodiscard]] virtual double expected_rounds(const PoolRequest& request, models::Path path) const = 0;
-  /// Tokens that a round drafts, as rounds lately began.
-  [[nodiscard]] virtual std::int64_t usual_draft() const = 0;
+  /// Seconds of drafting of a round on that node, as long as rounds lately began.
+  [[nodiscard]] virtual double drafting_s(const Node& remote) const = 0;
   /// Bytes of memory that a reload takes, and that `node` has for reloads beside what is held for good.
   [[nodiscard]] virtual double reload_bytes(const PoolRequest& request) const = 0;
   [[nodiscard]] virtual double reload_room(const Node& node) const = 0;

@@ -29,7 +29,9 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       parts_(environment.config, environment.decode, environment.geometry, environment.timer,
              drafts_read(environment.config.decode.compressor)),
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
-      stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this) {}
+      stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this),
+      proposals_(
+          {environment.config, environment.decode, environment.geometry, environment.timer, environment.measured}) {}
 
 void Node::start(Request& request, Work work) {
   request.admission = ++starts_;
@@ -55,6 +57,7 @@ void Node::prefill(Request& request, std::int64_t compressed) {
 void Node::begin_step() {
   if (stretch_.under_way()) return run_step();
   join_steady();
+  propose();
   pass_.clear();
   steady_.begin_step(pass_.work);
   const bool ahead = std::exchange(decided_ahead_, false);
@@ -74,12 +77,31 @@ void Node::join_steady() {
   });
 }
 
+/// What the drafter may propose for whom.
+void Node::propose() {
+  if (!proposals_.any()) return;
+  decoding_.clear();
+  for (const StepEntry& entry : alone_) decoding_.push_back(entry.request);
+  proposals_.begin_step(decoding_);
+}
+
+serving::StepPart Node::part_of(const StepEntry& entry, std::int64_t budget) const {
+  const Request& r = *entry.request;
+  const std::int64_t room = entry.work == Work::draft ? r.round.target - r.round.drafted : r.remaining();
+  const std::int64_t proposed = proposals_.of(r, room, budget);
+  return {entry.work, 1 + proposed, proposed};
+}
+
 /// Every decoding and drafting request, then what is to be done once, then so many prompts with what is left of the
 /// tokens.
 void Node::batch(std::size_t prompts) {
-  for (const StepEntry& entry : alone_) add(*entry.request, entry);
-  std::int64_t budget =
-      env_.config.schedule.max_batched_tokens - steady_.size() - static_cast<std::int64_t>(pass_.entries.size());
+  std::int64_t budget = env_.config.schedule.max_batched_tokens - steady_.size();
+  for (const StepEntry& entry : alone_) {
+    const serving::StepPart part = part_of(entry, budget);
+    budget -= part.tokens;
+    add(*entry.request, part);
+    if (proposals_.any()) proposals_.add(*entry.request, part.proposed);
+  }
   for (bool first = true; !tasks_.empty(); first = false) {
     StepEntry task = tasks_.front();
     task.tokens = tokens_of(task);
@@ -95,6 +117,7 @@ void Node::batch(std::size_t prompts) {
     const std::int64_t tokens = std::min(budget, left);
     budget -= tokens;
     add(*prompt.request, {Work::prefill, tokens});
+    if (proposals_.any()) proposals_.add_chunk(r, tokens);
     if (tokens < left) break;
     if (prompt.compressed > 0) parts_.add_compression(prompt.compressed, pass_.work);
     prompts_.pop_front();
@@ -117,6 +140,7 @@ void Node::run_step() {
   if (stretch_.under_way()) {
     stretch_.run(pass_);
   } else {
+    if (proposals_.any()) pass_.work.extra_gpu_s += proposals_.seconds();
     pass_.time = env_.timer.time(pass_.work);
   }
   machine::Step step = pass_.step();
@@ -140,6 +164,7 @@ void Node::end_step() {
   if (stretch_.end_step(pass_)) return;
   on_steady_step_ended();
   if (gpus_.traced()) gpus_.trace_step(pass_.name(), pass_.entries.size());
+  if (proposals_.any()) proposals_.step_ended(pass_.work, pass_.time, {}, 0, decoding_);
   apply_steadily();
 }
 
@@ -162,12 +187,14 @@ void Node::apply_steadily() {
 
 void Node::apply(const StepEntry& entry) {
   serving::count_iteration(entry.work, env_.measured);
+  const bool drafter = entry.decodes() && proposals_.any();
+  const std::int64_t accepted = drafter ? proposals_.accept(*entry.request, entry.proposed) : 0;
   switch (entry.work) {
     case Work::decode:
-      sums_.decode_tokens += 1;
+      sums_.decode_tokens += 1 + accepted;
       break;
     case Work::draft:
-      sums_.draft_tokens += 1;
+      sums_.draft_tokens += 1 + accepted;
       break;
     case Work::verify:
     case Work::catch_up:
@@ -180,7 +207,7 @@ void Node::apply(const StepEntry& entry) {
     case Work::decompress:
       break;
   }
-  listener_.on_step(*this, entry);
+  listener_.on_step(*this, entry, accepted);
 }
 
 void Node::count_requests(std::int64_t change) {
@@ -223,8 +250,9 @@ void Node::finish_measuring() {
   pool.reserved_mean_bytes += memory_.mean_reserved() / nodes;
   pool.reserved_peak_bytes = std::max(pool.reserved_peak_bytes, memory_.high_water());
 
-  serving::add_group(env_.measured, gpus_,
-                     {env_.config.model.weight_bytes(), memory_.high_water(), pools.local.nodes + pools.remote.nodes});
+  serving::add_group(
+      env_.measured, gpus_,
+      {serving::replica_weights(env_.config), memory_.high_water(), pools.local.nodes + pools.remote.nodes});
 }
 
 }  // namespace kvsim::pools

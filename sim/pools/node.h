@@ -15,6 +15,7 @@
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/proposals.h"
 #include "sim/serving/request.h"
 #include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"
@@ -41,8 +42,9 @@ struct NodeEnvironment {
 class StepListener {
  public:
   virtual ~StepListener() = default;
-  /// What a request of a node's step did by itself.
-  virtual void on_step(Node& node, const serving::StepEntry& entry) = 0;
+  /// What a request of a node's step did by itself. Of tokens that an auxiliary drafter proposed for it, `accepted`
+  /// were kept.
+  virtual void on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) = 0;
   /// So many requests have each decoded a token in step, `gap` after the one before: they are not told.
   virtual void on_decoded_together(std::int64_t requests, engine::Duration gap) = 0;
   /// One that decoded or drafted in step has all of its tokens; it is up to date, and not there any more.
@@ -92,8 +94,10 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void end_step() override;
   void on_steady_step_ended() override;
   void join_steady();
+  void propose();
   void batch(std::size_t prompts);
   void add(serving::Request& request, const serving::StepPart& part);
+  [[nodiscard]] serving::StepPart part_of(const serving::StepEntry& entry, std::int64_t budget) const;
   [[nodiscard]] static std::int64_t tokens_of(const serving::StepEntry& task);
   [[nodiscard]] bool idle() const { return tasks_.empty() && prompts_.empty(); }
   void run_step();
@@ -112,6 +116,8 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   serving::Stretch stretch_;
   std::vector<serving::StepEntry> alone_;  // decoding or drafting, and not in step; in order of their start
   std::uint64_t starts_ = 0;
+  serving::Proposals proposals_;
+  std::vector<serving::Request*> decoding_;  // of the step, where a drafter proposes for them; kept for its memory
   std::deque<serving::StepEntry> tasks_;
   std::deque<Prompt> prompts_;
   std::size_t known_prompts_ = 0;  // of these, there when the last iteration began

@@ -164,10 +164,10 @@ double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
   const PathTraits& t = models::traits(p.path);
   if (!t.drafts) {
     const Node& node = p.local != nullptr ? *p.local : *p.remote;
-    return backlog_s(node) + first_load_s(r, p) + (chunks + output) * node.gpus().iteration_s();
+    return backlog_s(node) + first_load_s(r, p) +
+           (chunks + output / parts_.lengths.tokens_per_step()) * node.gpus().iteration_s();
   }
-  const double drafting = static_cast<double>(usual_draft()) * p.remote->gpus().iteration_s();
-  double cycle = drafting;
+  double cycle = drafting_s(*p.remote);
   if (!t.cached) {
     cycle = std::max(cycle, static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local));
   }
@@ -178,8 +178,7 @@ double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
 
 double Outlook::reload_load(const PoolRequest& r, const Placement& p) const {
   if (parts_.reloads.drafting(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
-  const double cycle_s = static_cast<double>(usual_draft()) * p.remote->gpus().iteration_s() +
-                         p.local->gpus().iteration_s() + messages_s();
+  const double cycle_s = drafting_s(*p.remote) + p.local->gpus().iteration_s() + messages_s();
   return static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;
 }
 

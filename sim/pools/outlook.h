@@ -65,7 +65,9 @@ class Outlook final : public PoolsView {
   [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
   [[nodiscard]] double reload_load(const PoolRequest& r, const Placement& placement) const override;
   [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
-  [[nodiscard]] std::int64_t usual_draft() const override { return parts_.lengths.usual(); }
+  [[nodiscard]] double drafting_s(const Node& remote) const override {
+    return static_cast<double>(parts_.lengths.usual()) / parts_.lengths.tokens_per_step() * remote.gpus().iteration_s();
+  }
   [[nodiscard]] double reload_bytes(const PoolRequest& r) const override;
   [[nodiscard]] double reload_room(const Node& node) const override;
 

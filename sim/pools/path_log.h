@@ -36,6 +36,7 @@ class PathLog {
   void decodes(PoolRequest& r) {
     r.request->phase = serving::Phase::decoding;
     if (std::exchange(r.counted, true)) return;
+    r.request->round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
     measured_.prompt_tokens += r.request->prompt;
   }
   /// One token by an ordinary step or a prompt's last chunk.
@@ -50,9 +51,10 @@ class PathLog {
     sums(r).output_tokens += r.request->generated - r.counted_tokens;
     forget(r);
   }
-  /// A verification accepted so many of its drafts; returns the tokens that became final.
-  std::int64_t verified(PoolRequest& r, std::int64_t accepted) {
-    const std::int64_t emitted = log_.verified(*r.request, r.request->round.drafted, accepted);
+  /// A verification accepted so many of its drafts, or of tokens that were proposed for its step; returns the tokens
+  /// that became final.
+  std::int64_t verified(PoolRequest& r, std::int64_t drafted, std::int64_t accepted) {
+    const std::int64_t emitted = log_.verified(*r.request, drafted, accepted);
     count_tokens(r);
     return emitted;
   }

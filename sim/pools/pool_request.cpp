@@ -60,7 +60,7 @@ std::int64_t RequestMemory::largest_reload(const PoolRequest& r) const {
 }
 
 std::int64_t RequestMemory::transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const {
-  if (form == memory::KvForm::full) return geometry_.full_transfer(tokens);
+  if (form == memory::KvForm::full) return stored_transfer(tokens);
   const std::int64_t prompt = r.request->prompt;
   const std::int64_t all = geometry_.compressed_transfer(prompt, 0);
   if (tokens == prompt) return all;
@@ -69,7 +69,7 @@ std::int64_t RequestMemory::transfer(const PoolRequest& r, memory::KvForm form, 
 
 std::int64_t RequestMemory::rest_transfer(const PoolRequest& r) const {
   const std::int64_t prompt = r.request->prompt;
-  return std::max<std::int64_t>(0, geometry_.full_transfer(prompt) - geometry_.compressed_transfer(prompt, 0));
+  return std::max<std::int64_t>(0, stored_transfer(prompt) - geometry_.compressed_transfer(prompt, 0));
 }
 
 }  // namespace kvsim::pools

@@ -132,9 +132,16 @@ class RequestMemory {
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t largest_reload(const PoolRequest& r) const;
 
-  /// Bytes that cross a link. `tokens` of the prompt in this form; in full.
+  // Bytes that cross a link. An auxiliary drafter's KV is stored beside the full KV and goes with what is decoded or
+  // drafted on, not with what is verified against. (Memory for it is kept there, too, as blocks may serve both.)
+  /// `tokens` of the prompt in this form, to be decoded or drafted on; as stored; as verified against.
   [[nodiscard]] std::int64_t transfer(const PoolRequest& r, memory::KvForm form, std::int64_t tokens) const;
+  [[nodiscard]] std::int64_t stored_transfer(std::int64_t tokens) const { return geometry_.stored_transfer(tokens); }
   [[nodiscard]] std::int64_t full_transfer(std::int64_t tokens) const { return geometry_.full_transfer(tokens); }
+  /// `tokens` of the prompt to its local node.
+  [[nodiscard]] std::int64_t local_transfer(const PoolRequest& r, std::int64_t tokens) const {
+    return r.traits().drafts ? full_transfer(tokens) : transfer(r, local_form(), tokens);
+  }
   /// What P2 sends after the compressed KV.
   [[nodiscard]] std::int64_t rest_transfer(const PoolRequest& r) const;
 

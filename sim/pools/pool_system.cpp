@@ -38,6 +38,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
              config_.cluster.tensor_parallel),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
+      drafter_acceptance_(serving::Drafting(config_, decode_).acceptance()),
       paths_(usable_paths(config_)),
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
@@ -148,6 +149,7 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
   q.phase = serving::Phase::queued;
   q.prefill_target = q.prompt;
   serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
+  if (decode_.drafter) serving::draw_drafter_acceptance(q, drafter_acceptance_, config_.run.seed, spec.id);
   requests_.add(std::move(owned));
   queues_.enqueue(r);
   settle_soon();

@@ -60,7 +60,7 @@ class PoolSystem final : public serving::ServingSystem,
   void prefill_or_decode(PoolRequest& r, Node& node);
 
   // From there to its last token.
-  void on_step(Node& node, const serving::StepEntry& entry) override;
+  void on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) override;
   void on_decoded_together(std::int64_t requests, engine::Duration gap) override;
   void on_steady_over(Node& node, serving::Request& request, Work work) override;
   void on_prefilled(Node& node, PoolRequest& r);
@@ -80,7 +80,7 @@ class PoolSystem final : public serving::ServingSystem,
   const serving::DecodePolicy& decode_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
-  models::AcceptanceModel acceptance_;
+  models::AcceptanceModel acceptance_, drafter_acceptance_;
   std::vector<models::Path> paths_;  // that requests can take
   PathLog log_;
   StorageNetwork network_;

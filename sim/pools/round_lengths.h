@@ -39,13 +39,15 @@ class RoundLengths {
   /// The remote node has heard the verdict, so long after the round began there.
   void ended(const PoolRequest& r, double round_s);
 
+  /// Mean that one step adds: more than 1 with an auxiliary drafter.
+  [[nodiscard]] double tokens_per_step() const { return tokens_per_step_; }
   /// Tokens that a round drafts, as rounds lately began; and tokens that such a round is expected to yield.
   [[nodiscard]] std::int64_t usual() const { return usual_; }
   [[nodiscard]] double usual_tokens() const { return acceptance_.expected_accepted(usual_) + 1; }
 
  private:
   struct NodeLengths {
-    std::unique_ptr<serving::DraftLengths> lengths;
+    std::unique_ptr<serving::DraftLengths> lengths;  // null: nobody drafts
     std::vector<serving::Request*> drafting;
     std::array<double, 2> overhead{};  // of a round, in drafting iterations, stateless or cached; 0: none has ended
   };
@@ -54,7 +56,8 @@ class RoundLengths {
 
   const models::AcceptanceModel& acceptance_;
   double messages_s_;
-  serving::Drafting drafting_;  // there is no drafter beside the compressed KV
+  serving::Drafting drafting_;
+  double tokens_per_step_;
   std::vector<NodeLengths> nodes_;
   double mean_;  // of rounds lately begun
   std::int64_t usual_;

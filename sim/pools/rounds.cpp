@@ -20,7 +20,8 @@ void Rounds::begin(PoolRequest& r) {
   q.round.late = false;
   r.drafts_here = false;
   r.round = Round::drafting;
-  const double drafting_s = static_cast<double>(q.round.target) * r.remote->gpus().iteration_s() + message_s();
+  const double steps = static_cast<double>(q.round.target) / parts_.lengths.tokens_per_step();
+  const double drafting_s = steps * r.remote->gpus().iteration_s() + message_s();
   r.begun = parts_.simulator.now();
   r.due = r.begun + engine::from_seconds(drafting_s);
   r.remote->start(q, Work::draft);
@@ -61,7 +62,8 @@ std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
   const std::int64_t accepted = parts_.acceptance.accepted(q.round.drafted, q.luck.stream.uniform(), q.luck.acceptance);
   parts_.lengths.verified(r, accepted);
-  const std::int64_t emitted = parts_.log.verified(r, accepted);
+  const std::int64_t emitted = parts_.log.verified(r, q.round.drafted, accepted);
+  q.round.unseen = 1;
   q.round.drafted = 0;
   return emitted;
 }

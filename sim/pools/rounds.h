@@ -50,10 +50,10 @@ class Rounds {
   void end(PoolRequest& r);
 
   // What nodes did.
-  void drafted(PoolRequest& r) {
+  void drafted(PoolRequest& r, std::int64_t tokens) {
     serving::Request& q = *r.request;
     if (r.round != Round::drafting) return;  // it went on alone while the token was drafted
-    q.round.drafted += 1;
+    q.round.drafted += tokens;
     if (q.round.drafted >= q.round.target) send(r);
   }
   /// All of them.

@@ -46,7 +46,7 @@ void PoolSystem::load_to_local(PoolRequest& r) {
   r.local->count_requests(1);
   const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
   if (!r.traits().on_remote) log_.loads(r.local_claim, tokens, memory_.block_tokens());  // each prompt once
-  loads_.load(r, *r.local, Claim::local, memory_.transfer(r, form, tokens), "first load");
+  loads_.load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens), "first load");
 }
 
 void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
@@ -125,19 +125,23 @@ void PoolSystem::on_stored(PoolRequest& r) {
   loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, memory_.remote_form(r.path), tail), "first load");
 }
 
-void PoolSystem::on_step(Node& node, const serving::StepEntry& entry) {
+void PoolSystem::on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) {
   serving::Request& q = *entry.request;
   PoolRequest& r = *requests_.find(q.id);
   switch (entry.work) {
     case Work::decode:
-      log_.emitted_directly(r);
+      if (entry.proposed > 0) {
+        log_.verified(r, entry.proposed, accepted);
+      } else {
+        log_.emitted_directly(r);
+      }
       if (q.remaining() > 0) return;
       node.stop(q);
       on_finished(r);
       leave(r);
       return;
     case Work::draft:
-      rounds_.drafted(r);
+      rounds_.drafted(r, 1 + accepted);
       return;
     case Work::prefill:
       q.prefill_done += entry.tokens;

@@ -11,7 +11,7 @@ StoredPrompts::StoredPrompts(const serving::ServingConfig& config, const Request
                              const StorageNetwork& network, const RequestTable& requests, StoredPromptsOwner& owner)
     : config_(config), memory_(memory), network_(network), requests_(requests), owner_(owner) {
   if (config.prefill != serving::PrefillKind::prefix_cache || memory.block_tokens() == 0) return;
-  store_.emplace(config.cluster.pools->storage.capacity_bytes, memory.full_transfer(memory.block_tokens()));
+  store_.emplace(config.cluster.pools->storage.capacity_bytes, memory.stored_transfer(memory.block_tokens()));
 }
 
 std::vector<std::uint64_t> StoredPrompts::shared(const serving::Request& q, const models::RequestSpec& spec) const {
@@ -51,7 +51,7 @@ void StoredPrompts::upload(PoolRequest& r, const Node& node, bool resumes) {
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
   network_.lane(node.pool(), node.index(), Direction::write)
-      .submit({.bytes = memory_.full_transfer(r.request->prompt - r.stored),
+      .submit({.bytes = memory_.stored_transfer(r.request->prompt - r.stored),
                .on_complete = Callback::to<&StoredPrompts::on_uploaded>(this, next_upload_),
                .owner = r.request->id,
                .kind = "store"});

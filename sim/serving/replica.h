@@ -15,6 +15,7 @@
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
 #include "sim/serving/profiling.h"
+#include "sim/serving/proposals.h"
 #include "sim/serving/reloads.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
@@ -111,6 +112,7 @@ class Replica final : private machine::StepOwner,
   FirstLoads loads_;
   Offloading offloading_;
   Reloads reloads_;
+  Proposals proposals_;
   Rounds rounds_;
   Scheduling scheduling_;
   Admission admission_;

@@ -21,7 +21,7 @@ void Replica::begin_step() {
   plan();
   pass_.clear();
   fetched_.begin_step();
-  rounds_.begin_step();
+  proposals_.begin_step(roster_.decoding());
   assembly_.clear();
   batch_decoding();
   profiling_.batch(pass_.work);
@@ -38,7 +38,7 @@ void Replica::run_step() {
   if (stretch_.under_way()) {
     stretch_.run(pass_);
   } else {
-    pass_.work.extra_gpu_s += fetched_.quantising_s() + rounds_.drafting_s();
+    pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
     time = env_.timer.time(pass_.work);
   }
   machine::Step step = pass_.step();
@@ -102,7 +102,7 @@ void Replica::batch_decoding() {
     if (part.work == Work::decode && !resize_held(r, demand_.decoding(r))) continue;  // preempted for lack of memory
     budget -= part.tokens;
     add_decoding(r, part);
-    rounds_.add(r, part.proposed);
+    proposals_.add(r, part.proposed);
     count_iteration(part.work, m);
   }
 }
@@ -146,7 +146,7 @@ std::int64_t Replica::batch_chunk(Request& r, std::int64_t budget) {
   } else {
     parts_.add(r, part, work);
   }
-  rounds_.add_chunk(r, part.tokens);
+  proposals_.add_chunk(r, part.tokens);
   fetched_.add_chunk(part.tokens);
   work.extra_gpu_s += std::exchange(r.prefix.unpack_s, 0.0);
   if (last && demand_.holds_part(r) && env_.decode.reads_compressed) parts_.add_compression(r.context(), work);
@@ -159,7 +159,10 @@ void Replica::end_step() {
   fetched_.end_step();
   use_.note();
   if (gpus_.traced()) trace_step();
-  if (env_.decode.proposes()) rounds_.step_ended(pass_.work, pass_.time, fetched_.longer_with_one_more_s());
+  if (env_.decode.proposes()) {
+    proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(),
+                          roster_.decoding());
+  }
   profiling_.apply();
   assembly_.apply();
   decodes_steadily() ? apply_steadily() : apply_decoding();

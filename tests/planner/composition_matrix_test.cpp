@@ -172,7 +172,9 @@ cluster:
       }
     }
   }
-  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 48) << policy;
+  for (const char* policy : {"full_kv", "lossy", "draft_verify", "drafter", "lossy+drafter", "draft_verify+drafter"}) {
+    EXPECT_EQ(ran[policy], 48) << policy;
+  }
 }
 
 }  // namespace

@@ -60,6 +60,14 @@ TEST(PoolPolicy, GivenWeightsGoForOtherPathsAndStayForTheSame) {
   EXPECT_EQ(dispatch(with_policy(pools_file(), "full_kv:mix")).policy, "online");
 }
 
+TEST(PoolPolicy, DraftersAreNotPlannedFor) {
+  const scenario::ScenarioFile s =
+      pools_file({"dispatch={policy: planned}", "decode.drafter={type: eagle3-llama-3.1-8b}"});
+  EXPECT_EQ(dispatch(with_policy(s, "drafter:mix")).policy, "online");
+  EXPECT_EQ(dispatch(with_policy(s, "draft_verify+drafter:mix")).policy, "online");
+  EXPECT_EQ(paths(s, "drafter:local"), (Paths{Path::B1}));
+}
+
 TEST(PoolPolicy, LossyIsNotPlannedFor) {
   const scenario::ScenarioFile s = pools_file({"dispatch={policy: planned}"});
   EXPECT_EQ(dispatch(with_policy(s, "full_kv:mix")).policy, "planned");
@@ -72,7 +80,11 @@ TEST(PoolPolicy, UnknownNamesGetTheNearest) {
   const std::string all =
       "full_kv:mix, full_kv:local, full_kv:remote, lossy:mix, lossy:local, lossy:remote, draft_verify:mix, "
       "draft_verify:B1, draft_verify:B2, "
-      "draft_verify:P1_cached, draft_verify:P1_stateless, draft_verify:P2_cached, draft_verify:P2_stateless";
+      "draft_verify:P1_cached, draft_verify:P1_stateless, draft_verify:P2_cached, draft_verify:P2_stateless, "
+      "drafter:mix, drafter:local, drafter:remote, draft_verify+drafter:mix, draft_verify+drafter:B1, "
+      "draft_verify+drafter:B2, draft_verify+drafter:P1_cached, draft_verify+drafter:P1_stateless, "
+      "draft_verify+drafter:P2_cached, draft_verify+drafter:P2_stateless, lossy+drafter:mix, lossy+drafter:local, "
+      "lossy+drafter:remote";
   EXPECT_EQ(complaint(s, "full_kv:locl"),
             "--policies: unknown policy \"full_kv:locl\" between pools, expected full_kv:local or another of " + all);
   EXPECT_EQ(complaint(s, "draft_verify:P1_statless"),

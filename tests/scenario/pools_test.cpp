@@ -186,6 +186,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {"decode={policy: quantised_only, compressor: kivi-4bit}"},
                 "--set decode: decode.policy: quantised_only quantises KV as it decodes, or fetches it from host "
                 "memory, and nodes of pools do neither: use full_kv, lossy or draft_verify"},
+        Refusal{"APolicyThatDraftsWhereItVerifies",
+                {"decode={policy: sparse_self, compressor: kvzip, keep_ratio: 0.2}"},
+                "--set decode: decode.policy: sparse_self drafts where the full KV is and verifies there, too, so that "
+                "no path between pools is its: use full_kv or draft_verify, with a drafter if wanted"},
+        Refusal{"PlannedPathsWithADrafter",
+                {"decode={policy: drafter, drafter: {type: eagle3-llama-3.1-8b}}", "dispatch={policy: planned}"},
+                "--set dispatch: dispatch.policy: the path LP knows no auxiliary drafter, and drafter has one: use "
+                "online, or weights of your own"},
         Refusal{"PlannedPathsOfALossyPolicy",
                 {"decode={policy: lossy, compressor: kivi-4bit}", "dispatch={policy: planned}"},
                 "--set dispatch: dispatch.policy: the path LP plans the full KV, or drafts that are verified against "

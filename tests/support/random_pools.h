@@ -59,13 +59,15 @@ inline std::vector<std::string> random_pools() {
   };
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.remote.shared=3 GB/s");
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.storage.read=5 GB/s");
-  if (*rc::gen::arbitrary<bool>()) {
-    sets.insert(sets.begin(), "decode={policy: draft_verify, compressor: kvzip, keep_ratio: 0.3}");
-  } else if (*rc::gen::arbitrary<bool>()) {
-    sets.front() = "dispatch={policy: online}";
-    sets.insert(sets.begin(), fmt::format("decode={{policy: lossy, compressor: {}}}",
-                                          *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit")));
-  }
+  const auto policy = *rc::gen::element<std::string>("draft_verify", "draft_verify", "lossy", "drafter",
+                                                     "lossy+drafter", "draft_verify+drafter");
+  const bool verifies = policy.starts_with("draft_verify");
+  if (!verifies) sets.front() = "dispatch={policy: online}";
+  sets.insert(sets.begin(),
+              fmt::format("decode={{policy: {}, compressor: {}, drafter: {{type: eagle3-llama-3.1-8b}}, draft_lengths: "
+                          "{{policy: {}, maximum: 40}}}}",
+                          policy, *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit"),
+                          *rc::gen::element("fixed", "adaptive", "goodput")));
   sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
   return sets;
 }

@@ -86,7 +86,7 @@ class Admit final : public Dispatcher {
     if (models::traits(path).cached) return placement;
     // Would a first verification find room, once it is loaded and has drafted?
     Rings& local = rings_of(*placement->local, view);
-    const double ready_s = load_s + static_cast<double>(view.usual_draft()) * placement->remote->gpus().iteration_s();
+    const double ready_s = load_s + view.drafting_s(*placement->remote);
     const auto due = view.now() + engine::from_seconds(ready_s);
     const auto reload = local.rings.admit(
         {view.reload_s(request, *placement->local), view.reload_bytes(request), windows_until(local, due, view), 0},
