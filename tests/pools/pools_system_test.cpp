@@ -287,6 +287,15 @@ TEST(PoolsLiveness, EverybodyFinishesUnderSaturation) {
   }
 }
 
+TEST(PoolsLiveness, AdmitServesWhoseReloadsAreLongerThanItsWindowsWhereNobodyElseIs) {
+  // A reload takes 2.1 s, and 24 drafts are due within 0.3: there is no window from which it would be in time, ever.
+  const auto m = simulated(
+      pools_scenario({"dispatch={policy: admit, paths: [P1_stateless]}", "schedule.window=4",
+                      "cluster.pools.local.link.read=1 GB/s", "workload.requests=6", "workload.closed.concurrency=6"}));
+  EXPECT_EQ(m.completed, 6U);
+  EXPECT_EQ(m.late_reloads, m.rounds);
+}
+
 TEST(PoolsLiveness, ALongRequestIsNotPassedForEver) {
   // One context that fills a node, among short ones that keep coming as long as it has not been served.
   const auto s = pools_scenario({"cluster.gpu.memory_fraction=0.27", "cluster.pools.remote.nodes=1",
