@@ -158,7 +158,7 @@ cluster:
   for (const serving::DecodePolicy& decode : serving::decode_policies()) {
     for (const std::string& prompts : {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared}) {
       for (const bool quantised : {false, true}) {
-        for (const char* schedule : {"{}", "{asynchronous: true}"}) {
+        for (const char* schedule : {"{}", "{asynchronous: true}", "{arrival: layerwise}"}) {
           for (const char* lengths :
                {"fixed", "adaptive", "goodput", "table, table: [{batch: 64, context: 8k tokens, draft_length: 4}]"}) {
             const std::string what =
@@ -172,7 +172,7 @@ cluster:
       }
     }
   }
-  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 48) << policy;
+  for (const char* policy : {"full_kv", "lossy", "draft_verify"}) EXPECT_EQ(ran[policy], 72) << policy;
 }
 
 }  // namespace

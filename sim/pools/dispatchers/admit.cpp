@@ -24,7 +24,9 @@ constexpr std::span kFullKv = std::span(kOrder).last(2);
 class Admit final : public Dispatcher {
  public:
   Admit(const serving::ServingConfig& config, std::span<const Path> paths)
-      : windows_(config.schedule.window), paths_(paths.begin(), paths.end()) {}
+      : windows_(config.schedule.window),
+        slack_(config.schedule.arrival == serving::ReloadArrival::layerwise ? 0 : 1),
+        paths_(paths.begin(), paths.end()) {}
 
   std::optional<Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
 
@@ -68,7 +70,7 @@ class Admit final : public Dispatcher {
 
  private:
   struct Rings {
-    explicit Rings(std::int64_t windows) : rings(windows, 1) {}
+    Rings(std::int64_t windows, std::int64_t slack) : rings(windows, slack) {}
     serving::AdmissionRings rings;
     double window_s = 0;
     engine::SimTime begin;    // of the current window
@@ -134,7 +136,7 @@ class Admit final : public Dispatcher {
 
   /// The rings of a node, moved on to now.
   Rings& rings_of(const Node& node, const PoolsView& view) {
-    auto [at, fresh] = nodes_.try_emplace(&node, windows_);
+    auto [at, fresh] = nodes_.try_emplace(&node, windows_, slack_);
     Rings& rings = at->second;
     if (fresh) rings.begin = view.now();
     if (rings.window_s > 0) {
@@ -161,7 +163,7 @@ class Admit final : public Dispatcher {
     reserved_.erase(at);
   }
 
-  std::int64_t windows_;
+  std::int64_t windows_, slack_;
   std::vector<Path> paths_;
   std::unordered_map<const Node*, Rings> nodes_;
   std::unordered_map<const PoolRequest*, Reserved> reserved_;
