@@ -95,6 +95,22 @@ TEST(PoolsDispatch, AdmitDraftsWhereItsRingsHaveRoom) {
   EXPECT_GT(m.rounds, 0U);
 }
 
+TEST(PoolsDispatch, AdmitReservesTheLinkUntilTheVerificationWhereLayersArriveInTime) {
+  // Its reload ends a window before the one that verifies if all of it must be there, else within that: it begins a
+  // window of one local iteration later. Alone on a node that has not decoded, that is a step of one token.
+  const auto reload_begin_s = [](const char* arrival) {
+    const auto s = pools_scenario(alone_on("P1_stateless", {"dispatch={policy: admit, paths: [P1_stateless]}",
+                                                            std::string("schedule.arrival=") + arrival}));
+    const auto feed = make_feed(s, 1);
+    validation::RecordingTrace trace;
+    systems::simulate(s.serving, *feed, {&trace, {}});
+    return trace.track("local node 0/from storage").front().begin_s;
+  };
+  constexpr double kNanosecond = 1.5e-9;
+  EXPECT_NEAR(reload_begin_s("layerwise") - reload_begin_s("whole"), Parts(pools_scenario()).shortest_step_s(),
+              kNanosecond);
+}
+
 // --- Batching.
 
 TEST(PoolsBatching, VerifiesSeveralRequestsInOnePassWhileOthersDraft) {
