@@ -1,5 +1,6 @@
 #include "sim/memory/kv_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/engine/invariant.h"
@@ -47,13 +48,11 @@ void KvMemory::loaded(MemoryClaim& claim) {
   claim.loading = 0;
 }
 
-bool KvMemory::complete(const MemoryClaim& claim) const {
-  if (claim.loading != 0) return false;
+bool KvMemory::complete_but_own(const MemoryClaim& claim) const {
   if (claim.joined == 0) return true;
-  for (const BlockTable::Slot slot : claim.blocks) {
-    if (table_[slot].loader != 0) return false;
-  }
-  return true;
+  return std::all_of(claim.blocks.begin(), claim.blocks.end(), [&](const BlockTable::Slot slot) {
+    return table_[slot].loader == 0 || table_[slot].loader == claim.loading;
+  });
 }
 
 void KvMemory::release(MemoryClaim& claim) {

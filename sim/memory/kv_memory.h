@@ -54,8 +54,9 @@ class KvMemory {
   /// The blocks that this claim was loading have arrived, for all who refer to them.
   void loaded(MemoryClaim& claim);
 
-  /// Whether all its blocks are there, those loaded by others included.
-  [[nodiscard]] bool complete(const MemoryClaim& claim) const;
+  /// Whether all its blocks are there, those loaded by others included; or all but those that it is loading itself.
+  [[nodiscard]] bool complete(const MemoryClaim& claim) const { return claim.loading == 0 && complete_but_own(claim); }
+  [[nodiscard]] bool complete_but_own(const MemoryClaim& claim) const;
 
   /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
   void release(MemoryClaim& claim);

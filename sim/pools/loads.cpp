@@ -35,7 +35,7 @@ Loads::Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, co
 
 void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
   NodeLoads& loads = of(node);
-  loads.all.push_back({&r, claim});
+  loads.all.push_back({&r, claim, bytes});
   loads.reloads += claim == Claim::reload ? 1 : 0;
   r.in_transit += 1;
   const Callback arrived = Callback::to<&Loads::on_arrival>(this, word_of(r, claim));
@@ -43,8 +43,10 @@ void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, co
     simulator_.schedule_in({}, arrived);
     return;
   }
-  network_.lane(node.pool(), node.index(), Direction::read)
-      .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
+  loads.all.back().transfer =
+      network_.lane(node.pool(), node.index(), Direction::read)
+          .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
+  if (claim == Claim::reload) owner_.on_nearer(r);
 }
 
 void Loads::on_arrival(std::uint64_t word) {
@@ -60,6 +62,25 @@ void Loads::on_arrival(std::uint64_t word) {
   memory::MemoryClaim& held = claim_of(r, claim);
   if (held.loading != 0) node.memory().loaded(held);
   sweep(node);
+  tell_reloads(node);
+}
+
+/// The link has begun with the next one; and blocks that somebody waited for may be there.
+void Loads::tell_reloads(const Node& node) {
+  for (const Load& load : of(node).all) {
+    if (load.claim == Claim::reload && !load.arrived) owner_.on_nearer(*load.request);
+  }
+}
+
+std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
+  const std::vector<Load>& loads = of(*r.local).all;
+  const auto mine = std::find_if(loads.begin(), loads.end(),
+                                 [&](const Load& load) { return load.request == &r && load.claim == Claim::reload; });
+  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.reload.claim)) return std::nullopt;
+  transport::Lane& lane = network_.lane(Pool::local, r.local->index(), Direction::read);
+  const auto left = lane.time_left(mine->transfer);
+  if (!left) return std::nullopt;
+  return Coming{*left, static_cast<double>(mine->bytes) / lane.bandwidth()};
 }
 
 /// Whoever has everything goes on, also those who waited for blocks that another one loaded.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/simulator.h"
@@ -25,6 +26,8 @@ class LoadsOwner {
   virtual void on_loaded(PoolRequest& r, Claim claim, bool wanted) = 0;
   /// A claim on the node was released.
   virtual void on_released(PoolRequest& r, Claim claim, Node& node) = 0;
+  /// A reload is on its way, or what was before it on the link has arrived: coming() may answer, or answer otherwise.
+  virtual void on_nearer(PoolRequest& r) = 0;
   /// The rest of its KV has reached the remote node.
   virtual void on_whole(PoolRequest& r) = 0;
 };
@@ -42,6 +45,14 @@ class Loads {
   /// Reloads on their way to a local node, or queued for its link.
   [[nodiscard]] std::int64_t reloads(const Node& local) const { return of(local).reloads; }
 
+  /// Of a reload that waits for its own transfer alone, which is under way: what is left of that as the link is now,
+  /// and how long all of its bytes take.
+  struct Coming {
+    engine::Duration left;
+    double all_s = 0;
+  };
+  [[nodiscard]] std::optional<Coming> coming(const PoolRequest& r) const;
+
   /// `bytes` in all, of so many layers, when nothing more urgent waits for the remote node's link.
   void load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers);
   /// What of it was not sent yet is not wanted any more.
@@ -51,8 +62,10 @@ class Loads {
   struct Load {
     PoolRequest* request = nullptr;
     Claim claim = Claim::local;
-    bool arrived = false;  // its own transfer is over
-    bool leaves = false;   // not wanted any more: the claim is released when everything is there
+    std::int64_t bytes = 0;
+    transport::TransferId transfer{};  // 0: nothing had to be sent
+    bool arrived = false;              // its own transfer is over
+    bool leaves = false;               // not wanted any more: the claim is released when everything is there
   };
   struct NodeLoads {
     std::vector<Load> all;  // under way, or waiting for what others load
@@ -60,6 +73,7 @@ class Loads {
   };
 
   void on_arrival(std::uint64_t word);
+  void tell_reloads(const Node& node);
   void sweep(Node& node);
   void send_rest(PoolRequest& r);
   void on_rest(std::uint64_t id);

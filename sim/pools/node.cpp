@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/serving/layerwise_arrival.h"
 #include "sim/serving/request_log.h"
 
 namespace kvsim::pools {
@@ -47,6 +48,26 @@ void Node::stop(Request& request) {
 void Node::enqueue(Request& request, Work task) {
   tasks_.push_back({{task}, &request, request.admission});
   gpus_.wake();
+}
+
+void Node::verify_as_it_arrives(Request& request) {
+  arriving_.push_back(&request);
+  enqueue(request, Work::verify);
+}
+
+void Node::arrived(const Request& request) {
+  if (std::erase(arriving_, &request) == 0 || !ends_by_arrival_ || awaits_kv()) return;
+  ends_by_arrival_ = false;
+  const engine::SimTime computed = gpus_.step_begin() + pass_.step().computing;
+  const engine::SimTime last = env_.simulator.now() + serving::last_layer(pass_.time, env_.config.model.layers);
+  env_.simulator.schedule_at(std::max(computed, last), gpus_.ended());
+}
+
+/// The step that begins, or is under way.
+bool Node::awaits_kv() const {
+  return !arriving_.empty() && std::any_of(pass_.entries.begin(), pass_.entries.end(), [this](const StepEntry& entry) {
+    return std::find(arriving_.begin(), arriving_.end(), entry.request) != arriving_.end();
+  });
 }
 
 void Node::prefill(Request& request, std::int64_t compressed) {
@@ -145,7 +166,8 @@ void Node::run_step() {
   }
   machine::Step step = pass_.step();
   step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();
-  gpus_.start(step, step.computing);
+  ends_by_arrival_ = awaits_kv();
+  ends_by_arrival_ ? gpus_.start(step) : gpus_.start(step, step.computing);
 }
 
 void Node::on_steady_step_ended() {

@@ -62,6 +62,10 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void stop(serving::Request& request);
   /// One of the other kinds of work, once, after what was queued before.
   void enqueue(serving::Request& request, Work task);
+  /// Its verification, likewise, while the last of its full KV is on its way: arrived() follows, and the step ends when
+  /// the last layer, which needs that, can have run.
+  void verify_as_it_arrives(serving::Request& request);
+  void arrived(const serving::Request& request);
   /// Its prompt, in chunks, after everything else; at the end, so many of its tokens are compressed.
   void prefill(serving::Request& request, std::int64_t compressed);
 
@@ -101,6 +105,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   [[nodiscard]] static std::int64_t tokens_of(const serving::StepEntry& task);
   [[nodiscard]] bool idle() const { return tasks_.empty() && prompts_.empty(); }
   void run_step();
+  [[nodiscard]] bool awaits_kv() const;
   void apply_steadily();
   void apply(const serving::StepEntry& entry);
   void note_waiting();
@@ -119,6 +124,8 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   serving::Proposals proposals_;
   std::vector<serving::Request*> decoding_;  // of the step, where a drafter proposes for them; kept for its memory
   std::deque<serving::StepEntry> tasks_;
+  std::vector<const serving::Request*> arriving_;  // verify_as_it_arrives()
+  bool ends_by_arrival_ = false;                   // the step under way: when that is over, its end is known
   std::deque<Prompt> prompts_;
   std::size_t known_prompts_ = 0;  // of these, there when the last iteration began
   bool decided_ahead_ = false;     // the coming iteration was decided when the last one began

@@ -36,6 +36,7 @@ struct ReloadWish {
   memory::MemoryClaim claim;
   std::int64_t bytes = 0;               ///< memory reserved for it
   std::optional<engine::SimTime> from;  ///< the dispatcher's wish; none: just in time
+  engine::EventHandle look;             ///< in flight: whether its last layers are in time is looked at then
 };
 
 /// Of a request that goes on alone when the remote node has all of its KV (P2): what was not sent with the compressed

@@ -51,7 +51,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_)),
       stored_(config_, memory_, network_, requests_, *this),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
-      reloads_(environment.simulator, memory_, network_, nodes_.local, loads_),
+      reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
       outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, stored_, reloads_, lengths_,
                 *dispatcher_}),

@@ -53,6 +53,7 @@ class PoolSystem final : public serving::ServingSystem,
   void on_loaded(PoolRequest& r, Claim claim, bool wanted) override;
   void on_released(PoolRequest& r, Claim claim, Node& node) override;
   void on_stored(PoolRequest& r) override;
+  void on_nearer(PoolRequest& r) override { rounds_.verify_if_ready(r); }
   void on_whole(PoolRequest& r) override;
   void on_local_complete(PoolRequest& r);
   void on_remote_complete(PoolRequest& r);

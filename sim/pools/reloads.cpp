@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/serving/layerwise_arrival.h"
+
 namespace kvsim::pools {
 
 using engine::Callback;
@@ -22,9 +24,9 @@ constexpr double kLongestLook_s = 0.1;
 
 }  // namespace
 
-Reloads::Reloads(engine::Simulator& simulator, const RequestMemory& memory, const StorageNetwork& network,
-                 std::span<const std::unique_ptr<Node>> local, Loads& loads)
-    : simulator_(simulator), memory_(memory), network_(network), loads_(loads), nodes_(local.size()) {
+Reloads::Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
+                 const StorageNetwork& network, std::span<const std::unique_ptr<Node>> local, Loads& loads)
+    : simulator_(simulator), config_(config), memory_(memory), network_(network), loads_(loads), nodes_(local.size()) {
   for (std::size_t i = 0; i < local.size(); ++i) nodes_[i].node = local[i].get();
 }
 
@@ -77,6 +79,17 @@ void Reloads::released(PoolRequest& r) {
 
 double Reloads::length_s(const PoolRequest& r, const Node& local) const {
   return network_.read_s(Pool::local, local.index(), memory_.full_transfer(r.request->context()));
+}
+
+std::optional<SimTime> Reloads::in_time_from(const PoolRequest& r) const {
+  if (config_.schedule.arrival != serving::ReloadArrival::layerwise) return std::nullopt;
+  if (r.reload.state != ReloadWish::State::in_flight) return std::nullopt;
+  const std::optional<Loads::Coming> coming = loads_.coming(r);
+  if (!coming) return std::nullopt;
+  const double pass_s = r.local->gpus().iteration_s();
+  const engine::Duration may_be_left =
+      engine::from_seconds(serving::most_left_s(coming->all_s, pass_s, config_.model.layers));
+  return simulator_.now() + std::max(coming->left - may_be_left, engine::Duration{});
 }
 
 std::int64_t Reloads::late(const Node& local) const {

@@ -18,8 +18,8 @@ namespace kvsim::pools {
 class Reloads {
  public:
   /// All of it outlives this; `local` are all local nodes.
-  Reloads(engine::Simulator& simulator, const RequestMemory& memory, const StorageNetwork& network,
-          std::span<const std::unique_ptr<Node>> local, Loads& loads);
+  Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
+          const StorageNetwork& network, std::span<const std::unique_ptr<Node>> local, Loads& loads);
 
   // A stateless request is verified on its local node, has begun to draft, and needs that node no more.
   void join(PoolRequest& r);
@@ -45,6 +45,9 @@ class Reloads {
 
   /// Seconds that one takes on a free link.
   [[nodiscard]] double length_s(const PoolRequest& r, const Node& local) const;
+  /// Of one under way: when a verification may begin with its last layers still to come, if they come as the link is
+  /// now (schedule.arrival: layerwise). Nothing where it has to be whole, or that is not known yet.
+  [[nodiscard]] std::optional<engine::SimTime> in_time_from(const PoolRequest& r) const;
   // Of a local node: requests that draft; those whose drafts wait for a reload that has not begun; memory reserved for
   // reloads; bytes of the largest one of any request there; and whether one that is due found no memory.
   [[nodiscard]] std::int64_t drafting(const Node& local) const { return of(local).drafting; }
@@ -73,6 +76,7 @@ class Reloads {
   void on_timer(std::uint64_t node);
 
   engine::Simulator& simulator_;
+  const serving::ServingConfig& config_;
   const RequestMemory& memory_;
   const StorageNetwork& network_;
   Loads& loads_;

@@ -31,6 +31,7 @@ void Rounds::begin(PoolRequest& r) {
 void Rounds::end(PoolRequest& r) {
   if (r.round == Round::drafting) r.remote->stop(*r.request);
   r.round = Round::none;
+  parts_.simulator.cancel(r.reload.look);
   parts_.lengths.leave(r);
 }
 
@@ -53,9 +54,26 @@ void Rounds::on_drafts_here(std::uint64_t id) {
 }
 
 void Rounds::verify_if_ready(PoolRequest& r) {
-  if (r.round != Round::sent || !r.drafts_here || !full_kv_there(r)) return;
+  if (r.round != Round::sent || !r.drafts_here) return;
+  const bool there = full_kv_there(r);
+  if (!there && !in_time(r)) return;
   r.round = Round::verifying;
-  r.local->enqueue(*r.request, Work::verify);
+  parts_.simulator.cancel(r.reload.look);
+  there ? r.local->enqueue(*r.request, Work::verify) : r.local->verify_as_it_arrives(*r.request);
+}
+
+/// Its last layers are. If they will be, it is looked at again then: what is expected of a shared link changes.
+bool Rounds::in_time(PoolRequest& r) {
+  const std::optional<engine::SimTime> from = parts_.reloads.in_time_from(r);
+  if (!from) return false;
+  if (*from == parts_.simulator.now()) return true;
+  parts_.simulator.cancel(r.reload.look);
+  r.reload.look = parts_.simulator.schedule_at(*from, Callback::to<&Rounds::on_look>(this, r.request->id));
+  return false;
+}
+
+void Rounds::on_look(std::uint64_t id) {
+  if (PoolRequest* r = parts_.requests.find(id)) verify_if_ready(*r);
 }
 
 std::int64_t Rounds::settle(PoolRequest& r) {

@@ -59,7 +59,7 @@ class Rounds {
   /// All of them.
   void drafted_all(PoolRequest& r) { send(r); }
   void verified(PoolRequest& r);
-  /// Full KV that its verification may have waited for is on the local node.
+  /// Full KV that its verification may have waited for is on the local node, or nearer.
   void verify_if_ready(PoolRequest& r);
 
   /// A verification's outcome, in the request and the measurements; returns the tokens that became final.
@@ -68,7 +68,9 @@ class Rounds {
  private:
   void send(PoolRequest& r);
   void on_drafts_here(std::uint64_t id);
+  void on_look(std::uint64_t id);
   void on_verdict(std::uint64_t id);
+  [[nodiscard]] bool in_time(PoolRequest& r);
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
     return r.traits().cached ? r.local_ready : r.reload.state == ReloadWish::State::arrived;
   }

@@ -60,6 +60,7 @@ void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
         break;
       case Claim::reload:
         r.reload.state = ReloadWish::State::arrived;
+        r.local->arrived(*r.request);
         rounds_.verify_if_ready(r);
         reloads_.changed(*r.local);
         settle_soon();

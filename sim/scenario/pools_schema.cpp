@@ -177,7 +177,6 @@ constexpr std::array kReplicaKeys{
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
     ReplicaKey{"decode.prefetch", "pools move whole contexts and fetch no pairs: remove this key"},
-    ReplicaKey{"schedule.arrival", "pools verify once all of the KV is there: remove this key"},
     ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
 };
 

@@ -289,11 +289,12 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   s.optional("window", &ScheduleConfig::window, integer().at_least(2).at_most(1 << 20),
              "iterations that the staggered schedule, and dispatch policy admit, look ahead");
   using serving::ReloadArrival;
-  s.optional("arrival", &ScheduleConfig::arrival,
-             choice<ReloadArrival>(
-                 {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
-                  {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
-             "how much of a reload must be there when its verification begins");
+  s.optional(
+      "arrival", &ScheduleConfig::arrival,
+      choice<ReloadArrival>(
+          {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
+           {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
+      "how much of a reload must be there when its verification begins; by default layerwise, between pools whole");
   s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
              "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
              "(as published) for layerwise arrival, 1 for whole");

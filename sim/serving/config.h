@@ -182,8 +182,8 @@ enum class ReloadArrival {
 
 struct ScheduleConfig {
   std::string policy = "fcfs";
-  std::int64_t window = 128;  ///< staggered: iterations looked ahead (W)
-  ReloadArrival arrival = ReloadArrival::layerwise;
+  std::int64_t window = 128;                  ///< staggered: iterations looked ahead (W)
+  std::optional<ReloadArrival> arrival;       ///< none: layerwise, between pools whole
   std::optional<std::int64_t> arrival_slack;  ///< staggered: windows between a reload's last one and its verification;
                                               ///< none: 0 for layerwise arrival, 1 for whole
   std::int64_t max_requests = 256;            ///< running at once on a replica

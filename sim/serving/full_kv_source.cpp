@@ -25,9 +25,7 @@ class HostCopies final : public FullKvSource {
                                                  .owner = r.id,
                                                  .kind = "reload"});
   }
-  [[nodiscard]] bool comes_by_layers() const override {
-    return parts_.config.schedule.arrival == ReloadArrival::layerwise;
-  }
+  [[nodiscard]] bool comes_by_layers() const override { return parts_.config.schedule.arrival != ReloadArrival::whole; }
 };
 
 /// Drafts read prompts as they were found.

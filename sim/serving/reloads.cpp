@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/invariant.h"
+#include "sim/serving/layerwise_arrival.h"
 
 namespace kvsim::serving {
 
@@ -38,13 +39,8 @@ void Reloads::begin_step() {
   }
 }
 
-/// Layer j of L starts j V/L into a forward pass of length V and needs the share (j + 1)/L of the transfer. With `left`
-/// of a transfer of length D to go, that holds for every layer if it holds for the first and the last: left <= D (L -
-/// 1)/L and left <= V (L - 1)/L.
 void Reloads::mark_arriving() {
   if (!full_kv_->comes_by_layers()) return;
-  const double layers = static_cast<double>(env_.config.model.layers);
-  const double share = (layers - 1) / layers;
   for (Request* r : roster_.decoding()) {
     r->round.arriving = false;
     if (r->round.reload != Reload::in_flight) continue;
@@ -52,7 +48,7 @@ void Reloads::mark_arriving() {
     if (!left) continue;
     const double transfer_s =
         static_cast<double>(env_.geometry.reload_transfer(r->prompt, r->generated)) / from_host_.bandwidth();
-    r->round.arriving = left->seconds() <= share * std::min(transfer_s, gpus_.iteration_s());
+    r->round.arriving = left->seconds() <= most_left_s(transfer_s, gpus_.iteration_s(), env_.config.model.layers);
   }
 }
 
@@ -79,13 +75,13 @@ bool Reloads::start(Request& r, bool replaces_compressed) {
 
 engine::Duration Reloads::tail(std::span<const StepEntry> step, const models::StepTime& time) const {
   engine::Duration tail;
-  const double layer_s = time.total_s / static_cast<double>(env_.config.model.layers);
+  const engine::Duration layer = last_layer(time, env_.config.model.layers);
   for (const StepEntry& e : step) {
     if (e.work != Work::verify || e.request->round.reload != Reload::in_flight) continue;
     // The last layer runs when its KV, the last of the transfer, is there.
     const auto left = from_host_.time_left(e.request->moving.transfer);
     KVSIM_ALWAYS(left.has_value(), "a verification began whose KV is not on its way");
-    tail = std::max(tail, *left + std::max(engine::from_seconds(layer_s), engine::Duration{1}));
+    tail = std::max(tail, *left + layer);
   }
   return tail;
 }

@@ -74,6 +74,8 @@ TEST_F(KvMemoryTest, AJoinedBlockIsThereOnceItsLoaderHasIt) {
   memory_.loaded(b);
   EXPECT_FALSE(memory_.complete(b));
   EXPECT_FALSE(memory_.complete(a));
+  EXPECT_TRUE(memory_.complete_but_own(a));
+  EXPECT_FALSE(memory_.complete_but_own(b));
   memory_.loaded(a);
   EXPECT_TRUE(memory_.complete(a));
   EXPECT_TRUE(memory_.complete(b));

@@ -158,7 +158,7 @@ cluster:
   for (const serving::DecodePolicy& decode : serving::decode_policies()) {
     for (const std::string& prompts : {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared}) {
       for (const bool quantised : {false, true}) {
-        for (const char* schedule : {"{}", "{asynchronous: true}"}) {
+        for (const char* schedule : {"{}", "{asynchronous: true}", "{arrival: layerwise}"}) {
           for (const char* lengths :
                {"fixed", "adaptive", "goodput", "table, table: [{batch: 64, context: 8k tokens, draft_length: 4}]"}) {
             const std::string what =
@@ -173,7 +173,7 @@ cluster:
     }
   }
   for (const char* policy : {"full_kv", "lossy", "draft_verify", "drafter", "lossy+drafter", "draft_verify+drafter"}) {
-    EXPECT_EQ(ran[policy], 48) << policy;
+    EXPECT_EQ(ran[policy], 72) << policy;
   }
 }
 

@@ -59,6 +59,8 @@ class Parts {
 
   [[nodiscard]] const serving::KvGeometry& geometry() const { return geometry_; }
 
+  /// What a node that has not decoded expects of a step.
+  [[nodiscard]] double shortest_step_s() const { return timer_.one_token_s(); }
   [[nodiscard]] double decode_s(std::int64_t context) const {
     models::StepWork work;
     serving::add_decode(work, geometry_, context);

@@ -95,6 +95,22 @@ TEST(PoolsDispatch, AdmitDraftsWhereItsRingsHaveRoom) {
   EXPECT_GT(m.rounds, 0U);
 }
 
+TEST(PoolsDispatch, AdmitReservesTheLinkUntilTheVerificationWhereLayersArriveInTime) {
+  // Its reload ends a window before the one that verifies if all of it must be there, else within that: it begins a
+  // window of one local iteration later. Alone on a node that has not decoded, that is a step of one token.
+  const auto reload_begin_s = [](const char* arrival) {
+    const auto s = pools_scenario(alone_on("P1_stateless", {"dispatch={policy: admit, paths: [P1_stateless]}",
+                                                            std::string("schedule.arrival=") + arrival}));
+    const auto feed = make_feed(s, 1);
+    validation::RecordingTrace trace;
+    systems::simulate(s.serving, *feed, {&trace, {}});
+    return trace.track("local node 0/from storage").front().begin_s;
+  };
+  constexpr double kNanosecond = 1.5e-9;
+  EXPECT_NEAR(reload_begin_s("layerwise") - reload_begin_s("whole"), Parts(pools_scenario()).shortest_step_s(),
+              kNanosecond);
+}
+
 // --- Batching.
 
 TEST(PoolsBatching, VerifiesSeveralRequestsInOnePassWhileOthersDraft) {
@@ -285,6 +301,15 @@ TEST(PoolsLiveness, EverybodyFinishesUnderSaturation) {
       EXPECT_LT(m.refused, 60U) << dispatch;
     }
   }
+}
+
+TEST(PoolsLiveness, AdmitServesWhoseReloadsAreLongerThanItsWindowsWhereNobodyElseIs) {
+  // A reload takes 2.1 s, and 24 drafts are due within 0.3: there is no window from which it would be in time, ever.
+  const auto m = simulated(
+      pools_scenario({"dispatch={policy: admit, paths: [P1_stateless]}", "schedule.window=4",
+                      "cluster.pools.local.link.read=1 GB/s", "workload.requests=6", "workload.closed.concurrency=6"}));
+  EXPECT_EQ(m.completed, 6U);
+  EXPECT_EQ(m.late_reloads, m.rounds);
 }
 
 TEST(PoolsLiveness, ALongRequestIsNotPassedForEver) {

@@ -2,6 +2,8 @@
 // prompt, 200 of output, drafts of 20.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "tests/pools/pools_runs.h"
 
 namespace kvsim::testing::KVSIM_FILE {
@@ -120,6 +122,47 @@ TEST(SinglePoolsRequest, OnP1StatelessWaitsForReloadsThatDraftsDoNotHide) {
   const double load = parts.slow_s(parts.geometry().compressed_transfer(kPrompt, 0)) + parts.decompress_s(kPrompt);
   expect_time(m.e2e_s.mean(), load + rounds);
   EXPECT_EQ(m.late_reloads, 10U);
+}
+
+/// Of a pass as long as expected, the share (L - 1) / L may pass while the last of the KV is still to come.
+double hidden_s(const Parts& parts, const scenario::Scenario& s) {
+  const auto layers = static_cast<double>(s.serving.model.layers);
+  return (layers - 1) / layers * parts.shortest_step_s();
+}
+
+TEST(SinglePoolsRequest, OnP1StatelessIsVerifiedWhileTheLastLayersArrive) {
+  // As above, but that a verification begins so much before its reload's end that its last layer, if the pass took T =
+  // a step of one token, would begin with it: share T = 31/32 T. The pass V takes longer than that, so that the last
+  // layer's KV is there in time, and the round ends V - share T after its reload. Ten rounds.
+  const std::vector<std::string> sets = {kAlwaysAgrees, "cluster.pools.local.link.read=1 GB/s"};
+  auto layerwise = sets;
+  layerwise.emplace_back("schedule.arrival=layerwise");
+  const auto s = pools_scenario(alone_on("P1_stateless", layerwise));
+  const auto m = simulated(s);
+  const auto whole = simulated(pools_scenario(alone_on("P1_stateless", sets)));
+  constexpr double kNanoseconds = 20e-9;  // two a round
+  EXPECT_NEAR(whole.e2e_s.mean() - m.e2e_s.mean(), 10 * hidden_s(Parts(s), s), kNanoseconds);
+  EXPECT_NEAR(m.pools.at("local").busy_s, whole.pools.at("local").busy_s, kNanoseconds);
+  EXPECT_EQ(m.rounds, 10U);
+}
+
+TEST(SinglePoolsRequest, WhoseLastLayersComeLaterThanExpectedKeepsTheNodeWaitingForThem) {
+  // One round. Half way between the beginning of its verification, share T before the expected end of the reload, and
+  // that end, the link dies for a second. The last layer runs when the KV is there: V/L after it. Of the step, V is
+  // computing, and the rest counts as waiting for the link.
+  std::vector<std::string> sets = {kAlwaysAgrees, "cluster.pools.local.link.read=1 GB/s", "workload.output=20 tokens",
+                                   "schedule.arrival=layerwise"};
+  const auto s = pools_scenario(alone_on("P1_stateless", sets));
+  const Parts parts(s);
+  const double drafts = parts.slow_s(parts.geometry().compressed_transfer(kPrompt, 0)) + parts.decompress_s(kPrompt);
+  const double reload = parts.fast_s(parts.geometry().full_transfer(kPrompt));
+  const double verify = parts.verify_s(kPrompt, kDraft);
+  sets.push_back(fmt::format("cluster.pools.local.outages=[{{at: {:.9f} s, lasting: 1 s}}]",
+                             drafts + reload - hidden_s(parts, s) / 2));
+  const auto m = simulated(pools_scenario(alone_on("P1_stateless", sets)));
+  expect_time(m.e2e_s.mean(), drafts + reload + 1 + verify / static_cast<double>(s.serving.model.layers));
+  expect_time(m.pools.at("local").busy_s, verify);
+  EXPECT_NEAR(m.iteration_s.max(), 1 + hidden_s(parts, s) + verify / static_cast<double>(s.serving.model.layers), 1e-6);
 }
 
 TEST(SinglePoolsRequest, OnP2DecodesAloneOnceTheRestIsThere) {

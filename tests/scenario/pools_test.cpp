@@ -150,9 +150,6 @@ INSTANTIATE_TEST_SUITE_P(
                 not_with_pools("schedule.policy",
                                "staggered orders the reloads of one replica; use fcfs, and dispatch.policy for which "
                                "requests draft")},
-        Refusal{"HowReloadsArrive",
-                {"schedule.arrival=layerwise"},
-                not_with_pools("schedule.arrival", "pools verify once all of the KV is there: remove this key")},
         Refusal{"SlackOfReloads",
                 {"schedule.arrival_slack=0"},
                 not_with_pools("schedule.arrival_slack",
@@ -298,10 +295,20 @@ TEST(ResolvedPools, NameEveryKeyOfPoolsWithADefault) {
   EXPECT_GE(checked, 8);  // message_latency, the policy and six weights
 }
 
+TEST(ResolvedPools, SayThatReloadsArriveWholeUnlessToldOtherwise) {
+  const auto arrival = [](const std::vector<std::string>& sets) {
+    return schema::read_yaml(resolved_yaml(pools_scenario(sets)), "resolved.yaml")
+        .find_path("schedule.arrival")
+        ->text();
+  };
+  EXPECT_EQ(arrival({}), "whole");
+  EXPECT_EQ(arrival({"schedule.arrival=layerwise"}), "layerwise");
+}
+
 TEST(ResolvedPools, SayNothingOfReplicas) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(pools_scenario()), "resolved.yaml");
   for (const char* key :
-       {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_limit", "schedule.arrival"}) {
+       {"cluster.replicas", "cluster.router", "cluster.host", "decode.draft_limit", "schedule.arrival_slack"}) {
     EXPECT_EQ(resolved.find_path(key), nullptr) << key;
   }
 }

@@ -217,6 +217,7 @@ TEST(Defaults, OfTheSentencesAreThoseUsed) {
   };
   const std::string slow = "cluster.host.link.read=5 GB/s";
   same({slow}, {slow, "decode.draft_limit=40"});  // twice the draft length
+  same({}, {"schedule.arrival=layerwise"});
   same({}, {"schedule.arrival_slack=0"});
   same({"schedule.arrival=whole"}, {"schedule.arrival=whole", "schedule.arrival_slack=1"});
   same({}, {"decode.offloaded=all"});

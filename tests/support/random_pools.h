@@ -69,6 +69,8 @@ inline std::vector<std::string> random_pools() {
                           policy, *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit"),
                           *rc::gen::element("fixed", "adaptive", "goodput")));
   sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
+  sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("whole", "layerwise")));
+  sets.push_back(fmt::format("schedule.window={}", *rc::gen::element(2, 16, 128)));
   return sets;
 }
 

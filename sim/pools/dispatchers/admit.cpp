@@ -3,6 +3,7 @@
 // full KV where there is room, else it waits. After every verification the local rings are asked again. Rings are
 // belief, in windows of one local iteration; the links and the memory are the facts.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 
@@ -14,27 +15,35 @@ namespace {
 
 using models::Path;
 
+// In the order in which they are tried.
+constexpr std::array kOrder{Path::P1_stateless, Path::P2_stateless, Path::P1_cached,
+                            Path::P2_cached,    Path::B1,           Path::B2};
+constexpr std::span kDrafting = std::span(kOrder).first(4);
+constexpr std::span kFullKv = std::span(kOrder).last(2);
+
 class Admit final : public Dispatcher {
  public:
   Admit(const serving::ServingConfig& config, std::span<const Path> paths)
-      : windows_(config.schedule.window), paths_(paths.begin(), paths.end()) {}
+      : windows_(config.schedule.window),
+        slack_(config.schedule.arrival == serving::ReloadArrival::layerwise ? 0 : 1),
+        paths_(paths.begin(), paths.end()) {}
 
   std::optional<Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
 
   std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) override {
-    for (const Path path : {Path::P1_stateless, Path::P2_stateless, Path::P1_cached, Path::P2_cached}) {
+    for (const Path path : kDrafting) {
       if (auto placement = speculate(request, path, view)) return placement;
     }
     // Cycles that speculation leaves over serve with the full KV.
     std::optional<Placement> best;
-    for (const Path path : {Path::B1, Path::B2}) {
+    for (const Path path : kFullKv) {
       const auto candidate = room(request, path, view);
       if (candidate && (!best || view.expected_s(request, *candidate) < view.expected_s(request, *best))) {
         best = candidate;
       }
     }
-    if (!best || !admit_load(request, *best, view)) return std::nullopt;
-    return best;
+    if (best && admit_load(request, *best, view)) return best;
+    return in_spite_of_rings(request, view);
   }
 
   std::optional<engine::SimTime> reload_start(const PoolRequest& request, engine::SimTime drafts_due,
@@ -61,7 +70,7 @@ class Admit final : public Dispatcher {
 
  private:
   struct Rings {
-    explicit Rings(std::int64_t windows) : rings(windows, 1) {}
+    Rings(std::int64_t windows, std::int64_t slack) : rings(windows, slack) {}
     serving::AdmissionRings rings;
     double window_s = 0;
     engine::SimTime begin;    // of the current window
@@ -75,6 +84,19 @@ class Admit final : public Dispatcher {
   [[nodiscard]] std::optional<Placement> room(const PoolRequest& request, Path path, const PoolsView& view) const {
     if (std::find(paths_.begin(), paths_.end(), path) == paths_.end()) return std::nullopt;
     return view.room(request, path);
+  }
+
+  /// A reload that is longer than all windows until its drafts are due never finds room in the rings: where nobody is
+  /// served, whoever fits is, as on replicas. Nothing is reserved, its reloads come on demand.
+  [[nodiscard]] std::optional<Placement> in_spite_of_rings(const PoolRequest& request, const PoolsView& view) const {
+    const auto serves_nobody = [](const Node* node) {
+      return node == nullptr || (node->requests() == 0 && node->stateless() == 0);
+    };
+    for (const Path path : kOrder) {
+      const auto placement = room(request, path, view);
+      if (placement && serves_nobody(placement->local) && serves_nobody(placement->remote)) return placement;
+    }
+    return std::nullopt;
   }
 
   std::optional<Placement> speculate(const PoolRequest& request, Path path, const PoolsView& view) {
@@ -114,7 +136,7 @@ class Admit final : public Dispatcher {
 
   /// The rings of a node, moved on to now.
   Rings& rings_of(const Node& node, const PoolsView& view) {
-    auto [at, fresh] = nodes_.try_emplace(&node, windows_);
+    auto [at, fresh] = nodes_.try_emplace(&node, windows_, slack_);
     Rings& rings = at->second;
     if (fresh) rings.begin = view.now();
     if (rings.window_s > 0) {
@@ -141,7 +163,7 @@ class Admit final : public Dispatcher {
     reserved_.erase(at);
   }
 
-  std::int64_t windows_;
+  std::int64_t windows_, slack_;
   std::vector<Path> paths_;
   std::unordered_map<const Node*, Rings> nodes_;
   std::unordered_map<const PoolRequest*, Reserved> reserved_;
