@@ -48,10 +48,10 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   if (runs.size() == 1) {
     const Measurements& m = runs.front().measured;
     result["throughput.output_tokens_per_s"] = throughput_batches(m);
-    result["latency_s.ttft.mean"] = engine::batch_means_95(m.ttft_s.values(), kRunBatches);
-    result["latency_s.tpot.mean"] = engine::batch_means_95(m.tpot_s.values(), kRunBatches);
-    result["latency_s.itl.mean"] = engine::batch_means_95(m.itl_s.values(), kRunBatches);
-    result["latency_s.e2e.mean"] = engine::batch_means_95(m.e2e_s.values(), kRunBatches);
+    result["latency_s.ttft.mean"] = m.ttft_s.batch_means_95(kRunBatches);
+    result["latency_s.tpot.mean"] = m.tpot_s.batch_means_95(kRunBatches);
+    result["latency_s.itl.mean"] = m.itl_s.batch_means_95(kRunBatches);
+    result["latency_s.e2e.mean"] = m.e2e_s.batch_means_95(kRunBatches);
     return result;
   }
   std::map<std::string, std::vector<double>> observations;

@@ -35,11 +35,8 @@ std::vector<double> batch_shares(std::span<const std::uint8_t> verdicts) {
 }
 
 double student_lower_bound(std::span<const double> shares, double confidence) {
-  engine::Sample sample;
-  for (const double share : shares) sample.add(share);
   const auto n = static_cast<double>(shares.size());
-  return sample.mean() -
-         engine::student_t_quantile(confidence, n - 1) * std::sqrt(std::max(sample.variance(), 0.0) / n);
+  return engine::mean(shares) - engine::student_t_quantile(confidence, n - 1) * std::sqrt(engine::variance(shares) / n);
 }
 
 }  // namespace
@@ -164,6 +161,7 @@ void summarise(Probe& probe, const std::vector<serving::SimulationOutcome>& runs
   if (quality.count() > 0) probe.quality = quality.mean();
   probe.ttft_p99_s = ttft.quantile(p99);
   probe.tpot_p99_s = tpot.quantile(p99);
+  probe.sketched = ttft.sketched() || tpot.sketched();
   if (measured_s > 0) probe.tokens_per_s = tokens / measured_s;
   if (capacity_s > 0) {
     BoundBy& b = probe.bound_by;

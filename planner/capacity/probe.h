@@ -77,6 +77,7 @@ struct Probe {
   double tokens_per_s = 0;  ///< output tokens
   double ttft_p99_s = 0;    ///< of finished requests; NaN where there are none
   double tpot_p99_s = 0;    ///< of finished requests of two or more tokens; NaN where there are none
+  bool sketched = false;    ///< one of these two is of more than engine::Sample::kExact requests
   BoundBy bound_by;
   double ttft_mean_s = 0;                ///< of finished requests; NaN where there are none
   std::int64_t host_peak_bytes = 0;      ///< most bytes of host memory that one replica's KV had reserved

@@ -15,6 +15,7 @@
 #include "sim/engine/chrome_trace.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/step_parts.h"
+#include "tests/support/same_sample.h"
 #include "tests/support/small_scenario.h"
 
 namespace kvsim::testing::KVSIM_FILE {
@@ -195,7 +196,7 @@ RC_GTEST_PROP(PlacementRunsProperty, VerifiedRequestsFinishAndNothingIsOverCommi
 void expect_same(const Measurements& a, const Measurements& b) {
   for (const auto sample : {&Measurements::ttft_s, &Measurements::tpot_s, &Measurements::e2e_s, &Measurements::itl_s,
                             &Measurements::iteration_s}) {
-    EXPECT_TRUE(std::ranges::equal((a.*sample).values(), (b.*sample).values()));
+    EXPECT_TRUE(testing::same(a.*sample, b.*sample));
   }
   EXPECT_EQ(a.measured_s, b.measured_s);
   EXPECT_EQ(a.output_tokens, b.output_tokens);

@@ -130,6 +130,14 @@ TEST(Probe, JudgesAsManyRequestsAsItsLengthSays) {
   EXPECT_EQ(p.host_peak_bytes, 0) << "full_kv with prompts prefilled here keeps nothing in host memory";
 }
 
+TEST(Probe, SaysWhetherItsPercentilesAreOfMoreRequestsThanAreKept) {
+  ProbeOptions options = testing::quick_probe();
+  options.target = 0.98;  // 100 / (1 - 0.98) = 5,000 requests
+  EXPECT_FALSE(probe_rate(quick_chat(), 10, options).sketched);
+  options.target = 0.992;  // 12,500
+  EXPECT_TRUE(probe_rate(quick_chat(), 10, options).sketched);
+}
+
 TEST(Probe, OverloadFailsAndSaysWhy) {
   Probe p = probe_rate(quick_chat(), 500, testing::quick_probe());
   EXPECT_FALSE(p.passes);

@@ -1,8 +1,13 @@
 // Latencies as distributions.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/results/outcome_of.h"
 #include "tests/support/small_scenario.h"
+#include "tools/results/run_page.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -38,6 +43,31 @@ TEST(LatencyDistribution, AgreesWithTheFixedPercentiles) {
     EXPECT_EQ(d[metric][99], figures["p99"]) << metric;
     EXPECT_EQ(d[metric][102], figures["max"]) << metric;
   }
+}
+
+TEST(LatencyDistribution, ResultsSayWhichPercentilesAreOfMoreValuesThanAreKept) {
+  serving::Measurements m;
+  m.ttft_s.add(1, engine::Sample::kExact);
+  results::Outcome outcome = outcome_of(small_scenario(), m);
+  const auto said = [&outcome](const results::Outcome& other) {
+    const Json doc = result_document(outcome, false);
+    const Json& definitions = doc["details"]["definitions"];
+    std::vector<std::string> all;
+    for (const results::List& list : results::caveats({outcome, other})) {
+      if (list.title == "Percentiles") all = list.items;
+    }
+    return std::pair{definitions.value("percentiles.sketched", ""), all};
+  };
+  const results::Outcome nothing = outcome_of(small_scenario(), {});
+  EXPECT_EQ(said(nothing).first, "");
+  EXPECT_TRUE(said(nothing).second.empty());
+  outcome.result.measured.ttft_s.add(1);
+  outcome.result.measured.itl_s.add(1, engine::Sample::kExact + 1);
+  const std::string sentence =
+      "times to the first token, gaps between tokens: of more than 10,000 values, from a sketch within 0.1 %";
+  EXPECT_EQ(said(nothing).first, sentence);
+  EXPECT_EQ(said(nothing).second, std::vector<std::string>{sentence});  // whichever of the results has it
+  EXPECT_EQ(said(outcome).second, std::vector<std::string>{sentence});  // once
 }
 
 TEST(LatencyDistribution, IsNullForAReasonWhereNothingWasMeasured) {

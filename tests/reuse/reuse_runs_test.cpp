@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "sim/cache/placement/placement.h"
 #include "sim/engine/chrome_trace.h"
 #include "tests/reuse/chunk_scenario.h"
+#include "tests/support/same_sample.h"
 
 namespace kvsim::testing::KVSIM_FILE {
 namespace {
@@ -222,17 +222,12 @@ RC_GTEST_PROP(ReuseRunsProperty, VerifiedRequestsFinishAndNothingIsLost, ()) {
   RC_ASSERT(m.reuse.first_drafts == 0 || m.reuse.verified_tokens > 0);
 }
 
-template <class Sample>
-bool same(const Sample& a, const Sample& b) {
-  return std::ranges::equal(a.values(), b.values());
-}
-
 void expect_same(const Measurements& a, const Measurements& b) {
   for (const auto sample : {&Measurements::ttft_s, &Measurements::tpot_s, &Measurements::e2e_s, &Measurements::itl_s,
                             &Measurements::iteration_s}) {
-    RC_ASSERT(same(a.*sample, b.*sample));
+    RC_ASSERT(testing::same(a.*sample, b.*sample));
   }
-  RC_ASSERT(same(a.placement.quality, b.placement.quality));
+  RC_ASSERT(testing::same(a.placement.quality, b.placement.quality));
   RC_ASSERT(a.measured_s == b.measured_s);
   RC_ASSERT(a.events == b.events);
   RC_ASSERT(a.preemptions == b.preemptions);

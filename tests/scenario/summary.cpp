@@ -32,7 +32,11 @@ std::string text(const std::string& path, const T& value) {
 std::string text(const std::string& path, const engine::Sample& s) {
   double weighted = 0;  // the order of the values counts too
   std::size_t position = 0;
-  for (const double v : s.values()) weighted += v * static_cast<double>(++position);
+  if (!s.sketched()) {
+    for (const double v : s.values()) weighted += v * static_cast<double>(++position);
+  } else {
+    weighted = s.batch_means_95().half_width_95;
+  }
   return fmt::format("{}: {} values, mean {}, min {}, max {}, median {}, weighted {}\n", path, s.count(), s.mean(),
                      s.min(), s.max(), s.quantile(0.5), weighted);
 }

@@ -9,6 +9,7 @@
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/provenance.h"
+#include "tools/results/result_document.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
@@ -293,6 +294,12 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
           : std::pair<std::string, std::string>{
                 "host memory", fmt::format("the most that KV had reserved in one replica's host memory, plus {:g} %",
                                            planner::capacity::kHostMemoryMargin * 100)}};
+  const auto sketched = [](const Configuration& c) {
+    return std::any_of(c.probes.begin(), c.probes.end(), [](const Probe& p) { return p.sketched; });
+  };
+  if (std::any_of(plan.configurations.begin(), plan.configurations.end(), sketched)) {
+    list.emplace_back("percentiles", kSketched);
+  }
   if (first.scenario.serving.slo.itl_s) {
     list.emplace_back("ITL", "each request's largest gap between two tokens is judged, not the gaps of all requests");
   }

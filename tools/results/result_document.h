@@ -4,11 +4,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "planner/experiment.h"
+#include "sim/engine/statistics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/section.h"
 
@@ -45,6 +47,14 @@ KeyList results_keys();
 
 /// The figures of the wall clock alone, for a file beside the results.
 Json timing_document(const std::vector<Outcome>& outcomes);
+
+/// Whence a percentile of more values than engine::Sample keeps.
+inline constexpr std::string_view kSketched = "of more than 10,000 values, from a sketch within 0.1 %";
+static_assert(engine::Sample::kExact == 10'000 && engine::Sample::kRelativeError <= 0.001);
+
+/// Which percentiles of any of these results are such: "gaps between tokens, lengths of iterations: of more than ...";
+/// empty: none.
+std::string sketched_percentiles(std::span<const Outcome> outcomes);
 
 /// Sentences by word or key, those that this result has.
 Json definitions_of(const Outcome& outcome);

@@ -168,7 +168,7 @@ Table speed(const ExperimentResult& result, const Figures& f, bool timing) {
 void add_new(std::vector<std::string>& list, const std::string& prefix, const std::vector<std::string>& items) {
   for (const std::string& item : items) {
     const std::string text = prefix + item;
-    if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+    if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
   }
 }
 
@@ -202,7 +202,9 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
     add_new(fallbacks.items, policy, o.result.own_fallbacks);
     add_new(refusals.items, policy, o.result.refusals);
   }
-  return {assumptions, fallbacks, refusals};
+  List percentiles{"Percentiles", {}};
+  add_new(percentiles.items, "", {sketched_percentiles(outcomes)});
+  return {assumptions, fallbacks, refusals, percentiles};
 }
 
 Page run_page(const Outcome& outcome, bool timing) {
