@@ -7,9 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/engine/exact_sum.h"
 #include "sim/engine/invariant.h"
-#include "sim/engine/quantile_sketch.h"
+#include "sim/engine/order_free.h"
 #include "sim/engine/time.h"
 
 namespace kvsim::engine {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/serving/layerwise_arrival.h"
 #include "sim/serving/request_log.h"
 
 namespace kvsim::pools {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/serving/layerwise_arrival.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::pools {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/engine/invariant.h"
-#include "sim/serving/layerwise_arrival.h"
 
 namespace kvsim::serving {
 

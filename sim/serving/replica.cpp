@@ -151,12 +151,6 @@ void Replica::emit_directly(Request& r) {
   log_.emitted_directly(r);
 }
 
-void Replica::settle_after_prefill(Request& r) {
-  if (!demand_.holds_part(r)) return;
-  r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
-  if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
-}
-
 void Replica::on_settled(Request& r) {
   if (resize_held(r, demand_.decoding(r))) secure_reload_room();
 }

@@ -66,7 +66,6 @@ class Replica final : private machine::StepOwner,
   // Iterations (replica_step.cpp).
   void begin_step() override;
   void end_step() override;
-  void plan();
   void batch_decoding();
   [[nodiscard]] bool decodes_steadily() const { return !env_.decode.verifies && steady_.possible(Work::decode); }
   bool batch_steadily();
@@ -86,7 +85,6 @@ class Replica final : private machine::StepOwner,
   void apply_decoded(Request& r, std::int64_t proposed);
   void apply_verification(Request& r);
   void apply_prefill();
-  void trace_step() const;
 
   // What becomes of a request (replica.cpp).
   void enter(const Admitted& admitted);
@@ -95,7 +93,6 @@ class Replica final : private machine::StepOwner,
   void on_settled(Request& r) override;
   void become_ready(Request& r);
   void emit_directly(Request& r);
-  void settle_after_prefill(Request& r);
   bool resize_held(Request& r, std::int64_t bytes);
   void secure_reload_room();
   void preempt(Request& r);

@@ -18,7 +18,10 @@ void Replica::begin_step() {
     gpus_.wait_for_link(true);
     return;
   }
-  plan();
+  if (env_.decode.verifies) {
+    reloads_.begin_step();
+    reloads_.start(scheduling_.plan());
+  }
   pass_.clear();
   fetched_.begin_step();
   proposals_.begin_step(roster_.decoding());
@@ -50,12 +53,6 @@ void Replica::run_step() {
   }
   rounds_.timed(pass_.work, time, pass_.verifications());
   gpus_.start(step, std::max(step.computing, reloads_.tail(pass_.entries, time)));
-}
-
-void Replica::plan() {
-  if (!env_.decode.verifies) return;
-  reloads_.begin_step();
-  reloads_.start(scheduling_.plan());
 }
 
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
@@ -158,7 +155,10 @@ void Replica::end_step() {
   if (stretch_.end_step(pass_)) return;
   fetched_.end_step();
   use_.note();
-  if (gpus_.traced()) trace_step();
+  if (gpus_.traced()) {
+    const std::string name = pass_.name(assembly_.computes());
+    gpus_.trace_step(name.empty() ? "score" : name, pass_.entries.size());
+  }
   if (env_.decode.proposes()) {
     proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(),
                           roster_.decoding());
@@ -281,7 +281,10 @@ void Replica::apply_prefill() {
       continue;
     }
     rounds_.begin(r);
-    settle_after_prefill(r);
+    if (demand_.holds_part(r)) {
+      r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
+      if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
+    }
     if (decodes_steadily()) steady_.join(r, Work::decode, env_.simulator.now());
   }
 }
@@ -298,11 +301,6 @@ void Replica::go_idle() {
   KVSIM_ALWAYS(decoding.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
   preempt(*decoding.back());
   gpus_.wake();
-}
-
-void Replica::trace_step() const {
-  const std::string name = pass_.name(assembly_.computes());
-  gpus_.trace_step(name.empty() ? "score" : name, pass_.entries.size());
 }
 
 }  // namespace kvsim::serving

@@ -53,9 +53,11 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
 TEST_F(CompletionTest, BashCompletesValuesOfListsAndAfterEqualsSignsAndColons) {
   EXPECT_EQ(
       offered("kvsim compare x.yaml --policies full_kv,loss"),
-      "-o nospace\nfull_kv,lossy full_kv,lossy+drafter full_kv,lossy:mix full_kv,lossy:local full_kv,lossy:remote\n");
+      "-o nospace\nfull_kv,lossy full_kv,lossy+drafter full_kv,lossy:mix full_kv,lossy:local full_kv,lossy:remote "
+      "full_kv,lossy+drafter:mix full_kv,lossy+drafter:local full_kv,lossy+drafter:remote\n");
   EXPECT_EQ(offered("kvsim compare x.yaml --policies=los"),
-            "-o nospace\nlossy lossy+drafter lossy:mix lossy:local lossy:remote\n");
+            "-o nospace\nlossy lossy+drafter lossy:mix lossy:local lossy:remote lossy+drafter:mix lossy+drafter:local "
+            "lossy+drafter:remote\n");
   // readline has replaced up to the colon: what follows it remains to be typed.
   EXPECT_EQ(offered("kvsim compare x.yaml --policies draft_verify:lock"), "-o nospace\nlock_step\n");
   EXPECT_EQ(offered("kvsim capacity x.yaml --machines h100-sxm,h20"), "-o nospace\nh100-sxm,h200\n");

@@ -279,25 +279,6 @@ std::string refused_run(const std::vector<std::string>& sets) {
   return "none";
 }
 
-TEST(RefusedByTheSimulator, ArePoliciesWithoutPathsBetweenPools) {
-  const auto blamed = [](const std::string& policy) {
-    try {
-      small_scenario(with_pools({"decode.policy=" + policy, "decode.drafter={type: llama-3.2-1b}"}));
-    } catch (const schema::InputError& e) {
-      return std::string(e.what());
-    }
-    return std::string("none");
-  };
-  EXPECT_NE(blamed("sparse_self+drafter")
-                .find("decode.policy: sparse_self+drafter drafts where the full KV is and verifies there, too, so that "
-                      "no path between pools is its: use full_kv or draft_verify, with a drafter if wanted"),
-            std::string::npos)
-      << blamed("sparse_self+drafter");
-  EXPECT_NE(blamed("full_offload+drafter").find("full_offload+drafter quantises KV as it decodes, or fetches it"),
-            std::string::npos)
-      << blamed("full_offload+drafter");
-}
-
 TEST(RefusedByTheSimulator, IsAWarmUpThatOutlastsTheRequests) {
   EXPECT_TRUE(refused_run({"run.warmup=1000 s"}).starts_with("run.warmup: the run ended at ")) << refused_run({});
 }
