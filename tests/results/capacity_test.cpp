@@ -7,6 +7,7 @@
 
 #include "tests/planner/capacity_scenario.h"
 #include "tools/results/capacity.h"
+#include "tools/results/provenance.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::testing::KVSIM_FILE {

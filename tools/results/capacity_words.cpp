@@ -9,7 +9,6 @@
 #include "models/schema/units.h"
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/provenance.h"
-#include "tools/results/result_document.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {

@@ -1,16 +1,11 @@
 // What words and keys of results mean. Where a word is one metric, its sentence is that of the metric's row.
 #include "tools/results/result_document.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "tools/results/metrics.h"
+#include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
@@ -191,17 +186,6 @@ constexpr std::array<Definition, 8> kOfReuse{{
      "mean from a request's arrival to its first token as a draft; ttft counts tokens that are final: verified ones"},
 }};
 
-/// The samples that results have quantiles of.
-std::vector<std::pair<std::string_view, const engine::Sample*>> shown(const serving::Measurements& m) {
-  return {{"times to the first token", &m.ttft_s},
-          {"times per output token", &m.tpot_s},
-          {"gaps between tokens", &m.itl_s},
-          {"gaps between rounds", &m.round_gap_s},
-          {"times to the last token", &m.e2e_s},
-          {"lengths of iterations", &m.iteration_s},
-          {"scores of what was loaded", &m.placement.quality}};
-}
-
 void add(Json& definitions, std::span<const Definition> list) {
   for (const Definition& d : list) {
     definitions[std::string(d.term)] = d.metric.empty() ? std::string(d.sentence) : find_metric(d.metric)->sentence;
@@ -210,22 +194,12 @@ void add(Json& definitions, std::span<const Definition> list) {
 
 }  // namespace
 
-std::string sketched_percentiles(std::span<const Outcome> outcomes) {
-  std::vector<std::string_view> names;
-  for (const Outcome& outcome : outcomes) {
-    for (const auto& [name, sample] : shown(outcome.result.measured)) {
-      if (sample->sketched() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-  }
-  return names.empty() ? std::string() : fmt::format("{}: {}", fmt::join(names, ", "), kSketched);
-}
-
 Json definitions_of(const Outcome& outcome) {
   const scenario::Scenario& scenario = outcome.scenario;
   const bool pools = scenario.serving.cluster.pools.has_value();
   Json definitions = Json::object();
   add(definitions, kOfAll);
-  if (std::string which = sketched_percentiles({&outcome, 1}); !which.empty()) {
+  if (std::string which = sketched_percentiles(std::array{&outcome.result.measured}); !which.empty()) {
     definitions["percentiles.sketched"] = std::move(which);
   }
   if (pools) add(definitions, kOfPools);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "models/schema/reference_page.h"
-#include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {

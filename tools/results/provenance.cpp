@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -277,6 +279,31 @@ const Fields<PriceRow>& price_fields() {
          return r.price->usd.source.reference;
        }}};
   return fields;
+}
+
+namespace {
+
+/// The samples that results have quantiles of.
+std::vector<std::pair<std::string_view, const engine::Sample*>> shown(const serving::Measurements& m) {
+  return {{"times to the first token", &m.ttft_s},
+          {"times per output token", &m.tpot_s},
+          {"gaps between tokens", &m.itl_s},
+          {"gaps between rounds", &m.round_gap_s},
+          {"times to the last token", &m.e2e_s},
+          {"lengths of iterations", &m.iteration_s},
+          {"scores of what was loaded", &m.placement.quality}};
+}
+
+}  // namespace
+
+std::string sketched_percentiles(std::span<const serving::Measurements* const> runs) {
+  std::vector<std::string_view> names;
+  for (const serving::Measurements* run : runs) {
+    for (const auto& [name, sample] : shown(*run)) {
+      if (sample->sketched() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names.empty() ? std::string() : fmt::format("{}: {}", fmt::join(names, ", "), kSketched);
 }
 
 }  // namespace kvsim::results

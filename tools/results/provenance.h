@@ -1,13 +1,16 @@
-// Where the figures that a run used come from: datasheet, publication, measurement, assumption; and prices, which
-// results print beside every amount, with date and source.
+// Where the figures that a run used come from: datasheet, publication, measurement, assumption; prices, which results
+// print beside every amount, with date and source; and which percentiles are of counts in buckets.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/prices/price_table.h"
+#include "sim/engine/statistics.h"
 #include "sim/scenario/scenario.h"
+#include "sim/serving/measurements.h"
 #include "tools/results/fields.h"
 
 namespace kvsim::results {
@@ -27,6 +30,14 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario);
 
 /// What the scenario takes for granted, in words: its author's assumptions, then the figures it uses that are such.
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
+
+/// Whence a percentile of more values than engine::Sample keeps.
+inline constexpr std::string_view kSketched = "of more than 10,000 values, from a sketch within 0.1 %";
+static_assert(engine::Sample::kExact == 10'000 && engine::Sample::kRelativeError <= 0.001);
+
+/// Which percentiles of any of these runs are such: "gaps between tokens, lengths of iterations: of more than ...";
+/// empty: none.
+std::string sketched_percentiles(std::span<const serving::Measurements* const> runs);
 
 /// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
 [[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);

@@ -1,6 +1,5 @@
 #include "tools/results/result_document.h"
 
-#include "tools/results/documents.h"
 #include "tools/results/metrics.h"
 
 namespace kvsim::results {
@@ -11,21 +10,6 @@ Json header() {
 }
 
 }  // namespace
-
-std::string_view kvsim_version() {
-  return KVSIM_VERSION;
-}
-
-double output_tokens_per_s(const planner::ExperimentResult& result) {
-  const serving::Measurements& m = result.measured;
-  return m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0;
-}
-
-std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline) {
-  const double base = output_tokens_per_s(baseline);
-  if (base <= 0) return std::nullopt;
-  return output_tokens_per_s(result) / base;
-}
 
 Json figures_document(const Outcome& outcome) {
   Json document = Json::object(), reasons = Json::object();

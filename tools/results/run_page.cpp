@@ -203,7 +203,9 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
     add_new(refusals.items, policy, o.result.refusals);
   }
   List percentiles{"Percentiles", {}};
-  add_new(percentiles.items, "", {sketched_percentiles(outcomes)});
+  std::vector<const serving::Measurements*> runs;
+  for (const Outcome& outcome : outcomes) runs.push_back(&outcome.result.measured);
+  add_new(percentiles.items, "", {sketched_percentiles(runs)});
   return {assumptions, fallbacks, refusals, percentiles};
 }
 

@@ -71,4 +71,8 @@ std::string json_text(const Json& document) {
   return out + '\n';
 }
 
+std::string_view kvsim_version() {
+  return KVSIM_VERSION;
+}
+
 }  // namespace kvsim::results

@@ -10,6 +10,12 @@
 
 namespace kvsim::results {
 
+/// Grows when a key changes its meaning or goes.
+inline constexpr int kSchemaVersion = 1;
+
+/// The version of the program, "0.1.0".
+std::string_view kvsim_version();
+
 using Json = nlohmann::ordered_json;
 
 // Why a figure may not exist.

@@ -75,4 +75,15 @@ Metrics sample_metrics(const std::string& key, const std::string& sentence,
   return rows;
 }
 
+double output_tokens_per_s(const planner::ExperimentResult& result) {
+  const serving::Measurements& m = result.measured;
+  return m.measured_s > 0 ? static_cast<double>(m.output_tokens) / m.measured_s : 0;
+}
+
+std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline) {
+  const double base = output_tokens_per_s(baseline);
+  if (base <= 0) return std::nullopt;
+  return output_tokens_per_s(result) / base;
+}
+
 }  // namespace kvsim::results

@@ -9,11 +9,24 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/experiment.h"
 #include "tools/results/numbers.h"
-#include "tools/results/result_document.h"
 #include "tools/results/section.h"
 
 namespace kvsim::results {
+
+/// A scenario and what it came to: what every page and document of runs and comparisons is made of.
+struct Outcome {
+  scenario::Scenario scenario;
+  planner::ExperimentResult result;
+  std::string policy;  ///< of a comparison, as asked for; else empty
+};
+
+/// Output tokens per second, over all replicas or nodes. 0 where no time was measured.
+double output_tokens_per_s(const planner::ExperimentResult& result);
+
+/// Output tokens/s over those of `baseline`; no value where the baseline has none.
+std::optional<double> speedup(const planner::ExperimentResult& result, const planner::ExperimentResult& baseline);
 
 /// A value of a result, or null and why there is none.
 struct Figure {
