@@ -6,14 +6,12 @@
 #include "models/paths/path.h"
 #include "planner/policy_words.h"
 #include "sim/cache/placement/placement.h"
-#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/schedule_policy.h"
 
 namespace kvsim::planner {
 namespace {
 
-using models::Path;
 using scenario::Scenario;
 using Names = std::vector<std::string>;
 
@@ -47,20 +45,12 @@ Names default_decode_words(const Scenario& scenario) {
   return names;
 }
 
-Names pool_words() {
+/// Of a policy that drafts, only paths on which it does.
+Names pool_names() {
   Names names;
-  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
-    if (!pools::has_paths(decode)) continue;
-    names.push_back(fmt::format("{}:mix", decode.name));
-    if (!decode.verifies) {
-      names.push_back(fmt::format("{}:local", decode.name));
-      names.push_back(fmt::format("{}:remote", decode.name));
-      continue;
-    }
-    for (const Path path : models::kAllPaths) {
-      const models::PathTraits& traits = models::traits(path);
-      if (traits.drafts) names.push_back(fmt::format("{}:{}", decode.name, traits.name));
-    }
+  for (const PoolWord& word : pool_words()) {
+    const bool drafts = word.paths.size() != 1 || models::traits(word.paths.front()).drafts;
+    if (drafts || !serving::find_decode_policy(word.decode)->verifies) names.push_back(word.name);
   }
   return names;
 }
@@ -132,7 +122,7 @@ std::vector<std::string> default_policies(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
-  if (scenario.serving.cluster.pools) return pool_words();
+  if (scenario.serving.cluster.pools) return pool_names();
   if (!has_stored_prompts(scenario)) return decode_words();
   const Names stored = scenario.workload.chunks ? reuse_words() : placement_words();
   return with_own_decoding(scenario, stored, stored);
@@ -140,7 +130,7 @@ std::vector<std::string> all_policies(const scenario::Scenario& scenario) {
 
 std::vector<std::string> policies_of_every_kind() {
   Names names;
-  for (const Names& kind : {decode_words(), pool_words(), placement_words(), reuse_words()}) {
+  for (const Names& kind : {decode_words(), pool_names(), placement_words(), reuse_words()}) {
     for (const std::string& name : kind) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }

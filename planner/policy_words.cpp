@@ -108,7 +108,7 @@ Changes path_changes(const Scenario& scenario, const std::string& decode, const 
   for (const Path path : paths) names.emplace_back(models::path_name(path));
   Changes changes{{"decode.policy", decode}, {"dispatch.paths", fmt::format("[{}]", fmt::join(names, ", "))}};
   const serving::DecodePolicy& policy = *serving::find_decode_policy(decode);
-  const bool planned = policy.lossless() && !policy.drafter;
+  const bool planned = pools::has_path_plans(policy);
   if (!planned && dispatch.policy == "planned") changes.push_back({"dispatch.policy", "online"});  // not planned for
   if (dispatch.policy == "weighted" && pools::usable_paths(changed) != pools::usable_paths(scenario.serving)) {
     // Weights mean nothing for other paths. Only stored contexts can be planned for.
@@ -121,20 +121,9 @@ Changes path_changes(const Scenario& scenario, const std::string& decode, const 
 /// What decodes, and by which paths. No values: the whole word is a name.
 Changes pool_changes(const Scenario& scenario, const std::string& policy) {
   PolicyWords words;
-  const auto add_word = [&](const std::string& decode, std::string_view by, const std::vector<Path>& paths) {
-    words.push_back({fmt::format("{}:{}", decode, by), path_changes(scenario, decode, paths), {}});
-  };
-  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
-    const std::string name(decode.name);
-    if (!pools::has_paths(decode)) continue;
-    if (decode.verifies) {
-      add_word(name, "mix", scenario.serving.cluster.pools->dispatch.paths);
-      for (const Path path : models::kAllPaths) add_word(name, models::path_name(path), {path});
-    } else {
-      add_word(name, "mix", {Path::B1, Path::B2});
-      add_word(name, "local", {Path::B1});
-      add_word(name, "remote", {Path::B2});
-    }
+  for (const PoolWord& word : pool_words()) {
+    const std::vector<Path>& all = scenario.serving.cluster.pools->dispatch.paths;
+    words.push_back({word.name, path_changes(scenario, word.decode, word.paths.empty() ? all : word.paths), {}});
   }
   const auto word = find(words, policy.find(':') == std::string::npos ? policy + ":mix" : policy);
   if (word == words.end()) unknown("policy", policy, " between pools", words);
@@ -213,6 +202,26 @@ Changes changes_of(const Scenario& scenario, const std::string& policy) {
 }
 
 }  // namespace
+
+std::vector<PoolWord> pool_words() {
+  std::vector<PoolWord> words;
+  for (const serving::DecodePolicy& decode : serving::decode_policies()) {
+    if (!pools::has_paths(decode)) continue;
+    const std::string name(decode.name);
+    const auto add_word = [&](std::string_view by, std::vector<Path> paths) {
+      words.push_back({fmt::format("{}:{}", name, by), name, std::move(paths)});
+    };
+    if (!decode.verifies) {
+      add_word("mix", {Path::B1, Path::B2});
+      add_word("local", {Path::B1});
+      add_word("remote", {Path::B2});
+      continue;
+    }
+    add_word("mix", {});
+    for (const Path path : models::kAllPaths) add_word(models::path_name(path), {path});
+  }
+  return words;
+}
 
 bool has_stored_prompts(const scenario::Scenario& scenario) {
   return scenario.workload.chunks || scenario.serving.placement;

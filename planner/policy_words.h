@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/paths/path.h"
 #include "sim/scenario/scenario.h"
 
 namespace kvsim::planner {
@@ -45,6 +46,14 @@ struct UnderPolicy {
   std::string policy;
   scenario::Scenario scenario;
 };
+
+/// One that says what decodes between pools, and by which paths.
+struct PoolWord {
+  std::string name;                 ///< "full_kv:local"
+  std::string decode;               ///< policy
+  std::vector<models::Path> paths;  ///< none: those that the scenario allows
+};
+std::vector<PoolWord> pool_words();
 
 /// Whether words say how prompts are stored: they are made of chunks, or kept in tiers.
 bool has_stored_prompts(const scenario::Scenario& scenario);

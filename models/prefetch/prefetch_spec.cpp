@@ -210,7 +210,7 @@ ObjectSchema<PrefetchSpec> make_prefetch_schema() {
                  {{"fused", Dequantisation::fused, "in the attention kernel: the compressor's attention_time_factor"},
                   {"unfused", Dequantisation::unfused, "to 16 bit in GPU memory first, then read from there"}}),
              "how attention reads the low-bit copy");
-  s.optional("copies", &P::copies, text().non_empty(), "one of the host link's gathers; best: the fastest of them");
+  s.optional("copies", &P::copies, text().non_empty(), "one of the link's gathers; best: the fastest of them");
   s.optional("buffered_layers", &P::buffered_layers, integer().at_least(1),
              "full_offload: layers whose KV the GPU has room for");
   s.reference("attention", &P::attention, "attention_profile", attention_profile_schema(), Presence::optional,

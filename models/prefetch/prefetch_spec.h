@@ -54,7 +54,7 @@ struct PrefetchSpec {
   std::int64_t row_tokens = 1;    ///< neighbouring tokens that are chosen and fetched together
   RowLayout layout = RowLayout::separate;
   Dequantisation dequantisation = Dequantisation::fused;
-  std::string copies = "best";       ///< GatherMethod of the host link
+  std::string copies = "best";       ///< GatherMethod of the link
   std::int64_t buffered_layers = 2;  ///< full_offload: layers whose KV the GPU has room for
   AttentionProfile attention;
 };

@@ -99,7 +99,8 @@ StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& re
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   const serving::KvGeometry geometry = serving::configured_geometry(config);
   const models::StepTimer timer = step_timer(config);
-  serving::Fetching fetching(config, decode, geometry, timer);
+  serving::Fetching fetching(config, decode, geometry, timer, config.cluster.host_link,
+                             static_cast<double>(config.cluster.tensor_parallel));
   serving::Request request;
   request.prompt = requests.prompt;
   request.generated = requests.generated;

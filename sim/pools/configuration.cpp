@@ -25,12 +25,6 @@ void check_decode(const ServingConfig& config) {
                                          "between pools is its: use full_kv or draft_verify, with a drafter if wanted",
                                          decode.name));
   }
-  if (decode.low_bit_copy || decode.fetch != serving::Fetch::none) {
-    throw ConfigurationError("decode.policy",
-                             fmt::format("{} quantises KV as it decodes, or fetches it from host memory, and nodes of "
-                                         "pools do neither: use full_kv, lossy or draft_verify",
-                                         decode.name));
-  }
   if (decode.reads_compressed && !config.decode.compressor.remote_prefix) {
     throw ConfigurationError("decode.compressor",
                              fmt::format("compressor {} cannot be used between pools (remote_prefix: false)",
@@ -68,6 +62,11 @@ void check_dispatch(const ServingConfig& config, const PoolsConfig& pools) {
                                        "does neither: use online, or weights of your own",
                                        config.decode.policy));
   }
+  if (entry->name == "planned" && serving::find_decode_policy(config.decode.policy)->fetches()) {
+    throw ConfigurationError("dispatch.policy", fmt::format("the path LP plans KV that is on nodes, and {} fetches it "
+                                                            "step by step: use online, or weights of your own",
+                                                            config.decode.policy));
+  }
   if (entry->name == "planned" && config.prefill != serving::PrefillKind::stored) {
     throw ConfigurationError(
         "dispatch.policy",
@@ -91,10 +90,6 @@ void check_storage(const ServingConfig& config, const PoolsConfig& pools) {
 }
 
 }  // namespace
-
-bool has_paths(const serving::DecodePolicy& decode) {
-  return !decode.keeps_full && !decode.low_bit_copy && !decode.fetches();
-}
 
 std::vector<models::Path> usable_paths(const ServingConfig& config) {
   const PoolsConfig& pools = *config.cluster.pools;

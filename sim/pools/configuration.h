@@ -13,8 +13,16 @@ namespace kvsim::pools {
 /// Checks what no single field of a configuration with pools shows. Throws serving::ConfigurationError.
 void check_configuration(const serving::ServingConfig& config);
 
-/// Whether there are paths for requests of this decode policy at all.
-[[nodiscard]] bool has_paths(const serving::DecodePolicy& decode);
+/// Whether there are paths for requests of this decode policy at all: drafts where the full KV is have none.
+[[nodiscard]] inline bool has_paths(const serving::DecodePolicy& decode) {
+  return !decode.keeps_full;
+}
+
+/// Whether the path LP knows its requests: they decode with full KV that is on nodes, or draft and are verified against
+/// it, and have no auxiliary drafter.
+[[nodiscard]] inline bool has_path_plans(const serving::DecodePolicy& decode) {
+  return decode.lossless() && !decode.drafter && !decode.fetches();
+}
 
 /// The paths that requests can take: allowed, with nodes to take them, and with a use for them.
 std::vector<models::Path> usable_paths(const serving::ServingConfig& config);

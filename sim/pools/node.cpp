@@ -18,8 +18,8 @@ memory::KvForm drafts_read(const models::CompressorSpec& compressor) {
 using serving::Request;
 using serving::StepEntry;
 
-Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
-           std::int64_t kv_capacity_bytes)
+Node::Node(const serving::GroupEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
+           std::int64_t kv_capacity_bytes, const StorageNetwork& network)
     : env_(environment),
       listener_(listener),
       pool_(pool),
@@ -30,8 +30,8 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
              drafts_read(environment.config.decode.compressor)),
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
       stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this),
-      proposals_(
-          {environment.config, environment.decode, environment.geometry, environment.timer, environment.measured}) {}
+      proposals_(environment),
+      fetched_(environment, gpus_, network.kv_link(pool, index), engine::Callback::to<&Node::on_offloaded>(this)) {}
 
 void Node::start(Request& request, Work work) {
   request.admission = ++starts_;
@@ -76,9 +76,11 @@ void Node::prefill(Request& request, std::int64_t compressed) {
 
 void Node::begin_step() {
   if (stretch_.under_way()) return run_step();
+  if (fetched_.lags()) return;
   join_steady();
   propose();
   pass_.clear();
+  fetched_.begin_step();
   steady_.begin_step(pass_.work);
   const bool ahead = std::exchange(decided_ahead_, false);
   batch(ahead ? known_prompts_ : prompts_.size());
@@ -109,7 +111,7 @@ serving::StepPart Node::part_of(const StepEntry& entry, std::int64_t budget) con
   const Request& r = *entry.request;
   const std::int64_t room = entry.work == Work::draft ? r.round.target - r.round.drafted : r.remaining();
   const std::int64_t proposed = proposals_.of(r, room, budget);
-  return {entry.work, 1 + proposed, proposed};
+  return {entry.work, fetched_.query_tokens(r, proposed), proposed};
 }
 
 /// Every decoding and drafting request, then what is to be done once, then so many prompts with what is left of the
@@ -138,6 +140,7 @@ void Node::batch(std::size_t prompts) {
     budget -= tokens;
     add(*prompt.request, {Work::prefill, tokens});
     if (proposals_.any()) proposals_.add_chunk(r, tokens);
+    fetched_.add_chunk(tokens);
     if (tokens < left) break;
     if (prompt.compressed > 0) parts_.add_compression(prompt.compressed, pass_.work);
     prompts_.pop_front();
@@ -146,7 +149,11 @@ void Node::batch(std::size_t prompts) {
 
 void Node::add(Request& request, const serving::StepPart& part) {
   pass_.add(request, part);
-  parts_.add(request, part, pass_.work);
+  if (part.work == Work::decode && fetched_.possible()) {
+    fetched_.add(request, part.proposed, pass_.work);
+  } else {
+    parts_.add(request, part, pass_.work);
+  }
 }
 
 std::int64_t Node::tokens_of(const StepEntry& task) {
@@ -160,11 +167,12 @@ void Node::run_step() {
   if (stretch_.under_way()) {
     stretch_.run(pass_);
   } else {
-    if (proposals_.any()) pass_.work.extra_gpu_s += proposals_.seconds();
+    pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
     pass_.time = env_.timer.time(pass_.work);
   }
   machine::Step step = pass_.step();
   step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();
+  if (fetched_.by_layers()) return fetched_.start(step, pass_);
   ends_by_arrival_ = awaits_kv();
   ends_by_arrival_ ? gpus_.start(step) : gpus_.start(step, step.computing);
 }
@@ -183,9 +191,12 @@ void Node::on_steady_step_ended() {
 
 void Node::end_step() {
   if (stretch_.end_step(pass_)) return;
+  fetched_.end_step();
   on_steady_step_ended();
   if (gpus_.traced()) gpus_.trace_step(pass_.name(), pass_.entries.size());
-  if (proposals_.any()) proposals_.step_ended(pass_.work, pass_.time, {}, 0, decoding_);
+  if (env_.decode.proposes()) {
+    proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(), decoding_);
+  }
   apply_steadily();
 }
 
@@ -208,8 +219,11 @@ void Node::apply_steadily() {
 
 void Node::apply(const StepEntry& entry) {
   serving::count_iteration(entry.work, env_.measured);
+  Request& r = *entry.request;
+  if (entry.work == Work::decode && fetched_.chose_first(r)) return;
+  const std::int64_t context = r.context();
   const bool drafter = entry.decodes() && proposals_.any();
-  const std::int64_t accepted = drafter ? proposals_.accept(*entry.request, entry.proposed) : 0;
+  const std::int64_t accepted = drafter ? proposals_.accept(r, entry.proposed) : 0;
   switch (entry.work) {
     case Work::decode:
       sums_.decode_tokens += 1 + accepted;
@@ -229,6 +243,7 @@ void Node::apply(const StepEntry& entry) {
       break;
   }
   listener_.on_step(*this, entry, accepted);
+  if (entry.work == Work::decode && r.remaining() == 0) fetched_.abandon(r, context);
 }
 
 void Node::count_requests(std::int64_t change) {

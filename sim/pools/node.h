@@ -6,16 +6,13 @@
 #include <deque>
 #include <vector>
 
-#include "models/kernels/step_time.h"
-#include "sim/engine/simulator.h"
-#include "sim/engine/trace.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/pools/storage_network.h"
-#include "sim/serving/config.h"
-#include "sim/serving/kv_geometry.h"
+#include "sim/serving/fetched_steps.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/proposals.h"
+#include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
 #include "sim/serving/steady_batch.h"
 #include "sim/serving/step_parts.h"
@@ -25,18 +22,6 @@ namespace kvsim::pools {
 using serving::Work;
 
 class Node;
-
-/// What all nodes share; all of it outlives them.
-struct NodeEnvironment {
-  engine::Simulator& simulator;
-  const serving::ServingConfig& config;
-  const serving::DecodePolicy& decode;
-  const serving::KvGeometry& geometry;
-  const models::StepTimer& timer;
-  serving::Measurements& measured;
-  engine::TraceSink* trace;
-  machine::GpuGroup::Environment gpus;
-};
 
 /// Hears what nodes have computed.
 class StepListener {
@@ -49,12 +34,14 @@ class StepListener {
   virtual void on_decoded_together(std::int64_t requests, engine::Duration gap) = 0;
   /// One that decoded or drafted in step has all of its tokens; it is up to date, and not there any more.
   virtual void on_steady_over(Node& node, serving::Request& request, Work work) = 0;
+  /// All KV of the request's prompt that was computed so far has left a node whose steps fetch KV.
+  virtual void on_offloaded(Node& node, std::uint64_t request) = 0;
 };
 
 class Node final : private machine::StepOwner, private serving::StretchOwner {
  public:
-  Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
-       std::int64_t kv_capacity_bytes);
+  Node(const serving::GroupEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
+       std::int64_t kv_capacity_bytes, const StorageNetwork& network);
 
   /// Decoding or drafting from the next iteration on, until it is stopped.
   void start(serving::Request& request, Work work);
@@ -109,8 +96,9 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void apply_steadily();
   void apply(const serving::StepEntry& entry);
   void note_waiting();
+  void on_offloaded(std::uint64_t request) { listener_.on_offloaded(*this, request); }
 
-  const NodeEnvironment& env_;
+  const serving::GroupEnvironment& env_;
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
@@ -122,6 +110,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   std::vector<serving::StepEntry> alone_;  // decoding or drafting, and not in step; in order of their start
   std::uint64_t starts_ = 0;
   serving::Proposals proposals_;
+  serving::FetchedSteps fetched_;
   std::vector<serving::Request*> decoding_;  // of the step, where a drafter proposes for them; kept for its memory
   std::deque<serving::StepEntry> tasks_;
   std::vector<const serving::Request*> arriving_;  // verify_as_it_arrives()

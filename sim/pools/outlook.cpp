@@ -9,11 +9,12 @@ namespace kvsim::pools {
 using models::Path;
 using models::PathTraits;
 
-Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes) {
+Nodes::Nodes(const serving::GroupEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+             const StorageNetwork& network) {
   const serving::PoolsConfig& pools = *environment.config.cluster.pools;
   const auto add = [&](std::vector<std::unique_ptr<Node>>& nodes, Pool pool, std::int64_t count) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      nodes.push_back(std::make_unique<Node>(environment, listener, pool, i, kv_capacity_bytes));
+      nodes.push_back(std::make_unique<Node>(environment, listener, pool, i, kv_capacity_bytes, network));
     }
   };
   add(local, Pool::local, pools.local.nodes);

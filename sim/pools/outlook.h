@@ -21,8 +21,9 @@ namespace kvsim::pools {
 struct Nodes {
   std::vector<std::unique_ptr<Node>> local, remote;
 
-  /// Environment and listener outlive them; each has so many bytes for KV.
-  Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes);
+  /// All of it outlives them; each has so many bytes for KV.
+  Nodes(const serving::GroupEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+        const StorageNetwork& network);
 
   /// do_it(node) for each, local ones first.
   template <class Do>

@@ -15,7 +15,8 @@ RequestMemory::RequestMemory(const serving::ServingConfig& config, const serving
       decode_(decode),
       geometry_(geometry),
       block_tokens_(block_tokens),
-      draft_room_(serving::longest_draft(config.decode) + 1) {}
+      draft_room_(serving::longest_draft(config.decode) + 1),
+      decoding_room_(decode.fetches() ? serving::draft_room(config.decode, decode) : 1) {}
 
 std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
   if (block_tokens_ == 0) return 0;
@@ -33,7 +34,7 @@ std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::
   if (local_form() == memory::KvForm::compressed) {
     // What is prefilled here is full until all of it is there.
     const std::int64_t prefill = config_.prefill == serving::PrefillKind::stored ? 0 : own + 1;
-    return std::max(compressed_private(r, blocks, 1), geometry_.full_reservation(prefill));
+    return std::max(compressed_private(r, blocks, decoding_room_), geometry_.full_reservation(prefill));
   }
   return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room_ : 1));
 }

@@ -56,7 +56,8 @@ struct PoolRequest {
   Node* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::vector<std::uint64_t> chain;   ///< of these, the leading ones that the storage node held when it was placed
+  std::size_t held = 0;               ///< of these, the leading ones that the storage node had when it was placed
+  std::vector<std::uint64_t> chain;   ///< of these, the ones that nodes share, if any
   std::int64_t chain_tokens = 0;
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was placed; the rest is prefilled
 
@@ -112,10 +113,13 @@ class RequestMemory {
                 const serving::KvGeometry& geometry, std::int64_t block_tokens);
 
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
+  /// Blocks of prompts that a node has may serve several of its requests. What is streamed through it layer by layer is
+  /// each request's own.
+  [[nodiscard]] bool shares_blocks() const { return decode_.fetch != serving::Fetch::everything; }
 
   /// In which form a local node holds the prompt, from its placement to its end: full where it verifies.
   [[nodiscard]] memory::KvForm local_form() const {
-    return decode_.lossless() ? memory::KvForm::full : memory::KvForm::compressed;
+    return decode_.verifies || !decode_.holds_part() ? memory::KvForm::full : memory::KvForm::compressed;
   }
   /// The same of the remote node.
   [[nodiscard]] memory::KvForm remote_form(models::Path path) const {
@@ -158,7 +162,8 @@ class RequestMemory {
   const serving::DecodePolicy& decode_;
   const serving::KvGeometry& geometry_;
   std::int64_t block_tokens_;
-  std::int64_t draft_room_;  // tokens of the longest round, the verifier's own among them
+  std::int64_t draft_room_;     // tokens of the longest round, the verifier's own among them
+  std::int64_t decoding_room_;  // beyond the output, of a step that decodes
 };
 
 }  // namespace kvsim::pools

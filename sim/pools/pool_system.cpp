@@ -48,7 +48,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
           environment.gpus(timer_)},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
-      nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_)),
+      nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
       stored_(config_, memory_, network_, requests_, *this),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
       reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),

@@ -64,7 +64,9 @@ class PoolSystem final : public serving::ServingSystem,
   void on_step(Node& node, const serving::StepEntry& entry, std::int64_t accepted) override;
   void on_decoded_together(std::int64_t requests, engine::Duration gap) override;
   void on_steady_over(Node& node, serving::Request& request, Work work) override;
+  void on_offloaded(Node& node, std::uint64_t request) override;
   void on_prefilled(Node& node, PoolRequest& r);
+  void on_all_offloaded(Node& node, PoolRequest& r);
   void start_decoding(Node& node, PoolRequest& r);
   void start_drafting(PoolRequest& r);
   void on_verdict(PoolRequest& r) override;
@@ -86,7 +88,7 @@ class PoolSystem final : public serving::ServingSystem,
   PathLog log_;
   StorageNetwork network_;
   RequestMemory memory_;
-  NodeEnvironment node_environment_;
+  serving::GroupEnvironment node_environment_;
   RequestTable requests_;
   std::unique_ptr<Dispatcher> dispatcher_;
   PathQueues queues_;  // its row of a timeline comes before those of nodes

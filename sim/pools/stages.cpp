@@ -181,15 +181,32 @@ void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
   log_.emitted_directly(r);
   const bool done = r.request->remaining() == 0;
   const bool elsewhere = r.traits().drafts && !done;
-  stored_.upload(r, node, elsewhere);
+  if (!decode_.fetches()) stored_.upload(r, node, elsewhere);
   if (done) {
     on_finished(r);
     leave(r);
   } else if (elsewhere) {
     r.local_ready = r.traits().cached;
-  } else {
+  }
+  if (decode_.fetches()) {
+    r.request->settling = true;
+    if (r.request->moving.writebacks == 0) on_all_offloaded(node, r);
+  } else if (!done && !elsewhere) {
     start_decoding(node, r);
   }
+}
+
+void PoolSystem::on_offloaded(Node& node, std::uint64_t request) {
+  PoolRequest& r = *requests_.find(request);
+  r.request->moving.writebacks -= 1;
+  if (r.request->moving.writebacks == 0 && r.request->settling) on_all_offloaded(node, r);
+}
+
+/// What was prefilled has left layer by layer, beside its steps, and can be fetched.
+void PoolSystem::on_all_offloaded(Node& node, PoolRequest& r) {
+  r.request->settling = false;
+  stored_.arrived(r);
+  r.left ? forget_if_free(r) : start_decoding(node, r);
 }
 
 void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
@@ -278,7 +295,7 @@ void PoolSystem::leave(PoolRequest& r) {
 
 /// Deferred: nodes still hold pointers to it within this iteration.
 void PoolSystem::forget_if_free(PoolRequest& r) {
-  if (!r.left || r.in_transit > 0) return;
+  if (!r.left || r.in_transit > 0 || r.request->referred_to()) return;
   env_.simulator.schedule_in({}, Callback::to<&PoolSystem::forget>(this, r.request->id));
 }
 

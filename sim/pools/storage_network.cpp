@@ -18,7 +18,7 @@ std::string node_name(Pool pool, std::size_t index) {
 
 StorageNetwork::StorageNetwork(engine::Simulator& simulator, transport::Fabric& fabric,
                                const serving::PoolsConfig& pools)
-    : simulator_(simulator), fabric_(fabric) {
+    : simulator_(simulator), fabric_(fabric), specs_(pools) {
   if (pools.storage.read_bytes_per_s) egress_ = fabric.link("", "storage", *pools.storage.read_bytes_per_s);
   add_pool(pools.local, Pool::local);
   add_pool(pools.remote, Pool::remote);

@@ -12,6 +12,7 @@
 
 #include "sim/engine/simulator.h"
 #include "sim/serving/config.h"
+#include "sim/serving/fetched_steps.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::pools {
@@ -35,6 +36,12 @@ class StorageNetwork {
   /// One node's link in one direction.
   [[nodiscard]] transport::Lane& lane(Pool pool, std::size_t node, Direction direction) const {
     return *of(pool, node, direction).lane;
+  }
+
+  /// Both of a node's, over which its steps fetch KV.
+  [[nodiscard]] serving::KvLink kv_link(Pool pool, std::size_t node) const {
+    return {lane(pool, node, Direction::read), lane(pool, node, Direction::write),
+            (pool == Pool::local ? specs_.local : specs_.remote).link};
   }
 
   /// Seconds that what a node's reads have queued and under way take at its bandwidth as it is now, beside the others,
@@ -67,6 +74,7 @@ class StorageNetwork {
 
   engine::Simulator& simulator_;
   transport::Fabric& fabric_;
+  const serving::PoolsConfig& specs_;
   std::optional<transport::LinkId> egress_;
   std::array<PoolLinks, 2> pools_;
 };

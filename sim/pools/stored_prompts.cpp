@@ -21,29 +21,29 @@ std::vector<std::uint64_t> StoredPrompts::shared(const serving::Request& q, cons
   return {spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count};
 }
 
-std::size_t StoredPrompts::blocks(const PoolRequest& r) const {
+std::size_t StoredPrompts::hits(const PoolRequest& r) const {
   return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
 }
 
 std::int64_t StoredPrompts::tokens(const PoolRequest& r) const {
   if (config_.prefill == serving::PrefillKind::stored) return r.request->prompt;
-  return static_cast<std::int64_t>(blocks(r)) * memory_.block_tokens();
+  return static_cast<std::int64_t>(hits(r)) * memory_.block_tokens();
 }
 
 void StoredPrompts::hold(PoolRequest& r) {
-  const std::size_t hits = blocks(r);
+  r.held = hits(r);
   r.stored = tokens(r);
-  r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(hits));
-  r.chain_tokens = static_cast<std::int64_t>(hits) * memory_.block_tokens();
+  r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
+  r.chain_tokens = static_cast<std::int64_t>(r.chain.size()) * memory_.block_tokens();
   if (!store_) return;
-  store_->touch(r.chain);
-  store_->pin(r.chain);
-  hits_ += hits;
-  misses_ += r.blocks.size() - hits;
+  store_->touch(held(r));
+  store_->pin(held(r));
+  hits_ += r.held;
+  misses_ += r.blocks.size() - r.held;
 }
 
 void StoredPrompts::release(const PoolRequest& r) {
-  if (store_) store_->unpin(r.chain);
+  if (store_) store_->unpin(held(r));
 }
 
 void StoredPrompts::upload(PoolRequest& r, const Node& node, bool resumes) {
@@ -61,7 +61,7 @@ void StoredPrompts::upload(PoolRequest& r, const Node& node, bool resumes) {
 void StoredPrompts::on_uploaded(std::uint64_t id) {
   const auto node = uploads_.extract(id);
   const Upload& upload = node.mapped();
-  if (store_) store_->insert(upload.blocks);
+  keep(upload.blocks);
   if (!upload.resumes) return;
   PoolRequest& r = *requests_.find(upload.request);
   r.in_transit -= 1;

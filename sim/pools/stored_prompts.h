@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -32,8 +33,9 @@ class StoredPrompts {
 
   /// The blocks of its prompt that it may share: only whole ones.
   [[nodiscard]] std::vector<std::uint64_t> shared(const serving::Request& q, const models::RequestSpec& spec) const;
-  /// Of these, the leading ones that are here; and tokens of the prompt that need not be prefilled.
-  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const;
+  /// Of these, the leading ones that are here, as far as nodes share them (RequestMemory::shares_blocks()); and tokens
+  /// of the prompt that need not be prefilled.
+  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const { return memory_.shares_blocks() ? hits(r) : 0; }
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const;
 
   /// What is here when it is placed stays until release().
@@ -43,6 +45,8 @@ class StoredPrompts {
   /// `r` was prefilled on a node: what was goes back where others may read it, or where the request itself needs it,
   /// which then `resumes` when it is there.
   void upload(PoolRequest& r, const Node& node, bool resumes);
+  /// The same once it has come by itself, layer by layer.
+  void arrived(const PoolRequest& r) { keep(r.blocks); }
   /// New tokens' KV, for the next reload.
   void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const;
 
@@ -57,6 +61,11 @@ class StoredPrompts {
     bool resumes = false;  // the request goes on when it is over
   };
 
+  [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
+  [[nodiscard]] static std::span<const std::uint64_t> held(const PoolRequest& r) { return {r.blocks.data(), r.held}; }
+  void keep(const std::vector<std::uint64_t>& blocks) {
+    if (store_) store_->insert(blocks);
+  }
   void on_uploaded(std::uint64_t upload);
 
   const serving::ServingConfig& config_;

@@ -176,7 +176,6 @@ constexpr std::array kReplicaKeys{
                "whether full KV stays on a local node is part of a request's path: use "
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
-    ReplicaKey{"decode.prefetch", "pools move whole contexts and fetch no pairs: remove this key"},
     ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
 };
 

@@ -10,6 +10,7 @@
 #include "models/hardware/link_spec.h"
 #include "models/prefetch/prefetch_spec.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/fetching.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
@@ -177,7 +178,7 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                          decode.name, config.decode.compressor.name));
   }
   if (decode.fetch == Fetch::none) return;
-  if (config.cluster.host_link_discipline != transport::Queueing::serialised) {
+  if (!config.cluster.pools && config.cluster.host_link_discipline != transport::Queueing::serialised) {
     throw ConfigurationError(
         "cluster.host.discipline",
         fmt::format("decode policy {} copies layer after layer, in order: use serialised", decode.name));
@@ -204,17 +205,18 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                                   "heads, and {} keeps one latent a token",
                                                   decode.name, config.model.name));
   }
-  const models::LinkSpec& link = config.cluster.host_link;
   const models::LayerFetch fetch =
       models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
-  if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) return;
-  std::string known;
-  for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;
-  throw ConfigurationError(known.empty() ? "cluster.host.link.gathers" : "decode.prefetch.copies",
-                           known.empty()
-                               ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
-                               : fmt::format("link {} has no figures for \"{}\", expected best or one of {}", link.name,
-                                             spec.copies, known));
+  for (const auto& [link, key, figure] : fetch_links(config)) {
+    if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) continue;
+    std::string known;
+    for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;
+    throw ConfigurationError(
+        known.empty() ? fmt::format("{}.gathers", key) : "decode.prefetch.copies",
+        known.empty() ? fmt::format("link {} has no figures for copying scattered rows: give them", link.name)
+                      : fmt::format("link {} has no figures for \"{}\", expected best or one of {}", link.name,
+                                    spec.copies, known));
+  }
 }
 
 /// "llama-3-8b", or with the small model that scores beside it.

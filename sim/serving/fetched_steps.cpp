@@ -1,5 +1,6 @@
 #include "sim/serving/fetched_steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -7,15 +8,48 @@
 
 namespace kvsim::serving {
 
-FetchedSteps::FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, const HostLink& link)
+using engine::Callback;
+
+FetchedSteps::FetchedSteps(const GroupEnvironment& environment, machine::GpuGroup& gpus, const KvLink& link,
+                           Callback on_offloaded)
     : env_(environment),
       gpus_(gpus),
-      from_host_(link.to_gpu),
-      fetching_(environment.config, environment.decode, environment.geometry, environment.timer) {
+      read_bytes_per_s_(link.spec.read_bytes_per_s.value * link.links),
+      fetching_(environment.config, environment.decode, environment.geometry, environment.timer, link.spec, link.links),
+      on_offloaded_(on_offloaded) {
   if (!env_.decode.fetches()) return;
+  const LayerPipelineConfig layers = fetching_.pipeline();
   layers_ = link.planned_to_gpu
-                ? make_planned_layers(env_.simulator, fetching_.pipeline(), *link.planned_to_gpu, *link.planned_to_host)
-                : make_simulated_layers(env_.simulator, fetching_.pipeline(), link.to_gpu, link.to_host);
+                ? make_planned_layers(env_.simulator, layers, *link.planned_to_gpu, *link.planned_from_gpu)
+                : make_simulated_layers(env_.simulator, layers, link.to_gpu, link.from_gpu);
+}
+
+bool FetchedSteps::lags() const {
+  const std::int64_t window = std::max<std::int64_t>(env_.config.decode.compressor.residual_tokens, 1);
+  return static_cast<std::int64_t>(leaving_.size()) > window;
+}
+
+/// The step that begins sends KV layer by layer, also that of its prompts' chunks. To be called when the last layer's
+/// has arrived.
+Callback FetchedSteps::leaves(const ForwardPass& pass) {
+  std::vector<std::uint64_t>& requests = leaving_.emplace_back();
+  for (const StepEntry& e : pass.entries) {
+    if (e.work != Work::prefill) continue;
+    e.request->moving.writebacks += 1;
+    requests.push_back(e.request->id);
+  }
+  return Callback::to<&FetchedSteps::on_step_offloaded>(this);
+}
+
+void FetchedSteps::on_step_offloaded() {
+  const std::vector<std::uint64_t> arrived = std::move(leaving_.front());
+  leaving_.pop_front();
+  for (const std::uint64_t id : arrived) {
+    Callback arrival = on_offloaded_;
+    arrival.word = id;
+    arrival();
+  }
+  if (gpus_.idle()) gpus_.wake();
 }
 
 void FetchedSteps::add(const Request& r, std::int64_t proposed, models::StepWork& work) {
@@ -25,9 +59,9 @@ void FetchedSteps::add(const Request& r, std::int64_t proposed, models::StepWork
   env_.measured.fetch.context_tokens += static_cast<double>(r.context());
 }
 
-void FetchedSteps::start(machine::Step step, const ForwardPass& pass, Offloading& offloading) {
+void FetchedSteps::start(machine::Step step, const ForwardPass& pass) {
   LayerStep layered = fetching_.step(pass.time, pass.work);
-  if (layered.offload_bytes > 0) layered.on_offloaded = offloading.leaves(pass.entries);
+  if (layered.offload_bytes > 0) layered.on_offloaded = leaves(pass);
   const std::int64_t layers = env_.config.model.layers;
   step.computing = layered.computing(layers);
   gpus_.start(step);
@@ -36,7 +70,7 @@ void FetchedSteps::start(machine::Step step, const ForwardPass& pass, Offloading
     const std::int64_t bytes = layered.fetch_bytes * layers;
     m.steps += 1;
     m.bytes += bytes;
-    m.fetch_s += static_cast<double>(bytes) * layered.fetch_slowdown / from_host_.bandwidth();
+    m.fetch_s += static_cast<double>(bytes) * layered.fetch_slowdown / read_bytes_per_s_;
   }
   layers_->start(layered, gpus_.ended());
 }

@@ -2,29 +2,48 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <vector>
 
+#include "models/hardware/link_spec.h"
 #include "models/kernels/step_work.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/fetching.h"
-#include "sim/serving/kv_transfers.h"
 #include "sim/serving/layer_pipeline.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/step_parts.h"
 #include "sim/transport/link.h"
+#include "sim/transport/planned_link.h"
 
 namespace kvsim::serving {
 
+/// The way between a group's GPUs and where the full KV is that they do not hold: host memory, or a storage node.
+struct KvLink {
+  transport::Link& to_gpu;
+  transport::Link& from_gpu;
+  const models::LinkSpec& spec;  ///< of each of `links`, side by side
+  double links = 1;
+  // The same where the layers of steps are planned; else null.
+  transport::PlannedLink* planned_to_gpu = nullptr;
+  transport::PlannedLink* planned_from_gpu = nullptr;
+};
+
 class FetchedSteps {
  public:
-  /// All of it outlives this.
-  FetchedSteps(const ReplicaEnvironment& environment, machine::GpuGroup& gpus, const HostLink& link);
+  /// All of it outlives this. `on_offloaded` runs with the request's id as its word when the KV of a chunk of its
+  /// prompt, which left layer by layer while the step ran, has arrived.
+  FetchedSteps(const GroupEnvironment& environment, machine::GpuGroup& gpus, const KvLink& link,
+               engine::Callback on_offloaded);
 
   /// Whether requests decode in such steps at all; else StepParts says what they compute.
   [[nodiscard]] bool possible() const { return env_.decode.low_bit_copy || by_layers(); }
   /// Steps run as a pipeline of layers: start().
   [[nodiscard]] bool by_layers() const { return layers_ != nullptr; }
-  /// Nothing of the request can be fetched before its KV is in host memory.
+  /// New tokens' KV stays on the GPU until it has left: is there no more room in the residual window? Then no step may
+  /// begin, and the group is woken when one may.
+  [[nodiscard]] bool lags() const;
+  /// Nothing of the request can be fetched before all of its KV has left.
   [[nodiscard]] bool waits_for_offload(const Request& r) const { return by_layers() && r.settling; }
   /// Query tokens of a request's next step, with so many of an auxiliary drafter.
   [[nodiscard]] std::int64_t query_tokens(const Request& r, std::int64_t proposed) const {
@@ -39,7 +58,7 @@ class FetchedSteps {
   /// GPU time beside the forward pass; everybody is in.
   [[nodiscard]] double quantising_s() const { return fetching_.quantising_s(); }
   /// Precondition: by_layers(). `step`: what the group is told of it, but for the time.
-  void start(machine::Step step, const ForwardPass& pass, Offloading& offloading);
+  void start(machine::Step step, const ForwardPass& pass);
   void end_step();
   /// Of a step that is over: seconds that its fetches would have taken longer with one more proposal for each request.
   [[nodiscard]] double longer_with_one_more_s() const { return fetching_.longer_with_one_more_s(); }
@@ -51,11 +70,16 @@ class FetchedSteps {
   void abandon(Request& r, std::int64_t context);
 
  private:
-  const ReplicaEnvironment& env_;
+  [[nodiscard]] engine::Callback leaves(const ForwardPass& pass);
+  void on_step_offloaded();
+
+  const GroupEnvironment& env_;
   machine::GpuGroup& gpus_;
-  const transport::Link& from_host_;
+  double read_bytes_per_s_;
   Fetching fetching_;
   std::unique_ptr<LayerPipeline> layers_;  // null: nothing is fetched
+  engine::Callback on_offloaded_;
+  std::deque<std::vector<std::uint64_t>> leaving_;  // by step under way: requests whose prompts' KV leaves
 };
 
 }  // namespace kvsim::serving

@@ -12,12 +12,23 @@ namespace kvsim::serving {
 
 using engine::Duration;
 
+std::vector<FetchLink> fetch_links(const ServingConfig& config) {
+  const auto& pools = config.cluster.pools;
+  if (!pools) return {{config.cluster.host_link, "cluster.host.link", "host_link"}};
+  std::vector<FetchLink> links;
+  if (pools->local.nodes > 0) links.push_back({pools->local.link, "cluster.pools.local.link", "local_link"});
+  if (pools->remote.nodes > 0) links.push_back({pools->remote.link, "cluster.pools.remote.link", "remote_link"});
+  return links;
+}
+
 Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                   const models::StepTimer& timer)
+                   const models::StepTimer& timer, const models::LinkSpec& link, double links)
     : config_(config),
       decode_(decode),
       geometry_(geometry),
       timer_(timer),
+      link_(link),
+      links_(links),
       gpus_(static_cast<double>(config.cluster.tensor_parallel)),
       kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.tensor_parallel) /
                 gpus_) {
@@ -30,7 +41,7 @@ Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, cons
          models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context)});
   }
   row_bytes_ = full_fetches_.back().layer.row_bytes;
-  method_ = models::find_gather(config.cluster.host_link, config.decode.prefetch.copies, row_bytes_);
+  method_ = models::find_gather(link, config.decode.prefetch.copies, row_bytes_);
 }
 
 LayerPipelineConfig Fetching::pipeline() const {
@@ -80,7 +91,7 @@ double Fetching::request_bytes(const Request& r, std::int64_t context) const {
 double Fetching::longer_with_one_more_s() const {
   if (method_ == nullptr || more_rows_ <= 0) return 0;
   return static_cast<double>(config_.model.layers) *
-         models::gather_s(config_.cluster.host_link, *method_, more_rows_, row_bytes_);
+         models::gather_s(link_, *method_, more_rows_ * gpus_ / links_, row_bytes_);
 }
 
 void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepWork& work) {
@@ -143,9 +154,8 @@ LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& w
   } else if (method_ != nullptr && rows_ > 0) {
     const double bytes = rows_ * row_bytes_;
     s.fetch_bytes = std::llround(bytes * gpus_);
-    const double contiguous_s = bytes / config_.cluster.host_link.read_bytes_per_s.value;
-    s.fetch_slowdown =
-        std::max(1.0, models::gather_s(config_.cluster.host_link, *method_, rows_, row_bytes_) / contiguous_s);
+    const double contiguous_s = bytes / link_.read_bytes_per_s.value;
+    s.fetch_slowdown = std::max(1.0, models::gather_s(link_, *method_, rows_, row_bytes_) / contiguous_s);
   }
   s.waits = waits_;
   const std::int64_t offloaded = offloaded_tokens_ + (decode_.offloads() ? decoded_tokens_ : 0);

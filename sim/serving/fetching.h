@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/hardware/link_spec.h"
@@ -15,11 +16,20 @@
 
 namespace kvsim::serving {
 
+/// A link over which groups of GPUs fetch the full KV.
+struct FetchLink {
+  const models::LinkSpec& spec;
+  std::string_view key;     ///< of a scenario
+  std::string_view figure;  ///< what results call it
+};
+/// The host link; with pools those of each pool's nodes, if it has any, the local one's first.
+[[nodiscard]] std::vector<FetchLink> fetch_links(const ServingConfig& config);
+
 class Fetching {
  public:
-  /// All of it outlives this.
+  /// Over `links` such links side by side, each of which moves its part. All of it outlives this.
   Fetching(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-           const models::StepTimer& timer);
+           const models::StepTimer& timer, const models::LinkSpec& link, double links);
 
   /// The pipeline of the policy's layers.
   [[nodiscard]] LayerPipelineConfig pipeline() const;
@@ -59,6 +69,8 @@ class Fetching {
   const DecodePolicy& decode_;
   const KvGeometry& geometry_;
   const models::StepTimer& timer_;
+  const models::LinkSpec& link_;
+  double links_;
   double gpus_;
   double kv_heads_;  // of one GPU
   /// By proposals: of a context longer than what is fetched.

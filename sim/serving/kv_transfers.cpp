@@ -10,7 +10,7 @@ namespace kvsim::serving {
 
 using engine::Callback;
 
-HostLink make_host_link(const ReplicaEnvironment& environment, const std::string& group) {
+KvLink make_host_link(const ReplicaEnvironment& environment, const std::string& group) {
   const ServingConfig& config = environment.config;
   const models::LinkSpec& spec = config.cluster.host_link;
   const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
@@ -27,12 +27,12 @@ HostLink make_host_link(const ReplicaEnvironment& environment, const std::string
   if (environment.decode.fetches() && !config.run.layer_events) {
     transport::PlannedLink& in = fabric.add_planned("host_to_gpu", read, to_gpu);
     transport::PlannedLink& out = fabric.add_planned("gpu_to_host", write, to_host);
-    return {in, out, &in, &out};
+    return {in, out, spec, gpus, &in, &out};
   }
   to_gpu.route = {fabric.link("host_to_gpu", group, read)};
   to_host.route = {fabric.link("gpu_to_host", group, write)};
   transport::Link& in = fabric.add_lane(std::move(to_gpu));
-  return {in, fabric.add_lane(std::move(to_host))};
+  return {in, fabric.add_lane(std::move(to_host)), spec, gpus};
 }
 
 MemoryUse::MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
@@ -125,28 +125,6 @@ void Offloading::computed(Request& r, std::int64_t tokens) {
                    .on_complete = Callback::to<&Offloading::on_arrived>(this, r.id),
                    .owner = r.id,
                    .kind = "write-back"});
-}
-
-Callback Offloading::leaves(std::span<const StepEntry> step) {
-  std::vector<std::uint64_t>& leaving = steps_.emplace_back();
-  for (const StepEntry& e : step) {
-    if (e.work != Work::prefill) continue;
-    e.request->moving.writebacks += 1;
-    leaving.push_back(e.request->id);
-  }
-  return Callback::to<&Offloading::on_step_offloaded>(this);
-}
-
-bool Offloading::lags() const {
-  return static_cast<std::int64_t>(steps_.size()) >
-         std::max<std::int64_t>(env_.config.decode.compressor.residual_tokens, 1);
-}
-
-void Offloading::on_step_offloaded() {
-  const std::vector<std::uint64_t> arrived = std::move(steps_.front());
-  steps_.pop_front();
-  for (const std::uint64_t id : arrived) on_arrived(id);
-  if (gpus_.idle()) gpus_.wake();
 }
 
 void Offloading::on_arrived(std::uint64_t id) {

@@ -4,33 +4,22 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "sim/engine/statistics.h"
 #include "sim/machine/gpu_group.h"
+#include "sim/serving/fetched_steps.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/roster.h"
-#include "sim/serving/step_parts.h"
 #include "sim/transport/link.h"
-#include "sim/transport/planned_link.h"
 
 namespace kvsim::serving {
 
-/// The lanes between a group's GPUs and host memory; the fabric's. A group has a link per GPU and moves its shards over
-/// all of them in parallel.
-struct HostLink {
-  transport::Link& to_gpu;
-  transport::Link& to_host;
-  // The same where the layers of steps are planned; else null.
-  transport::PlannedLink* planned_to_gpu = nullptr;
-  transport::PlannedLink* planned_to_host = nullptr;
-};
-HostLink make_host_link(const ReplicaEnvironment& environment, const std::string& group);
+/// Between a replica's GPUs and host memory: a link per GPU, each of which moves its shards. The lanes are the
+/// fabric's.
+KvLink make_host_link(const ReplicaEnvironment& environment, const std::string& group);
 
 /// GPU memory in use over time, and whether there was enough.
 class MemoryUse {
@@ -102,8 +91,8 @@ class OffloadOwner {
   virtual void on_settled(Request& r) = 0;
 };
 
-/// What policies that fetch KV compute leaves layer by layer while the step runs; what others keep in host memory is
-/// written back after it.
+/// What is computed and kept in host memory, too, is written back after its step; that of policies that fetch KV leaves
+/// while it runs (FetchedSteps).
 class Offloading {
  public:
   /// All of it outlives this.
@@ -113,25 +102,17 @@ class Offloading {
 
   /// The step that has ended gave the KV of `tokens` more tokens.
   void computed(Request& r, std::int64_t tokens);
-
-  /// The step that begins sends KV layer by layer, also that of its prompts' chunks. To be called when the last layer's
-  /// has arrived.
-  [[nodiscard]] engine::Callback leaves(std::span<const StepEntry> step);
-  /// New tokens' KV stays on the GPU until it is in host memory: is there no more room in the residual window?
-  [[nodiscard]] bool lags() const;
+  /// One of the request's transfers to host memory (RequestMoves::writebacks) has arrived.
+  void on_arrived(std::uint64_t id);
   [[nodiscard]] bool idle() const { return to_host_.in_flight_or_queued() == 0; }
 
  private:
-  void on_step_offloaded();
-  void on_arrived(std::uint64_t id);
-
   const ReplicaEnvironment& env_;
   const KvDemand& demand_;
   transport::Link& to_host_;
   machine::GpuGroup& gpus_;
   MemoryUse& use_;
   OffloadOwner& owner_;
-  std::deque<std::vector<std::uint64_t>> steps_;  // under way: requests whose prompts' KV leaves
 };
 
 }  // namespace kvsim::serving

@@ -4,11 +4,14 @@
 
 namespace kvsim::serving {
 
-Proposals::Proposals(const ProposalParts& parts) : measured_(parts.measured), drafting_(parts.config, parts.decode) {
-  if (!parts.decode.proposes()) return;
-  lengths_.emplace(
-      DraftLengthParts{parts.config, parts.decode, parts.geometry, parts.timer, drafting_.acceptance(), drafting_},
-      parts.measured);
+Proposals::Proposals(const GroupEnvironment& environment)
+    : measured_(environment.measured),
+      speculates_(environment.decode.fetch == Fetch::speculative),
+      drafting_(environment.config, environment.decode) {
+  if (!environment.decode.proposes()) return;
+  lengths_.emplace(DraftLengthParts{environment.config, environment.decode, environment.geometry, environment.timer,
+                                    drafting_.acceptance(), drafting_},
+                   environment.measured);
 }
 
 void Proposals::begin_step(std::span<Request* const> decoding) {
@@ -18,7 +21,7 @@ void Proposals::begin_step(std::span<Request* const> decoding) {
 }
 
 std::int64_t Proposals::of(const Request& r, std::int64_t room, std::int64_t budget) const {
-  if (!any()) return 0;
+  if (!any() || (speculates_ && !r.round.pairs_asked)) return 0;  // first its pairs are chosen, and nothing is decoded
   const std::int64_t possible = drafting_.most(r.context() + r.round.drafted);
   const std::int64_t most = lengths_ ? std::min(r.round.length.chosen, possible) : possible;
   return std::clamp<std::int64_t>(std::min(room, budget) - 1, 0, most);

@@ -9,29 +9,19 @@
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
 #include "sim/engine/time.h"
-#include "sim/serving/config.h"
-#include "sim/serving/decode_policy.h"
 #include "sim/serving/draft_lengths/draft_lengths.h"
 #include "sim/serving/drafting.h"
-#include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/replica_environment.h"
 #include "sim/serving/request.h"
 
 namespace kvsim::serving {
 
-/// What they are made of; all of it outlives them. `decode`: the configured policy.
-struct ProposalParts {
-  const ServingConfig& config;
-  const DecodePolicy& decode;
-  const KvGeometry& geometry;
-  const models::StepTimer& timer;
-  Measurements& measured;
-};
-
 /// Without effect where the policy has no drafter.
 class Proposals {
  public:
-  explicit Proposals(const ProposalParts& parts);
+  /// The environment outlives it.
+  explicit Proposals(const GroupEnvironment& environment);
 
   [[nodiscard]] bool any() const { return drafting_.most() > 0; }
   [[nodiscard]] const Drafting& drafting() const { return drafting_; }
@@ -57,6 +47,7 @@ class Proposals {
 
  private:
   Measurements& measured_;
+  bool speculates_;
   Drafting drafting_;
   std::optional<DraftLengths> lengths_;  // where every step verifies what was proposed
   double seconds_ = 0;                   // of the step under way

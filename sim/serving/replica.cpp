@@ -28,9 +28,9 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, host_link_.to_gpu, gpus_, use_, *this),
-      offloading_(env_, demand_, host_link_.to_host, gpus_, use_, *this),
+      offloading_(env_, demand_, host_link_.from_gpu, gpus_, use_, *this),
       reloads_(env_, memory_, roster_, gpus_, host_link_.to_gpu, use_),
-      proposals_({env_.config, env_.decode, env_.geometry, env_.timer, env_.measured}),
+      proposals_(env_),
       rounds_(env_, demand_, roster_, gpus_, host_link_.to_gpu, log_, proposals_),
       scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, proposals_.drafting().tokens_per_step()),
       admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
@@ -40,7 +40,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
              env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       steady_(parts_, env_.geometry, &memory_, env_.trace != nullptr),
       stretch_(env_.simulator, env_.timer, env_.config.run.stretches, gpus_, steady_, *this),
-      fetched_(env_, gpus_, host_link_) {}
+      fetched_(env_, gpus_, host_link_, engine::Callback::to<&Offloading::on_arrived>(&offloading_, 0)) {}
 
 std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;

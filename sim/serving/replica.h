@@ -103,7 +103,7 @@ class Replica final : private machine::StepOwner,
   Roster roster_;
   machine::GpuGroup gpus_;
   KvHoldings memory_;
-  HostLink host_link_;
+  KvLink host_link_;
   MemoryUse use_;
   RequestLog log_;
   FirstLoads loads_;

@@ -1,4 +1,4 @@
-// What every replica of a cluster shares.
+// What all groups of GPUs of a system share, be they replicas or nodes of pools; and what replicas share beside that.
 #pragma once
 
 #include <cstdint>
@@ -49,19 +49,23 @@ class Requests {
   engine::Callback on_finished_, on_released_;
 };
 
-/// All of it outlives the replicas.
-struct ReplicaEnvironment {
+/// All of it outlives the groups.
+struct GroupEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
   const DecodePolicy& decode;  ///< the configured policy
   const KvGeometry& geometry;
   const models::StepTimer& timer;
-  const models::AcceptanceModel& acceptance;
   Measurements& measured;
-  transport::Fabric& fabric;
   engine::TraceSink* trace;
-  Requests requests;
   machine::GpuGroup::Environment gpus;
+};
+
+/// All of it outlives the replicas.
+struct ReplicaEnvironment : GroupEnvironment {
+  const models::AcceptanceModel& acceptance;
+  transport::Fabric& fabric;
+  Requests requests;
   PromptStore* prompts = nullptr;  ///< where prompts are stored; null: nowhere
 };
 

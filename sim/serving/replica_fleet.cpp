@@ -70,17 +70,11 @@ class ReplicaFleet final : public ServingSystem {
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafter_acceptance_(Drafting(config_, decode_).acceptance()),
         router_(find_router(config_.cluster.router)->make()) {
-    const ReplicaEnvironment shared{environment.simulator,
-                                    config_,
-                                    decode_,
-                                    geometry_,
-                                    timer_,
+    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, environment.measured,
+                                     environment.trace, environment.gpus(timer_)},
                                     acceptance_,
-                                    environment.measured,
                                     environment.fabric,
-                                    environment.trace,
                                     {environment.requests, environment.on_finished, environment.on_released},
-                                    environment.gpus(timer_),
                                     prompts_.get()};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {

@@ -14,7 +14,7 @@ void Replica::begin_step() {
     run_step();
     return;
   }
-  if (offloading_.lags()) {
+  if (fetched_.lags()) {
     gpus_.wait_for_link(true);
     return;
   }
@@ -48,7 +48,7 @@ void Replica::run_step() {
   step.memory_bound = time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s();
   step.decodes = steady_.size() > 0 || pass_.decodes();
   if (fetched_.by_layers()) {
-    fetched_.start(step, pass_, offloading_);
+    fetched_.start(step, pass_);
     return;
   }
   rounds_.timed(pass_.work, time, pass_.verifications());

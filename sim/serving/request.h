@@ -147,7 +147,7 @@ struct DraftRound {
 struct KvMoving {
   transport::TransferId transfer;   ///< first load or reload
   std::int64_t loading_bytes = 0;   ///< of its first load
-  std::int64_t writebacks = 0;      ///< to host memory
+  std::int64_t writebacks = 0;      ///< to host memory, or a storage node
   std::uint64_t stale_loads = 0;    ///< first loads for an admission that is over
   std::uint64_t stale_reloads = 0;  ///< reloads for one that is over
 };

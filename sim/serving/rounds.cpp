@@ -74,8 +74,6 @@ std::int64_t Rounds::proposals(const Request& r, std::int64_t budget) const {
   if (!demand_.decodes_directly(r)) {
     const std::int64_t round = draft_complete(r) ? draft_limit_ : r.round.target;
     room = std::min(round, r.remaining()) - r.round.drafted;
-  } else if (env_.decode.fetch == Fetch::speculative && !r.round.pairs_asked) {
-    return 0;  // its first pairs are chosen, and nothing is decoded
   }
   return proposals_.of(r, room, budget);
 }

@@ -174,7 +174,7 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
             "kvsim: --metric: no point of a sweep has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
   EXPECT_EQ(
       refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "fetch.hidden", "--out", "none"}),
-      "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory\n");
+      "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory or a storage node\n");
   EXPECT_EQ(
       refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "speculation.rounds"}),
       "kvsim: --metric: \"speculation.rounds\" cannot rank points: neither more nor less of it is better (rounds of "

@@ -151,7 +151,9 @@ name: matrix of pools
 model: llama-3.1-8b
 cluster:
   gpu: {type: h100-sxm}
-  pools: {local: {nodes: 1, link: storage-node-fast}, remote: {nodes: 2, link: storage-node-slow}}
+  pools:
+    local: {nodes: 1, link: {base: storage-node-fast, gathers: [{name: rows, per_row: 10 ns}]}}
+    remote: {nodes: 2, link: {base: storage-node-slow, gathers: [{name: rows, per_row: 10 ns}]}}
 )";
   const std::string plain = kPlain, shared = kShared;
   std::map<std::string, int> ran;
@@ -172,7 +174,9 @@ cluster:
       }
     }
   }
-  for (const char* policy : {"full_kv", "lossy", "draft_verify", "drafter", "lossy+drafter", "draft_verify+drafter"}) {
+  for (const char* policy : {"full_kv", "lossy", "draft_verify", "drafter", "lossy+drafter", "draft_verify+drafter",
+                             "quantised_only", "fetch_on_demand", "speculative_prefetch",
+                             "speculative_prefetch+drafter", "full_offload", "full_offload+drafter"}) {
     EXPECT_EQ(ran[policy], 72) << policy;
   }
 }

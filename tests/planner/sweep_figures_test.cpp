@@ -112,7 +112,8 @@ TEST(SweepMetric, BelongsToScenariosThatCanHaveIt) {
     }
   };
   EXPECT_EQ(why("fetch.hidden"),
-            "--metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory");
+            "--metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory or a "
+            "storage node");
   EXPECT_EQ(why("links.host_to_gpus.mean_wait_s"),
             "--metric: no point has a figure \"links.host_to_gpus.mean_wait_s\", its link is one of host_to_gpu, "
             "gpu_to_host; did you mean \"links.host_to_gpu.mean_wait_s\"?");

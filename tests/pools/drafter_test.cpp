@@ -24,16 +24,24 @@ scenario::Scenario machine(const std::string& cluster, const std::string& decode
 }
 
 TEST(PoolsDrafter, OneLocalNodeIsAReplica) {
-  // No prompt is stored, so that nothing crosses a link: both compute the same steps, and everything measured of
-  // requests and of GPUs is equal to the last bit.
+  // No prompt is stored, and what is fetched crosses a link of the same figures: both compute the same steps, and
+  // everything measured of requests and of GPUs is equal to the last bit.
   const std::string gpu = "gpu: {type: h100-sxm, memory_fraction: 0.5}";
   const std::string drafter = "drafter: {type: eagle3-llama-3.1-8b, draft_length: 4}";
   for (const std::string& decode :
        std::vector<std::string>{"{policy: full_kv}", "{policy: drafter, " + drafter + "}",
                                 "{policy: drafter, " + drafter + ", draft_lengths: {policy: adaptive}}",
-                                "{policy: lossy+drafter, compressor: kivi-4bit, " + drafter + "}"}) {
-    const auto node = simulated(machine("{" + gpu + ", pools: {local: {nodes: 1, link: storage-node-fast}}}", decode));
-    const auto replica = simulated(machine("{" + gpu + "}", decode));
+                                "{policy: lossy+drafter, compressor: kivi-4bit, " + drafter + "}",
+                                "{policy: quantised_only, compressor: specache-2bit}",
+                                "{policy: speculative_prefetch, compressor: specache-2bit}",
+                                "{policy: speculative_prefetch+drafter, compressor: specache-2bit, " + drafter + "}",
+                                "{policy: fetch_on_demand, compressor: specache-2bit}", "{policy: full_offload}",
+                                "{policy: full_offload+drafter, " + drafter + "}"}) {
+    const auto node = simulated(machine("{" + gpu + ", pools: {local: {nodes: 1, link: pcie5-x16}}}", decode));
+    const auto replica = simulated(machine("{" + gpu + ", host: {memory: 1 TiB, link: pcie5-x16}}", decode));
+    EXPECT_EQ(node.fetch.bytes, replica.fetch.bytes) << decode;
+    EXPECT_EQ(node.fetch.wait_s, replica.fetch.wait_s) << decode;
+    EXPECT_EQ(node.fetch.unused_bytes, replica.fetch.unused_bytes) << decode;
     EXPECT_EQ(node.output_tokens, replica.output_tokens) << decode;
     EXPECT_EQ(node.drafter.proposed_tokens, replica.drafter.proposed_tokens) << decode;
     EXPECT_EQ(node.drafter.accepted_tokens, replica.drafter.accepted_tokens) << decode;

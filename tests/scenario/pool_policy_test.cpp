@@ -84,7 +84,11 @@ TEST(PoolPolicy, UnknownNamesGetTheNearest) {
       "drafter:mix, drafter:local, drafter:remote, draft_verify+drafter:mix, draft_verify+drafter:B1, "
       "draft_verify+drafter:B2, draft_verify+drafter:P1_cached, draft_verify+drafter:P1_stateless, "
       "draft_verify+drafter:P2_cached, draft_verify+drafter:P2_stateless, lossy+drafter:mix, lossy+drafter:local, "
-      "lossy+drafter:remote";
+      "lossy+drafter:remote, speculative_prefetch:mix, speculative_prefetch:local, speculative_prefetch:remote, "
+      "speculative_prefetch+drafter:mix, speculative_prefetch+drafter:local, speculative_prefetch+drafter:remote, "
+      "fetch_on_demand:mix, fetch_on_demand:local, fetch_on_demand:remote, quantised_only:mix, quantised_only:local, "
+      "quantised_only:remote, full_offload:mix, full_offload:local, full_offload:remote, full_offload+drafter:mix, "
+      "full_offload+drafter:local, full_offload+drafter:remote";
   EXPECT_EQ(complaint(s, "full_kv:locl"),
             "--policies: unknown policy \"full_kv:locl\" between pools, expected full_kv:local or another of " + all);
   EXPECT_EQ(complaint(s, "draft_verify:P1_statless"),

@@ -179,10 +179,16 @@ INSTANTIATE_TEST_SUITE_P(
                 {"cluster.pools.remote.outages=[{at: 5 s, lasting: 3 s}, {at: 1 s, lasting: 4.5 s}]"},
                 "--set cluster.pools.remote.outages: cluster.pools.remote.outages.1: overlaps an outage before it in "
                 "the list: make one of them"},
-        Refusal{"APolicyThatQuantisesAsItDecodes",
-                {"decode={policy: quantised_only, compressor: kivi-4bit}"},
-                "--set decode: decode.policy: quantised_only quantises KV as it decodes, or fetches it from host "
-                "memory, and nodes of pools do neither: use full_kv, lossy or draft_verify"},
+        Refusal{"PairsOverALinkThatIsNotKnownToCopyRows",
+                {"decode={policy: fetch_on_demand, compressor: kivi-4bit}",
+                 "cluster.pools.local.link.gathers=[{name: rows, per_row: 1 us}]"},
+                "pools.yaml:8:30: cluster.pools.remote.link.gathers: link storage-node-slow has no figures for copying "
+                "scattered rows: "
+                "give them"},
+        Refusal{"PlannedPathsWithFetches",
+                {"dispatch.policy=planned", "decode={policy: full_offload}"},
+                "--set dispatch.policy: the path LP plans KV that is on nodes, and full_offload fetches it step by "
+                "step: use online, or weights of your own"},
         Refusal{"APolicyThatDraftsWhereItVerifies",
                 {"decode={policy: sparse_self, compressor: kvzip, keep_ratio: 0.2}"},
                 "--set decode: decode.policy: sparse_self drafts where the full KV is and verifies there, too, so that "

@@ -114,7 +114,7 @@ TEST(PrefetchRuns, OneRequestTakesALoadAPreDecodeStepAndTwoTokensAStep) {
   const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, 1);
   const serving::KvGeometry geometry = serving::configured_geometry(c);
   const serving::DecodePolicy& decode = *serving::find_decode_policy(c.decode.policy);
-  serving::Fetching fetching(c, decode, geometry, timer);
+  serving::Fetching fetching(c, decode, geometry, timer, c.cluster.host_link, 1);
   serving::Request r;
   r.prompt = 16000;
   const auto step_s = [&](std::int64_t generated, bool first) {

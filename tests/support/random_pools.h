@@ -43,6 +43,8 @@ inline std::vector<std::string> random_pools() {
       fmt::format("cluster.pools.remote.nodes={}", *rc::gen::inRange(1, 4)),
       fmt::format("cluster.pools.local.link.read={} GB/s", *rc::gen::inRange(1, 60)),
       fmt::format("cluster.pools.remote.link.read={} GB/s", *rc::gen::inRange(1, 10)),
+      "cluster.pools.local.link.gathers=[{name: rows, per_row: 50 ns}]",
+      "cluster.pools.remote.link.gathers=[{name: rows, per_row: 10 ns}]",
       fmt::format("cluster.pools.local.outages={}", random_outages()),
       fmt::format("cluster.pools.remote.outages={}", random_outages()),
       fmt::format("cluster.pools.message_latency={} ms", *rc::gen::inRange(0, 100)),
@@ -60,13 +62,16 @@ inline std::vector<std::string> random_pools() {
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.remote.shared=3 GB/s");
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.storage.read=5 GB/s");
   const auto policy = *rc::gen::element<std::string>("draft_verify", "draft_verify", "lossy", "drafter",
-                                                     "lossy+drafter", "draft_verify+drafter");
+                                                     "lossy+drafter", "draft_verify+drafter", "quantised_only",
+                                                     "speculative_prefetch", "speculative_prefetch+drafter",
+                                                     "fetch_on_demand", "full_offload", "full_offload+drafter");
+  const bool pairs = policy.starts_with("speculative") || policy == "fetch_on_demand" || policy == "quantised_only";
   const bool verifies = policy.starts_with("draft_verify");
   if (!verifies) sets.front() = "dispatch={policy: online}";
   sets.insert(sets.begin(),
               fmt::format("decode={{policy: {}, compressor: {}, drafter: {{type: eagle3-llama-3.1-8b}}, draft_lengths: "
                           "{{policy: {}, maximum: 40}}}}",
-                          policy, *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit"),
+                          policy, pairs ? "kivi-4bit" : *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit"),
                           *rc::gen::element("fixed", "adaptive", "goodput")));
   sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
   sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("whole", "layerwise")));

@@ -17,6 +17,7 @@
 #include "models/schema/units.h"
 #include "models/schemas.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/fetching.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/scenario_words.h"
 
@@ -115,10 +116,11 @@ void add_acceptance(Collector& out, const serving::ServingConfig& config, const 
 void add_fetch(Collector& out, const serving::ServingConfig& c) {
   const models::PrefetchSpec& spec = c.decode.prefetch;
   const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.tensor_parallel, c.model.max_context);
-  const models::GatherMethod& method = *models::find_gather(c.cluster.host_link, spec.copies, fetch.row_bytes);
-  out.add("host_link.gathers." + method.name + ".per_row", Dimension::time, method.per_row_s);
-  if (method.bytes_per_s.value > 0) {
-    out.add("host_link.gathers." + method.name + ".bandwidth", Dimension::bandwidth, method.bytes_per_s);
+  for (const auto& [link, key, figure] : serving::fetch_links(c)) {
+    const models::GatherMethod& method = *models::find_gather(link, spec.copies, fetch.row_bytes);
+    const std::string gather = fmt::format("{}.gathers.{}", figure, method.name);
+    out.add(gather + ".per_row", Dimension::time, method.per_row_s);
+    if (method.bytes_per_s.value > 0) out.add(gather + ".bandwidth", Dimension::bandwidth, method.bytes_per_s);
   }
   out.add("prefetch.attention.coverage", "curve", spec.attention.coverage_source);
   out.add("prefetch.attention.hit_rate", "curve", spec.attention.hit_rate_source);

@@ -31,14 +31,18 @@ class PoolsCliTest : public Workspace {
   }
 };
 
-TEST_F(PoolsCliTest, PlanOfALossyPolicyIsRefused) {
-  const CommandResult r =
-      run({"plan", kScenario, "--set", "decode.policy=lossy", "--set", "dispatch={policy: online}"});
-  EXPECT_EQ(r.status, 2);
-  EXPECT_NE(r.err.find("plans by path are of the full KV, or of drafts that are verified against it, and lossy does "
-                       "neither: use full_kv or draft_verify here"),
-            std::string::npos)
-      << r.err;
+TEST_F(PoolsCliTest, PlanOfAPolicyThatThePathLpDoesNotKnowIsRefused) {
+  for (const std::string decode : {"{policy: lossy, compressor: kivi-4bit}", "{policy: full_offload}",
+                                   "{policy: drafter, drafter: {type: eagle3-llama-3.1-8b}}"}) {
+    const CommandResult r = run({"plan", kScenario, "--set", "model=llama-3.1-8b", "--set", "decode=" + decode, "--set",
+                                 "dispatch={policy: online}"});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.err.find("plans by path are of full KV on nodes, or of drafts that are verified against it, without a "
+                         "drafter, and "),
+              std::string::npos)
+        << r.err;
+    EXPECT_NE(r.err.find("is neither: use full_kv or draft_verify here"), std::string::npos) << r.err;
+  }
 }
 
 TEST_F(PoolsCliTest, PlanHasTheKeysOfPathsAndThoseOfAScenario) {

@@ -14,6 +14,7 @@
 #include "planner/paths/path_lp.h"
 #include "planner/paths/path_plan.h"
 #include "planner/reuse/reuse_plan.h"
+#include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "tools/cli/plan/plan.h"
 #include "tools/results/paths.h"
@@ -163,11 +164,13 @@ void plan_pools(Console& console, const PlanOptions& options, const scenario::Sc
         scenario.file));
   }
   const std::string& decode = scenario.serving.decode.policy;
-  if (!serving::find_decode_policy(decode)->lossless()) {
-    throw InputError(fmt::format(
-        "{}: plans by path are of the full KV, or of drafts that are verified against it, and {} does neither: use "
-        "full_kv or draft_verify here, and dispatch: {{policy: online}} to simulate",
-        scenario.file, decode));
+  if (!pools::has_path_plans(*serving::find_decode_policy(decode))) {
+    throw InputError(
+        fmt::format("{}: plans by path are of full KV on nodes, or of drafts that are verified against it, without a "
+                    "drafter, and {} is "
+                    "neither: use "
+                    "full_kv or draft_verify here, and dispatch: {{policy: online}} to simulate",
+                    scenario.file, decode));
   }
   results::PoolsPlan plan = results::plan_pools(scenario);
   if (options.simulate) simulate(plan, options);

@@ -34,9 +34,9 @@ const serving::DecodePolicy& policy_in(const serving::ServingConfig& config) {
 
 const Condition kLowBitOrFetches{"with a low-bit copy on the GPU, or where KV is fetched",
                                  holds_low_bit_copy_or_fetches};
-const Condition kFetches{"where KV is fetched from host memory",
+const Condition kFetches{"where KV is fetched from host memory or a storage node",
                          [](const scenario::Scenario& s) { return policy_in(s.serving).fetch != Fetch::none; }};
-const Condition kFetchesPairs{"where chosen pairs are fetched from host memory",
+const Condition kFetchesPairs{"where chosen pairs are fetched from host memory or a storage node",
                               [](const scenario::Scenario& s) { return policy_in(s.serving).fetches_pairs(); }};
 const Condition kFetchesAhead{"where a speculative token chooses the pairs to fetch", [](const scenario::Scenario& s) {
                                 return policy_in(s.serving).fetches_pairs() &&
@@ -70,8 +70,10 @@ class Means {
     return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
                                config.model.max_context);
   }
+  /// Between pools, of the local one where it has nodes.
+  [[nodiscard]] const models::LinkSpec& link() const { return serving::fetch_links(config).front().spec; }
   [[nodiscard]] const models::GatherMethod* method() const {
-    return models::find_gather(config.cluster.host_link, config.decode.prefetch.copies, rows().row_bytes);
+    return models::find_gather(link(), config.decode.prefetch.copies, rows().row_bytes);
   }
   /// What one more query token a request costs on this machine at the mean batch.
   [[nodiscard]] double two_token_cost() const {
@@ -174,8 +176,10 @@ Metrics fetch_metrics() {
             }},
            {"fetch.row_bytes", kBytes, kNeither, "bytes of one scattered row",
             at_mean([](const Means& m) { return m.rows().row_bytes; })},
-           {"fetch.row_bytes_per_s", kBytesPerS, kHigher, "at which the link moves rows", at_mean([](const Means& m) {
-              return models::gathered_bytes_per_s(m.config.cluster.host_link, *m.method(), m.rows().row_bytes);
+           {"fetch.row_bytes_per_s", kBytesPerS, kHigher,
+            "at which the link moves rows; between pools that of a local node, if there is any",
+            at_mean([](const Means& m) {
+              return models::gathered_bytes_per_s(m.link(), *m.method(), m.rows().row_bytes);
             })},
            {"fetch.quality.share_of_keys", kShare, kNeither, "fetched pairs / context, at the mean context",
             covering(&Q::share_of_keys)},
