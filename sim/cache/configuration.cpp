@@ -11,6 +11,7 @@
 #include "models/schemas.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/fetching.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 
@@ -32,7 +33,13 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.tensor_parallel);
     tiers.push_back(std::move(gpu));
   }
-  if (cluster.host_memory_bytes > 0) {
+  if (cluster.pools) {
+    StoreTier memory;
+    memory.name = "storage";
+    memory.shared = true;
+    memory.capacity_bytes = cluster.pools->storage.capacity_bytes;
+    tiers.push_back(std::move(memory));
+  } else if (cluster.host_memory_bytes > 0) {
     StoreTier host;
     host.name = "host";
     host.shared = cluster.host_shared;
@@ -47,7 +54,7 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     device.read_bytes_per_s = t.read_bytes_per_s;
     device.write_bytes_per_s = t.write_bytes_per_s.value_or(t.read_bytes_per_s);
     device.latency_s = t.latency_s;
-    device.shared = t.shared;
+    device.shared = t.shared || cluster.pools;
     device.outages = t.outages;
     tiers.push_back(std::move(device));
   }
@@ -56,11 +63,18 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
 
 void check_tiers(const ServingConfig& config) {
   const auto& storage = config.cluster.storage;
+  const auto& pools = config.cluster.pools;
+  if (pools && !pools->storage.capacity_bytes && !storage.empty()) {
+    throw ConfigurationError("cluster.pools.storage.capacity",
+                             fmt::format("the storage node's memory has no end, and nothing would ever reach {} below "
+                                         "it: give it a capacity",
+                                         storage.front().name));
+  }
   for (std::size_t i = 0; i < storage.size(); ++i) {
     const std::string key = fmt::format("cluster.storage.{}", i);
     const std::string& name = storage[i].name;
     const auto same = [&](const serving::StorageTierConfig& t) { return t.name == name; };
-    if (name == "host" || name == "gpu" ||
+    if (name == (pools ? "storage" : "host") || name == "gpu" ||
         std::find_if(storage.begin(), storage.end(), same) != storage.begin() + static_cast<std::ptrdiff_t>(i)) {
       throw ConfigurationError(key + ".name",
                                fmt::format("another tier has the name {}: choose a different one", name));
@@ -73,7 +87,7 @@ void check_tiers(const ServingConfig& config) {
     }
     const bool shared_above =
         i > 0 ? storage[i - 1].shared : config.cluster.host_shared && config.cluster.host_memory_bytes > 0;
-    if (shared_above && !storage[i].shared) {
+    if (!pools && shared_above && !storage[i].shared) {
       throw ConfigurationError(key + ".shared", fmt::format("the tier above {} is shared by all replicas, and below it "
                                                             "all are: use shared: true",
                                                             name));
@@ -200,19 +214,21 @@ bool verifies_stored(const ServingConfig& config) {
   return serving::configured_policy(config).full_kv == serving::FullKv::tiers;
 }
 
-StoreConfig store_config(const ServingConfig& config) {
+StoreConfig store_config(const ServingConfig& config, std::vector<transport::GroupLanes> lanes) {
   const serving::ClusterConfig& cluster = config.cluster;
   const auto gpus = static_cast<double>(cluster.tensor_parallel);
   StoreConfig store;
-  store.replicas = static_cast<std::size_t>(cluster.replicas);
+  store.replicas = lanes.empty() ? static_cast<std::size_t>(cluster.replicas) : lanes.size();
   store.host_to_gpu_bytes_per_s = cluster.host_link.read_bytes_per_s.value * gpus;
   store.gpu_to_host_bytes_per_s = cluster.host_link.write_bytes_per_s.value * gpus;
-  store.host_latency_s = cluster.host_link.latency_s.value;
-  store.host_setup_s = cluster.host_link.setup_s.value;
+  const models::LinkSpec& link = serving::kv_links(config).front().spec;
+  store.host_latency_s = link.latency_s.value;
+  store.host_setup_s = link.setup_s.value;
   store.host_queueing = cluster.host_link_discipline;
   store.host_outages = cluster.host_outages;
   store.tiers = tiers_of(config);
-  store.workers = static_cast<std::size_t>(config.placement->workers * cluster.replicas);
+  store.workers = static_cast<std::size_t>(config.placement->workers * (cluster.pools ? 1 : cluster.replicas));
+  store.lanes = std::move(lanes);
   store.keeps_whole = verifies_stored(config);
   store.in_transit = config.placement->in_transit;
   store.observed_bandwidth = config.placement->policy == models::utility_policy &&
@@ -247,6 +263,29 @@ void check_configuration(const ServingConfig& config) {
   if (!serving::reuses_chunks(config.prefill))
     check_decode(config);  // what does not go together, before what is missing
   serving::check_configuration(config);
+  check_tiers(config);
+  check_placement(config);
+}
+
+void check_pools(const ServingConfig& config) {
+  const models::PlacementSpec& spec = *config.placement;
+  if (serving::find_decode_policy(config.decode.policy)->verifies) {
+    throw ConfigurationError(
+        "decode.policy", fmt::format("between pools {} loads what it drafts on and what it verifies against from the "
+                                     "storage node apart, and a placement stores one form of each prompt: use "
+                                     "full_kv or drafter, or remove placement",
+                                     config.decode.policy));
+  }
+  if (spec.gpu_memory_bytes > 0) {
+    throw ConfigurationError("placement.gpu_memory",
+                             "requests choose their node when there is room, whatever lies in its memory: remove this "
+                             "key, or use replicas");
+  }
+  if (spec.profiling.online) {
+    throw ConfigurationError("placement.profiling.online",
+                             "nodes of pools profile no contexts: leave it out, or use replicas");
+  }
+  check_decode(config);
   check_tiers(config);
   check_placement(config);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
@@ -65,7 +66,7 @@ std::int64_t missing_tokens(const models::StorageOption& option, std::int64_t to
 }  // namespace
 
 PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
-                         std::int64_t block_tokens, const FutureUses* future)
+                         std::int64_t block_tokens, const FutureUses* future, std::vector<transport::GroupLanes> lanes)
     : simulator_(simulator),
       config_(config),
       spec_(*config.placement),
@@ -78,7 +79,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
              config.cluster.tensor_parallel),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
-      store_(simulator, fabric, store_config(config), pool_, quality_.profiled(),
+      store_(simulator, fabric, store_config(config, std::move(lanes)), pool_, quality_.profiled(),
              [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
                NextUse next_use;
                if (future_) {

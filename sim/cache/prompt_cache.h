@@ -61,15 +61,18 @@ bool verifies_stored(const serving::ServingConfig& config);
 /// serving::check_configuration, and what goes together with placement. Throws serving::ConfigurationError.
 void check_configuration(const serving::ServingConfig& config);
 
+/// What goes together with placement between pools. Throws serving::ConfigurationError.
+void check_pools(const serving::ServingConfig& config);
+
 /// The tiers of a configuration with placement.
-StoreConfig store_config(const serving::ServingConfig& config);
+StoreConfig store_config(const serving::ServingConfig& config, std::vector<transport::GroupLanes> lanes = {});
 
 class PromptCache final : public serving::PromptStore {
  public:
   /// All of it outlives the cache; `future` may be null where the policy does not need it. `block_tokens`: of
-  /// RequestSpec::prefix_blocks.
+  /// RequestSpec::prefix_blocks; `lanes`: StoreConfig's.
   PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
-              std::int64_t block_tokens, const FutureUses* future);
+              std::int64_t block_tokens, const FutureUses* future, std::vector<transport::GroupLanes> lanes = {});
 
   /// Before the first request: so many chunks (granularity chunks), numbered by popularity, are stored as far as there
   /// is room.
@@ -78,6 +81,8 @@ class PromptCache final : public serving::PromptStore {
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
+  /// Precondition: all tiers are shared.
+  void placed(const serving::Request& r, std::size_t replica) override { prompts_.at(r.id).replica = replica; }
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
   /// Whether what find() returns holds the prompt's first tokens.
   [[nodiscard]] bool has_first(const serving::Request& r) const;

@@ -33,17 +33,21 @@ Loads::Loads(engine::Simulator& simulator, const serving::PoolsConfig& pools, co
   nodes_[static_cast<std::size_t>(Pool::remote)].resize(static_cast<std::size_t>(pools.remote.nodes));
 }
 
-void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
+Callback Loads::expect(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) {
   NodeLoads& loads = of(node);
   loads.all.push_back({&r, claim, bytes});
   loads.reloads += claim == Claim::reload ? 1 : 0;
   r.in_transit += 1;
-  const Callback arrived = Callback::to<&Loads::on_arrival>(this, word_of(r, claim));
+  return Callback::to<&Loads::on_arrival>(this, word_of(r, claim));
+}
+
+void Loads::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind) {
+  const Callback arrived = expect(r, node, claim, bytes);
   if (bytes == 0) {  // all of it is there, or on its way for somebody else
     simulator_.schedule_in({}, arrived);
     return;
   }
-  loads.all.back().transfer =
+  of(node).all.back().transfer =
       network_.lane(node.pool(), node.index(), Direction::read)
           .submit({.bytes = bytes, .on_complete = arrived, .owner = r.request->id, .kind = kind});
   if (claim == Claim::reload) owner_.on_nearer(r);

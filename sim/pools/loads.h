@@ -40,6 +40,8 @@ class Loads {
 
   /// `bytes` to a node, for a claim of it; `kind` for the trace.
   void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes, const char* kind);
+  /// The same where something else brings it: to be called once, not from within this, when all of it has arrived.
+  [[nodiscard]] engine::Callback expect(PoolRequest& r, Node& node, Claim claim) { return expect(r, node, claim, 0); }
   /// Releases a claim, now or when what is on its way for it has arrived.
   void drop(PoolRequest& r, Node& node, Claim claim);
   /// Reloads on their way to a local node, or queued for its link.
@@ -72,6 +74,7 @@ class Loads {
     std::int64_t reloads = 0;
   };
 
+  engine::Callback expect(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes);
   void on_arrival(std::uint64_t word);
   void tell_reloads(const Node& node);
   void sweep(Node& node);

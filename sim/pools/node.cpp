@@ -139,6 +139,7 @@ void Node::batch(std::size_t prompts) {
     const std::int64_t tokens = std::min(budget, left);
     budget -= tokens;
     add(*prompt.request, {Work::prefill, tokens});
+    pass_.work.extra_gpu_s += std::exchange(prompt.request->prefix.unpack_s, 0.0);
     if (proposals_.any()) proposals_.add_chunk(r, tokens);
     fetched_.add_chunk(tokens);
     if (tokens < left) break;

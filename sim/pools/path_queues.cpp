@@ -73,6 +73,7 @@ bool PathQueues::place_one() {
 
 bool PathQueues::place_head(Queue& queue) {
   PoolRequest& r = *queue.waiting.front();
+  owner_.before_placing(r);
   const auto placement = dispatcher_.place(r, view_);
   if (!placement) return false;
   queue.waiting.pop_front();

@@ -19,6 +19,8 @@ namespace kvsim::pools {
 class PathQueuesOwner {
  public:
   virtual ~PathQueuesOwner() = default;
+  /// It may be placed: what is known of it is to be brought up to date.
+  virtual void before_placing(PoolRequest& r) = 0;
   virtual void on_placed(PoolRequest& r, const Placement& placement) = 0;
 };
 

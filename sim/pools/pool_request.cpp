@@ -36,7 +36,8 @@ std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::
     const std::int64_t prefill = config_.prefill == serving::PrefillKind::stored ? 0 : own + 1;
     return std::max(compressed_private(r, blocks, decoding_room_), geometry_.full_reservation(prefill));
   }
-  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room_ : 1));
+  return geometry_.full_reservation(own - q.prefix.dropped + q.output +
+                                    (models::traits(path).drafts ? draft_room_ : 1));
 }
 
 std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const {

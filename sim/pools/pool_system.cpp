@@ -7,6 +7,7 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/configuration.h"
+#include "sim/pools/tiered_prompts.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
@@ -29,7 +30,7 @@ const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
 
 }  // namespace
 
-PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
+PoolSystem::PoolSystem(const serving::RunEnvironment& environment, const MakePromptStore& make_prompts)
     : env_(environment),
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
@@ -49,14 +50,28 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment)
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
       nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
-      stored_(config_, memory_, network_, requests_, *this),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
+      prompts_(make_prompts ? make_prompts(network_.lanes()) : nullptr),
+      stored_(make_stored()),
       reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
-      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, stored_, reloads_, lengths_,
+      outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, *stored_, reloads_, lengths_,
                 *dispatcher_}),
-      rounds_({environment.simulator, config_, acceptance_, requests_, stored_, *dispatcher_, outlook_, reloads_,
+      rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                lengths_, log_, *this}) {}
+
+std::unique_ptr<StoredPrompts> PoolSystem::make_stored() {
+  if (prompts_) return std::make_unique<TieredPrompts>(network_, loads_, *prompts_);
+  StoredPromptsOwner& owner = *this;
+  return std::make_unique<StoredBlocks>(config_, memory_, network_, requests_, loads_, owner);
+}
+
+std::vector<std::string> PoolSystem::fallbacks() const {
+  std::vector<std::string> said = timer_.fallbacks();
+  if (!prompts_) return said;
+  for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
+  return said;
+}
 
 void PoolSystem::start_measuring() {
   update_requests();
@@ -65,7 +80,7 @@ void PoolSystem::start_measuring() {
     if (r) PathLog::forget(*r);
   }
   nodes_.each([](Node& node) { node.start_measuring(); });
-  stored_.start_measuring();
+  stored_->start_measuring();
 }
 
 void PoolSystem::update_requests() {
@@ -81,11 +96,11 @@ void PoolSystem::finish_measuring() {
     if (r) log_.count_tokens(*r);
   }
   nodes_.each([](Node& node) { node.finish_measuring(); });
-  stored_.finish_measuring(env_.measured);
+  stored_->finish_measuring(env_.measured);
 }
 
 void PoolSystem::check_conservation() const {
-  stored_.check_conservation();
+  stored_->check_conservation();
   std::int64_t placed = 0;
   for (const auto& r : requests_.all()) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;
   nodes_.each([&](const Node& node) {
@@ -128,7 +143,8 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
     return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
                        config_.model.max_context);
   }
-  r.blocks = stored_.shared(q, spec);
+  stored_->arrived(r, spec);
+  stored_->look(r);
   std::optional<Path> path = dispatcher_->on_arrival(r, outlook_);
   const auto runs_on = [&](Path p) { return outlook_.could_ever_run(r, p); };
   if (path && !runs_on(*path)) {  // another one that it may have been given

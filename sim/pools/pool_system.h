@@ -3,7 +3,9 @@
 // its end is decided here.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,13 @@
 #include "sim/pools/rounds.h"
 #include "sim/pools/storage_network.h"
 #include "sim/pools/stored_prompts.h"
+#include "sim/serving/prompt_store.h"
 #include "sim/serving/simulation.h"
 
 namespace kvsim::pools {
+
+/// Makes the store of a placement's prompts, whose groups of GPUs have these lanes between them and its memory.
+using MakePromptStore = std::function<std::unique_ptr<serving::PromptStore>(std::vector<transport::GroupLanes>)>;
 
 class PoolSystem final : public serving::ServingSystem,
                          private StepListener,
@@ -31,7 +37,8 @@ class PoolSystem final : public serving::ServingSystem,
                          private StoredPromptsOwner,
                          private RoundsOwner {
  public:
-  explicit PoolSystem(const serving::RunEnvironment& environment);
+  /// `make_prompts`: with placement; else empty.
+  explicit PoolSystem(const serving::RunEnvironment& environment, const MakePromptStore& make_prompts = {});
 
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
   void start_measuring() override;
@@ -40,13 +47,15 @@ class PoolSystem final : public serving::ServingSystem,
   void check_conservation() const override;
   [[nodiscard]] serving::LoadSample load() override;
   [[nodiscard]] std::int64_t kv_capacity() const override;
-  [[nodiscard]] std::vector<std::string> fallbacks() const override { return timer_.fallbacks(); }
+  [[nodiscard]] std::vector<std::string> fallbacks() const override;
 
  private:
+  [[nodiscard]] std::unique_ptr<StoredPrompts> make_stored();
   void settle_soon();
   void settle();
 
   // From placement to the first draft or decoded token.
+  void before_placing(PoolRequest& r) override { stored_->look(r); }
   void on_placed(PoolRequest& r, const Placement& placement) override;
   void load_to_remote(PoolRequest& r);
   void load_to_local(PoolRequest& r);
@@ -57,7 +66,7 @@ class PoolSystem final : public serving::ServingSystem,
   void on_whole(PoolRequest& r) override;
   void on_local_complete(PoolRequest& r);
   void on_remote_complete(PoolRequest& r);
-  [[nodiscard]] bool compresses(const PoolRequest& r) const;
+  [[nodiscard]] std::int64_t compressed(const PoolRequest& r) const;
   void prefill_or_decode(PoolRequest& r, Node& node);
 
   // From there to its last token.
@@ -93,8 +102,9 @@ class PoolSystem final : public serving::ServingSystem,
   std::unique_ptr<Dispatcher> dispatcher_;
   PathQueues queues_;  // its row of a timeline comes before those of nodes
   Nodes nodes_;
-  StoredPrompts stored_;
   Loads loads_;
+  std::unique_ptr<serving::PromptStore> prompts_;  // with placement
+  std::unique_ptr<StoredPrompts> stored_;
   Reloads reloads_;
   RoundLengths lengths_;
   Outlook outlook_;

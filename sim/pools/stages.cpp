@@ -14,7 +14,7 @@ void PoolSystem::on_placed(PoolRequest& r, const Placement& placement) {
   r.path = placement.path;
   r.local = placement.local;
   r.remote = placement.remote;
-  stored_.hold(r);
+  stored_->hold(r);
   r.request->phase = Phase::loading;
   r.request->prefill_done = r.stored;
   log_.started(r);
@@ -34,7 +34,7 @@ void PoolSystem::load_to_remote(PoolRequest& r) {
   r.remote_parts = r.traits().drafts && r.stored < r.request->prompt ? 2 : 1;
   const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
   log_.loads(r.remote_claim, tokens, memory_.block_tokens());
-  loads_.load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens), "first load");
+  stored_->load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens));
 }
 
 void PoolSystem::load_to_local(PoolRequest& r) {
@@ -46,7 +46,7 @@ void PoolSystem::load_to_local(PoolRequest& r) {
   r.local->count_requests(1);
   const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
   if (!r.traits().on_remote) log_.loads(r.local_claim, tokens, memory_.block_tokens());  // each prompt once
-  loads_.load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens), "first load");
+  stored_->load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens));
 }
 
 void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
@@ -76,17 +76,18 @@ void PoolSystem::on_released(PoolRequest& r, Claim claim, Node& node) {
   settle_soon();
 }
 
-/// What of its prompt is prefilled: for drafts on it elsewhere, or because its tokens are decoded with less than its
-/// full KV.
-bool PoolSystem::compresses(const PoolRequest& r) const {
+/// Tokens of its prompt that are compressed when it is prefilled: for drafts on it elsewhere, or because its tokens are
+/// decoded with less than its full KV. What came as a placement stores it came whole.
+std::int64_t PoolSystem::compressed(const PoolRequest& r) const {
   const bool online = config_.decode.compressor.mode == models::CompressionMode::online;
-  return (r.traits().drafts && online) || !decode_.lossless();
+  if (!(r.traits().drafts && online) && decode_.lossless()) return 0;
+  return r.request->prompt - (prompts_ ? 0 : r.stored);
 }
 
 void PoolSystem::prefill_or_decode(PoolRequest& r, Node& node) {
   if (r.request->prefill_done < r.request->prompt) {
     r.request->phase = Phase::prefilling;
-    node.prefill(*r.request, compresses(r) ? r.request->prompt - r.stored : 0);
+    node.prefill(*r.request, compressed(r));
   } else {
     start_decoding(node, r);
   }
@@ -181,7 +182,7 @@ void PoolSystem::on_prefilled(Node& node, PoolRequest& r) {
   log_.emitted_directly(r);
   const bool done = r.request->remaining() == 0;
   const bool elsewhere = r.traits().drafts && !done;
-  if (!decode_.fetches()) stored_.upload(r, node, elsewhere);
+  if (!decode_.fetches()) stored_->upload(r, node, elsewhere);
   if (done) {
     on_finished(r);
     leave(r);
@@ -205,7 +206,7 @@ void PoolSystem::on_offloaded(Node& node, std::uint64_t request) {
 /// What was prefilled has left layer by layer, beside its steps, and can be fetched.
 void PoolSystem::on_all_offloaded(Node& node, PoolRequest& r) {
   r.request->settling = false;
-  stored_.arrived(r);
+  stored_->offloaded(r);
   r.left ? forget_if_free(r) : start_decoding(node, r);
 }
 
@@ -262,7 +263,7 @@ void PoolSystem::on_caught_up(PoolRequest& r) {
 }
 
 void PoolSystem::on_finished(PoolRequest& r) {
-  log_.finished(r, serving::decoding_fidelity(config_, decode_, geometry_, r.request->context()));
+  log_.finished(r, serving::output_fidelity(config_, decode_, geometry_, *r.request));
   Callback finished = env_.on_finished;
   finished.word = r.request->id;
   finished();
@@ -288,7 +289,7 @@ void PoolSystem::leave(PoolRequest& r) {
     r.remote->count_requests(-1);
     loads_.drop(r, *r.remote, Claim::remote);
   }
-  stored_.release(r);
+  stored_->release(r);
   r.left = true;
   forget_if_free(r);
 }

@@ -58,6 +58,14 @@ StorageNetwork::NodeLane StorageNetwork::make_lane(const serving::PoolConfig& po
   return made;
 }
 
+std::vector<transport::GroupLanes> StorageNetwork::lanes() const {
+  std::vector<transport::GroupLanes> all;
+  for (const PoolLinks& pool : pools_) {
+    for (std::size_t i = 0; i < pool.lanes.size(); i += 2) all.push_back({pool.lanes[i].lane, pool.lanes[i + 1].lane});
+  }
+  return all;
+}
+
 double StorageNetwork::backlog_s(Pool pool, std::size_t node) const {
   const NodeLane& reads = of(pool, node, Direction::read);
   const double bandwidth = read_bandwidth(pool, node);

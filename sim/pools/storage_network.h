@@ -38,6 +38,11 @@ class StorageNetwork {
     return *of(pool, node, direction).lane;
   }
 
+  /// Both of each node's, local ones first; and a node's place there.
+  [[nodiscard]] std::vector<transport::GroupLanes> lanes() const;
+  [[nodiscard]] std::size_t number(Pool pool, std::size_t node) const {
+    return node + (pool == Pool::local ? 0 : pools_.front().lanes.size() / 2);
+  }
   /// Both of a node's, over which its steps fetch KV.
   [[nodiscard]] serving::KvLink kv_link(Pool pool, std::size_t node) const {
     return {lane(pool, node, Direction::read), lane(pool, node, Direction::write),

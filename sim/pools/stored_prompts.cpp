@@ -7,30 +7,31 @@ namespace kvsim::pools {
 
 using engine::Callback;
 
-StoredPrompts::StoredPrompts(const serving::ServingConfig& config, const RequestMemory& memory,
-                             const StorageNetwork& network, const RequestTable& requests, StoredPromptsOwner& owner)
-    : config_(config), memory_(memory), network_(network), requests_(requests), owner_(owner) {
+StoredBlocks::StoredBlocks(const serving::ServingConfig& config, const RequestMemory& memory,
+                           const StorageNetwork& network, const RequestTable& requests, Loads& loads,
+                           StoredPromptsOwner& owner)
+    : config_(config), memory_(memory), network_(network), requests_(requests), loads_(loads), owner_(owner) {
   if (config.prefill != serving::PrefillKind::prefix_cache || memory.block_tokens() == 0) return;
   store_.emplace(config.cluster.pools->storage.capacity_bytes, memory.stored_transfer(memory.block_tokens()));
 }
 
-std::vector<std::uint64_t> StoredPrompts::shared(const serving::Request& q, const models::RequestSpec& spec) const {
-  if (memory_.block_tokens() == 0 || config_.prefill == serving::PrefillKind::recompute) return {};
-  const auto whole = static_cast<std::size_t>(q.prompt / memory_.block_tokens());
+void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {
+  if (memory_.block_tokens() == 0 || config_.prefill == serving::PrefillKind::recompute) return;
+  const auto whole = static_cast<std::size_t>(r.request->prompt / memory_.block_tokens());
   const auto count = static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size()));
-  return {spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count};
+  r.blocks.assign(spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count);
 }
 
-std::size_t StoredPrompts::hits(const PoolRequest& r) const {
+std::size_t StoredBlocks::hits(const PoolRequest& r) const {
   return store_ ? store_->leading_hits(r.blocks) : r.blocks.size();
 }
 
-std::int64_t StoredPrompts::tokens(const PoolRequest& r) const {
+std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
   if (config_.prefill == serving::PrefillKind::stored) return r.request->prompt;
   return static_cast<std::int64_t>(hits(r)) * memory_.block_tokens();
 }
 
-void StoredPrompts::hold(PoolRequest& r) {
+void StoredBlocks::hold(PoolRequest& r) {
   r.held = hits(r);
   r.stored = tokens(r);
   r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
@@ -42,23 +43,23 @@ void StoredPrompts::hold(PoolRequest& r) {
   misses_ += r.blocks.size() - r.held;
 }
 
-void StoredPrompts::release(const PoolRequest& r) {
+void StoredBlocks::release(const PoolRequest& r) {
   if (store_) store_->unpin(held(r));
 }
 
-void StoredPrompts::upload(PoolRequest& r, const Node& node, bool resumes) {
+void StoredBlocks::upload(PoolRequest& r, const Node& node, bool resumes) {
   if (!store_ && !resumes) return;
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
   network_.lane(node.pool(), node.index(), Direction::write)
       .submit({.bytes = memory_.stored_transfer(r.request->prompt - r.stored),
-               .on_complete = Callback::to<&StoredPrompts::on_uploaded>(this, next_upload_),
+               .on_complete = Callback::to<&StoredBlocks::on_uploaded>(this, next_upload_),
                .owner = r.request->id,
                .kind = "store"});
   ++next_upload_;
 }
 
-void StoredPrompts::on_uploaded(std::uint64_t id) {
+void StoredBlocks::on_uploaded(std::uint64_t id) {
   const auto node = uploads_.extract(id);
   const Upload& upload = node.mapped();
   keep(upload.blocks);
@@ -68,17 +69,17 @@ void StoredPrompts::on_uploaded(std::uint64_t id) {
   owner_.on_stored(r);
 }
 
-void StoredPrompts::write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
+void StoredBlocks::write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
   network_.lane(node.pool(), node.index(), Direction::write)
       .submit({.bytes = memory_.full_transfer(tokens), .owner = r.request->id, .kind = "write back"});
 }
 
-void StoredPrompts::start_measuring() {
+void StoredBlocks::start_measuring() {
   if (store_) store_->reset_statistics();
   hits_ = misses_ = 0;
 }
 
-void StoredPrompts::finish_measuring(serving::Measurements& measured) {
+void StoredBlocks::finish_measuring(serving::Measurements& measured) {
   if (!store_) return;
   serving::TierMeasurement& tier = measured.tiers["storage"];
   tier.hits += hits_;
@@ -87,7 +88,7 @@ void StoredPrompts::finish_measuring(serving::Measurements& measured) {
   tier.bytes_peak = std::max(tier.bytes_peak, store_->peak_bytes());
 }
 
-void StoredPrompts::check_conservation() const {
+void StoredBlocks::check_conservation() const {
   if (store_) store_->check_conservation();
 }
 

@@ -1,5 +1,5 @@
 // What the storage node holds of requests' prompts, and what goes back to it: everything from the start, or prefix
-// blocks that were prefilled and brought there (prefix_cache).
+// blocks that were prefilled and brought there (prefix_cache), or what a placement keeps in tiers (tiered_prompts.h).
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/memory/prefix_store.h"
+#include "sim/pools/loads.h"
 #include "sim/pools/node.h"
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
@@ -27,32 +28,61 @@ class StoredPromptsOwner {
 
 class StoredPrompts {
  public:
-  /// All of it outlives this.
-  StoredPrompts(const serving::ServingConfig& config, const RequestMemory& memory, const StorageNetwork& network,
-                const RequestTable& requests, StoredPromptsOwner& owner);
+  virtual ~StoredPrompts() = default;
 
-  /// The blocks of its prompt that it may share: only whole ones.
-  [[nodiscard]] std::vector<std::uint64_t> shared(const serving::Request& q, const models::RequestSpec& spec) const;
-  /// Of these, the leading ones that are here, as far as nodes share them (RequestMemory::shares_blocks()); and tokens
-  /// of the prompt that need not be prefilled.
-  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const { return memory_.shares_blocks() ? hits(r) : 0; }
-  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const;
+  /// It has come; PoolRequest::blocks are known from here on.
+  virtual void arrived(PoolRequest& r, const models::RequestSpec& spec) = 0;
+  /// Before it may be placed: what of it is here now. It holds until something else happens.
+  virtual void look(PoolRequest& r) { (void)r; }
+  /// The leading ones of its blocks that are here, as far as nodes share them (RequestMemory::shares_blocks()); and
+  /// tokens of the prompt that need not be prefilled.
+  [[nodiscard]] virtual std::size_t blocks(const PoolRequest& r) const = 0;
+  [[nodiscard]] virtual std::int64_t tokens(const PoolRequest& r) const = 0;
 
   /// What is here when it is placed stays until release().
-  void hold(PoolRequest& r);
-  void release(const PoolRequest& r);
+  virtual void hold(PoolRequest& r) = 0;
+  virtual void release(const PoolRequest& r) = 0;
+  /// That is loaded to a node that it is placed on, for its claim there: `bytes` of it, where they are not there.
+  virtual void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) = 0;
 
   /// `r` was prefilled on a node: what was goes back where others may read it, or where the request itself needs it,
   /// which then `resumes` when it is there.
-  void upload(PoolRequest& r, const Node& node, bool resumes);
+  virtual void upload(PoolRequest& r, const Node& node, bool resumes) = 0;
   /// The same once it has come by itself, layer by layer.
-  void arrived(const PoolRequest& r) { keep(r.blocks); }
+  virtual void offloaded(const PoolRequest& r) { (void)r; }
   /// New tokens' KV, for the next reload.
-  void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const;
+  virtual void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
+    (void)r, (void)node, (void)tokens;
+  }
 
-  void start_measuring();
-  void finish_measuring(serving::Measurements& measured);
-  void check_conservation() const;
+  virtual void start_measuring() = 0;
+  virtual void finish_measuring(serving::Measurements& measured) = 0;
+  virtual void check_conservation() const = 0;
+};
+
+class StoredBlocks final : public StoredPrompts {
+ public:
+  /// All of it outlives this.
+  StoredBlocks(const serving::ServingConfig& config, const RequestMemory& memory, const StorageNetwork& network,
+               const RequestTable& requests, Loads& loads, StoredPromptsOwner& owner);
+
+  /// Only whole blocks are shared.
+  void arrived(PoolRequest& r, const models::RequestSpec& spec) override;
+  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const override {
+    return memory_.shares_blocks() ? hits(r) : 0;
+  }
+  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override;
+  void hold(PoolRequest& r) override;
+  void release(const PoolRequest& r) override;
+  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override {
+    loads_.load(r, node, claim, bytes, "first load");
+  }
+  void upload(PoolRequest& r, const Node& node, bool resumes) override;
+  void offloaded(const PoolRequest& r) override { keep(r.blocks); }
+  void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const override;
+  void start_measuring() override;
+  void finish_measuring(serving::Measurements& measured) override;
+  void check_conservation() const override;
 
  private:
   struct Upload {
@@ -72,6 +102,7 @@ class StoredPrompts {
   const RequestMemory& memory_;
   const StorageNetwork& network_;
   const RequestTable& requests_;
+  Loads& loads_;
   StoredPromptsOwner& owner_;
   std::optional<memory::PrefixStore> store_;  // prefill: prefix_cache
   std::unordered_map<std::uint64_t, Upload> uploads_;

@@ -99,8 +99,10 @@ ObjectSchema<PoolConfig> pool_schema(const char* name, const char* description) 
 
 ObjectSchema<PoolsConfig> make_pools_schema() {
   ObjectSchema<StorageConfig> storage("storage", "The storage node, which holds the KV of contexts.");
-  storage.optional("capacity", &StorageConfig::capacity_bytes, bytes().positive(),
-                   "for KV (prefill: prefix_cache), the least recently used going first; without it all is kept");
+  storage.optional(
+      "capacity", &StorageConfig::capacity_bytes, bytes().positive(),
+      "for KV (prefill: prefix_cache), the least recently used going first or as placement says; without it all "
+      "is kept");
   storage.optional("read", &StorageConfig::read_bytes_per_s, bandwidth().positive(),
                    "what both pools read together crosses this too; without it there is no such limit");
 
@@ -168,8 +170,6 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"cluster.host",
                "nodes of pools read from the storage node and not from host memory: use cluster.pools.storage, and "
                "link of cluster.pools.local and cluster.pools.remote"},
-    ReplicaKey{"cluster.storage", "tiers below host memory are for replicas: use cluster.pools.storage"},
-    ReplicaKey{"placement", "the storage node keeps whole blocks, least recently used first: remove this key"},
     ReplicaKey{"decode.draft_limit",
                "between pools a round drafts the length chosen for it, never more: remove this key"},
     ReplicaKey{"decode.resident",

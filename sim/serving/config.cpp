@@ -207,7 +207,7 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
   }
   const models::LayerFetch fetch =
       models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
-  for (const auto& [link, key, figure] : fetch_links(config)) {
+  for (const auto& [link, key, figure] : kv_links(config)) {
     if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) continue;
     std::string known;
     for (const models::GatherMethod& method : link.gathers) known += (known.empty() ? "" : ", ") + method.name;

@@ -12,10 +12,10 @@ namespace kvsim::serving {
 
 using engine::Duration;
 
-std::vector<FetchLink> fetch_links(const ServingConfig& config) {
+std::vector<NamedLink> kv_links(const ServingConfig& config) {
   const auto& pools = config.cluster.pools;
   if (!pools) return {{config.cluster.host_link, "cluster.host.link", "host_link"}};
-  std::vector<FetchLink> links;
+  std::vector<NamedLink> links;
   if (pools->local.nodes > 0) links.push_back({pools->local.link, "cluster.pools.local.link", "local_link"});
   if (pools->remote.nodes > 0) links.push_back({pools->remote.link, "cluster.pools.remote.link", "remote_link"});
   return links;

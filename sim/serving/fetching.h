@@ -16,14 +16,14 @@
 
 namespace kvsim::serving {
 
-/// A link over which groups of GPUs fetch the full KV.
-struct FetchLink {
+/// A link between groups of GPUs and where KV is that they do not hold.
+struct NamedLink {
   const models::LinkSpec& spec;
   std::string_view key;     ///< of a scenario
   std::string_view figure;  ///< what results call it
 };
 /// The host link; with pools those of each pool's nodes, if it has any, the local one's first.
-[[nodiscard]] std::vector<FetchLink> fetch_links(const ServingConfig& config);
+[[nodiscard]] std::vector<NamedLink> kv_links(const ServingConfig& config);
 
 class Fetching {
  public:

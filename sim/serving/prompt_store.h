@@ -42,6 +42,9 @@ class PromptStore {
   /// A request came to a replica; `spec` says what its prompt shares with others.
   virtual void arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) = 0;
 
+  /// It goes to another group of GPUs than it came to.
+  virtual void placed(const Request&, std::size_t /*replica*/) {}
+
   /// What could be loaded for the request now.
   [[nodiscard]] virtual StoredPrefix find(const Request& r) const = 0;
   /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.

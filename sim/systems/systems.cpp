@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "sim/cache/placement/placement.h"
 #include "sim/cache/prompt_cache.h"
@@ -28,9 +30,18 @@ struct Machines {
 /// The first that a configuration describes.
 constexpr std::array kMachines{
     // Two pools of nodes around a storage node.
-    Machines{[](const ServingConfig& config) { return config.cluster.pools.has_value(); }, pools::check_configuration,
-             [](const RunEnvironment& environment, const cache::FutureUses*) -> std::unique_ptr<ServingSystem> {
-               return std::make_unique<pools::PoolSystem>(environment);
+    Machines{[](const ServingConfig& config) { return config.cluster.pools.has_value(); },
+             [](const ServingConfig& config) {
+               pools::check_configuration(config);
+               if (config.placement) cache::check_pools(config);
+             },
+             [](const RunEnvironment& environment, const cache::FutureUses* future) -> std::unique_ptr<ServingSystem> {
+               if (!environment.config.placement) return std::make_unique<pools::PoolSystem>(environment);
+               return std::make_unique<pools::PoolSystem>(environment, [&](std::vector<transport::GroupLanes> lanes) {
+                 return std::make_unique<cache::PromptCache>(environment.simulator, environment.fabric,
+                                                             environment.config, environment.prefix_block_tokens,
+                                                             future, std::move(lanes));
+               });
              }},
     // Replicas whose prompts are put together from chunks.
     Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, reuse::check_configuration,

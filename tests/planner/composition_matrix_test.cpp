@@ -157,8 +157,11 @@ cluster:
 )";
   const std::string plain = kPlain, shared = kShared;
   std::map<std::string, int> ran;
+  const auto placed = [&](const std::string& placement) { return shared + "placement: {policy: " + placement + "}\n"; };
   for (const serving::DecodePolicy& decode : serving::decode_policies()) {
-    for (const std::string& prompts : {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared}) {
+    for (const std::string& prompts :
+         {plain + "prefill: recompute\n", plain + "prefill: stored\n", shared, placed("lru"),
+          placed("lru, compressor: kvzip, keep_ratio: 0.25"), placed("utility, options: {keep_ratios: [0.5]}")}) {
       for (const bool quantised : {false, true}) {
         for (const char* schedule : {"{}", "{asynchronous: true}", "{arrival: layerwise}"}) {
           for (const char* lengths :
@@ -174,11 +177,14 @@ cluster:
       }
     }
   }
-  for (const char* policy : {"full_kv", "lossy", "draft_verify", "drafter", "lossy+drafter", "draft_verify+drafter",
-                             "quantised_only", "fetch_on_demand", "speculative_prefetch",
-                             "speculative_prefetch+drafter", "full_offload", "full_offload+drafter"}) {
+  // 24 of each way to have prompts: three without a placement, one that stores them whole, two that compress them.
+  for (const char* policy :
+       {"draft_verify", "draft_verify+drafter", "quantised_only", "fetch_on_demand", "speculative_prefetch",
+        "speculative_prefetch+drafter", "full_offload", "full_offload+drafter"}) {
     EXPECT_EQ(ran[policy], 72) << policy;
   }
+  for (const char* policy : {"lossy", "lossy+drafter"}) EXPECT_EQ(ran[policy], 96) << policy;
+  for (const char* policy : {"full_kv", "drafter"}) EXPECT_EQ(ran[policy], 144) << policy;
 }
 
 }  // namespace

@@ -193,6 +193,30 @@ INSTANTIATE_TEST_SUITE_P(
                 {"decode={policy: sparse_self, compressor: kvzip, keep_ratio: 0.2}"},
                 "--set decode: decode.policy: sparse_self drafts where the full KV is and verifies there, too, so that "
                 "no path between pools is its: use full_kv or draft_verify, with a drafter if wanted"},
+        Refusal{
+            "DraftsOverAPlacement",
+            {"workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache", "placement={policy: lru}"},
+            "pools.yaml:16:18: decode.policy: between pools draft_verify loads what it drafts on and what it verifies "
+            "against from the storage node apart, and a placement stores one form of each prompt: use full_kv or "
+            "drafter, or remove placement"},
+        Refusal{
+            "ATierInGpuMemory",
+            {"decode={policy: full_kv}", "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache",
+             "placement={policy: lru, gpu_memory: 1 GB}"},
+            "--set placement: placement.gpu_memory: requests choose their node when there is room, whatever lies in "
+            "its memory: remove this key, or use replicas"},
+        Refusal{"ADeviceThatNothingReaches",
+                {"decode={policy: full_kv}", "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache",
+                 "placement={policy: lru}", "cluster.storage=[{name: ssd, read: 1 GB/s}]"},
+                "pools.yaml:7:5: cluster.pools.storage.capacity: the storage node's memory has no end, and nothing "
+                "would ever reach ssd "
+                "below it: give it a capacity"},
+        Refusal{
+            "ADeviceNamedLikeTheStorageNodesMemory",
+            {"decode={policy: full_kv}", "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache",
+             "placement={policy: lru}", "cluster.pools.storage.capacity=1 TB",
+             "cluster.storage=[{name: storage, read: 1 GB/s}]"},
+            "--set cluster.storage: cluster.storage.0.name: another tier has the name storage: choose a different one"},
         Refusal{"PlannedPathsWithADrafter",
                 {"decode={policy: drafter, drafter: {type: eagle3-llama-3.1-8b}}", "dispatch={policy: planned}"},
                 "--set dispatch: dispatch.policy: the path LP knows no auxiliary drafter, and drafter has one: use "

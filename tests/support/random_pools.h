@@ -61,7 +61,7 @@ inline std::vector<std::string> random_pools() {
   };
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.remote.shared=3 GB/s");
   if (*rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.pools.storage.read=5 GB/s");
-  const auto policy = *rc::gen::element<std::string>("draft_verify", "draft_verify", "lossy", "drafter",
+  const auto policy = *rc::gen::element<std::string>("draft_verify", "draft_verify", "lossy", "full_kv", "drafter",
                                                      "lossy+drafter", "draft_verify+drafter", "quantised_only",
                                                      "speculative_prefetch", "speculative_prefetch+drafter",
                                                      "fetch_on_demand", "full_offload", "full_offload+drafter");
@@ -73,6 +73,17 @@ inline std::vector<std::string> random_pools() {
                           "{{policy: {}, maximum: 40}}}}",
                           policy, pairs ? "kivi-4bit" : *rc::gen::element("kvzip, keep_ratio: 0.3", "kivi-4bit"),
                           *rc::gen::element("fixed", "adaptive", "goodput")));
+  if (!verifies && (policy == "full_kv" || policy == "drafter") && *rc::gen::arbitrary<bool>()) {
+    sets.emplace_back("prefill=prefix_cache");
+    sets.push_back(fmt::format("cluster.pools.storage.capacity={} MB", *rc::gen::inRange(1, 3000)));
+    sets.push_back(
+        fmt::format("cluster.storage=[{{name: ssd, capacity: {} MB, read: 2 GB/s, latency: 1 ms}}, {{name: far, "
+                    "read: 1 GB/s}}]",
+                    *rc::gen::inRange(1, 3000)));
+    sets.push_back(fmt::format("placement={{policy: {}}}",
+                               *rc::gen::element("lru", "arc", "sieve", "lru, compressor: kvzip, keep_ratio: 0.3",
+                                                 "lru, compressor: kivi-4bit", "utility", "none")));
+  }
   sets.push_back(fmt::format("schedule.asynchronous={}", *rc::gen::arbitrary<bool>()));
   sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("whole", "layerwise")));
   sets.push_back(fmt::format("schedule.window={}", *rc::gen::element(2, 16, 128)));

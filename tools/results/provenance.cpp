@@ -116,7 +116,7 @@ void add_acceptance(Collector& out, const serving::ServingConfig& config, const 
 void add_fetch(Collector& out, const serving::ServingConfig& c) {
   const models::PrefetchSpec& spec = c.decode.prefetch;
   const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.tensor_parallel, c.model.max_context);
-  for (const auto& [link, key, figure] : serving::fetch_links(c)) {
+  for (const auto& [link, key, figure] : serving::kv_links(c)) {
     const models::GatherMethod& method = *models::find_gather(link, spec.copies, fetch.row_bytes);
     const std::string gather = fmt::format("{}.gathers.{}", figure, method.name);
     out.add(gather + ".per_row", Dimension::time, method.per_row_s);

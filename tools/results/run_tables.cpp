@@ -298,7 +298,7 @@ Table fetch_table(const Outcome& outcome) {
     const std::string copies = find_metric("fetch.copies")->figure({outcome}).value;
     t.rows.push_back({"rows", text("row_bytes"), "",
                       fmt::format("each; {} moves them at {}, long copies go at {}/s", copies, text("row_bytes_per_s"),
-                                  bytes(serving::fetch_links(config).front().spec.read_bytes_per_s.value))});
+                                  bytes(serving::kv_links(config).front().spec.read_bytes_per_s.value))});
   }
   t.rows.push_back({"hidden", text("hidden"), "",
                     fmt::format("of the fetching; GPUs waited {} for it, or for loads ahead of it, in {} of {} steps",

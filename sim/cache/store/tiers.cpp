@@ -28,7 +28,7 @@ Tiers::Tiers(const engine::Simulator& simulator, transport::Fabric& fabric, cons
     if (!config.tiers[i].capacity_bytes) throw std::invalid_argument("only the last tier may be without end");
     if (shared_above) throw std::invalid_argument("below a shared tier all are shared");
   }
-  const std::vector<LinkId> to_gpu = make_host_links();
+  const std::vector<Route> to_gpu = make_host_links();
   const auto shared = std::find_if(config_.tiers.begin(), config_.tiers.end(), [](const auto& t) { return t.shared; });
   const auto first_shared = static_cast<std::size_t>(shared - config_.tiers.begin());
   const std::size_t all = config_.replicas * first_shared + (config_.tiers.size() - first_shared);
@@ -48,23 +48,34 @@ Tiers::Tiers(const engine::Simulator& simulator, transport::Fabric& fabric, cons
   }
 }
 
+std::string Tiers::group_name(std::size_t replica) const {
+  return config_.lanes.empty() ? replica_name(replica) : config_.lanes[replica].to_gpu->config().group;
+}
+
 /// Those towards each replica's GPUs.
-std::vector<LinkId> Tiers::make_host_links() {
+std::vector<Tiers::Route> Tiers::make_host_links() {
+  std::vector<Route> routes;
+  for (const transport::GroupLanes& lanes : config_.lanes) {
+    routes.push_back(lanes.to_gpu->config().route);
+    gpu_to_host_.push_back(lanes.from_gpu);
+  }
+  if (!routes.empty()) return routes;
   const auto latency = engine::from_seconds(config_.host_latency_s);
   const auto setup = engine::from_seconds(config_.host_setup_s);
-  std::vector<LinkId> to_gpu, all;
+  std::vector<LinkId> all;
   for (std::size_t r = 0; r < config_.replicas; ++r) {
-    to_gpu.push_back(fabric_.link("host_to_gpu", replica_name(r), config_.host_to_gpu_bytes_per_s));
+    const LinkId to_gpu = fabric_.link("host_to_gpu", replica_name(r), config_.host_to_gpu_bytes_per_s);
+    routes.push_back({to_gpu});
     const LinkId to_host = fabric_.link("gpu_to_host", replica_name(r), config_.gpu_to_host_bytes_per_s);
     gpu_to_host_.push_back(&fabric_.add_lane(
         {replica_name(r), "host link, from the GPU", {to_host}, latency, setup, config_.host_queueing}));
-    all.insert(all.end(), {to_gpu.back(), to_host});
+    all.insert(all.end(), {to_gpu, to_host});
   }
   fabric_.plan_outages(all, config_.host_outages, Callback::to<&Tiers::believe_nominal>(this));
-  return to_gpu;
+  return routes;
 }
 
-void Tiers::add_tier(std::size_t level, std::size_t domain, const std::vector<LinkId>& to_gpu) {
+void Tiers::add_tier(std::size_t level, std::size_t domain, const std::vector<Route>& to_gpu) {
   const StoreTier& t = config_.tiers[level];
   const bool own = domain != shared_domain();
   Tier tier;
@@ -100,17 +111,23 @@ LinkId Tiers::add_device_links(Tier& tier, const StoreTier& t) {
 }
 
 /// From a tier to a replica's GPUs.
-transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> read, LinkId to_gpu,
+transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> read, const Route& to_gpu,
                                       std::size_t replica) {
-  transport::LaneConfig lane{replica_name(replica), fmt::format("load from {}", t.name), {}};
+  if (t.kind == TierKind::host && !config_.lanes.empty()) return config_.lanes[replica].to_gpu;
+  transport::LaneConfig lane{group_name(replica), fmt::format("load from {}", t.name), {}};
   if (t.kind == TierKind::gpu) {
     lane.route = {fabric_.link("within_gpu", replica_name(replica), t.read_bytes_per_s)};
     return &fabric_.add_lane(std::move(lane));
   }
   if (read) lane.route.push_back(*read);
-  lane.route.push_back(to_gpu);
-  lane.latency = engine::from_seconds(t.latency_s) + engine::from_seconds(config_.host_latency_s);
+  lane.route.insert(lane.route.end(), to_gpu.begin(), to_gpu.end());
+  lane.latency = engine::from_seconds(config_.host_latency_s);
   lane.setup = engine::from_seconds(config_.host_setup_s);
+  if (!config_.lanes.empty()) {
+    lane.latency = config_.lanes[replica].to_gpu->config().latency;
+    lane.setup = config_.lanes[replica].to_gpu->config().setup;
+  }
+  lane.latency = engine::from_seconds(t.latency_s) + lane.latency;
   if (t.kind != TierKind::device) lane.queueing = config_.host_queueing;
   return &fabric_.add_lane(std::move(lane));
 }

@@ -34,6 +34,9 @@ struct StoreTier {
 
 struct StoreConfig {
   std::size_t replicas = 1;
+  /// Of each replica, between its GPUs and the tier of kind host, if they are others' already; else the store makes its
+  /// own from the figures below.
+  std::vector<transport::GroupLanes> lanes{};
   double host_to_gpu_bytes_per_s = 0;  ///< of a replica
   double gpu_to_host_bytes_per_s = 0;
   double host_latency_s = 0;
@@ -94,10 +97,13 @@ class Tiers {
     double observed_bytes_per_s = 0;
   };
 
-  std::vector<transport::LinkId> make_host_links();
-  void add_tier(std::size_t level, std::size_t domain, const std::vector<transport::LinkId>& to_gpu);
+  using Route = std::vector<transport::LinkId>;
+
+  std::vector<Route> make_host_links();
+  [[nodiscard]] std::string group_name(std::size_t replica) const;
+  void add_tier(std::size_t level, std::size_t domain, const std::vector<Route>& to_gpu);
   transport::LinkId add_device_links(Tier& tier, const StoreTier& t);
-  transport::Lane* add_load_lane(const StoreTier& t, std::optional<transport::LinkId> read, transport::LinkId to_gpu,
+  transport::Lane* add_load_lane(const StoreTier& t, std::optional<transport::LinkId> read, const Route& to_gpu,
                                  std::size_t replica);
   [[nodiscard]] double nominal_bandwidth(TierIndex tier) const;
   void believe_nominal();

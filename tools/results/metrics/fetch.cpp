@@ -71,7 +71,7 @@ class Means {
                                config.model.max_context);
   }
   /// Between pools, of the local one where it has nodes.
-  [[nodiscard]] const models::LinkSpec& link() const { return serving::fetch_links(config).front().spec; }
+  [[nodiscard]] const models::LinkSpec& link() const { return serving::kv_links(config).front().spec; }
   [[nodiscard]] const models::GatherMethod* method() const {
     return models::find_gather(link(), config.decode.prefetch.copies, rows().row_bytes);
   }

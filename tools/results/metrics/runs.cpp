@@ -64,9 +64,9 @@ std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
   if (c.cluster.pools) {
     if (c.cluster.pools->local.nodes > 0) names.insert(names.end(), {"storage_to_local", "local_to_storage"});
     if (c.cluster.pools->remote.nodes > 0) names.insert(names.end(), {"storage_to_remote", "remote_to_storage"});
-    return names;
+  } else {
+    names = {"host_to_gpu", "gpu_to_host"};
   }
-  names = {"host_to_gpu", "gpu_to_host"};
   if (!c.placement) return names;
   for (const cache::StoreTier& tier : cache::store_config(c).tiers) {
     if (tier.kind == cache::TierKind::gpu) names.emplace_back("within_gpu");
@@ -76,8 +76,7 @@ std::vector<std::string> possible_links(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> possible_tiers(const scenario::Scenario& scenario) {
-  if (scenario.serving.cluster.pools) return {"storage"};
-  if (!scenario.serving.placement) return {"host"};
+  if (!scenario.serving.placement) return {scenario.serving.cluster.pools ? "storage" : "host"};
   std::vector<std::string> names;
   for (const cache::StoreTier& tier : cache::store_config(scenario.serving).tiers) names.push_back(tier.name);
   return names;
