@@ -78,6 +78,7 @@ class PromptCache final : public serving::PromptStore {
   /// is room.
   void preload(const models::SharedChunkSpec& chunks);
 
+  [[nodiscard]] bool stores() const override { return true; }
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;

@@ -53,6 +53,7 @@ class ChunkReuse final : public serving::PromptStore {
   /// a file of importances that cannot be read.
   ChunkReuse(const serving::RunEnvironment& environment, const cache::FutureUses* future);
 
+  [[nodiscard]] bool stores() const override { return true; }
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;

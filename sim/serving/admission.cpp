@@ -30,7 +30,7 @@ void Admission::step_begun() {
 /// Before anything else can become of it.
 bool Admission::needs_computing(const Request& r) const {
   if (reuses_chunks(env_.config.prefill)) return false;  // its chunks are loaded and scored first
-  return r.in_host_tokens < r.prompt && (!env_.prompts || env_.prompts->find(r).tokens == 0);
+  return r.in_host_tokens < r.prompt && env_.prompts.find(r).tokens == 0;
 }
 
 void Admission::choose_residency(Request& r) const {
@@ -57,11 +57,9 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   const DecodePolicy& decode = env_.decode;
   if (decode.fetches() && r.moving.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
   choose_residency(r);
-  if (env_.prompts) {
-    r.prefix = env_.prompts->find(r);
-    r.assembly = env_.prompts->assembly(r);
-    reloads_.full_kv().found(r);
-  }
+  r.prefix = env_.prompts.find(r);
+  r.assembly = env_.prompts.assembly(r);
+  reloads_.full_kv().found(r);
   const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;
   if (decode.verifies && !r.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
   if (!has_memory_for(r)) return {};
@@ -85,7 +83,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
 }
 
 void Admission::finish_measuring() const {
-  if (env_.prompts) return;  // it says what was in host memory
+  if (env_.prompts.stores()) return;  // it says what was in host memory
   TierMeasurement& tier = env_.measured.tiers["host"];
   tier.hits += host_tier_.hits;
   tier.misses += host_tier_.misses;

@@ -41,7 +41,7 @@ class Admission {
   /// After next() gave nothing, as long as memory does not fall free and nothing happens to this group: nobody can
   /// enter.
   [[nodiscard]] bool waits_for_event() const {
-    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts);
+    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts.stores());
   }
   /// Then, as memory is taken: does the next one still fit?
   void look_again() {

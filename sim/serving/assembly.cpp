@@ -18,7 +18,7 @@ void Assembly::begin(Request& r) {
   p.load_pending_ = r.prefix.tokens > 0;
   p.selection_pending_ = r.assembly->selects;
   p.selection_event_ = r.assembly->selects && r.assembly->scored_here == 0;
-  if (p.selection_event_) env_.prompts->select_elsewhere(r, selected(r));
+  if (p.selection_event_) env_.prompts.select_elsewhere(r, selected(r));
 }
 
 void Assembly::loaded(Request& r) {
@@ -68,7 +68,7 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
     scoring_budget -= scored;
   }
   if (scoring_.empty()) return;
-  scoring_s_ = env_.prompts->scoring_s(scoring_);
+  scoring_s_ = env_.prompts.scoring_s(scoring_);
   work.extra_gpu_s += scoring_s_;
 }
 
@@ -109,7 +109,7 @@ bool Assembly::try_end(Request& r) {
   if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.assembly->apart) return false;
   p.underway_ = false;
   p.assembled_ = env_.simulator.now();
-  env_.prompts->computed(r);
+  env_.prompts.computed(r);
   owner_.on_assembled(r);
   return true;
 }

@@ -65,7 +65,7 @@ class Tiers final : public WholePrompts {
   void bring(Request& r) override {
     engine::Callback arrived = parts_.on_arrived;
     arrived.word = r.id;
-    parts_.prompts->load_missing(r, arrived);
+    parts_.prompts.load_missing(r, arrived);
   }
   void arrived(Request& r) const override {
     if (r.generated == 0) end_round(r);  // it waits for its first token

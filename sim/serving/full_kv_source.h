@@ -29,7 +29,7 @@ struct FullKvParts {
   const KvGeometry& geometry;
   KvHoldings& memory;
   transport::Link& from_host;
-  PromptStore* prompts;  ///< null: nowhere
+  PromptStore& prompts;
   Measurements& measured;
   engine::Callback on_arrived;  ///< word: the request's id; what bring() asked for is in GPU memory
 };

@@ -43,7 +43,8 @@ MemoryUse::MemoryUse(const ReplicaEnvironment& environment, const std::string& g
 
 void MemoryUse::note() {
   // Reserved bytes still on the link are not there yet.
-  const std::int64_t coming = env_.decode.fetches() || env_.prompts ? loading_bytes_ : from_host_.backlog_bytes();
+  const std::int64_t coming =
+      env_.decode.fetches() || env_.prompts.stores() ? loading_bytes_ : from_host_.backlog_bytes();
   gpus_.use_memory(memory_.reserved() - std::min(memory_.reserved(), coming));
   if (!env_.trace) return;
   env_.trace->counter(queue_counter_, env_.simulator.now(), static_cast<double>(roster_.waiting()));
@@ -76,7 +77,7 @@ void FirstLoads::load(Request& r, std::int64_t bytes) {
 
 void FirstLoads::load_prefix(Request& r) {
   begin(r, env_.geometry.full_transfer(r.prefix.tokens - r.prefix.dropped));
-  env_.prompts->load(r, Callback::to<&FirstLoads::on_arrived>(this, r.id));
+  env_.prompts.load(r, Callback::to<&FirstLoads::on_arrived>(this, r.id));
 }
 
 void FirstLoads::begin(Request& r, std::int64_t bytes) {

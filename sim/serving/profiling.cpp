@@ -9,14 +9,13 @@
 namespace kvsim::serving {
 
 void Profiling::finished(const Request& r, std::int64_t running, bool waits) {
-  if (!prompts_) return;
-  std::optional<ProfilingWork> work = prompts_->finished(r);
+  std::optional<ProfilingWork> work = prompts_.finished(r);
   if (!work) return;
   const std::int64_t held = geometry_.full_reservation(work->held_tokens);
   std::int64_t sequences = running + static_cast<std::int64_t>(work->contexts.size());
   for (const Context& c : contexts_) sequences += static_cast<std::int64_t>(c.work.contexts.size());
   if (waits || sequences > schedule_.max_requests || !memory_.reserve_beside(held)) return;
-  contexts_.push_back({std::move(*work), held, prompts_->profiling(r)});
+  contexts_.push_back({std::move(*work), held, prompts_.profiling(r)});
 }
 
 void Profiling::batch(models::StepWork& work) {
@@ -39,7 +38,7 @@ void Profiling::apply() {
     measured_.placement.profiled_tokens += static_cast<std::int64_t>(c.work.contexts.size());
     if (c.steps_done < c.work.steps) continue;
     memory_.release_beside(c.held);
-    prompts_->profiled(c.number);
+    prompts_.profiled(c.number);
   }
   std::erase_if(contexts_, [](const Context& c) { return c.steps_done >= c.work.steps; });
 }

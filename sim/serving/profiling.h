@@ -16,8 +16,8 @@ namespace kvsim::serving {
 
 class Profiling {
  public:
-  /// All of it outlives this; `prompts` null: nothing is ever profiled.
-  Profiling(const ScheduleConfig& schedule, const KvGeometry& geometry, KvHoldings& memory, PromptStore* prompts,
+  /// All of it outlives this.
+  Profiling(const ScheduleConfig& schedule, const KvGeometry& geometry, KvHoldings& memory, PromptStore& prompts,
             Measurements& measured)
       : schedule_(schedule), geometry_(geometry), memory_(memory), prompts_(prompts), measured_(measured) {}
 
@@ -42,7 +42,7 @@ class Profiling {
   const ScheduleConfig& schedule_;
   const KvGeometry& geometry_;
   KvHoldings& memory_;
-  PromptStore* prompts_;
+  PromptStore& prompts_;
   Measurements& measured_;
   std::vector<Context> contexts_;
 };

@@ -28,9 +28,13 @@ struct ProfilingWork {
   std::int64_t held_tokens = 0;        ///< KV that is in GPU memory meanwhile, in full tokens
 };
 
+/// As it stands here, nothing is stored anywhere.
 class PromptStore {
  public:
   virtual ~PromptStore() = default;
+
+  /// It keeps prompts, whatever it has of them now.
+  [[nodiscard]] virtual bool stores() const { return false; }
 
   /// Why this request could never run on a replica with so much KV memory, for what the store asks of it; or an empty
   /// string.
@@ -40,15 +44,15 @@ class PromptStore {
   }
 
   /// A request came to a replica; `spec` says what its prompt shares with others.
-  virtual void arrived(const Request& r, const models::RequestSpec& spec, std::size_t replica) = 0;
+  virtual void arrived(const Request&, const models::RequestSpec&, std::size_t /*replica*/) {}
 
   /// It goes to another group of GPUs than it came to.
   virtual void placed(const Request&, std::size_t /*replica*/) {}
 
   /// What could be loaded for the request now.
-  [[nodiscard]] virtual StoredPrefix find(const Request& r) const = 0;
+  [[nodiscard]] virtual StoredPrefix find(const Request&) const { return {}; }
   /// Loads that to its replica; `on_complete` runs when all of it is there, never within the call.
-  virtual void load(const Request& r, engine::Callback on_complete) = 0;
+  virtual void load(const Request&, engine::Callback) {}
 
   /// Brings what a verification needs beside what was loaded at the latest admission (StoredPrefix::missing) to its
   /// replica; `on_complete` runs when all of it is there, never within the call.
@@ -64,23 +68,23 @@ class PromptStore {
 
   /// All of its prompt's KV is on its replica now (of an assembly: all of its chunks' KV as they are stored): what was
   /// computed is stored, beside the decoding.
-  virtual void computed(const Request& r) = 0;
+  virtual void computed(const Request&) {}
   /// It was pushed out of GPU memory, KV and all; it may be computed again.
-  virtual void preempted(const Request& r) = 0;
+  virtual void preempted(const Request&) {}
   /// It has its last token, and its KV leaves the GPU. Returns what its context should be profiled again with, if its
   /// quality calls for it; profiling() follows if the replica has room.
-  virtual std::optional<ProfilingWork> finished(const Request& r) = 0;
+  virtual std::optional<ProfilingWork> finished(const Request&) { return std::nullopt; }
   /// The work that finished() asked for begins. Returns a number for profiled().
-  virtual std::uint64_t profiling(const Request& r) = 0;
+  virtual std::uint64_t profiling(const Request&) { return 0; }
   /// It is done, and the context's whole KV on the GPU may be stored again.
-  virtual void profiled(std::uint64_t number) = 0;
+  virtual void profiled(std::uint64_t) {}
 
   /// Figures that had to be replaced, in words, beyond those of the replicas.
   [[nodiscard]] virtual std::vector<std::string> fallbacks() const { return {}; }
-  virtual void start_measuring() = 0;
-  virtual void finish_measuring(Measurements& measured) = 0;
+  virtual void start_measuring() {}
+  virtual void finish_measuring(Measurements&) {}
   /// Throws engine::InvariantViolation where a conservation law of tiers broke.
-  virtual void check_conservation() = 0;
+  virtual void check_conservation() {}
 };
 
 }  // namespace kvsim::serving

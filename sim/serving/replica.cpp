@@ -178,7 +178,7 @@ void Replica::preempt(Request& r) {
   if (r.assembly) Assembly::abandon(r);
   reloads_.abandon(r);
   r.prefix = {};
-  if (env_.prompts) env_.prompts->preempted(r);
+  env_.prompts.preempted(r);
   roster_.push_out(r);
   scheduling_.removed(r);
   memory_.leave_gpu(r.kv);

@@ -66,7 +66,7 @@ struct ReplicaEnvironment : GroupEnvironment {
   const models::AcceptanceModel& acceptance;
   transport::Fabric& fabric;
   Requests requests;
-  PromptStore* prompts = nullptr;  ///< where prompts are stored; null: nowhere
+  PromptStore& prompts;
 };
 
 }  // namespace kvsim::serving

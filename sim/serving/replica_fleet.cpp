@@ -61,7 +61,7 @@ class ReplicaFleet final : public ServingSystem {
   ReplicaFleet(const RunEnvironment& environment, std::unique_ptr<PromptStore> prompts)
       : config_(environment.config),
         measured_(environment.measured),
-        prompts_(std::move(prompts)),
+        prompts_(prompts ? std::move(prompts) : std::make_unique<PromptStore>()),
         decode_(configured_policy(config_)),
         geometry_(configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
@@ -75,7 +75,7 @@ class ReplicaFleet final : public ServingSystem {
                                     acceptance_,
                                     environment.fabric,
                                     {environment.requests, environment.on_finished, environment.on_released},
-                                    prompts_.get()};
+                                    *prompts_};
     const SchedulePolicyEntry& schedule = *find_schedule_policy(config_.schedule.policy);
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
       replicas_.push_back(std::make_unique<Replica>(shared, static_cast<int>(i), schedule));
@@ -88,21 +88,21 @@ class ReplicaFleet final : public ServingSystem {
     const std::size_t chosen = router_->choose(replicas_);
     Replica& replica = *replicas_[chosen];
     std::string reason = replica.refusal(r);
-    if (reason.empty() && prompts_) reason = prompts_->refusal(r, spec, replica.memory().capacity());
+    if (reason.empty()) reason = prompts_->refusal(r, spec, replica.memory().capacity());
     if (!reason.empty()) return reason;
-    if (prompts_) prompts_->arrived(r, spec, chosen);
+    prompts_->arrived(r, spec, chosen);
     replica.submit(r);
     return {};
   }
 
   void start_measuring() override {
     for (const auto& replica : replicas_) replica->start_measuring();
-    if (prompts_) prompts_->start_measuring();
+    prompts_->start_measuring();
   }
 
   void finish_measuring() override {
     for (const auto& replica : replicas_) replica->finish_measuring();
-    if (prompts_) prompts_->finish_measuring(measured_);
+    prompts_->finish_measuring(measured_);
   }
 
   void update_requests() override {
@@ -111,7 +111,7 @@ class ReplicaFleet final : public ServingSystem {
 
   void check_conservation() const override {
     for (const auto& replica : replicas_) replica->check_conservation();
-    if (prompts_) prompts_->check_conservation();
+    prompts_->check_conservation();
   }
 
   [[nodiscard]] LoadSample load() override {
@@ -134,7 +134,6 @@ class ReplicaFleet final : public ServingSystem {
 
   [[nodiscard]] std::vector<std::string> fallbacks() const override {
     std::vector<std::string> said = timer_.fallbacks();
-    if (!prompts_) return said;
     for (std::string& more : prompts_->fallbacks()) said.push_back(std::move(more));
     return said;
   }

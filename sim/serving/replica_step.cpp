@@ -266,8 +266,8 @@ void Replica::apply_prefill() {
     if (r.prefill_done < r.prefill_target) continue;
     if (r.assembly) {
       assembly_.note(r);
-    } else if (env_.prompts) {
-      env_.prompts->computed(r);
+    } else {
+      env_.prompts.computed(r);
     }
     // The last prompt position's logits give the next token, by the full KV.
     become_ready(r);
