@@ -11,7 +11,6 @@
 #include "models/schemas.h"
 #include "sim/cache/placement/placement.h"
 #include "sim/serving/decode_policy.h"
-#include "sim/serving/fetching.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 
@@ -214,21 +213,12 @@ bool verifies_stored(const ServingConfig& config) {
   return serving::configured_policy(config).full_kv == serving::FullKv::tiers;
 }
 
-StoreConfig store_config(const ServingConfig& config, std::vector<transport::GroupLanes> lanes) {
+StoreConfig store_config(const ServingConfig& config) {
   const serving::ClusterConfig& cluster = config.cluster;
-  const auto gpus = static_cast<double>(cluster.tensor_parallel);
   StoreConfig store;
-  store.replicas = lanes.empty() ? static_cast<std::size_t>(cluster.replicas) : lanes.size();
-  store.host_to_gpu_bytes_per_s = cluster.host_link.read_bytes_per_s.value * gpus;
-  store.gpu_to_host_bytes_per_s = cluster.host_link.write_bytes_per_s.value * gpus;
-  const models::LinkSpec& link = serving::kv_links(config).front().spec;
-  store.host_latency_s = link.latency_s.value;
-  store.host_setup_s = link.setup_s.value;
-  store.host_queueing = cluster.host_link_discipline;
   store.host_outages = cluster.host_outages;
   store.tiers = tiers_of(config);
   store.workers = static_cast<std::size_t>(config.placement->workers * (cluster.pools ? 1 : cluster.replicas));
-  store.lanes = std::move(lanes);
   store.keeps_whole = verifies_stored(config);
   store.in_transit = config.placement->in_transit;
   store.observed_bandwidth = config.placement->policy == models::utility_policy &&

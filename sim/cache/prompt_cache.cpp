@@ -66,7 +66,7 @@ std::int64_t missing_tokens(const models::StorageOption& option, std::int64_t to
 }  // namespace
 
 PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
-                         std::int64_t block_tokens, const FutureUses* future, std::vector<transport::GroupLanes> lanes)
+                         std::int64_t block_tokens, const FutureUses* future)
     : simulator_(simulator),
       config_(config),
       spec_(*config.placement),
@@ -79,16 +79,22 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
              config.cluster.tensor_parallel),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
-      store_(simulator, fabric, store_config(config, std::move(lanes)), pool_, quality_.profiled(),
-             [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
-               NextUse next_use;
-               if (future_) {
-                 next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
-               }
-               return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
-                                      prefill_cost(config_, geometry_, timer_), next_use});
-             }),
-      hits_(store_.levels()) {}
+      fabric_(fabric) {}
+
+void PromptCache::connect(std::vector<transport::GroupLanes> replicas) {
+  StoreConfig config = store_config(config_);
+  config.lanes = std::move(replicas);
+  store_.emplace(simulator_, fabric_, config, pool_, quality_.profiled(),
+                  [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
+                    NextUse next_use;
+                    if (future_) {
+                      next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
+                    }
+                    return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
+                                           prefill_cost(config_, geometry_, timer_), next_use});
+                  });
+  hits_.resize(store_->levels());
+}
 
 models::CurveIndex PromptCache::curve_of(std::uint64_t key) {
   return quality_.curve(granularity_ == models::Granularity::contexts ? key : key % models::block_curves);
@@ -100,10 +106,10 @@ void PromptCache::preload(const models::SharedChunkSpec& chunks) {
     std::vector<ObjectId> objects;
     for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
       const auto key = static_cast<std::uint64_t>(chunk);
-      objects.push_back(store_.object(static_cast<std::size_t>(replica), key, geometry_.stored_transfer(chunks.tokens),
-                                      chunks.tokens, curve_of(key), share));
+      objects.push_back(store_->object(static_cast<std::size_t>(replica), key, geometry_.stored_transfer(chunks.tokens),
+                                       chunks.tokens, curve_of(key), share));
     }
-    store_.preload(static_cast<std::size_t>(replica), objects);
+    store_->preload(static_cast<std::size_t>(replica), objects);
   }
 }
 
@@ -128,10 +134,10 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
     // Blocks are allocated whole.
     const std::int64_t room = granularity_ == models::Granularity::blocks ? block_tokens_ : part.tokens;
     const ObjectId own =
-        store_.object(replica, part.key, geometry_.stored_transfer(room), part.tokens, curve_of(part.key),
-                      granularity_ != models::Granularity::contexts
-                          ? static_cast<float>(part.tokens) / static_cast<float>(spec.prompt_tokens)
-                          : 1.0F);
+        store_->object(replica, part.key, geometry_.stored_transfer(room), part.tokens, curve_of(part.key),
+                       granularity_ != models::Granularity::contexts
+                           ? static_cast<float>(part.tokens) / static_cast<float>(spec.prompt_tokens)
+                           : 1.0F);
     prompt.parts.push_back({part, own});
   }
   prompts_.emplace(r.id, std::move(prompt));
@@ -141,7 +147,7 @@ void PromptCache::arrived(const Request& r, const models::RequestSpec& spec, std
 std::vector<PromptCache::FoundPart> PromptCache::found(const Prompt& prompt) const {
   std::vector<FoundPart> list;
   for (std::size_t i = 0; i < prompt.parts.size(); ++i) {
-    const Found copy = store_.find(prompt.replica, prompt.parts[i].part.key);
+    const Found copy = store_->find(prompt.replica, prompt.parts[i].part.key);
     if (copy.id != kNoObject) {
       list.push_back({i, copy});
     } else if (granularity_ != models::Granularity::chunks) {
@@ -158,7 +164,7 @@ StoredPrefix PromptCache::find(const Request& r) const {
   for (const auto& [part, copy] : found(prompt)) {
     const models::StorageOption& option = pool_[copy.option];
     const std::int64_t tokens = prompt.parts[part].part.tokens;
-    const CachedObject& object = store_.objects()[copy.id];
+    const CachedObject& object = store_->objects()[copy.id];
     const auto share = static_cast<double>(tokens);
     prefix.tokens += tokens;
     prefix.dropped += tokens - kept_tokens(option, tokens);
@@ -188,7 +194,7 @@ StoredPrefix PromptCache::find(const Request& r) const {
 
 bool PromptCache::has_first(const Request& r) const {
   const Prompt& prompt = prompts_.at(r.id);
-  return !prompt.parts.empty() && store_.find(prompt.replica, prompt.parts.front().part.key).id != kNoObject;
+  return !prompt.parts.empty() && store_->find(prompt.replica, prompt.parts.front().part.key).id != kNoObject;
 }
 
 void PromptCache::load(const Request& r, engine::Callback on_complete) {
@@ -200,7 +206,7 @@ void PromptCache::load(const Request& r, engine::Callback on_complete) {
     ids.push_back(copy.id);
     prompt.believed = copy.quality;
   }
-  store_.load(prompt.replica, ids, r.id, on_complete);
+  store_->load(prompt.replica, ids, r.id, on_complete);
 }
 
 void PromptCache::load_missing(const Request& r, engine::Callback on_complete) {
@@ -210,7 +216,7 @@ void PromptCache::load_missing(const Request& r, engine::Callback on_complete) {
     const std::int64_t tokens = missing_tokens(pool_[copy.option], prompt.parts[part].part.tokens);
     if (tokens > 0) missing.push_back({copy.id, geometry_.full_transfer(tokens)});
   }
-  store_.load_missing(prompt.replica, missing, r.id, on_complete);
+  store_->load_missing(prompt.replica, missing, r.id, on_complete);
 }
 
 /// Each prompt once, however often it was admitted.
@@ -239,17 +245,17 @@ void PromptCache::computed(const Request& r) {
   }
   if (!prompt.counted) {
     count(r, prompt);
-    store_.used(own, used);
+    store_->used(own, used);
   }
   prompt.counted = true;
   if (granularity_ == models::Granularity::chunks) loaded.clear();  // no chunk goes on from another
-  if (!missing.empty()) store_.store(prompt.replica, missing, loaded, r.id);
+  if (!missing.empty()) store_->store(prompt.replica, missing, loaded, r.id);
 }
 
 std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
   const auto ended = prompts_.extract(r.id);
   const Prompt& prompt = ended.mapped();
-  store_.withdraw(r.id);
+  store_->withdraw(r.id);
   measured_.quality.add(r.prefix.quality);
   const bool stored = r.prefix.tokens > 0 && granularity_ == models::Granularity::contexts;
   if (!spec_.profiling.online || !stored) return std::nullopt;
@@ -280,9 +286,9 @@ void PromptCache::profiled(std::uint64_t context) {
   const models::CurveIndex curve = curve_of(context);
   profiling_[curve] = false;
   quality_.profile(curve, simulator_.now());
-  store_.profile_changed(curve, context);
+  store_->profile_changed(curve, context);
   const Profiled done = profiles_.extract(context).mapped();
-  store_.store_again(done.replica, done.object);
+  store_->store_again(done.replica, done.object);
   measured_.profiled += 1;
 }
 
@@ -290,11 +296,11 @@ void PromptCache::start_measuring() {
   measured_ = {};
   std::fill(hits_.begin(), hits_.end(), 0);
   lookups_ = 0;
-  store_.reset_statistics();
+  store_->reset_statistics();
 }
 
 void PromptCache::finish_measuring(serving::Measurements& measured) {
-  const StoreCounts counts = store_.counts();
+  const StoreCounts counts = store_->counts();
   serving::PlacementMeasurement& m = measured.placement;
   const std::int64_t profiled_tokens = m.profiled_tokens;  // the replicas' part
   m = measured_;
@@ -314,9 +320,9 @@ void PromptCache::finish_measuring(serving::Measurements& measured) {
 }
 
 void PromptCache::measure_tiers(serving::Measurements& measured) const {
-  for (std::size_t level = 0; level < store_.levels(); ++level) {
-    const std::string& name = store_.level_name(level);
-    const TieredStore::LevelUse use = store_.level_use(level);
+  for (std::size_t level = 0; level < store_->levels(); ++level) {
+    const std::string& name = store_->level_name(level);
+    const TieredStore::LevelUse use = store_->level_use(level);
     serving::TierMeasurement& tier = measured.tiers[name];
     tier.hits = hits_[level];
     tier.misses = lookups_ - hits_[level];

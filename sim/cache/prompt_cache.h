@@ -64,21 +64,22 @@ void check_configuration(const serving::ServingConfig& config);
 /// What goes together with placement between pools. Throws serving::ConfigurationError.
 void check_pools(const serving::ServingConfig& config);
 
-/// The tiers of a configuration with placement.
-StoreConfig store_config(const serving::ServingConfig& config, std::vector<transport::GroupLanes> lanes = {});
+/// The tiers of a configuration with placement, without the lanes to them.
+StoreConfig store_config(const serving::ServingConfig& config);
 
 class PromptCache final : public serving::PromptStore {
  public:
   /// All of it outlives the cache; `future` may be null where the policy does not need it. `block_tokens`: of
-  /// RequestSpec::prefix_blocks; `lanes`: StoreConfig's.
+  /// RequestSpec::prefix_blocks.
   PromptCache(engine::Simulator& simulator, transport::Fabric& fabric, const serving::ServingConfig& config,
-              std::int64_t block_tokens, const FutureUses* future, std::vector<transport::GroupLanes> lanes = {});
+              std::int64_t block_tokens, const FutureUses* future);
 
   /// Before the first request: so many chunks (granularity chunks), numbered by popularity, are stored as far as there
   /// is room.
   void preload(const models::SharedChunkSpec& chunks);
 
   [[nodiscard]] bool stores() const override { return true; }
+  void connect(std::vector<transport::GroupLanes> replicas) override;
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
@@ -90,13 +91,13 @@ class PromptCache final : public serving::PromptStore {
   void load(const serving::Request& r, engine::Callback on_complete) override;
   void load_missing(const serving::Request& r, engine::Callback on_complete) override;
   void computed(const serving::Request& r) override;
-  void preempted(const serving::Request& r) override { store_.withdraw(r.id); }
+  void preempted(const serving::Request& r) override { store_->withdraw(r.id); }
   std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
   std::uint64_t profiling(const serving::Request& r) override;
   void profiled(std::uint64_t number) override;
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
-  void check_conservation() override { store_.check_conservation(); }
+  void check_conservation() override { store_->check_conservation(); }
 
  private:
   struct Part {
@@ -140,7 +141,8 @@ class PromptCache final : public serving::PromptStore {
   models::OptionPool pool_;
   mutable ContextQuality quality_;  // looking at it lets it drift to now
   std::uint64_t request_now_ = 0;   // in the workload: whose turn it is
-  TieredStore store_;
+  transport::Fabric& fabric_;
+  std::optional<TieredStore> store_;                      // once it is connected
   std::unordered_map<std::uint64_t, Prompt> prompts_;     // by request
   std::vector<bool> profiling_;                           // by curve
   Profiled to_profile_;                                   // what finished() asked for last

@@ -30,7 +30,7 @@ const DispatcherEntry& dispatcher_of(const serving::DispatchConfig& dispatch) {
 
 }  // namespace
 
-PoolSystem::PoolSystem(const serving::RunEnvironment& environment, const MakePromptStore& make_prompts)
+PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_ptr<serving::PromptStore> prompts)
     : env_(environment),
       config_(environment.config),
       decode_(*serving::find_decode_policy(config_.decode.policy)),
@@ -51,7 +51,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, const MakePro
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
       nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
-      prompts_(make_prompts ? make_prompts(network_.lanes()) : nullptr),
+      prompts_(std::move(prompts)),
       stored_(make_stored()),
       reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
@@ -61,7 +61,10 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, const MakePro
                lengths_, log_, *this}) {}
 
 std::unique_ptr<StoredPrompts> PoolSystem::make_stored() {
-  if (prompts_) return std::make_unique<TieredPrompts>(network_, loads_, *prompts_);
+  if (prompts_) {
+    prompts_->connect(network_.lanes());
+    return std::make_unique<TieredPrompts>(network_, loads_, *prompts_);
+  }
   StoredPromptsOwner& owner = *this;
   return std::make_unique<StoredBlocks>(config_, memory_, network_, requests_, loads_, owner);
 }

@@ -3,9 +3,7 @@
 // its end is decided here.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -27,9 +25,6 @@
 
 namespace kvsim::pools {
 
-/// Makes the store of a placement's prompts, whose groups of GPUs have these lanes between them and its memory.
-using MakePromptStore = std::function<std::unique_ptr<serving::PromptStore>(std::vector<transport::GroupLanes>)>;
-
 class PoolSystem final : public serving::ServingSystem,
                          private StepListener,
                          private PathQueuesOwner,
@@ -37,8 +32,9 @@ class PoolSystem final : public serving::ServingSystem,
                          private StoredPromptsOwner,
                          private RoundsOwner {
  public:
-  /// `make_prompts`: with placement; else empty.
-  explicit PoolSystem(const serving::RunEnvironment& environment, const MakePromptStore& make_prompts = {});
+  /// `prompts`: those of a placement; else null.
+  explicit PoolSystem(const serving::RunEnvironment& environment,
+                      std::unique_ptr<serving::PromptStore> prompts = nullptr);
 
   [[nodiscard]] std::string submit(serving::Request& request, const models::RequestSpec& spec) override;
   void start_measuring() override;

@@ -47,6 +47,10 @@ ChunkReuse::ChunkReuse(const serving::RunEnvironment& environment, const cache::
     scorers_.emplace(environment.simulator, static_cast<std::size_t>(config_.cluster.replicas),
                      static_cast<std::size_t>(spec_.speculative.gpus));
   }
+}
+
+void ChunkReuse::connect(std::vector<transport::GroupLanes> replicas) {
+  chunks_.connect(std::move(replicas));
   if (config_.placement->preload) chunks_.preload(*config_.chunks);
 }
 

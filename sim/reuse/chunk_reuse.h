@@ -54,6 +54,7 @@ class ChunkReuse final : public serving::PromptStore {
   ChunkReuse(const serving::RunEnvironment& environment, const cache::FutureUses* future);
 
   [[nodiscard]] bool stores() const override { return true; }
+  void connect(std::vector<transport::GroupLanes> replicas) override;
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;

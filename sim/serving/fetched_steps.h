@@ -13,6 +13,7 @@
 #include "sim/serving/layer_pipeline.h"
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/step_parts.h"
+#include "sim/transport/lane.h"
 #include "sim/transport/link.h"
 #include "sim/transport/planned_link.h"
 
@@ -27,6 +28,8 @@ struct KvLink {
   // The same where the layers of steps are planned; else null.
   transport::PlannedLink* planned_to_gpu = nullptr;
   transport::PlannedLink* planned_from_gpu = nullptr;
+  // Both as lanes where they are not planned.
+  transport::GroupLanes lanes{};
 };
 
 class FetchedSteps {
@@ -43,6 +46,8 @@ class FetchedSteps {
   /// New tokens' KV stays on the GPU until it has left: is there no more room in the residual window? Then no step may
   /// begin, and the group is woken when one may.
   [[nodiscard]] bool lags() const;
+  /// Nothing is leaving.
+  [[nodiscard]] bool idle() const { return leaving_.empty(); }
   /// Nothing of the request can be fetched before all of its KV has left.
   [[nodiscard]] bool waits_for_offload(const Request& r) const { return by_layers() && r.settling; }
   /// Query tokens of a request's next step, with so many of an auxiliary drafter.

@@ -10,29 +10,19 @@ namespace kvsim::serving {
 
 using engine::Callback;
 
-KvLink make_host_link(const ReplicaEnvironment& environment, const std::string& group) {
-  const ServingConfig& config = environment.config;
+KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const DecodePolicy& decode,
+                      const std::string& group) {
   const models::LinkSpec& spec = config.cluster.host_link;
   const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
-  const double read = spec.read_bytes_per_s.value * gpus, write = spec.write_bytes_per_s.value * gpus;
-  transport::LaneConfig to_gpu{group,
-                               "host link, to the GPU",
-                               {},
-                               engine::from_seconds(spec.latency_s.value),
-                               engine::from_seconds(spec.setup_s.value),
+  const transport::HostWay way{spec.read_bytes_per_s.value * gpus, spec.write_bytes_per_s.value * gpus,
+                               engine::from_seconds(spec.latency_s.value), engine::from_seconds(spec.setup_s.value),
                                config.cluster.host_link_discipline};
-  transport::LaneConfig to_host = to_gpu;
-  to_host.name = "host link, from the GPU";
-  transport::Fabric& fabric = environment.fabric;
-  if (environment.decode.fetches() && !config.run.layer_events) {
-    transport::PlannedLink& in = fabric.add_planned("host_to_gpu", read, to_gpu);
-    transport::PlannedLink& out = fabric.add_planned("gpu_to_host", write, to_host);
+  if (decode.fetches() && !config.run.layer_events) {
+    const auto [in, out] = fabric.add_planned_host_lanes(group, way);
     return {in, out, spec, gpus, &in, &out};
   }
-  to_gpu.route = {fabric.link("host_to_gpu", group, read)};
-  to_host.route = {fabric.link("gpu_to_host", group, write)};
-  transport::Link& in = fabric.add_lane(std::move(to_gpu));
-  return {in, fabric.add_lane(std::move(to_host)), spec, gpus};
+  const transport::GroupLanes lanes = fabric.add_host_lanes(group, way);
+  return {*lanes.to_gpu, *lanes.from_gpu, spec, gpus, nullptr, nullptr, lanes};
 }
 
 MemoryUse::MemoryUse(const ReplicaEnvironment& environment, const std::string& group, machine::GpuGroup& gpus,
@@ -122,6 +112,7 @@ void Offloading::computed(Request& r, std::int64_t tokens) {
   r.in_host_tokens += tokens;
   if (env_.decode.fetches()) return;  // it left while the step ran
   r.moving.writebacks += 1;
+  under_way_ += 1;
   to_host_.submit({.bytes = env_.geometry.stored_transfer(tokens),
                    .on_complete = Callback::to<&Offloading::on_arrived>(this, r.id),
                    .owner = r.id,
@@ -129,6 +120,11 @@ void Offloading::computed(Request& r, std::int64_t tokens) {
 }
 
 void Offloading::on_arrived(std::uint64_t id) {
+  under_way_ -= 1;
+  offloaded(id);
+}
+
+void Offloading::offloaded(std::uint64_t id) {
   Request& r = env_.requests[id];
   use_.note();
   r.moving.writebacks -= 1;

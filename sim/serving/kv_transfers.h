@@ -19,7 +19,8 @@ namespace kvsim::serving {
 
 /// Between a replica's GPUs and host memory: a link per GPU, each of which moves its shards. The lanes are the
 /// fabric's.
-KvLink make_host_link(const ReplicaEnvironment& environment, const std::string& group);
+KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const DecodePolicy& decode,
+                      const std::string& group);
 
 /// GPU memory in use over time, and whether there was enough.
 class MemoryUse {
@@ -102,17 +103,20 @@ class Offloading {
 
   /// The step that has ended gave the KV of `tokens` more tokens.
   void computed(Request& r, std::int64_t tokens);
-  /// One of the request's transfers to host memory (RequestMoves::writebacks) has arrived.
-  void on_arrived(std::uint64_t id);
-  [[nodiscard]] bool idle() const { return to_host_.in_flight_or_queued() == 0; }
+  /// Something of the request that left beside its steps (KvMoving::writebacks) is in host memory.
+  void offloaded(std::uint64_t id);
+  [[nodiscard]] bool idle() const { return under_way_ == 0; }
 
  private:
+  void on_arrived(std::uint64_t id);
+
   const ReplicaEnvironment& env_;
   const KvDemand& demand_;
   transport::Link& to_host_;
   machine::GpuGroup& gpus_;
   MemoryUse& use_;
   OffloadOwner& owner_;
+  std::int64_t under_way_ = 0;
 };
 
 }  // namespace kvsim::serving

@@ -16,6 +16,7 @@
 #include "sim/serving/measurements.h"
 #include "sim/serving/request.h"
 #include "sim/serving/request_log.h"
+#include "sim/transport/lane.h"
 
 namespace kvsim::serving {
 
@@ -35,6 +36,10 @@ class PromptStore {
 
   /// It keeps prompts, whatever it has of them now.
   [[nodiscard]] virtual bool stores() const { return false; }
+
+  /// Before anything else: the lanes between the memory that it keeps prompts in and each replica's GPUs. They outlive
+  /// it.
+  virtual void connect(std::vector<transport::GroupLanes> /*replicas*/) {}
 
   /// Why this request could never run on a replica with so much KV memory, for what the store asks of it; or an empty
   /// string.

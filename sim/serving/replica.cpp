@@ -24,7 +24,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       gpus_(env_.gpus, *this, name_of_replica(index)),
       memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
               env_.config.cluster.host_memory_bytes, env_.trace),
-      host_link_(make_host_link(env_, name_of_replica(index))),
+      host_link_(make_host_link(env_.fabric, env_.config, env_.decode, name_of_replica(index))),
       use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, host_link_.to_gpu, gpus_, use_, *this),
@@ -40,7 +40,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
              env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       steady_(parts_, env_.geometry, &memory_, env_.trace != nullptr),
       stretch_(env_.simulator, env_.timer, env_.config.run.stretches, gpus_, steady_, *this),
-      fetched_(env_, gpus_, host_link_, engine::Callback::to<&Offloading::on_arrived>(&offloading_, 0)) {}
+      fetched_(env_, gpus_, host_link_, engine::Callback::to<&Offloading::offloaded>(&offloading_)) {}
 
 std::string Replica::refusal(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output;

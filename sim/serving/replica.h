@@ -61,6 +61,8 @@ class Replica final : private machine::StepOwner,
   [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
 
   [[nodiscard]] const Roster& requests() const { return roster_; }
+  /// Between its GPUs and host memory, where they are not planned (KvLink).
+  [[nodiscard]] const transport::GroupLanes& host_lanes() const { return host_link_.lanes; }
 
  private:
   // Iterations (replica_step.cpp).

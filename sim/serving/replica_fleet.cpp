@@ -80,6 +80,9 @@ class ReplicaFleet final : public ServingSystem {
     for (std::int64_t i = 0; i < config_.cluster.replicas; ++i) {
       replicas_.push_back(std::make_unique<Replica>(shared, static_cast<int>(i), schedule));
     }
+    std::vector<transport::GroupLanes> lanes;
+    for (const auto& replica : replicas_) lanes.push_back(replica->host_lanes());
+    prompts_->connect(std::move(lanes));
   }
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {

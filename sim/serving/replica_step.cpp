@@ -296,7 +296,7 @@ void Replica::go_idle() {
   gpus_.wait_for_link(reloading || std::any_of(loading.begin(), loading.end(),
                                                [](const Request* r) { return Assembly::waits_for_link(*r); }));
   const bool anything = roster_.anybody_waits() || !decoding.empty() || !roster_.prefilling().empty();
-  if (!anything || waiting || !offloading_.idle()) return;
+  if (!anything || waiting || !offloading_.idle() || !fetched_.idle()) return;
   // Nothing runs and nothing is on its way: give the memory of the newest request to the others.
   KVSIM_ALWAYS(decoding.size() > 1, "a request cannot make progress: nothing runs and nothing is on its way");
   preempt(*decoding.back());

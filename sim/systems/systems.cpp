@@ -27,6 +27,11 @@ struct Machines {
   std::unique_ptr<ServingSystem> (*make)(const RunEnvironment& environment, const cache::FutureUses* future);
 };
 
+std::unique_ptr<serving::PromptStore> prompt_cache(const RunEnvironment& environment, const cache::FutureUses* future) {
+  return std::make_unique<cache::PromptCache>(environment.simulator, environment.fabric, environment.config,
+                                              environment.prefix_block_tokens, future);
+}
+
 /// The first that a configuration describes.
 constexpr std::array kMachines{
     // Two pools of nodes around a storage node.
@@ -36,12 +41,8 @@ constexpr std::array kMachines{
                if (config.placement) cache::check_pools(config);
              },
              [](const RunEnvironment& environment, const cache::FutureUses* future) -> std::unique_ptr<ServingSystem> {
-               if (!environment.config.placement) return std::make_unique<pools::PoolSystem>(environment);
-               return std::make_unique<pools::PoolSystem>(environment, [&](std::vector<transport::GroupLanes> lanes) {
-                 return std::make_unique<cache::PromptCache>(environment.simulator, environment.fabric,
-                                                             environment.config, environment.prefix_block_tokens,
-                                                             future, std::move(lanes));
-               });
+               return std::make_unique<pools::PoolSystem>(
+                   environment, environment.config.placement ? prompt_cache(environment, future) : nullptr);
              }},
     // Replicas whose prompts are put together from chunks.
     Machines{[](const ServingConfig& config) { return config.reuse.has_value(); }, reuse::check_configuration,
@@ -52,10 +53,7 @@ constexpr std::array kMachines{
     // Replicas whose prompts are stored in tiers and found again.
     Machines{[](const ServingConfig& config) { return config.placement.has_value(); }, cache::check_configuration,
              [](const RunEnvironment& environment, const cache::FutureUses* future) {
-               return serving::make_replica_fleet(
-                   environment,
-                   std::make_unique<cache::PromptCache>(environment.simulator, environment.fabric, environment.config,
-                                                        environment.prefix_block_tokens, future));
+               return serving::make_replica_fleet(environment, prompt_cache(environment, future));
              }},
     // Replicas with host memory.
     Machines{[](const ServingConfig&) { return true; }, serving::check_configuration,

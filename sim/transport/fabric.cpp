@@ -22,6 +22,38 @@ Lane& Fabric::add_lane(LaneConfig config) {
   return *lanes_.emplace_back(std::make_unique<Lane>(simulator_, network_, trace_, std::move(config)));
 }
 
+namespace {
+
+constexpr const char* kToGpu = "host_to_gpu";
+constexpr const char* kFromGpu = "gpu_to_host";
+
+LaneConfig host_lane(const std::string& group, const HostWay& way, const char* name) {
+  return {group, name, {}, way.latency, way.setup, way.queueing};
+}
+
+LaneConfig lane_to_gpu(const std::string& group, const HostWay& way) {
+  return host_lane(group, way, "host link, to the GPU");
+}
+
+LaneConfig lane_from_gpu(const std::string& group, const HostWay& way) {
+  return host_lane(group, way, "host link, from the GPU");
+}
+
+}  // namespace
+
+GroupLanes Fabric::add_host_lanes(const std::string& group, const HostWay& way) {
+  LaneConfig to_gpu = lane_to_gpu(group, way), from_gpu = lane_from_gpu(group, way);
+  to_gpu.route = {link(kToGpu, group, way.to_gpu_bytes_per_s)};
+  from_gpu.route = {link(kFromGpu, group, way.from_gpu_bytes_per_s)};
+  Lane& in = add_lane(std::move(to_gpu));
+  return {&in, &add_lane(std::move(from_gpu))};
+}
+
+Fabric::PlannedLanes Fabric::add_planned_host_lanes(const std::string& group, const HostWay& way) {
+  PlannedLink& in = add_planned(kToGpu, way.to_gpu_bytes_per_s, lane_to_gpu(group, way));
+  return {in, add_planned(kFromGpu, way.from_gpu_bytes_per_s, lane_from_gpu(group, way))};
+}
+
 PlannedLink& Fabric::add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config) {
   return *planned_.emplace_back(Planned{kind, std::make_unique<PlannedLink>(simulator_, trace_, config, bytes_per_s)})
               .link;

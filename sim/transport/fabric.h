@@ -17,6 +17,15 @@
 namespace kvsim::transport {
 
 /// Owned by the run loop, so that it is measured, checked and sampled in one place.
+/// What lies between a group of GPUs and the host memory beside it, each way.
+struct HostWay {
+  double to_gpu_bytes_per_s = 0;
+  double from_gpu_bytes_per_s = 0;
+  engine::Duration latency{};
+  engine::Duration setup{};
+  Queueing queueing = Queueing::serialised;
+};
+
 class Fabric {
  public:
   /// `simulator` (and `trace`, unless null) must outlive it.
@@ -31,6 +40,14 @@ class Fabric {
 
   /// A lane over links of this fabric, which owns it. Throws std::invalid_argument for a negative latency or setup.
   Lane& add_lane(LaneConfig config);
+
+  /// The group's links host_to_gpu and gpu_to_host, and a lane over each; or the same as planned links.
+  GroupLanes add_host_lanes(const std::string& group, const HostWay& way);
+  struct PlannedLanes {
+    PlannedLink& to_gpu;
+    PlannedLink& from_gpu;
+  };
+  PlannedLanes add_planned_host_lanes(const std::string& group, const HostWay& way);
 
   /// A link of its own whose transfers are planned, not simulated; of `kind` in totals. `config.route` is not used.
   PlannedLink& add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config);

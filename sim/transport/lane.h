@@ -100,7 +100,7 @@ class Lane : public Link {
   engine::Duration busy_;
 };
 
-/// Both ways between a group of GPUs and the memory that others share with it.
+/// Both ways between a group of GPUs and the memory that is beside it, or that others share with it.
 struct GroupLanes {
   Lane* to_gpu = nullptr;
   Lane* from_gpu = nullptr;

@@ -42,11 +42,28 @@ inline StoreTier device_tier(const std::string& name, std::optional<std::int64_t
   return t;
 }
 
+/// With the host links that a driver makes for it.
+struct TestStore : StoreConfig {
+  std::size_t replicas = 1;
+  double host_to_gpu_bytes_per_s = 20e9, gpu_to_host_bytes_per_s = 10e9;
+  double host_latency_s = 0, host_setup_s = 0;
+  transport::Queueing host_queueing = transport::Queueing::serialised;
+
+  /// On a fabric.
+  [[nodiscard]] StoreConfig connected(transport::Fabric& fabric) const {
+    const transport::HostWay way{host_to_gpu_bytes_per_s, gpu_to_host_bytes_per_s, engine::from_seconds(host_latency_s),
+                                 engine::from_seconds(host_setup_s), host_queueing};
+    StoreConfig config = *this;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      config.lanes.push_back(fabric.add_host_lanes("replica " + std::to_string(r), way));
+    }
+    return config;
+  }
+};
+
 /// One replica, 20 GB/s to the GPU and 10 GB/s back, nothing kept for what is on its way.
-inline StoreConfig store_of(std::vector<StoreTier> tiers) {
-  StoreConfig c;
-  c.host_to_gpu_bytes_per_s = 20e9;
-  c.gpu_to_host_bytes_per_s = 10e9;
+inline TestStore store_of(std::vector<StoreTier> tiers) {
+  TestStore c;
   c.tiers = std::move(tiers);
   c.in_transit = 0;
   return c;
@@ -103,14 +120,14 @@ struct Arrival {
 };
 
 struct StoreDriver {
-  explicit StoreDriver(const StoreConfig& config, const models::PlacementSpec& placement = {},
+  explicit StoreDriver(const TestStore& config, const models::PlacementSpec& placement = {},
                        models::OptionPool options = {}, const std::vector<std::vector<float>>& curves = {},
                        std::map<std::uint64_t, Change> told_places = {})
       : spec(placement), pool(std::move(options)), profiled(pool.size()), told(std::move(told_places)) {
     for (const auto& curve : curves) profiled.add(curve);
     if (curves.empty()) profiled.add(std::vector<float>(pool.size(), 1.0F));
     store = std::make_unique<TieredStore>(
-        simulator, fabric, config, pool, profiled,
+        simulator, fabric, config.connected(fabric), pool, profiled,
         [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) -> std::unique_ptr<Placement> {
           facts = &tiers;
           if (!told.empty()) return std::make_unique<ToldPlacement>(objects, told);

@@ -16,7 +16,7 @@ constexpr models::OptionIndex kTwentieth = 2;
 
 const std::vector<std::vector<float>> kCurves{{1, 1, 1}, {1, 0.5F, 0.5F}};
 
-StoreConfig example_store(std::int64_t fast_bytes = 8 * kGigabyte) {
+TestStore example_store(std::int64_t fast_bytes = 8 * kGigabyte) {
   return store_of({host_tier(fast_bytes), device_tier("slow")});
 }
 

@@ -35,8 +35,8 @@ std::int64_t random_capacity(RandomStream& draw) {
   return std::llround(static_cast<double>(kMegabyte) * std::exp(std::log(3000.0) * draw.uniform()));
 }
 
-StoreConfig random_store(RandomStream& draw) {
-  StoreConfig c = store_of({});
+TestStore random_store(RandomStream& draw) {
+  TestStore c = store_of({});
   c.replicas = 1 + draw.below(3);
   c.host_to_gpu_bytes_per_s = 1e9 * (0.1 + 3 * draw.uniform());
   c.gpu_to_host_bytes_per_s = 1e9 * (0.1 + 3 * draw.uniform());
@@ -237,7 +237,7 @@ class RandomUse {
   }
 
   RandomStream draw_;
-  StoreConfig config_;
+  TestStore config_;
   models::PlacementSpec spec_;
   bool equal_;
   std::size_t objects_;

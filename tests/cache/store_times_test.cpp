@@ -13,7 +13,7 @@ models::PlacementSpec lru() {
 
 // 1 ms to set up, 4 GB / 20 GB/s, 2 ms to arrive.
 TEST(StoreTimes, ALoadFromHostMemoryTakesSetupBytesAndLatency) {
-  StoreConfig c = store_of({host_tier(10 * kGigabyte)});
+  TestStore c = store_of({host_tier(10 * kGigabyte)});
   c.host_setup_s = 0.001;
   c.host_latency_s = 0.002;
   StoreDriver d(c);
@@ -31,7 +31,7 @@ TEST(StoreTimes, ALoadFromHostMemoryTakesSetupBytesAndLatency) {
 
 // As one flow over the device's read link and the replica's: 4 GB / 2 GB/s, at the slower of the two.
 TEST(StoreTimes, ALoadFromAnSsdIsAsFastAsTheSlowerOfItsTwoLinks) {
-  StoreConfig c = store_of({host_tier(0), device_tier("ssd")});
+  TestStore c = store_of({host_tier(0), device_tier("ssd")});
   {
     StoreDriver d(c);
     d.put(1, 4 * kGigabyte);
@@ -56,7 +56,7 @@ TEST(StoreTimes, ALoadFromAnSsdIsAsFastAsTheSlowerOfItsTwoLinks) {
 TEST(StoreTimes, ALoadFromRemoteStorageHasItsLatencyToo) {
   StoreTier remote = device_tier("remote");
   remote.latency_s = 0.005;
-  StoreConfig c = store_of({host_tier(0), device_tier("ssd", 0), remote});
+  TestStore c = store_of({host_tier(0), device_tier("ssd", 0), remote});
   c.host_setup_s = 0.001;
   c.host_latency_s = 0.002;
   StoreDriver d(c);
@@ -87,7 +87,7 @@ TEST(StoreTimes, RequestsThatWantTheSameObjectShareItsTransfer) {
 // 4 GB then 2 GB: 0.2 s, 0.3 s. At once, at 10 GB/s each: 2 GB after 0.2 s, then 2 GB at 20 GB/s.
 TEST(StoreTimes, DifferentObjectsQueueInALaneOrShareIt) {
   for (const bool serial : {true, false}) {
-    StoreConfig c = store_of({host_tier(10 * kGigabyte)});
+    TestStore c = store_of({host_tier(10 * kGigabyte)});
     c.host_queueing = serial ? transport::Queueing::serialised : transport::Queueing::fair_share;
     StoreDriver d(c);
     d.put(1, 4 * kGigabyte);
@@ -103,7 +103,7 @@ TEST(StoreTimes, DifferentObjectsQueueInALaneOrShareIt) {
 
 // 1 GB/s each until 2 GB are through after 2 s; the other's last 2 GB at 2 GB/s.
 TEST(StoreTimes, ReplicasShareTheBandwidthOfASharedTier) {
-  StoreConfig c = store_of({host_tier(0), device_tier("ssd", std::nullopt, true)});
+  TestStore c = store_of({host_tier(0), device_tier("ssd", std::nullopt, true)});
   c.replicas = 2;
   StoreDriver d(c);
   d.put(1, 4 * kGigabyte, 0);
@@ -121,7 +121,7 @@ TEST(StoreTimes, ReplicasShareTheBandwidthOfASharedTier) {
 // Max-min: the replica behind a link of 0.5 GB/s takes that, the other what is left. Here both have the same link, so
 // that the tier, at 2 GB/s, limits neither: 4 GB / 0.5 GB/s each.
 TEST(StoreTimes, ASharedTierIsNoLimitWhereTheReplicasLinksAreNarrower) {
-  StoreConfig c = store_of({host_tier(0), device_tier("ssd", std::nullopt, true)});
+  TestStore c = store_of({host_tier(0), device_tier("ssd", std::nullopt, true)});
   c.replicas = 2;
   c.host_to_gpu_bytes_per_s = 0.5e9;
   StoreDriver d(c);
@@ -154,7 +154,7 @@ TEST(StoreTimes, AStoreIsReadCompressedAndWritten) {
 // Read at 0.4 s and 0.8 s; one worker is done at 4.4 s and 8.4 s, two at 4.4 s and 4.8 s.
 TEST(StoreTimes, WorkersCompressOneObjectEachAtATime) {
   for (const std::size_t workers : {std::size_t{1}, std::size_t{2}}) {
-    StoreConfig c = store_of({host_tier(10 * kGigabyte)});
+    TestStore c = store_of({host_tier(10 * kGigabyte)});
     c.workers = workers;
     StoreDriver d(c, lru(), pool_of({dropping(0.25, 1e-9)}));
     d.put(1, 4 * kGigabyte);
@@ -171,7 +171,7 @@ TEST(StoreTimes, WorkersCompressOneObjectEachAtATime) {
 // Half of the tier's 10 GB is for what leaves. 2 comes in at 0.4 s: 1 goes to the SSD, until 4.4 s. Loads at 1 s read
 // the old copy, over a link of 0.5 GB/s until 9 s; until then nothing takes its room.
 TEST(StoreMoves, WhatIsDemotedCanBeReadUntilItsLastReaderIsDone) {
-  StoreConfig c = store_of({host_tier(10 * kGigabyte), device_tier("ssd")});
+  TestStore c = store_of({host_tier(10 * kGigabyte), device_tier("ssd")});
   c.host_to_gpu_bytes_per_s = 0.5e9;
   c.in_transit = 0.5;
   StoreDriver d(c);
@@ -199,7 +199,7 @@ TEST(StoreMoves, WhatIsDemotedCanBeReadUntilItsLastReaderIsDone) {
 
 // What passed through host memory stays there: the second load takes 0.2 s instead of 2 s.
 TEST(StoreMoves, WhatIsLoadedIsPromotedAndItsOldRoomIsFree) {
-  StoreConfig c = store_of({host_tier(16 * kGigabyte), device_tier("ssd", 40 * kGigabyte)});
+  TestStore c = store_of({host_tier(16 * kGigabyte), device_tier("ssd", 40 * kGigabyte)});
   c.in_transit = 0.75;
   StoreDriver d(c);
   d.put(1, 4 * kGigabyte);
@@ -222,7 +222,7 @@ TEST(StoreMoves, WhatIsLoadedIsPromotedAndItsOldRoomIsFree) {
 
 // The SSD takes 4 GB. 2 could only go there after 1 left, and 1 stays where it is: changing places needs room.
 TEST(StoreMoves, NothingIsPromotedWhereWhatGivesWayHasNoRoomBelow) {
-  StoreConfig c = store_of({host_tier(8 * kGigabyte), device_tier("ssd", 8 * kGigabyte)});
+  TestStore c = store_of({host_tier(8 * kGigabyte), device_tier("ssd", 8 * kGigabyte)});
   c.in_transit = 0.5;
   StoreDriver d(c);
   d.put(1, 4 * kGigabyte);
@@ -238,8 +238,8 @@ TEST(StoreMoves, NothingIsPromotedWhereWhatGivesWayHasNoRoomBelow) {
   EXPECT_EQ(d.store->counts().drops, 0U);
 }
 
-StoreConfig private_over_shared() {
-  StoreConfig c = store_of({host_tier(8 * kGigabyte), device_tier("ssd", std::nullopt, true)});
+TestStore private_over_shared() {
+  TestStore c = store_of({host_tier(8 * kGigabyte), device_tier("ssd", std::nullopt, true)});
   c.replicas = 2;
   c.in_transit = 0.5;
   return c;
@@ -352,7 +352,7 @@ TEST(StoreMoves, WhatCameBackIsNotTakenForWhatGaveWayBefore) {
 TEST(StoreMoves, WhatIsMadeSmallerNeedsNoRoomBesideItself) {
   models::PlacementSpec spec;
   spec.policy = "utility";
-  StoreConfig c = store_of({host_tier(8 * kGigabyte), device_tier("ssd")});
+  TestStore c = store_of({host_tier(8 * kGigabyte), device_tier("ssd")});
   c.in_transit = 0.1;
   StoreDriver d(c, spec, pool_of({dropping(0.5)}), {{1, 1}});
   d.put(1, 3 * kGigabyte);
@@ -402,7 +402,7 @@ TEST(StoreOutages, OneOutageMayBeginAsAnotherEnds) {
 
 // The links of host memory stand still both ways: the store of 0.4 s ends at 2.4 s.
 TEST(StoreOutages, HostLinksMayFailToo) {
-  StoreConfig c = store_of({host_tier(10 * kGigabyte)});
+  TestStore c = store_of({host_tier(10 * kGigabyte)});
   c.host_outages = {{0.2, 2, 0}, {3, 1, 0.5}};
   StoreDriver d(c);
   d.put(1, 4 * kGigabyte);
@@ -417,7 +417,7 @@ TEST(StoreOutages, HostLinksMayFailToo) {
 
 // Beliefs are what loads got: 2 GB/s alone, and of two at once the second waits as long as the first takes.
 TEST(StoreOutages, ObservedBandwidthIsWhatLoadsGot) {
-  StoreConfig c = store_of({host_tier(0), device_tier("ssd")});
+  TestStore c = store_of({host_tier(0), device_tier("ssd")});
   c.observed_bandwidth = true;
   c.tiers[1].outages = {{10, 1000, 0.25}};
   StoreDriver d(c);

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = 1000;
 
-StoreConfig one_tier(std::int64_t blocks) {
-  StoreConfig c = store_of({host_tier(blocks * kBlockBytes)});
+TestStore one_tier(std::int64_t blocks) {
+  TestStore c = store_of({host_tier(blocks * kBlockBytes)});
   c.host_to_gpu_bytes_per_s = c.gpu_to_host_bytes_per_s = 1e18;
   return c;
 }

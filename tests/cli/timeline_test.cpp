@@ -166,8 +166,7 @@ TEST_F(TimelineTest, AReplicaIsOneGroupWithItsGpuItsLinksAndItsCounters) {
 
 TEST_F(TimelineTest, TransfersThatShareALinkStandOnRowsOfTheirOwn) {
   const Timeline t = timeline("tiered_eviction/published.yaml", {"cluster.host.discipline=fair_share"}, "200 s");
-  EXPECT_TRUE(categories(t, "replica 0/load from host #1").contains("load"));
-  EXPECT_FALSE(t.tracks.contains("replica 0/host link, to the GPU"));  // which stored prompts do not take
+  EXPECT_TRUE(categories(t, "replica 0/host link, to the GPU #1").contains("load"));
 }
 
 TEST_F(TimelineTest, ADemotionIsNobodys) {

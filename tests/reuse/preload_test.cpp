@@ -19,8 +19,8 @@ using cache::device_tier;
 using cache::host_tier;
 using cache::kGigabyte;
 using cache::store_of;
-using cache::StoreConfig;
 using cache::StoreDriver;
+using cache::TestStore;
 using serving::Measurements;
 
 models::PlacementSpec policy(const std::string& name) {
@@ -63,7 +63,7 @@ TEST(Preload, ATierWithoutEndTakesTheRest) {
 }
 
 TEST(Preload, WhatATierKeepsForItsTransitIsNotFilled) {
-  StoreConfig config = store_of({host_tier(3 * kGigabyte)});
+  TestStore config = store_of({host_tier(3 * kGigabyte)});
   config.in_transit = 0.1;  // 2.7 of 3
   StoreDriver driver(config, policy("lru"));
   preload(driver, 10);
@@ -116,7 +116,7 @@ TEST(Preload, WhatIsPreloadedLoadsLikeAnythingThatIsStored) {
 }
 
 TEST(Preload, EveryReplicaHasItsOwn) {
-  StoreConfig config = store_of({host_tier(2 * kGigabyte), device_tier("ssd", 3 * kGigabyte)});
+  TestStore config = store_of({host_tier(2 * kGigabyte), device_tier("ssd", 3 * kGigabyte)});
   config.replicas = 2;
   StoreDriver driver(config, policy("lru"));
   preload(driver, 10, 0);
@@ -126,7 +126,7 @@ TEST(Preload, EveryReplicaHasItsOwn) {
 }
 
 TEST(Preload, ATierThatReplicasShareIsFilledOnce) {
-  StoreConfig config = store_of({host_tier(2 * kGigabyte), device_tier("ssd", 3 * kGigabyte, true)});
+  TestStore config = store_of({host_tier(2 * kGigabyte), device_tier("ssd", 3 * kGigabyte, true)});
   config.replicas = 3;
   StoreDriver driver(config, policy("lru"));
   for (const std::size_t replica : {0U, 1U, 2U}) preload(driver, 10, replica);
@@ -137,7 +137,7 @@ TEST(Preload, ATierThatReplicasShareIsFilledOnce) {
 }
 
 TEST(Preload, SharedHostMemoryIsOneTier) {
-  StoreConfig config = store_of({host_tier(4 * kGigabyte, true)});
+  TestStore config = store_of({host_tier(4 * kGigabyte, true)});
   config.replicas = 2;
   StoreDriver driver(config, policy("lru"));
   for (const std::size_t replica : {0U, 1U}) preload(driver, 10, replica);

@@ -11,36 +11,27 @@ namespace kvsim::cache {
 using engine::Callback;
 using transport::LinkId;
 
-namespace {
-
-std::string replica_name(std::size_t replica) {
-  return fmt::format("replica {}", replica);
-}
-
-}  // namespace
-
 Tiers::Tiers(const engine::Simulator& simulator, transport::Fabric& fabric, const StoreConfig& config,
              Callback believed)
     : simulator_(simulator), fabric_(fabric), config_(config), believed_(believed) {
-  if (config.tiers.empty() || config.replicas == 0) throw std::invalid_argument("a store needs tiers and replicas");
+  if (config.tiers.empty() || config.lanes.empty()) throw std::invalid_argument("a store needs tiers and replicas");
   for (std::size_t i = 0; i + 1 < config.tiers.size(); ++i) {
     const bool shared_above = config.tiers[i].shared && !config.tiers[i + 1].shared;
     if (!config.tiers[i].capacity_bytes) throw std::invalid_argument("only the last tier may be without end");
     if (shared_above) throw std::invalid_argument("below a shared tier all are shared");
   }
-  const std::vector<Route> to_gpu = make_host_links();
+  plan_host_outages();
   const auto shared = std::find_if(config_.tiers.begin(), config_.tiers.end(), [](const auto& t) { return t.shared; });
   const auto first_shared = static_cast<std::size_t>(shared - config_.tiers.begin());
-  const std::size_t all = config_.replicas * first_shared + (config_.tiers.size() - first_shared);
+  const std::size_t all = replicas() * first_shared + (config_.tiers.size() - first_shared);
   if (all >= kNoTier) throw std::invalid_argument("too many tiers");
   // Tiers of the first replica, of the second, ...; then the shared ones.
-  for (std::size_t r = 0; r < config_.replicas; ++r) {
+  for (std::size_t r = 0; r < replicas(); ++r) {
     first_.push_back(static_cast<TierIndex>(r * first_shared));
-    for (std::size_t level = 0; level < first_shared; ++level) add_tier(level, r, to_gpu);
+    for (std::size_t level = 0; level < first_shared; ++level) add_tier(level, r);
   }
   const std::size_t shared_begin = tiers_.size();
-  for (std::size_t level = first_shared; level < config_.tiers.size(); ++level)
-    add_tier(level, shared_domain(), to_gpu);
+  for (std::size_t level = first_shared; level < config_.tiers.size(); ++level) add_tier(level, shared_domain());
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     facts_[i].read_bytes_per_s = nominal_bandwidth(static_cast<TierIndex>(i));
     if (tiers_[i].level + 1 == config_.tiers.size()) continue;
@@ -48,34 +39,15 @@ Tiers::Tiers(const engine::Simulator& simulator, transport::Fabric& fabric, cons
   }
 }
 
-std::string Tiers::group_name(std::size_t replica) const {
-  return config_.lanes.empty() ? replica_name(replica) : config_.lanes[replica].to_gpu->config().group;
-}
-
-/// Those towards each replica's GPUs.
-std::vector<Tiers::Route> Tiers::make_host_links() {
-  std::vector<Route> routes;
-  for (const transport::GroupLanes& lanes : config_.lanes) {
-    routes.push_back(lanes.to_gpu->config().route);
-    gpu_to_host_.push_back(lanes.from_gpu);
-  }
-  if (!routes.empty()) return routes;
-  const auto latency = engine::from_seconds(config_.host_latency_s);
-  const auto setup = engine::from_seconds(config_.host_setup_s);
+void Tiers::plan_host_outages() {
   std::vector<LinkId> all;
-  for (std::size_t r = 0; r < config_.replicas; ++r) {
-    const LinkId to_gpu = fabric_.link("host_to_gpu", replica_name(r), config_.host_to_gpu_bytes_per_s);
-    routes.push_back({to_gpu});
-    const LinkId to_host = fabric_.link("gpu_to_host", replica_name(r), config_.gpu_to_host_bytes_per_s);
-    gpu_to_host_.push_back(&fabric_.add_lane(
-        {replica_name(r), "host link, from the GPU", {to_host}, latency, setup, config_.host_queueing}));
-    all.insert(all.end(), {to_gpu, to_host});
+  for (const transport::GroupLanes& lanes : config_.lanes) {
+    all.insert(all.end(), {lanes.to_gpu->config().route.front(), lanes.from_gpu->config().route.front()});
   }
   fabric_.plan_outages(all, config_.host_outages, Callback::to<&Tiers::believe_nominal>(this));
-  return routes;
 }
 
-void Tiers::add_tier(std::size_t level, std::size_t domain, const std::vector<Route>& to_gpu) {
+void Tiers::add_tier(std::size_t level, std::size_t domain) {
   const StoreTier& t = config_.tiers[level];
   const bool own = domain != shared_domain();
   Tier tier;
@@ -83,14 +55,15 @@ void Tiers::add_tier(std::size_t level, std::size_t domain, const std::vector<Ro
   tier.domain = domain;
   std::optional<LinkId> read;
   if (t.kind == TierKind::device) read = add_device_links(tier, t);
-  for (std::size_t r = own ? domain : 0; r < (own ? domain + 1 : config_.replicas); ++r) {
-    tier.loads.push_back(add_load_lane(t, read, to_gpu[r], r));
-    if (t.kind == TierKind::gpu) tier.read_down = gpu_to_host_[r];
+  for (std::size_t r = own ? domain : 0; r < (own ? domain + 1 : replicas()); ++r) {
+    tier.loads.push_back(add_load_lane(t, read, r));
+    if (t.kind == TierKind::gpu) tier.read_down = &to_host(r);
   }
   tiers_.push_back(std::move(tier));
   TierFacts facts;
   facts.name = t.name;
-  facts.read_latency_s = t.latency_s + (t.kind == TierKind::gpu ? 0 : config_.host_latency_s + config_.host_setup_s);
+  facts.read_latency_s =
+      t.latency_s + (t.kind == TierKind::gpu ? 0 : to_gpu(0).latency.seconds() + to_gpu(0).setup.seconds());
   if (t.capacity_bytes) {
     const double usable = static_cast<double>(*t.capacity_bytes) * (1 - config_.in_transit);
     facts.capacity_bytes = static_cast<std::int64_t>(std::floor(usable));
@@ -100,7 +73,7 @@ void Tiers::add_tier(std::size_t level, std::size_t domain, const std::vector<Ro
 
 /// Returns the link that reads cross.
 LinkId Tiers::add_device_links(Tier& tier, const StoreTier& t) {
-  const std::string owner = tier.domain == shared_domain() ? "shared tiers" : replica_name(tier.domain);
+  const std::string owner = tier.domain == shared_domain() ? "shared tiers" : to_gpu(tier.domain).group;
   const auto latency = engine::from_seconds(t.latency_s);
   const LinkId read = fabric_.link(fmt::format("{}_read", t.name), owner, t.read_bytes_per_s);
   const LinkId write = fabric_.link(fmt::format("{}_write", t.name), owner, t.write_bytes_per_s);
@@ -111,24 +84,18 @@ LinkId Tiers::add_device_links(Tier& tier, const StoreTier& t) {
 }
 
 /// From a tier to a replica's GPUs.
-transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> read, const Route& to_gpu,
-                                      std::size_t replica) {
-  if (t.kind == TierKind::host && !config_.lanes.empty()) return config_.lanes[replica].to_gpu;
-  transport::LaneConfig lane{group_name(replica), fmt::format("load from {}", t.name), {}};
+transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> read, std::size_t replica) {
+  if (t.kind == TierKind::host) return config_.lanes[replica].to_gpu;
+  transport::LaneConfig lane = to_gpu(replica);
+  lane.name = fmt::format("load from {}", t.name);
+  lane.queueing = transport::Queueing::serialised;
   if (t.kind == TierKind::gpu) {
-    lane.route = {fabric_.link("within_gpu", replica_name(replica), t.read_bytes_per_s)};
+    lane.route = {fabric_.link("within_gpu", lane.group, t.read_bytes_per_s)};
+    lane.latency = lane.setup = {};
     return &fabric_.add_lane(std::move(lane));
   }
-  if (read) lane.route.push_back(*read);
-  lane.route.insert(lane.route.end(), to_gpu.begin(), to_gpu.end());
-  lane.latency = engine::from_seconds(config_.host_latency_s);
-  lane.setup = engine::from_seconds(config_.host_setup_s);
-  if (!config_.lanes.empty()) {
-    lane.latency = config_.lanes[replica].to_gpu->config().latency;
-    lane.setup = config_.lanes[replica].to_gpu->config().setup;
-  }
+  if (read) lane.route.insert(lane.route.begin(), *read);
   lane.latency = engine::from_seconds(t.latency_s) + lane.latency;
-  if (t.kind != TierKind::device) lane.queueing = config_.host_queueing;
   return &fabric_.add_lane(std::move(lane));
 }
 

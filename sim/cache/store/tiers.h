@@ -33,19 +33,13 @@ struct StoreTier {
 };
 
 struct StoreConfig {
-  std::size_t replicas = 1;
-  /// Of each replica, between its GPUs and the tier of kind host, if they are others' already; else the store makes its
-  /// own from the figures below.
+  /// Of each replica, between its GPUs and its tier of kind host, with its latency and setup; whatever comes from or
+  /// goes to a device crosses the same links.
   std::vector<transport::GroupLanes> lanes{};
-  double host_to_gpu_bytes_per_s = 0;  ///< of a replica
-  double gpu_to_host_bytes_per_s = 0;
-  double host_latency_s = 0;
-  double host_setup_s = 0;
-  transport::Queueing host_queueing = transport::Queueing::serialised;  ///< in each lane over them
-  std::vector<transport::Outage> host_outages{};
-  std::vector<StoreTier> tiers{};   ///< fastest first; only the last may be without end
-  std::size_t workers = 1;          ///< that compress, for all replicas together
-  double in_transit = 0.1;          ///< share of a tier's capacity kept for what is on its way out of it
+  std::vector<transport::Outage> host_outages{};  ///< of their links
+  std::vector<StoreTier> tiers{};                 ///< fastest first; only the last may be without end
+  std::size_t workers = 1;                        ///< that compress, for all replicas together
+  double in_transit = 0.1;                        ///< share of a tier's capacity kept for what is on its way out of it
   bool keeps_whole = false;         ///< what is stored is also kept whole in the last tier, which is without end
   bool observed_bandwidth = false;  ///< what the placement takes a tier's bandwidth to be: what loads got lately
 };
@@ -68,7 +62,8 @@ class Tiers {
   /// Of StoreConfig::tiers.
   [[nodiscard]] std::size_t level(TierIndex tier) const { return tiers_[tier].level; }
   [[nodiscard]] std::size_t domain(TierIndex tier) const { return tiers_[tier].domain; }
-  [[nodiscard]] std::size_t shared_domain() const { return config_.replicas; }
+  [[nodiscard]] std::size_t replicas() const { return config_.lanes.size(); }
+  [[nodiscard]] std::size_t shared_domain() const { return replicas(); }
 
   /// A replica's highest and lowest tier, and the domain of the highest.
   [[nodiscard]] TierIndex first(std::size_t replica) const { return first_[replica]; }
@@ -82,7 +77,7 @@ class Tiers {
   /// From host memory to the tier; null: it is there.
   [[nodiscard]] transport::Lane* write(TierIndex tier) const { return tiers_[tier].write; }
   /// From the replica's GPUs to host memory.
-  [[nodiscard]] transport::Lane& to_host(std::size_t replica) const { return *gpu_to_host_[replica]; }
+  [[nodiscard]] transport::Lane& to_host(std::size_t replica) const { return *config_.lanes[replica].from_gpu; }
 
   /// A load from the tier took so long.
   void observe(TierIndex tier, double bytes, double seconds);
@@ -97,14 +92,13 @@ class Tiers {
     double observed_bytes_per_s = 0;
   };
 
-  using Route = std::vector<transport::LinkId>;
-
-  std::vector<Route> make_host_links();
-  [[nodiscard]] std::string group_name(std::size_t replica) const;
-  void add_tier(std::size_t level, std::size_t domain, const std::vector<Route>& to_gpu);
+  [[nodiscard]] const transport::LaneConfig& to_gpu(std::size_t replica) const {
+    return config_.lanes[replica].to_gpu->config();
+  }
+  void plan_host_outages();
+  void add_tier(std::size_t level, std::size_t domain);
   transport::LinkId add_device_links(Tier& tier, const StoreTier& t);
-  transport::Lane* add_load_lane(const StoreTier& t, std::optional<transport::LinkId> read, const Route& to_gpu,
-                                 std::size_t replica);
+  transport::Lane* add_load_lane(const StoreTier& t, std::optional<transport::LinkId> read, std::size_t replica);
   [[nodiscard]] double nominal_bandwidth(TierIndex tier) const;
   void believe_nominal();
 
@@ -114,8 +108,7 @@ class Tiers {
   engine::Callback believed_;
   std::vector<Tier> tiers_;
   std::vector<TierFacts> facts_;
-  std::vector<TierIndex> first_;               // by replica
-  std::vector<transport::Lane*> gpu_to_host_;  // by replica
+  std::vector<TierIndex> first_;  // by replica
   engine::SimTime believed_at_;
 };
 
