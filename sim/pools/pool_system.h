@@ -43,6 +43,8 @@ class PoolSystem final : public serving::ServingSystem,
   [[nodiscard]] std::vector<std::string> fallbacks() const override { return timer_.fallbacks(); }
 
  private:
+  /// Puts it into its queue; else says why it could never run here.
+  [[nodiscard]] std::string take(PoolRequest& r, const models::RequestSpec& spec);
   void settle_soon();
   void settle();
 
