@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -84,17 +85,17 @@ void check_entry(EntryKind kind, const schema::ConfigNode& entry, const std::str
 }
 
 Catalogue Catalogue::built_in() {
-  // Read once a process: sweeps and searches load scenarios by the thousand.
-  static const Catalogue read = [] {
-    std::vector<schema::ConfigNode> documents;
-    for (const auto& [path, text] : embedded::catalogue_files()) {
-      documents.push_back(schema::read_yaml(text, std::string(path)));
-    }
+  // Cut into entries once a process, and each parsed once: sweeps and searches load scenarios by the thousand.
+  static const Catalogue shipped = [] {
     Catalogue catalogue;
-    catalogue.add(documents, false);  // tests check the entries that ship; using one checks it again
-    return catalogue;
+    for (const auto& [path, text] : embedded::catalogue_files()) {
+      for (const EntryText& entry : entry_texts(text, std::string(path))) {
+        catalogue.entries_[entry_kind(entry.section)].emplace(entry.name, Entry(entry));
+      }
+    }
+    return catalogue;  // tests check the entries that ship; using one checks it again
   }();
-  return read;
+  return shipped;
 }
 
 namespace {
@@ -144,6 +145,16 @@ std::string unknown_name(EntryKind kind, std::string_view name, const std::vecto
 
 }  // namespace
 
+Catalogue::Entry::Entry(const EntryText& text) : text_(text) {}
+
+Catalogue::Entry::Entry(ConfigNode written, Origin origin) : text_{{}, {}, {}, {}, std::move(origin)} {
+  static_cast<void>(written_->get([&] { return std::move(written); }));
+}
+
+const ConfigNode& Catalogue::Entry::written() const {
+  return written_->get([this] { return read_entry(text_); });
+}
+
 void Catalogue::insert(EntryKind kind, const ConfigNode::Entry& entry, bool override_allowed) {
   const std::string path = path_of(kind, entry.key);
   if (!entry.value.is_map()) {
@@ -157,60 +168,61 @@ void Catalogue::insert(EntryKind kind, const ConfigNode::Entry& entry, bool over
   Entries& entries = entries_[kind];
   const auto existing = entries.find(entry.key);
   if (existing == entries.end()) {
-    entries.emplace(entry.key, Entry{entry.value, {}, entry.key_origin});
+    entries.emplace(entry.key, Entry(entry.value, entry.key_origin));
     return;
   }
   const bool changes_itself = entry.value.find("base") != nullptr && base_of(entry.value, path).text() == entry.key;
   if (changes_itself) {
     ConfigNode changes = entry.value;
     changes.erase("base");
-    ConfigNode merged = schema::merge(existing->second.written, changes);
-    existing->second = {std::move(merged), {}, entry.key_origin};
+    ConfigNode merged = schema::merge(existing->second.written(), changes);
+    existing->second = Entry(std::move(merged), entry.key_origin);
   } else if (override_allowed) {
-    existing->second = {entry.value, {}, entry.key_origin};
+    existing->second = Entry(entry.value, entry.key_origin);
   } else {
     throw InputError(entry.key_origin, path,
                      fmt::format("exists already ({}); give it another name, or change it with \"base: {}\", or write "
                                  "\"override: true\" at the top of the file",
-                                 existing->second.origin.str(), entry.key));
+                                 existing->second.origin().str(), entry.key));
   }
 }
 
-void Catalogue::resolve_all() {
-  for (auto& [kind, entries] : entries_) {
-    std::vector<std::string> chain;
-    const auto resolve_entry = [&, kind = kind, &entries = entries](const auto& self, const std::string& name) -> void {
-      Entry& entry = entries.find(name)->second;
-      if (!entry.resolved.is_null()) return;
-      const std::string path = path_of(kind, name);
-      const ConfigNode called = ConfigNode::scalar(name, true, entry.origin);
-      if (entry.written.find("base") == nullptr) {
-        entry.resolved = derived(ConfigNode::map(), entry.written, called);
-        return;
-      }
-      const ConfigNode& base = base_of(entry.written, path);
-      const auto found = entries.find(base.text());
-      if (base.text() == name) {
-        throw InputError(base.origin(), path + ".base",
-                         "is its own base, but nothing of this name exists to be changed");
-      }
-      if (found == entries.end()) {
-        throw InputError(base.origin(), path + ".base", unknown_name(kind, base.text(), keys_of(entries)));
-      }
-      chain.push_back(name);
-      if (std::find(chain.begin(), chain.end(), base.text()) != chain.end()) {
-        throw InputError(base.origin(), path + ".base",
-                         fmt::format("the bases form a circle: {} -> {}", fmt::join(chain, " -> "), base.text()));
-      }
-      self(self, base.text());
-      chain.pop_back();
-      entry.resolved = derived(found->second.resolved, entry.written, called);
-    };
-    for (const std::string& name : keys_of(entries)) resolve_entry(resolve_entry, name);
+void Catalogue::check_bases(EntryKind kind, const std::string& name) const {
+  const Entries& entries = entries_.at(kind);
+  std::vector<std::string> chain{name};
+  for (;;) {
+    const ConfigNode& written = entries.find(chain.back())->second.written();
+    if (written.find("base") == nullptr) return;
+    const std::string path = path_of(kind, chain.back());
+    const ConfigNode& base = base_of(written, path);
+    if (base.text() == chain.back()) {
+      throw InputError(base.origin(), path + ".base", "is its own base, but nothing of this name exists to be changed");
+    }
+    if (!entries.contains(base.text())) {
+      throw InputError(base.origin(), path + ".base", unknown_name(kind, base.text(), keys_of(entries)));
+    }
+    if (const auto met = std::find(chain.begin(), chain.end(), base.text()); met != chain.end()) {
+      // Told from its first name on, wherever it was entered.
+      chain.erase(chain.begin(), met);
+      std::rotate(chain.begin(), std::min_element(chain.begin(), chain.end()), chain.end());
+      const ConfigNode& closing = *entries.find(chain.back())->second.written().find("base");
+      throw InputError(closing.origin(), path_of(kind, chain.back()) + ".base",
+                       fmt::format("the bases form a circle: {} -> {}", fmt::join(chain, " -> "), chain.front()));
+    }
+    chain.push_back(base.text());
   }
 }
 
-void Catalogue::add(std::span<const ConfigNode> documents, bool check) {
+const ConfigNode& Catalogue::resolved(EntryKind kind, const std::string& name, const Entry& entry) const {
+  return entry.resolved().get([&] {
+    const ConfigNode& written = entry.written();
+    const ConfigNode called = ConfigNode::scalar(name, true, entry.origin());
+    const ConfigNode* base = written.find("base");
+    return derived(base ? find(kind, base->text(), base->origin()) : ConfigNode::map(), written, called);
+  });
+}
+
+void Catalogue::add(std::span<const ConfigNode> documents) {
   Catalogue next = *this;
   std::vector<std::pair<EntryKind, std::string>> added;
   for (const ConfigNode& document : documents) {
@@ -242,14 +254,12 @@ void Catalogue::add(std::span<const ConfigNode> documents, bool check) {
   }
   // A changed entry changes those that have it as base.
   for (auto& [kind, entries] : next.entries_) {
-    for (auto& [name, entry] : entries) entry.resolved = {};
+    for (auto& [name, entry] : entries) entry.resolve_again();
   }
-  next.resolve_all();
-  if (check) {
-    for (const auto& [kind, name] : added) {
-      check_entry(kind, next.find(kind, name), path_of(kind, name), &next);
-      if (kind == EntryKind::profile) next.check_measured_on(name);
-    }
+  for (const auto& [kind, name] : std::set(added.begin(), added.end())) next.check_bases(kind, name);
+  for (const auto& [kind, name] : added) {
+    check_entry(kind, next.find(kind, name), path_of(kind, name), &next);
+    if (kind == EntryKind::profile) next.check_measured_on(name);
   }
   *this = std::move(next);
 }
@@ -302,7 +312,7 @@ const ConfigNode& Catalogue::find(EntryKind kind, std::string_view name, const O
   const auto entries = entries_.find(kind);
   if (entries != entries_.end()) {
     const auto found = entries->second.find(name);
-    if (found != entries->second.end()) return found->second.resolved;
+    if (found != entries->second.end()) return resolved(kind, found->first, found->second);
   }
   const auto names = entries == entries_.end() ? std::vector<std::string>() : keys_of(entries->second);
   throw InputError(asked_at, path, unknown_name(kind, name, names));
@@ -313,8 +323,8 @@ std::vector<Catalogue::Line> Catalogue::list(EntryKind kind) const {
   const auto entries = entries_.find(kind);
   if (entries == entries_.end()) return lines;
   for (const auto& [name, entry] : entries->second) {
-    const ConfigNode* description = entry.resolved.find("description");
-    lines.push_back({name, description ? description->text() : std::string(), entry.origin});
+    const ConfigNode* description = resolved(kind, name, entry).find("description");
+    lines.push_back({name, description ? description->text() : std::string(), entry.origin()});
   }
   return lines;
 }

@@ -12,12 +12,16 @@
 
 #include <array>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "models/catalogue/catalogue_text.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
 #include "models/hardware/gpu.h"
@@ -66,13 +70,13 @@ class Catalogue : public schema::ReferenceResolver {
   /// Nothing in it.
   Catalogue() = default;
 
-  /// What the binary carries.
+  /// What the binary carries. An entry is parsed when it is first asked for.
   static Catalogue built_in();
 
   /// Adds the entries of files that were read, all at once, so that an entry may have its base in any of them. Throws
-  /// InputError for unknown kinds, names that exist already, unknown bases and cycles of bases; with `check` also for
-  /// entries that their schema refuses. After an exception the catalogue is as before.
-  void add(std::span<const schema::ConfigNode> documents, bool check = true);
+  /// InputError for unknown kinds, names that exist already, unknown bases, cycles of bases and entries that their
+  /// schema refuses. After an exception the catalogue is as before.
+  void add(std::span<const schema::ConfigNode> documents);
 
   /// Reads and adds files.
   void add_files(std::span<const std::string> paths);
@@ -116,15 +120,42 @@ class Catalogue : public schema::ReferenceResolver {
                                            std::string_view path) const override;
 
  private:
-  struct Entry {
-    schema::ConfigNode written;   ///< as in the file, `base` included
-    schema::ConfigNode resolved;  ///< with bases applied and `name`
-    schema::Origin origin;
+  /// A node that is made when it is first asked for. Threads may ask at once.
+  class Deferred {
+   public:
+    template <class Make>
+    [[nodiscard]] const schema::ConfigNode& get(const Make& make) const {
+      std::call_once(made_, [&] { node_ = make(); });
+      return node_;
+    }
+
+   private:
+    mutable std::once_flag made_;
+    mutable schema::ConfigNode node_;
+  };
+
+  /// Copies of a catalogue share what was made for one of them.
+  class Entry {
+   public:
+    explicit Entry(const EntryText& text);                                 ///< of the binary
+    Entry(schema::ConfigNode written, schema::Origin origin);              ///< of a file that was read
+    [[nodiscard]] const schema::ConfigNode& written() const;               ///< as in the file, `base` included
+    [[nodiscard]] const Deferred& resolved() const { return *resolved_; }  ///< with bases applied and `name`
+    [[nodiscard]] const schema::Origin& origin() const { return text_.origin; }
+    /// Its base may have changed.
+    void resolve_again() { resolved_ = std::make_shared<const Deferred>(); }
+
+   private:
+    EntryText text_;
+    std::shared_ptr<const Deferred> written_ = std::make_shared<const Deferred>();
+    std::shared_ptr<const Deferred> resolved_ = std::make_shared<const Deferred>();
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   void insert(EntryKind kind, const schema::ConfigNode::Entry& entry, bool override_allowed);
-  void resolve_all();
+  [[nodiscard]] const schema::ConfigNode& resolved(EntryKind kind, const std::string& name, const Entry& entry) const;
+  /// Throws InputError where the entry's base, or a base of that, does not exist, or bases form a circle.
+  void check_bases(EntryKind kind, const std::string& name) const;
   /// Throws InputError at the key that contradicts the GPU the profile was measured on.
   void check_measured_on(const std::string& name) const;
 

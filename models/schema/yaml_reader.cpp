@@ -65,7 +65,8 @@ bool is_clean(std::string_view value) {
 class TextPositions {
  public:
   explicit TextPositions(std::string_view text);
-  /// 1-based line and column for a 0-based line and a 0-based byte offset in it.
+  /// 1-based line and column for a 0-based line and a 0-based byte offset in it. Where `source` has a line, the text
+  /// begins there.
   [[nodiscard]] Origin origin(const Origin& source, int line, int byte_column) const;
 
  private:
@@ -85,7 +86,7 @@ Origin TextPositions::origin(const Origin& source, int line, int byte_column) co
   const std::size_t end = std::min(text_.size(), start + static_cast<std::size_t>(std::max(byte_column, 0)));
   int column = 1;
   for (std::size_t i = start; i < end; ++i) column += is_continuation(text_, i) ? 0 : 1;
-  return source.at(static_cast<int>(index) + 1, column);
+  return source.at(static_cast<int>(index) + std::max(source.line(), 1), column);
 }
 
 /// Throws InputError at the first byte that is not valid UTF-8 (overlong forms and surrogates included) or is a control
@@ -307,7 +308,10 @@ class TreeBuilder : public YAML::EventHandler {
 }  // namespace
 
 ConfigNode read_yaml(std::string_view text, const std::string& source_name, const YamlLimits& limits) {
-  const Origin source(source_name);
+  return read_yaml(text, Origin(source_name), limits);
+}
+
+ConfigNode read_yaml(std::string_view text, const Origin& source, const YamlLimits& limits) {
   if (text.size() > limits.text_bytes) {
     throw InputError(source, fmt::format("too long, expected at most {} bytes of text", limits.text_bytes));
   }

@@ -83,6 +83,7 @@ class PromptCache final : public serving::PromptStore {
   [[nodiscard]] std::string refusal(const serving::Request& r, const models::RequestSpec& spec,
                                     std::int64_t kv_bytes) const override;
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
+  void refused(const serving::Request& r) override { prompts_.erase(r.id); }
   /// Precondition: all tiers are shared.
   void placed(const serving::Request& r, std::size_t replica) override { prompts_.at(r.id).replica = replica; }
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;

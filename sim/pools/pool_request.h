@@ -3,12 +3,11 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "models/paths/path.h"
+#include "sim/engine/id_table.h"
 #include "sim/engine/time.h"
 #include "sim/memory/kv_memory.h"
 #include "sim/serving/config.h"
@@ -84,25 +83,8 @@ struct PoolRequest {
   [[nodiscard]] bool stateless() const { return traits().drafts && !traits().cached; }
 };
 
-/// Requests under way, by id.
-class RequestTable {
- public:
-  /// Null once it is gone.
-  [[nodiscard]] PoolRequest* find(std::uint64_t id) const {
-    return id < requests_.size() ? requests_[id].get() : nullptr;
-  }
-  [[nodiscard]] const std::vector<std::unique_ptr<PoolRequest>>& all() const { return requests_; }
-
-  void add(std::unique_ptr<PoolRequest> r) {
-    const std::uint64_t id = r->request->id;
-    if (requests_.size() <= id) requests_.resize(id + 1);
-    requests_[id] = std::move(r);
-  }
-  void erase(std::uint64_t id) { requests_[id].reset(); }
-
- private:
-  std::vector<std::unique_ptr<PoolRequest>> requests_;
-};
+/// Requests under way.
+using RequestTable = engine::IdTable<PoolRequest>;
 
 // Bytes that a request needs on each path: memory on the nodes, and what crosses the links.
 

@@ -1,6 +1,7 @@
 #include "sim/pools/pool_system.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,25 +80,21 @@ std::vector<std::string> PoolSystem::fallbacks() const {
 void PoolSystem::start_measuring() {
   update_requests();
   log_.start_measuring();
-  for (const auto& r : requests_.all()) {
-    if (r) PathLog::forget(*r);
-  }
+  requests_.for_each([](PoolRequest& r) { PathLog::forget(r); });
   nodes_.each([](Node& node) { node.start_measuring(); });
   stored_->start_measuring();
 }
 
 void PoolSystem::update_requests() {
-  for (const auto& r : requests_.all()) {
-    for (Node* node : {r ? r->local : nullptr, r ? r->remote : nullptr}) {
-      if (node) node->update(*r->request);
+  requests_.for_each([](const PoolRequest& r) {
+    for (Node* node : {r.local, r.remote}) {
+      if (node) node->update(*r.request);
     }
-  }
+  });
 }
 
 void PoolSystem::finish_measuring() {
-  for (const auto& r : requests_.all()) {
-    if (r) log_.count_tokens(*r);
-  }
+  requests_.for_each([this](PoolRequest& r) { log_.count_tokens(r); });
   nodes_.each([](Node& node) { node.finish_measuring(); });
   stored_->finish_measuring(env_.measured);
 }
@@ -105,15 +102,19 @@ void PoolSystem::finish_measuring() {
 void PoolSystem::check_conservation() const {
   stored_->check_conservation();
   std::int64_t placed = 0;
-  for (const auto& r : requests_.all()) placed += r && !r->left && (r->local || r->remote) ? 1 : 0;
+  std::array<std::vector<std::int64_t>, 2> held{std::vector<std::int64_t>(nodes_.local.size()),
+                                                std::vector<std::int64_t>(nodes_.remote.size())};
+  const auto held_on = [&](const Node& node) -> std::int64_t& {
+    return held.at(static_cast<std::size_t>(node.pool())).at(node.index());
+  };
+  requests_.for_each([&](const PoolRequest& r) {
+    placed += !r.left && (r.local || r.remote) ? 1 : 0;
+    if (r.local) held_on(*r.local) += r.local_claim.private_bytes + r.reload.claim.private_bytes;
+    if (r.remote) held_on(*r.remote) += r.remote_claim.private_bytes;
+  });
   nodes_.each([&](const Node& node) {
     node.check_conservation();
-    std::int64_t bytes = 0;
-    for (const auto& r : requests_.all()) {
-      if (r && r->local == &node) bytes += r->local_claim.private_bytes + r->reload.claim.private_bytes;
-      if (r && r->remote == &node) bytes += r->remote_claim.private_bytes;
-    }
-    KVSIM_ALWAYS(bytes == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
+    KVSIM_ALWAYS(held_on(node) == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
     KVSIM_ALWAYS(placed > 0 || node.requests() == 0, "a node counts requests that are gone");
   });
 }
@@ -138,9 +139,17 @@ std::int64_t PoolSystem::kv_capacity() const {
 }
 
 std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& spec) {
-  auto owned = std::make_unique<PoolRequest>();
-  PoolRequest& r = *owned;
+  PoolRequest& r = requests_.add(q.id);
   r.request = &q;
+  std::string refused = take(r, spec);
+  if (refused.empty()) return refused;
+  stored_->refused(r);
+  requests_.erase(q.id);
+  return refused;
+}
+
+std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
+  serving::Request& q = *r.request;
   const std::int64_t tokens = q.prompt + q.output;
   if (tokens > config_.model.max_context) {
     return fmt::format("needs a context of {} tokens, {} allows {}", tokens, config_.model.name,
@@ -169,7 +178,6 @@ std::string PoolSystem::submit(serving::Request& q, const models::RequestSpec& s
   q.prefill_target = q.prompt;
   serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
   if (decode_.drafter) serving::draw_drafter_acceptance(q, drafter_acceptance_, config_.run.seed, spec.id);
-  requests_.add(std::move(owned));
   queues_.enqueue(r);
   settle_soon();
   return {};

@@ -47,6 +47,8 @@ class PoolSystem final : public serving::ServingSystem,
 
  private:
   [[nodiscard]] std::unique_ptr<StoredPrompts> make_stored();
+  /// Puts it into its queue; else says why it could never run here.
+  [[nodiscard]] std::string take(PoolRequest& r, const models::RequestSpec& spec);
   void settle_soon();
   void settle();
 

@@ -31,7 +31,9 @@ void StorageNetwork::add_pool(const serving::PoolConfig& pool, Pool which) {
     links.shared = fabric_.link("", fmt::format("storage to {} pool", name_of(which)), *pool.shared_bytes_per_s);
     all.push_back(*links.shared);
   }
+  links.read_bytes_per_s.push_back(0);
   for (std::int64_t node = 0; node < pool.nodes; ++node) {
+    links.read_bytes_per_s.push_back(links.read_bytes_per_s.back() + pool.link.read_bytes_per_s.value);
     for (const Direction direction : {Direction::read, Direction::write}) {
       links.lanes.push_back(make_lane(pool, which, node, direction));
       all.push_back(links.lanes.back().link);
@@ -49,7 +51,9 @@ StorageNetwork::NodeLane StorageNetwork::make_lane(const serving::PoolConfig& po
   made.link = fabric_.link(std::string(read ? "storage_to_" : "") + name_of(which) + (read ? "" : "_to_storage"), owner,
                            made.bytes_per_s);
   transport::LaneConfig lane{owner, read ? "from storage" : "to storage", {made.link}};
-  const auto& shared = pools_.at(static_cast<std::size_t>(which)).shared;
+  PoolLinks& links = pools_.at(static_cast<std::size_t>(which));
+  const auto& shared = links.shared;
+  if (read) lane.carrying = &links.readers;
   if (read && shared) lane.route.push_back(*shared);
   if (read && egress_) lane.route.push_back(*egress_);
   lane.latency = engine::from_seconds(pool.link.latency_s.value);
@@ -104,13 +108,6 @@ double StorageNetwork::left_for(const NodeLane& lane, LinkId shared, double read
   const bool reads = lane.lane->carried().has_value();
   const std::size_t readers = fabric_.network().in_flight(shared) + (reads ? 0 : 1);
   return std::max(bytes_per_s - (reading - (reads ? lane.bytes_per_s : 0)), bytes_per_s / static_cast<double>(readers));
-}
-
-double StorageNetwork::reading_bytes_per_s(Pool pool) const {
-  double sum = 0;
-  const std::vector<NodeLane>& lanes = pools_.at(static_cast<std::size_t>(pool)).lanes;
-  for (std::size_t i = 0; i < lanes.size(); i += 2) sum += lanes[i].lane->carried() ? lanes[i].bytes_per_s : 0;
-  return sum;
 }
 
 }  // namespace kvsim::pools

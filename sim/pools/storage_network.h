@@ -65,6 +65,8 @@ class StorageNetwork {
   struct PoolLinks {
     std::vector<NodeLane> lanes;  // by node and direction
     std::optional<transport::LinkId> shared;
+    std::size_t readers = 0;               // nodes whose links read now
+    std::vector<double> read_bytes_per_s;  // of so many
   };
 
   void add_pool(const serving::PoolConfig& pool, Pool which);
@@ -75,7 +77,10 @@ class StorageNetwork {
   [[nodiscard]] double read_bandwidth(Pool pool, std::size_t node) const;
   [[nodiscard]] double left_for(const NodeLane& lane, transport::LinkId shared, double others) const;
   /// Of the links of a pool's nodes that read now.
-  [[nodiscard]] double reading_bytes_per_s(Pool pool) const;
+  [[nodiscard]] double reading_bytes_per_s(Pool pool) const {
+    const PoolLinks& links = pools_.at(static_cast<std::size_t>(pool));
+    return links.read_bytes_per_s[links.readers];
+  }
 
   engine::Simulator& simulator_;
   transport::Fabric& fabric_;

@@ -32,6 +32,8 @@ class StoredPrompts {
 
   /// It has come; PoolRequest::blocks are known from here on.
   virtual void arrived(PoolRequest& r, const models::RequestSpec& spec) = 0;
+  /// It may have come, and could never run.
+  virtual void refused(const PoolRequest& r) { (void)r; }
   /// Before it may be placed: what of it is here now. It holds until something else happens.
   virtual void look(PoolRequest& r) { (void)r; }
   /// The leading ones of its blocks that are here, as far as nodes share them (RequestMemory::shares_blocks()); and

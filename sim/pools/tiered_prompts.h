@@ -18,6 +18,7 @@ class TieredPrompts final : public StoredPrompts {
       : network_(network), loads_(loads), prompts_(prompts) {}
 
   void arrived(PoolRequest& r, const models::RequestSpec& spec) override { prompts_.arrived(*r.request, spec, 0); }
+  void refused(const PoolRequest& r) override { prompts_.refused(*r.request); }
   void look(PoolRequest& r) override { r.request->prefix = prompts_.find(*r.request); }
   [[nodiscard]] std::size_t blocks(const PoolRequest&) const override { return 0; }
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix.tokens; }

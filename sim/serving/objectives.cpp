@@ -37,8 +37,8 @@ std::uint8_t verdict_so_far(const SloConfig& slo, const Request& r, engine::SimT
 
 namespace {
 
-bool open(const Request* r) {
-  return r && r->phase != Phase::finished && r->phase != Phase::refused;
+bool open(const Request& r) {
+  return r.phase != Phase::finished && r.phase != Phase::refused;
 }
 
 }  // namespace
@@ -56,11 +56,10 @@ void Judgement::refused(const Request& request) {
 
 /// Calls `use` with every judged request that has not finished.
 template <class Use>
-void Judgement::for_each_open(const Use& use) {
-  while (first_open_ < requests_.size() && !open(requests_[first_open_].get())) ++first_open_;
-  for (std::size_t i = first_open_; i < requests_.size(); ++i) {
-    if (open(requests_[i].get()) && requests_[i]->judged >= 0) use(*requests_[i]);
-  }
+void Judgement::for_each_open(const Use& use) const {
+  requests_.for_each([&](const Request& r) {
+    if (open(r) && r.judged >= 0) use(r);
+  });
 }
 
 bool Judgement::over(engine::SimTime now) {

@@ -1,11 +1,9 @@
 // Whether a request met its latency objectives, when it has finished and before.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
+#include "sim/engine/id_table.h"
 #include "sim/engine/time.h"
 #include "sim/serving/config.h"
 #include "sim/serving/measurements.h"
@@ -50,7 +48,7 @@ std::uint8_t verdict_so_far(const SloConfig& slo, const Request& request, engine
 /// What it is given must outlive it.
 class Judgement {
  public:
-  Judgement(const ServingConfig& config, const std::vector<std::unique_ptr<Request>>& requests, Measurements& measured)
+  Judgement(const ServingConfig& config, const engine::IdTable<Request>& requests, Measurements& measured)
       : config_(config), requests_(requests), measured_(measured) {}
 
   /// A request has arrived, after the warm-up. It is judged if that is early enough (RunConfig::judge_until_s).
@@ -69,12 +67,11 @@ class Judgement {
 
  private:
   template <class Use>
-  void for_each_open(const Use& use);
+  void for_each_open(const Use& use) const;
 
   const ServingConfig& config_;
-  const std::vector<std::unique_ptr<Request>>& requests_;  // by id
+  const engine::IdTable<Request>& requests_;
   Measurements& measured_;
-  std::size_t first_open_ = 0;  // no request before this one is unfinished
 };
 
 }  // namespace kvsim::serving

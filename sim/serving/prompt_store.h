@@ -51,6 +51,9 @@ class PromptStore {
   /// A request came to a replica; `spec` says what its prompt shares with others.
   virtual void arrived(const Request&, const models::RequestSpec&, std::size_t /*replica*/) {}
 
+  /// It may have come, and could never run.
+  virtual void refused(const Request&) {}
+
   /// It goes to another group of GPUs than it came to.
   virtual void placed(const Request&, std::size_t /*replica*/) {}
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "models/acceptance/acceptance.h"
 #include "models/kernels/step_time.h"
+#include "sim/engine/id_table.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/trace.h"
 #include "sim/machine/gpu_group.h"
@@ -24,13 +23,12 @@ namespace kvsim::serving {
 class Requests {
  public:
   /// `by_id` outlives this. Callbacks' word: the request's id.
-  Requests(const std::vector<std::unique_ptr<Request>>& by_id, engine::Callback on_finished,
-           engine::Callback on_released)
+  Requests(const engine::IdTable<Request>& by_id, engine::Callback on_finished, engine::Callback on_released)
       : by_id_(by_id), on_finished_(on_finished), on_released_(on_released) {}
 
-  [[nodiscard]] Request& operator[](std::uint64_t id) const { return *by_id_[id]; }
+  [[nodiscard]] Request& operator[](std::uint64_t id) const { return by_id_[id]; }
   /// Ids of all that have arrived are smaller.
-  [[nodiscard]] std::uint64_t arrived() const { return by_id_.size(); }
+  [[nodiscard]] std::uint64_t arrived() const { return by_id_.end(); }
 
   /// Its last token is out.
   void finished(const Request& r) const { notify(on_finished_, r); }
@@ -45,7 +43,7 @@ class Requests {
     callback();
   }
 
-  const std::vector<std::unique_ptr<Request>>& by_id_;
+  const engine::IdTable<Request>& by_id_;
   engine::Callback on_finished_, on_released_;
 };
 

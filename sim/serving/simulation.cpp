@@ -87,13 +87,12 @@ class Run {
   }
 
   bool accept(const models::RequestSpec& spec) {
-    auto owned = std::make_unique<Request>();
-    Request& r = *owned;
-    r.id = requests_.size();
+    const std::uint64_t id = requests_.end();
+    Request& r = requests_.add(id);
+    r.id = id;
     r.arrival = simulator_.now();
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
-    requests_.push_back(std::move(owned));
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     if (!warming_up_) judgement_.arrived(r, simulator_.now());
@@ -105,6 +104,7 @@ class Run {
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
+      requests_.erase(id);
       return false;
     }
     refused_in_a_row_ = 0;
@@ -122,7 +122,7 @@ class Run {
 
   /// Deferred too: the replica still holds pointers to it within its iteration.
   void on_released(std::uint64_t id) { simulator_.schedule_in({}, Callback::to<&Run::forget>(this, id)); }
-  void forget(std::uint64_t id) { requests_[id].reset(); }
+  void forget(std::uint64_t id) { requests_.erase(id); }
 
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
@@ -227,9 +227,7 @@ class Run {
     fabric_.check_conservation();
     m.events = simulator_.events_executed();
     if (!config_.run.sample_every_s && outcome_.timeline.samples.empty()) outcome_.timeline = {};
-    m.running = static_cast<std::uint64_t>(std::count_if(requests_.begin(), requests_.end(), [](const auto& r) {
-      return r && r->phase != Phase::finished && r->phase != Phase::refused;
-    }));
+    requests_.for_each([&m](const Request& r) { m.running += r.phase != Phase::finished ? 1 : 0; });
     KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
     KVSIM_ALWAYS(m.drafted_tokens == m.accepted_tokens + m.rejected_tokens,
                  "drafted tokens are neither accepted nor rejected");
@@ -241,7 +239,7 @@ class Run {
   RequestFeed& feed_;
   const SimulationOptions& options_;
   engine::Simulator simulator_;
-  std::vector<std::unique_ptr<Request>> requests_;
+  engine::IdTable<Request> requests_;
   SimulationOutcome outcome_;
   transport::Fabric fabric_{simulator_, options_.trace};
   std::unique_ptr<ServingSystem> system_;

@@ -11,6 +11,7 @@
 
 #include "models/kernels/step_time.h"
 #include "models/workload/request_source.h"
+#include "sim/engine/id_table.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
 #include "sim/engine/trace.h"
@@ -84,12 +85,12 @@ struct RunEnvironment {
   engine::Simulator& simulator;
   const ServingConfig& config;
   Measurements& measured;
-  transport::Fabric& fabric;                              ///< its links are measured, checked and sampled by the loop
-  engine::TraceSink* trace;                               ///< null: no timeline
-  engine::Callback on_finished;                           ///< word: the request's id; its last token is out
-  engine::Callback on_released;                           ///< word: the request's id; nothing refers to it any more
-  const std::vector<std::unique_ptr<Request>>& requests;  ///< by id; null once released
-  std::int64_t prefix_block_tokens = 0;                   ///< of RequestSpec::prefix_blocks; 0: they are empty
+  transport::Fabric& fabric;                 ///< its links are measured, checked and sampled by the loop
+  engine::TraceSink* trace;                  ///< null: no timeline
+  engine::Callback on_finished;              ///< word: the request's id; its last token is out
+  engine::Callback on_released;              ///< word: the request's id; nothing refers to it any more
+  const engine::IdTable<Request>& requests;  ///< until they are released
+  std::int64_t prefix_block_tokens = 0;      ///< of RequestSpec::prefix_blocks; 0: they are empty
 
   /// What all groups of GPUs of a system share that is timed so.
   [[nodiscard]] machine::GpuGroup::Environment gpus(const models::StepTimer& timer) const {

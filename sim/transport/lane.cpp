@@ -42,9 +42,11 @@ TransferId Lane::submit(const Transfer& transfer) {
 }
 
 void Lane::start_next() {
-  carried_ = 0;
+  const bool carried = std::exchange(carried_, 0) != 0;
+  if (carried && config_.carrying) --*config_.carrying;
   if (waiting_.empty()) return;
   carried_ = waiting_.pop().value;
+  if (config_.carrying) ++*config_.carrying;
   waiting_bytes_ -= jobs_[carried_].transfer.bytes;
   start(carried_);
 }

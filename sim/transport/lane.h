@@ -23,6 +23,7 @@ struct LaneConfig {
   engine::Duration setup{};  ///< from submission to the first byte; where one goes at a time, one transfer is set up at
                              ///< a time, while the one before it moves
   Queueing queueing = Queueing::serialised;
+  std::size_t* carrying = nullptr;  ///< of serialised lanes that share it: how many carry something now; outlives them
 };
 
 /// When one transfer leaves a serialised lane the next one starts before anyone's on_complete runs, so that a transfer

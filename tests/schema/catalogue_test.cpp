@@ -85,6 +85,9 @@ TEST(Catalogue, AnExistingNameNeedsItsOwnBaseOrOverride) {
 TEST(Catalogue, RefusesCirclesAndUnknownBases) {
   EXPECT_EQ(add_error({"links:\n  a: {base: b}\n  b: {base: c}\n  c: {base: a}"}),
             "test.yaml:4:13: links.c.base: the bases form a circle: a -> b -> c -> a");
+  EXPECT_EQ(add_error({links, "{override: true, links: {slow: {base: faster}}}"}),
+            "test.yaml:5:18: links.faster.base: the bases form a circle: fast -> slow -> faster -> fast")
+      << "told the same wherever it is entered";
   EXPECT_EQ(add_error({"links:\n  a: {base: a}"}),
             "test.yaml:2:13: links.a.base: is its own base, but nothing of this name exists to be changed");
   EXPECT_EQ(add_error({links, "links:\n  x: {base: slwo}"}),

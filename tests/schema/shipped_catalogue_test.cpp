@@ -1,7 +1,13 @@
 // The data that travels in the binary: everything loads, every figure has a source, every name resolves.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
+#include "models/catalogue/catalogue_text.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
 #include "models/hardware/gpu.h"
@@ -48,6 +54,65 @@ TEST_P(ShippedCatalogue, EveryEntryLoads) {
               }),
               "no error");
   }
+}
+
+/// Same content, and every value at the same place of the same file.
+void expect_same(const ConfigNode& a, const ConfigNode& b, const std::string& path) {
+  EXPECT_EQ(a.origin().str(), b.origin().str()) << path;
+  EXPECT_EQ(a.quoted(), b.quoted()) << path;
+  ASSERT_EQ(a.entries().size(), b.entries().size()) << path;
+  ASSERT_EQ(a.items().size(), b.items().size()) << path;
+  for (std::size_t i = 0; i < a.items().size(); ++i) expect_same(a.items()[i], b.items()[i], path);
+  for (std::size_t i = 0; i < a.entries().size(); ++i) {
+    EXPECT_EQ(a.entries()[i].key_origin.str(), b.entries()[i].key_origin.str()) << path;
+    expect_same(a.entries()[i].value, b.entries()[i].value, path + "." + a.entries()[i].key);
+  }
+}
+
+// Entries are cut out of the files by their lines, and parsed alone. The files read as YAML say the same.
+TEST(ShippedFiles, EntriesCutOutAreThoseOfTheWholeFiles) {
+  namespace fs = std::filesystem;
+  const fs::path top = KVSIM_SOURCE_DIR;
+  std::vector<ConfigNode> documents;
+  for (const auto& file : fs::recursive_directory_iterator(top / "models")) {
+    const fs::path& path = file.path();
+    if (path.extension() != ".yaml" || path.parent_path().filename() != "catalogue") continue;
+    const std::string name = fs::relative(path, top).string();
+    std::ifstream stream(path);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    documents.push_back(schema::read_yaml(text, name));
+  }
+  Catalogue read;
+  read.add(documents);
+  const Catalogue cut = Catalogue::built_in();
+  for (const EntryKind kind : all_entry_kinds) {
+    const auto lines = read.list(kind);
+    const auto cut_lines = cut.list(kind);
+    ASSERT_EQ(cut_lines.size(), lines.size()) << plural(kind);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      EXPECT_EQ(cut_lines[i].name, lines[i].name);
+      EXPECT_EQ(cut_lines[i].origin.str(), lines[i].origin.str());
+      const ConfigNode& entry = cut.find(kind, lines[i].name);
+      EXPECT_EQ(entry, read.find(kind, lines[i].name)) << lines[i].name;
+      expect_same(entry, read.find(kind, lines[i].name), lines[i].name);
+    }
+  }
+}
+
+TEST(EntryTexts, AnEntryKeepsItsPlaceInTheFile) {
+  // Lines: 1 comment, 2 section, 3 entry, 4 its key, 5 blank, 6 comment, 7 entry, 8 section, 9 entry without a line
+  // end.
+  constexpr std::string_view file =
+      "# cards\ngpus:\n  a:\n    memory: 1 GB\n\n  # the next\n  b: {memory: 2 GB}\nlinks:\n  c: {read: [3,\n   4]}";
+  const auto entries = entry_texts(file, "cards.yaml");
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].section, "gpus");
+  EXPECT_EQ(entries[0].name, "a");
+  EXPECT_EQ(entries[1].origin.str(), "cards.yaml:7:3");
+  EXPECT_EQ(entries[2].section, "links");
+  EXPECT_EQ(read_entry(entries[0]).find("memory")->origin().str(), "cards.yaml:4:13");
+  EXPECT_EQ(read_entry(entries[1]).find("memory")->text(), "2 GB");
+  EXPECT_EQ(read_entry(entries[2]).find_path("read.1")->origin().str(), "cards.yaml:10:4");
 }
 
 /// Complains about every figure below `node` that says neither where it comes from nor in which document.
