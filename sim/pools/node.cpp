@@ -31,7 +31,9 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
       stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this),
       proposals_(
-          {environment.config, environment.decode, environment.geometry, environment.timer, environment.measured}) {}
+          {environment.config, environment.decode, environment.geometry, environment.timer, environment.measured}) {
+  touch();
+}
 
 void Node::start(Request& request, Work work) {
   request.admission = ++starts_;
@@ -233,12 +235,14 @@ void Node::apply(const StepEntry& entry) {
 
 void Node::count_requests(std::int64_t change) {
   requests_ += change;
+  touch();
   note_waiting();
   gpus_.trace_running(requests_);
 }
 
 void Node::count_stateless(std::int64_t change) {
   stateless_ += change;
+  touch();
   note_waiting();
 }
 

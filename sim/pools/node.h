@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "models/kernels/step_time.h"
@@ -36,6 +37,7 @@ struct NodeEnvironment {
   serving::Measurements& measured;
   engine::TraceSink* trace;
   machine::GpuGroup::Environment gpus;
+  std::vector<Node*>& changed;  ///< see Node::touch()
 };
 
 /// Hears what nodes have computed.
@@ -74,7 +76,10 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
 
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] memory::KvMemory& memory() { return memory_; }
+  [[nodiscard]] memory::KvMemory& memory() {  // to change it
+    touch();
+    return memory_;
+  }
   [[nodiscard]] const memory::KvMemory& memory() const { return memory_; }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
 
@@ -85,6 +90,12 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   // Who is here, placed for good and not finished; and who is verified here with its full KV read anew each round.
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t stateless() const { return stateless_; }
+  /// What speaks for or against it as a place for a request may have changed: it is put into NodeEnvironment::changed,
+  /// once until it is looked_at().
+  void touch() {
+    if (!std::exchange(touched_, true)) env_.changed.push_back(this);
+  }
+  void looked_at() { touched_ = false; }
   void count_requests(std::int64_t change);
   void count_stateless(std::int64_t change);
 
@@ -132,6 +143,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   serving::ForwardPass pass_;
   std::vector<serving::Request*> over_;  // of one step; kept for its memory
   std::int64_t requests_ = 0, stateless_ = 0;
+  bool touched_ = false;
   serving::PoolMeasurement sums_;
 };
 

@@ -88,6 +88,7 @@ class PoolSystem final : public serving::ServingSystem,
   PathLog log_;
   StorageNetwork network_;
   RequestMemory memory_;
+  std::vector<Node*> changed_nodes_;
   NodeEnvironment node_environment_;
   RequestTable requests_;
   std::unique_ptr<Dispatcher> dispatcher_;
