@@ -18,7 +18,7 @@ memory::KvForm drafts_read(const models::CompressorSpec& compressor) {
 using serving::Request;
 using serving::StepEntry;
 
-Node::Node(const serving::GroupEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
+Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
            std::int64_t kv_capacity_bytes, const StorageNetwork& network)
     : env_(environment),
       listener_(listener),
@@ -31,7 +31,9 @@ Node::Node(const serving::GroupEnvironment& environment, StepListener& listener,
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
       stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this),
       proposals_(environment),
-      fetched_(environment, gpus_, network.kv_link(pool, index), engine::Callback::to<&Node::on_offloaded>(this)) {}
+      fetched_(environment, gpus_, network.kv_link(pool, index), engine::Callback::to<&Node::on_offloaded>(this)) {
+  touch();
+}
 
 void Node::start(Request& request, Work work) {
   request.admission = ++starts_;
@@ -249,12 +251,14 @@ void Node::apply(const StepEntry& entry) {
 
 void Node::count_requests(std::int64_t change) {
   requests_ += change;
+  touch();
   note_waiting();
   gpus_.trace_running(requests_);
 }
 
 void Node::count_stateless(std::int64_t change) {
   stateless_ += change;
+  touch();
   note_waiting();
 }
 

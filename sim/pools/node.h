@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "sim/machine/gpu_group.h"
@@ -23,6 +24,11 @@ using serving::Work;
 
 class Node;
 
+/// What all nodes share; all of it outlives them.
+struct NodeEnvironment : serving::GroupEnvironment {
+  std::vector<Node*>& changed;  ///< see Node::touch()
+};
+
 /// Hears what nodes have computed.
 class StepListener {
  public:
@@ -40,7 +46,7 @@ class StepListener {
 
 class Node final : private machine::StepOwner, private serving::StretchOwner {
  public:
-  Node(const serving::GroupEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
+  Node(const NodeEnvironment& environment, StepListener& listener, Pool pool, std::size_t index,
        std::int64_t kv_capacity_bytes, const StorageNetwork& network);
 
   /// Decoding or drafting from the next iteration on, until it is stopped.
@@ -61,7 +67,10 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
 
   [[nodiscard]] Pool pool() const { return pool_; }
   [[nodiscard]] std::size_t index() const { return index_; }
-  [[nodiscard]] memory::KvMemory& memory() { return memory_; }
+  [[nodiscard]] memory::KvMemory& memory() {  // to change it
+    touch();
+    return memory_;
+  }
   [[nodiscard]] const memory::KvMemory& memory() const { return memory_; }
   [[nodiscard]] const machine::GpuGroup& gpus() const { return gpus_; }
 
@@ -72,6 +81,12 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   // Who is here, placed for good and not finished; and who is verified here with its full KV read anew each round.
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t stateless() const { return stateless_; }
+  /// What speaks for or against it as a place for a request may have changed: it is put into NodeEnvironment::changed,
+  /// once until it is looked_at().
+  void touch() {
+    if (!std::exchange(touched_, true)) env_.changed.push_back(this);
+  }
+  void looked_at() { touched_ = false; }
   void count_requests(std::int64_t change);
   void count_stateless(std::int64_t change);
 
@@ -98,7 +113,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void note_waiting();
   void on_offloaded(std::uint64_t request) { listener_.on_offloaded(*this, request); }
 
-  const serving::GroupEnvironment& env_;
+  const NodeEnvironment& env_;
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
@@ -121,6 +136,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   serving::ForwardPass pass_;
   std::vector<serving::Request*> over_;  // of one step; kept for its memory
   std::int64_t requests_ = 0, stateless_ = 0;
+  bool touched_ = false;
   serving::PoolMeasurement sums_;
 };
 

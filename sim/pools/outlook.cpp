@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace kvsim::pools {
 
 using models::Path;
 using models::PathTraits;
 
-Nodes::Nodes(const serving::GroupEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
              const StorageNetwork& network) {
   const serving::PoolsConfig& pools = *environment.config.cluster.pools;
   const auto add = [&](std::vector<std::unique_ptr<Node>>& nodes, Pool pool, std::int64_t count) {
@@ -21,13 +22,67 @@ Nodes::Nodes(const serving::GroupEnvironment& environment, StepListener& listene
   add(remote, Pool::remote, pools.remote.nodes);
 }
 
+void NodeBounds::take_better(const NodeBounds& other) {
+  room = std::max(room, other.room);
+  room_in_turn = std::max(room_in_turn, other.room_in_turn);
+  beside = std::max(beside, other.beside);
+  reload = std::max(reload, other.reload);
+  available = std::max(available, other.available);
+  stateless = std::min(stateless, other.stateless);
+  backlog_until_s = std::min(backlog_until_s, other.backlog_until_s);
+}
+
 Outlook::Outlook(const OutlookParts& parts)
-    : parts_(parts), weighted_(find_dispatcher(parts.config.cluster.pools->dispatch.policy)->needs_weights) {
+    : parts_(parts),
+      bounds_{engine::BoundTree<NodeBounds>(parts.nodes.local.size()),
+              engine::BoundTree<NodeBounds>(parts.nodes.remote.size())},
+      weighted_(find_dispatcher(parts.config.cluster.pools->dispatch.policy)->needs_weights) {
   const auto& weights = parts.config.cluster.pools->dispatch.weights;
   may_be_stateless_ = std::any_of(parts.paths.begin(), parts.paths.end(), [&](Path path) {
     const PathTraits& t = models::traits(path);
     return t.drafts && !t.cached && (!weighted_ || weights.at(models::index_of(path)) > 0);
   });
+}
+
+NodeBounds Outlook::bounds_of(const Node& node) const {
+  const std::int64_t available = node.memory().available();
+  NodeBounds bounds;
+  bounds.available = available;
+  bounds.stateless = node.stateless();
+  bounds.backlog_until_s = parts_.network.backlog_until_s(node.pool(), node.index());
+  if (node.requests() < parts_.config.schedule.max_requests) bounds.room = available;
+  if (node.pool() == Pool::remote) return bounds;
+  const std::int64_t largest = parts_.reloads.largest(node), bytes = parts_.reloads.bytes(node);
+  bounds.room -= std::max<std::int64_t>(0, largest - bytes);
+  bounds.room_in_turn = parts_.reloads.starved(node) ? -1 : bounds.room;
+  bounds.beside = node.requests() > 0 ? available + bytes : std::numeric_limits<std::int64_t>::max();
+  if (largest <= available + bytes) bounds.reload = available + bytes;
+  return bounds;
+}
+
+void Outlook::renew_bounds() const {
+  for (Node* node : parts_.changed) {
+    node->looked_at();
+    bounds_.at(static_cast<std::size_t>(node->pool())).set(node->index(), bounds_of(*node));
+  }
+  parts_.changed.clear();
+}
+
+namespace {
+
+constexpr double kRounding_s = 1e-6;  // far more than sums of seconds are rounded by
+
+}  // namespace
+
+double Outlook::least_backlog_s(const NodeBounds& bounds) const {
+  return std::max(0.0, bounds.backlog_until_s - parts_.simulator.now().seconds() - kRounding_s);
+}
+
+double Outlook::seen_backlog_s(Node& node) const {
+  const double s = backlog_s(node);
+  const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
+  if (s > least_backlog_s(bounds) + 2 * kRounding_s) node.touch();
+  return s;
 }
 
 bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
@@ -57,17 +112,24 @@ Node* Outlook::local_room(const PoolRequest& r, Path path) const {
   // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
   const bool holds = !stateless || parts_.stored.tokens(r) < r.request->prompt;
   const bool keeps_room = holds && expects_stateless(r);
-  Node* best = nullptr;
-  std::tuple<std::int64_t, double, std::int64_t> best_rank;
-  for (const auto& node : parts_.nodes.local) {
-    if (stateless && !room_for_reloads(r, *node)) continue;
-    if (holds && !room_for_good(r, path, *node, keeps_room)) continue;
-    const std::tuple rank(stateless ? node->stateless() : 0, backlog_s(*node), -node->memory().available());
-    if (best && rank >= best_rank) continue;
-    best = node.get();
-    best_rank = rank;
-  }
-  return best;
+  const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
+  const std::int64_t own = parts_.memory.local_private(r, path, hits), reload = parts_.memory.largest_reload(r);
+  renew_bounds();
+  using Rank = std::tuple<std::int64_t, double, std::int64_t>;
+  const auto best = bounds_.front().best(
+      [&](const NodeBounds& b) {
+        if (stateless && reload > b.reload) return false;
+        return !holds || (own <= (parts_.reloads.taking_turns() ? b.room : b.room_in_turn) &&
+                          own + (keeps_room ? reload : 0) <= b.beside);
+      },
+      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b), -b.available); },
+      [&](std::size_t index) -> std::optional<Rank> {
+        Node& node = *parts_.nodes.local[index];
+        if (stateless && !room_for_reloads(r, node)) return std::nullopt;
+        if (holds && !room_for_good(r, node, own, keeps_room)) return std::nullopt;
+        return Rank(stateless ? node.stateless() : 0, seen_backlog_s(node), -std::as_const(node).memory().available());
+      });
+  return best ? parts_.nodes.local[*best].get() : nullptr;
 }
 
 Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
@@ -76,27 +138,29 @@ Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
   const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
   const std::int64_t block = parts_.memory.block_bytes(form);
   const std::int64_t own = parts_.memory.remote_private(r, path, static_cast<std::int64_t>(hits));
-  Node* best = nullptr;
-  double best_s = 0;
-  for (const auto& node : parts_.nodes.remote) {
-    if (node->requests() >= parts_.config.schedule.max_requests) continue;
-    if (!node->memory().fits(chain, form, block, own)) continue;
-    // Its link is free, and has brought what is not there yet.
-    const std::int64_t missing = chain.empty() ? 0 : node->memory().need(chain, form, block, 0);
-    const double s = backlog_s(*node) + parts_.network.read_s(Pool::remote, node->index(), missing);
-    if (best && (s > best_s || (s == best_s && node->memory().available() <= best->memory().available()))) continue;
-    best = node.get();
-    best_s = s;
-  }
-  return best;
+  const double link_s = parts_.network.read_s(Pool::remote, 0, 0);
+  renew_bounds();
+  using Rank = std::pair<double, std::int64_t>;
+  const auto best = bounds_.back().best(
+      [&](const NodeBounds& b) { return own <= b.room; },
+      [&](const NodeBounds& b) { return Rank(least_backlog_s(b) + link_s, -b.available); },
+      [&](std::size_t index) -> std::optional<Rank> {
+        Node& node = *parts_.nodes.remote[index];
+        const memory::KvMemory& held = std::as_const(node).memory();
+        if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
+        if (!held.fits(chain, form, block, own)) return std::nullopt;
+        // Its link is free, and has brought what is not there yet.
+        const std::int64_t missing = chain.empty() ? 0 : held.need(chain, form, block, 0);
+        return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
+      });
+  return best ? parts_.nodes.remote[*best].get() : nullptr;
 }
 
-bool Outlook::room_for_good(const PoolRequest& r, Path path, const Node& node, bool keeps_room) const {
+bool Outlook::room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const {
   if (node.requests() >= parts_.config.schedule.max_requests) return false;
   if (parts_.reloads.starved(node) && !parts_.reloads.taking_turns())
     return false;  // what falls free is for the reload that waits
   const std::size_t hits = parts_.stored.blocks(r);
-  const std::int64_t own = parts_.memory.local_private(r, path, static_cast<std::int64_t>(hits));
   // On a node that serves nobody, whoever fits: one that fills it would else never be served.
   const bool others = node.requests() > 0 && keeps_room;
   const std::int64_t reload = std::max(parts_.reloads.largest(node), others ? parts_.memory.largest_reload(r) : 0);
@@ -112,15 +176,22 @@ bool Outlook::expects_stateless(const PoolRequest& r) const {
   if (weighted_) return true;
   // Nothing else for the remote pool to do.
   if (std::find(parts_.paths.begin(), parts_.paths.end(), Path::B2) == parts_.paths.end()) return true;
-  return std::all_of(parts_.nodes.remote.begin(), parts_.nodes.remote.end(),
-                     [this](const auto& node) { return backlog_s(*node) > 0; }) &&
-         parts_.dispatcher.wants_reload_room(r, *this);
+  renew_bounds();
+  const auto free = bounds_.back().best(
+      [this](const NodeBounds& b) { return least_backlog_s(b) <= 0; }, [](const NodeBounds&) { return 0; },
+      [this](std::size_t index) {
+        return seen_backlog_s(*parts_.nodes.remote[index]) > 0 ? std::nullopt : std::optional(0);
+      });
+  return !free && parts_.dispatcher.wants_reload_room(r, *this);
 }
 
 Node* Outlook::local_for_reloads() const {
-  const auto fewest = std::min_element(parts_.nodes.local.begin(), parts_.nodes.local.end(),
-                                       [](const auto& a, const auto& b) { return a->stateless() < b->stateless(); });
-  return fewest == parts_.nodes.local.end() ? nullptr : fewest->get();
+  renew_bounds();
+  const auto fewest =
+      bounds_.front().best([](const NodeBounds& b) { return b.stateless < std::numeric_limits<std::int64_t>::max(); },
+                           [](const NodeBounds& b) { return b.stateless; },
+                           [this](std::size_t index) { return std::optional(parts_.nodes.local[index]->stateless()); });
+  return fewest ? parts_.nodes.local[*fewest].get() : nullptr;
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.

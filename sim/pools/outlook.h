@@ -2,11 +2,14 @@
 // are.
 #pragma once
 
+#include <array>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "sim/engine/bound_tree.h"
 #include "sim/engine/simulator.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/node.h"
@@ -22,7 +25,7 @@ struct Nodes {
   std::vector<std::unique_ptr<Node>> local, remote;
 
   /// All of it outlives them; each has so many bytes for KV.
-  Nodes(const serving::GroupEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
+  Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
         const StorageNetwork& network);
 
   /// do_it(node) for each, local ones first.
@@ -46,6 +49,21 @@ struct OutlookParts {
   const Reloads& reloads;
   const RoundLengths& lengths;
   Dispatcher& dispatcher;
+  std::vector<Node*>& changed;  ///< nodes about which bounds may be out of date
+};
+
+/// What speaks for a node as a place at best, or for any of several nodes.
+struct NodeBounds {
+  std::int64_t room = -1;          ///< most that a request may hold there for good beside reloads
+  std::int64_t room_in_turn = -1;  ///< the same, 0 and less where a reload waits for memory
+  std::int64_t beside = -1;        ///< the same and another reload together
+  std::int64_t reload = -1;        ///< longest reload, in bytes of memory
+  std::int64_t available = -1;     ///< KvMemory::available()
+  std::int64_t stateless = std::numeric_limits<std::int64_t>::max();  ///< fewest such requests
+  double backlog_until_s = std::numeric_limits<double>::infinity();   ///< StorageNetwork::backlog_until_s()
+
+  static NodeBounds worst() { return {}; }
+  void take_better(const NodeBounds& other);
 };
 
 class Outlook final : public PoolsView {
@@ -75,7 +93,14 @@ class Outlook final : public PoolsView {
  private:
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
-  [[nodiscard]] bool room_for_good(const PoolRequest& r, models::Path path, const Node& node, bool keeps_room) const;
+  [[nodiscard]] bool room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const;
+  /// Brings the bounds of nodes that have changed up to date.
+  void renew_bounds() const;
+  [[nodiscard]] NodeBounds bounds_of(const Node& node) const;
+  /// No more than backlog_s() of any node with these bounds.
+  [[nodiscard]] double least_backlog_s(const NodeBounds& bounds) const;
+  /// backlog_s(); where the bounds had promised much less, they are renewed before the next search.
+  [[nodiscard]] double seen_backlog_s(Node& node) const;
   [[nodiscard]] bool expects_stateless(const PoolRequest& r) const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
 
@@ -83,6 +108,7 @@ class Outlook final : public PoolsView {
   [[nodiscard]] double messages_s() const { return 2 * parts_.config.cluster.pools->message_latency_s; }
 
   OutlookParts parts_;
+  mutable std::array<engine::BoundTree<NodeBounds>, 2> bounds_;  // by pool; of all nodes, as they are or better
   bool weighted_;
   bool may_be_stateless_;  // requests may take a stateless path
 };

@@ -45,9 +45,9 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
       memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
-      node_environment_{
-          environment.simulator,   config_, decode_, geometry_, timer_, environment.measured, environment.trace,
-          environment.gpus(timer_)},
+      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, environment.measured,
+                         environment.trace, environment.gpus(timer_)},
+                        changed_nodes_},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
       queues_(environment.simulator, environment.trace, *dispatcher_, outlook_, reloads_, *this),
       nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
@@ -57,7 +57,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
       outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, *stored_, reloads_, lengths_,
-                *dispatcher_}),
+                *dispatcher_, changed_nodes_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                lengths_, log_, *this}) {}
 

@@ -95,7 +95,8 @@ class PoolSystem final : public serving::ServingSystem,
   PathLog log_;
   StorageNetwork network_;
   RequestMemory memory_;
-  serving::GroupEnvironment node_environment_;
+  std::vector<Node*> changed_nodes_;
+  NodeEnvironment node_environment_;
   RequestTable requests_;
   std::unique_ptr<Dispatcher> dispatcher_;
   PathQueues queues_;  // its row of a timeline comes before those of nodes

@@ -105,15 +105,19 @@ SimTime Reloads::start_of(const PoolRequest& r) const {
 }
 
 void Reloads::start_changed() {
-  for (NodeReloads& node : nodes_) {
-    if (std::exchange(node.changed, false)) start(*node.node);
+  looked_at_.swap(changed_);
+  std::sort(looked_at_.begin(), looked_at_.end());
+  for (const std::size_t index : looked_at_) {
+    nodes_[index].changed = false;
+    start(*nodes_[index].node);
   }
+  looked_at_.clear();
 }
 
 void Reloads::start(Node& local) {
   NodeReloads& node = of(local);
   const SimTime now = simulator_.now();
-  node.starved = false;
+  if (std::exchange(node.starved, false)) local.touch();
   simulator_.cancel(node.timer);
   while (!node.due.empty() && loads_.reloads(local) < kMostMoving) {
     PoolRequest* first = nullptr;

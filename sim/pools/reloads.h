@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/simulator.h"
@@ -36,7 +37,9 @@ class Reloads {
   void released(PoolRequest& r);
 
   /// Memory or the link of a local node fell free: start_changed() looks at it again.
-  void changed(const Node& local) { of(local).changed = true; }
+  void changed(const Node& local) {
+    if (!std::exchange(of(local).changed, true)) changed_.push_back(local.index());
+  }
   void start_changed();
   /// Somebody has waited for local memory for too long: while that is so, a node has one reload at a time, so that its
   /// room adds up.
@@ -81,6 +84,7 @@ class Reloads {
   const StorageNetwork& network_;
   Loads& loads_;
   std::vector<NodeReloads> nodes_;
+  std::vector<std::size_t> changed_, looked_at_;  // of nodes; the second is kept for its memory
   bool turns_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/pools/storage_network.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -79,6 +80,15 @@ double StorageNetwork::backlog_s(Pool pool, std::size_t node) const {
     bytes -= std::min(bytes, (simulator_.now() - carried->since).seconds() * reads.bytes_per_s);
   }
   return bytes / bandwidth;
+}
+
+double StorageNetwork::backlog_until_s(Pool pool, std::size_t node) const {
+  const NodeLane& reads = of(pool, node, Direction::read);
+  const std::int64_t bytes = reads.lane->urgent_bytes();
+  if (bytes == 0) return std::numeric_limits<double>::lowest();
+  const auto carried = reads.lane->carried();
+  const engine::SimTime begin = carried && carried->transfer.priority >= 0 ? carried->since : simulator_.now();
+  return begin.seconds() + static_cast<double>(bytes) / reads.bytes_per_s;
 }
 
 double StorageNetwork::read_s(Pool pool, std::size_t node, std::int64_t bytes) const {

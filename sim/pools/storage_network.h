@@ -52,6 +52,8 @@ class StorageNetwork {
   /// Seconds that what a node's reads have queued and under way take at its bandwidth as it is now, beside the others,
   /// deferrable transfers left out.
   [[nodiscard]] double backlog_s(Pool pool, std::size_t node) const;
+  /// A time, in seconds, before which backlog_s(), rounding aside, is more than what is left until it, now and later.
+  [[nodiscard]] double backlog_until_s(Pool pool, std::size_t node) const;
   /// Seconds that a node's read of `bytes` takes at its bandwidth as it is now, beside the others, latency and setup
   /// included.
   [[nodiscard]] double read_s(Pool pool, std::size_t node, std::int64_t bytes) const;

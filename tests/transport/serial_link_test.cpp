@@ -31,6 +31,29 @@ class SerialLink : public OwnLinkTest {
 
 using Log = std::vector<std::pair<std::uint64_t, std::int64_t>>;
 
+// Two lanes over links of their own: both carry something until 100 ns, one until 150 ns, cancelled ones not.
+TEST(LanesThatShareACount, KnowHowManyCarrySomething) {
+  Simulator simulator;
+  Network network(simulator);
+  std::size_t carrying = 0;
+  const auto lane = [&] {
+    LaneConfig c = config().lane({network.add_link("pcie", 1e9)});
+    c.carrying = &carrying;
+    return Lane(simulator, network, nullptr, c);
+  };
+  Lane first = lane(), second = lane();
+  static_cast<void>(first.submit({.bytes = 100}));
+  static_cast<void>(second.submit({.bytes = 100}));
+  static_cast<void>(second.submit({.bytes = 50}));
+  EXPECT_EQ(carrying, 2U);
+  simulator.run_until({120});
+  EXPECT_EQ(carrying, 1U);
+  simulator.run_until({200});
+  EXPECT_EQ(carrying, 0U);
+  first.cancel(first.submit({.bytes = 10}));
+  EXPECT_EQ(carrying, 0U);
+}
+
 TEST_F(SerialLink, transfersGoOneAfterTheOther) {
   make(config());
   submit(1, 100);
