@@ -115,7 +115,7 @@ void Reloads::on_arrived(std::uint64_t id) {
   r.moving.transfer = {};
   r.round.reload = Reload::arrived;
   full_kv_->arrived(r);
-  scheduling_.ask(r);
+  scheduling_.kv_arrived(r);
   gpus_.wake();
 }
 

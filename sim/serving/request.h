@@ -148,10 +148,11 @@ class ScheduledPlace {
  private:
   friend class Scheduling;
   Action action_ = Action::stall;
-  bool decided_ = false;    // else the action is of no meaning
-  bool late_ = false;       // its round was, when that was decided
-  bool asked_ = false;      // in the coming iteration
-  std::uint64_t ends_ = 0;  // its place in the order of decisions that end with an iteration; 0: it has none
+  bool decided_ = false;         // else the action is of no meaning
+  bool late_ = false;            // its round was, when that was decided
+  bool asked_ = false;           // in the coming iteration
+  bool whatever_comes_ = false;  // Decision's
+  std::uint64_t ends_ = 0;       // its place in the order of decisions that end with an iteration; 0: it has none
 };
 
 /// A request's round of drafting and verifying, the current one.

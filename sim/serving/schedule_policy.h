@@ -49,6 +49,8 @@ struct Decision {
   /// drafted what its round asks for or all that it may (most_drafts), when its KV has arrived, when a reload wished
   /// for could not start, and after it should have been verified.
   std::int64_t stands = 1;
+  /// Neither a complete draft nor its KV changes it: about these the policy need not be asked.
+  bool whatever_comes = false;
 };
 
 /// One iteration's decisions.

@@ -35,6 +35,16 @@ void Scheduling::ask(Request& r) {
   all_ = all_ || together_;
 }
 
+void Scheduling::kv_arrived(Request& r) {
+  if (!r.scheduled.whatever_comes_) ask(r);
+}
+
+bool Scheduling::drafted(Request& r) {
+  if (r.scheduled.whatever_comes_ && r.round.drafted < most_drafts(r, draft_limit_)) return false;
+  ask(r);
+  return true;
+}
+
 void Scheduling::verified(Request& r) {
   tell_passed();
   policy_->verified(r, view());
@@ -117,6 +127,7 @@ void Scheduling::decide(Request& r, const Decision& decision) {
   place.decided_ = true;
   place.late_ = r.round.late;
   place.asked_ = false;
+  place.whatever_comes_ = decision.whatever_comes;
   count(place, 1);
   if (decision.stands <= 1 || place.action_ == Action::verify) {
     ask(r);

@@ -28,6 +28,10 @@ class Scheduling {
   [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
   /// Something has happened to a decoding request: the policy is asked about it in the coming iteration.
   void ask(Request& r);
+  /// Its KV has arrived.
+  void kv_arrived(Request& r);
+  /// It has drafted what its round asks for, or all that it may. False: what was decided stands.
+  bool drafted(Request& r);
   /// It was verified, and begins its next round.
   void verified(Request& r);
   /// It has finished or is pushed out.

@@ -68,7 +68,8 @@ void SteadyRounds::end_step() {
   steady_.end_step(env_.simulator.now(), over_);
   for (Request* r : over_) {
     if (r->round.drafted == r->round.target) r->round.length.complete_at = env_.simulator.now();
-    scheduling_.ask(*r);
+    if (scheduling_.drafted(*r)) continue;
+    steady_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
   }
 }
 

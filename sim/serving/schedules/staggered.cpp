@@ -98,10 +98,10 @@ class Staggered final : public SchedulePolicy {
     std::int64_t stands = awaits_kv ? stands_until_arrival(view) : Decision::kUntilItChanges;
     if (!due) stands = std::min(stands, it->second.verify() - now_);
     if (r.round.reload == Reload::none && it != reservations_.end()) {
-      if (now_ < it->second.start()) return {draft, due, std::min(stands, it->second.start() - now_)};
+      if (now_ < it->second.start()) return {draft, due, std::min(stands, it->second.start() - now_), !awaits_kv};
       plan.reloads.push_back({&r, false});
     }
-    return {draft, due, stands};
+    return {draft, due, stands, !awaits_kv};
   }
 
   /// The request became ready long before or after the time for which its first verification was placed.
