@@ -24,10 +24,10 @@ class ReservationRing {
 
   /// True if adding `amount` to each window in [first, last] keeps every one of them at or below `limit`.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, double amount, double limit) const {
-    for (std::size_t ahead = first; ahead <= last; ++ahead) {
-      if (at(ahead) + amount > limit) return false;
-    }
-    return true;
+    if (last < first) return true;
+    const std::size_t begin = slot(first), end = slot(last) + 1;
+    if (begin < end) return fits_slots(begin, end, amount, limit);
+    return fits_slots(begin, amounts_.size(), amount, limit) && fits_slots(0, end, amount, limit);
   }
 
   /// Adds `amount` (which may be negative: a reservation withdrawn) to each window in [first, last]. A window never
@@ -46,6 +46,13 @@ class ReservationRing {
   }
 
  private:
+  [[nodiscard]] bool fits_slots(std::size_t begin, std::size_t end, double amount, double limit) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (amounts_[i] + amount > limit) return false;
+    }
+    return true;
+  }
+
   [[nodiscard]] std::size_t slot(std::size_t ahead) const {
     KVSIM_ALWAYS(ahead < amounts_.size(), "a window beyond the end of the reservation ring");
     const std::size_t index = head_ + ahead;

@@ -77,7 +77,7 @@ ConfidenceInterval batch_means_95(std::span<const double> series, std::size_t ba
 
 void RunningTotals::grow_to(std::uint64_t count) {
   if (totals_.empty()) totals_.reserve(kMost);
-  while (count / apart_ > kMost) {
+  while (count >= (kMost + 1) * apart_) {
     apart_ *= 2;
     for (std::size_t i = 0; i < totals_.size() / 2; ++i) totals_[i] = totals_[2 * i + 1];
     totals_.resize(totals_.size() / 2);

@@ -97,7 +97,9 @@ void Node::begin_step() {
 /// Whoever is in step with the others from now on.
 void Node::join_steady() {
   std::erase_if(alone_, [this](const StepEntry& entry) {
-    return steady_.join(*entry.request, entry.work, env_.simulator.now());
+    const Request& r = *entry.request;
+    const std::int64_t left = entry.work == Work::draft ? r.round.target - r.round.drafted : r.remaining();
+    return steady_.join(*entry.request, entry.work, left, env_.simulator.now());
   });
 }
 

@@ -9,6 +9,7 @@ namespace kvsim::serving {
 
 std::optional<Admitted> Admission::next(std::int64_t budget) {
   if (std::optional<Admitted> admitted = try_next(budget)) return admitted;
+  if (looked_ && !env_.prompts.stores()) return std::nullopt;  // it has just been told
   lacks_memory_ = false;
   if (roster_.anybody_waits() && seen(roster_.next())) {
     choose_residency(roster_.next());
@@ -50,6 +51,7 @@ bool Admission::has_memory_for(const Request& r) const {
 }
 
 std::optional<Admitted> Admission::try_next(std::int64_t budget) {
+  put_off_ = looked_ = false;
   const std::int64_t still_taken = decided_ahead_ ? finished_since_decided_ : 0;
   if (!roster_.anybody_waits() || roster_.running() + still_taken >= env_.config.schedule.max_requests) return {};
   Request& r = roster_.next();
@@ -62,7 +64,9 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   reloads_.full_kv().found(r);
   const std::optional<std::int64_t>& most_offloaded = env_.config.decode.offloaded;
   if (decode.verifies && !r.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
-  if (!has_memory_for(r)) return {};
+  looked_ = true;
+  lacks_memory_ = !has_memory_for(r);
+  if (lacks_memory_) return {};
   const bool stored = env_.config.prefill == PrefillKind::stored;
   const std::int64_t loadable = demand_.loadable_tokens(r);
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
@@ -75,6 +79,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   }
   if (decode.verifies && !scheduling_.admit(r, load_bytes) && roster_.running() > 0) {
     KVSIM_ALWAYS(memory_.resize(r.kv, 0), "memory could not be given back");
+    put_off_ = true;
     return {};
   }
   if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;

@@ -41,7 +41,7 @@ class Admission {
   /// After next() gave nothing, as long as memory does not fall free and nothing happens to this group: nobody can
   /// enter.
   [[nodiscard]] bool waits_for_event() const {
-    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts.stores());
+    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts.stores() || put_off_);
   }
   /// Then, as memory is taken: does the next one still fit?
   void look_again() {
@@ -80,6 +80,8 @@ class Admission {
   std::int64_t finished_since_decided_ = 0;  // in the last iteration
   std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
   bool lacks_memory_ = false;
+  bool looked_ = false;        // whether the next one fits, as it was last tried
+  bool put_off_ = false;       // by the schedule, whose belief changes with every iteration
   TierMeasurement host_tier_;  // of no meaning with a prompt store
 };
 

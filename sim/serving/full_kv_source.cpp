@@ -25,7 +25,6 @@ class HostCopies final : public FullKvSource {
                                                  .owner = r.id,
                                                  .kind = "reload"});
   }
-  [[nodiscard]] bool comes_by_layers() const override { return parts_.config.schedule.arrival != ReloadArrival::whole; }
 };
 
 /// Drafts read prompts as they were found.
@@ -135,6 +134,10 @@ class Recomputed final : public WholePrompts {
 };
 
 }  // namespace
+
+bool full_kv_comes_by_layers(const ServingConfig& config, const DecodePolicy& decode) {
+  return decode.verifies && !decode.as_found() && config.schedule.arrival != ReloadArrival::whole;
+}
 
 std::unique_ptr<FullKvSource> make_full_kv_source(const FullKvParts& parts, const DecodePolicy& decode) {
   switch (decode.full_kv) {

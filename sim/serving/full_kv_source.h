@@ -60,9 +60,6 @@ class FullKvSource {
   /// The request was pushed out while it was being brought.
   virtual void abandoned(Request&) const {}
 
-  /// Verifications may begin while the last layers are on their way.
-  [[nodiscard]] virtual bool comes_by_layers() const { return false; }
-
   /// What of it steps compute, with what decoding and other prompts leave of the step's tokens.
   virtual void batch(std::span<Request* const>, std::int64_t& /*budget*/, models::StepWork&) {}
   /// The step is over.
@@ -74,6 +71,9 @@ class FullKvSource {
  protected:
   FullKvParts parts_;
 };
+
+/// Verifications may begin while the last layers of what they read are on their way. `decode`: the configured policy.
+[[nodiscard]] bool full_kv_comes_by_layers(const ServingConfig& config, const DecodePolicy& decode);
 
 /// `decode`: the configured policy.
 std::unique_ptr<FullKvSource> make_full_kv_source(const FullKvParts& parts, const DecodePolicy& decode);

@@ -156,6 +156,63 @@ double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generat
          static_cast<double>(prompt + generated - acted_on);
 }
 
+namespace {
+
+bool whole(double x) {
+  return x == std::floor(x);
+}
+
+/// The least power of two of which `ratio` is a multiple, inverted; nothing where that is not a small one.
+std::optional<std::int64_t> denominator(double ratio) {
+  constexpr std::int64_t kMost = 256;
+  for (std::int64_t d = 1; d <= kMost; d *= 2) {
+    if (whole(ratio * static_cast<double>(d))) return d;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<KvGeometry::TokenUnits> KvGeometry::full_units() const {
+  return full_kv_factor_ == 1 ? std::optional(TokenUnits{}) : std::nullopt;
+}
+
+std::optional<KvGeometry::TokenUnits> KvGeometry::compressed_units() const {
+  if (low_bit_copy_ || drafter_block_bytes_ > 0) return std::nullopt;
+  if (scope_ == CompressionScope::prompt) return TokenUnits{};  // new tokens are whole
+  const std::optional<std::int64_t> units = denominator(ratio_);
+  if (!units) return std::nullopt;
+  return TokenUnits{*units, std::llround(ratio_ * static_cast<double>(*units))};
+}
+
+bool KvGeometry::grows_regularly(std::int64_t prompt, std::int64_t generated) const {
+  if (scope_ == CompressionScope::prompt) return generated >= residual_tokens_;
+  return prompt + generated >= sink_tokens_ + residual_tokens_;
+}
+
+std::optional<std::int64_t> KvGeometry::compressed_held(std::int64_t prompt, std::int64_t generated) const {
+  if (!grows_regularly(prompt, generated)) return std::nullopt;
+  const double tokens = compressed_tokens(prompt, generated);
+  if (scope_ != CompressionScope::prompt) {
+    return std::llround(tokens * static_cast<double>(compressed_units()->of_token));
+  }
+  // A part of a token takes a whole one; further whole ones must not carry its rounding over the edge.
+  constexpr double kClose = 1e-4;
+  const double part = tokens - std::floor(tokens);
+  if (part != 0 && (part < kClose || part > 1 - kClose)) return std::nullopt;
+  return std::llround(std::ceil(tokens));
+}
+
+std::optional<double> KvGeometry::compressed_read_growth(std::int64_t prompt, std::int64_t generated,
+                                                         double attention_time_factor) const {
+  const double token = model_token_bytes_ * attention_time_factor;
+  if (low_bit_copy_ || !whole(token) || !grows_regularly(prompt, generated)) return std::nullopt;
+  if (scope_ == CompressionScope::prompt) return token;
+  // One more is compressed: its bytes are whole, and it is attended to whole.
+  if (kept_ != 1 || !denominator(ratio_) || !whole(ratio_ * token)) return std::nullopt;
+  return ratio_ * token;
+}
+
 DecodeConfig own_drafts(const DecodeConfig& decode) {
   const DecodePolicy* policy = find_decode_policy(decode.policy);
   DecodeConfig own = decode;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/compression/compressor_spec.h"
 #include "models/llm/llm_spec.h"
@@ -34,9 +35,6 @@ class KvGeometry {
   /// Bytes of a block of full KV, a drafter's included.
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
-  /// full_reservation() grows by a block with every block_tokens() tokens.
-  [[nodiscard]] bool grows_by_blocks() const { return full_kv_factor_ == 1; }
-
   /// Reservation for `tokens` in full, rounded up to blocks. A drafter's KV is included here and in the compressed one.
   [[nodiscard]] std::int64_t full_reservation(std::int64_t tokens) const;
   /// Reservation for a compressed context with `whole` further tokens kept in full (drafts), rounded up to blocks.
@@ -65,7 +63,25 @@ class KvGeometry {
   /// Tokens that attention over the compressed KV attends to (dropped ones are gone, quantised ones are not).
   [[nodiscard]] double attended_compressed(std::int64_t prompt, std::int64_t generated) const;
 
+  // How these grow with every generated token, where that is the same for each from here on: so that requests that
+  // generate in step can be counted together.
+  /// What full_reservation() or compressed_reservation() grows by is so many units of a token for a token. Nothing
+  /// where blocks do not come regularly.
+  struct TokenUnits {
+    std::int64_t of_token = 1;
+    std::int64_t a_token_adds = 1;
+  };
+  [[nodiscard]] std::optional<TokenUnits> full_units() const;
+  [[nodiscard]] std::optional<TokenUnits> compressed_units() const;
+  /// What is reserved, in these units, before it is rounded up to blocks. Precondition: there are units.
+  [[nodiscard]] std::optional<std::int64_t> compressed_held(std::int64_t prompt, std::int64_t generated) const;
+  /// Bytes that compressed_read() grows by with a token, of which attention attends to one more.
+  [[nodiscard]] std::optional<double> compressed_read_growth(std::int64_t prompt, std::int64_t generated,
+                                                             double attention_time_factor) const;
+
  private:
+  /// Every generated token is kept whole, or every one leaves the residual window for one that is compressed.
+  [[nodiscard]] bool grows_regularly(std::int64_t prompt, std::int64_t generated) const;
   /// Tokens that the compressor acts on; the rest of the context is kept whole.
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
   /// Compressed context in units of full tokens.

@@ -9,52 +9,66 @@ namespace kvsim::serving {
 using engine::Callback;
 
 Reloads::Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster,
-                 machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use)
+                 Scheduling& scheduling, machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use)
     : env_(environment),
       memory_(memory),
       roster_(roster),
+      scheduling_(scheduling),
       gpus_(gpus),
       from_host_(from_host),
       use_(use),
       full_kv_(make_full_kv_source({environment.config, environment.geometry, memory, from_host, environment.prompts,
                                     environment.measured, Callback::to<&Reloads::on_arrived>(this)},
-                                   environment.decode)) {}
+                                   environment.decode)),
+      by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)) {}
 
 std::int64_t Reloads::largest() const {
-  std::int64_t largest = 0;
-  if (!env_.decode.verifies) return largest;
+  if (!env_.decode.verifies || largest_of_ == roster_.changes()) return largest_;
+  largest_of_ = roster_.changes();
+  largest_ = 0;
   roster_.for_each([&](const Request& r) {
-    if (!r.resident && !r.direct) largest = std::max(largest, full_kv_->reservation(r));
+    if (!r.resident && !r.direct) largest_ = std::max(largest_, full_kv_->reservation(r));
   });
-  return largest;
+  return largest_;
+}
+
+void Reloads::verified(Request& r) {
+  full_kv_->verified(r, !roster_.anybody_waits());
+  // Of who goes on drafting, reloads only grow.
+  if (r.direct) {
+    largest_of_.reset();
+  } else if (!r.resident) {
+    largest_ = std::max(largest_, full_kv_->reservation(r));
+  }
 }
 
 /// In order of admission; later rounds ask when their drafts are complete, as the schedule says.
-void Reloads::begin_step() {
-  mark_arriving();
+void Reloads::begin_step(std::span<Request* const> asked) {
+  if (by_layers_) {
+    for (Request* r : asked) mark_arriving(*r);
+  }
+  if (!env_.decode.as_found()) return;
   for (Request* r : roster_.decoding()) {
     const bool first = !r->direct && full_kv_->brings_at_once(*r);
     if (first && r->round.reload == Reload::none && !start(*r, false)) return;
   }
 }
 
-void Reloads::mark_arriving() {
-  if (!full_kv_->comes_by_layers()) return;
-  for (Request* r : roster_.decoding()) {
-    r->round.arriving = false;
-    if (r->round.reload != Reload::in_flight) continue;
-    const auto left = from_host_.time_left(r->moving.transfer);
-    if (!left) continue;
-    const double transfer_s =
-        static_cast<double>(env_.geometry.reload_transfer(r->prompt, r->generated)) / from_host_.bandwidth();
-    r->round.arriving = left->seconds() <= most_left_s(transfer_s, gpus_.iteration_s(), env_.config.model.layers);
-  }
+void Reloads::mark_arriving(Request& r) const {
+  r.round.arriving = false;
+  if (r.round.reload != Reload::in_flight) return;
+  const auto left = from_host_.time_left(r.moving.transfer);
+  if (!left) return;
+  const double transfer_s =
+      static_cast<double>(env_.geometry.reload_transfer(r.prompt, r.generated)) / from_host_.bandwidth();
+  r.round.arriving = left->seconds() <= most_left_s(transfer_s, gpus_.iteration_s(), env_.config.model.layers);
 }
 
 void Reloads::start(const IterationPlan& plan) {
   lacks_memory_ = false;
   for (const IterationPlan::ReloadStart& wish : plan.reloads) {
-    start(*roster_.decoding()[wish.decoding], wish.replaces_compressed);
+    Request& r = env_.requests[wish.request->id];
+    if (!start(r, wish.replaces_compressed)) scheduling_.ask(r);
   }
 }
 
@@ -101,6 +115,7 @@ void Reloads::on_arrived(std::uint64_t id) {
   r.moving.transfer = {};
   r.round.reload = Reload::arrived;
   full_kv_->arrived(r);
+  scheduling_.kv_arrived(r);
   gpus_.wake();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "models/kernels/step_time.h"
@@ -14,6 +15,7 @@
 #include "sim/serving/replica_environment.h"
 #include "sim/serving/roster.h"
 #include "sim/serving/schedule_policy.h"
+#include "sim/serving/scheduling.h"
 #include "sim/serving/step_parts.h"
 #include "sim/transport/link.h"
 
@@ -22,19 +24,21 @@ namespace kvsim::serving {
 class Reloads {
  public:
   /// All of it outlives this.
-  Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster, machine::GpuGroup& gpus,
-          transport::Link& from_host, MemoryUse& use);
+  Reloads(const ReplicaEnvironment& environment, KvHoldings& memory, const Roster& roster, Scheduling& scheduling,
+          machine::GpuGroup& gpus, transport::Link& from_host, MemoryUse& use);
 
-  /// Before a step is planned: marks who can be verified while the last layers arrive, and starts what nobody has to
-  /// plan.
-  void begin_step();
-  /// As planned and as far as memory allows.
+  /// Before a step is planned in which the schedule is asked about these requests: marks who of them can be verified
+  /// while the last layers arrive, and starts what nobody has to plan.
+  void begin_step(std::span<Request* const> asked);
+  /// As planned and as far as memory allows; the schedule is asked anew about the others.
   void start(const IterationPlan& plan);
   /// Some of these found no memory.
   [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
   /// Of a step that takes so long: until its last layer can have run, for what is still arriving.
   [[nodiscard]] engine::Duration tail(std::span<const StepEntry> step, const models::StepTime& time) const;
   [[nodiscard]] bool under_way() const;
+  /// The request was verified and has its tokens; see FullKvSource.
+  void verified(Request& r);
   /// The request is pushed out.
   void abandon(Request& r);
 
@@ -50,17 +54,21 @@ class Reloads {
 
  private:
   bool start(Request& r, bool replaces_compressed);
-  void mark_arriving();
+  void mark_arriving(Request& r) const;
   void on_arrived(std::uint64_t id);
 
   const ReplicaEnvironment& env_;
   KvHoldings& memory_;
   const Roster& roster_;
+  Scheduling& scheduling_;
   machine::GpuGroup& gpus_;
   transport::Link& from_host_;
   MemoryUse& use_;
   std::unique_ptr<FullKvSource> full_kv_;
-  bool lacks_memory_ = false;
+  bool lacks_memory_ = false, by_layers_;
+  // What largest() found, of which state of the roster.
+  mutable std::int64_t largest_ = 0;
+  mutable std::optional<std::uint64_t> largest_of_;
 };
 
 }  // namespace kvsim::serving

@@ -29,17 +29,19 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, host_link_.to_gpu, gpus_, use_, *this),
       offloading_(env_, demand_, host_link_.from_gpu, gpus_, use_, *this),
-      reloads_(env_, memory_, roster_, gpus_, host_link_.to_gpu, use_),
       proposals_(env_),
-      rounds_(env_, demand_, roster_, gpus_, host_link_.to_gpu, log_, proposals_),
-      scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, proposals_.drafting().tokens_per_step()),
-      admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
-      profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
-      assembly_(env_, gpus_, *this),
       parts_(env_.config, env_.decode, env_.geometry, env_.timer,
              env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       steady_(parts_, env_.geometry, &memory_, env_.trace != nullptr),
       stretch_(env_.simulator, env_.timer, env_.config.run.stretches, gpus_, steady_, *this),
+      scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, proposals_.drafting().tokens_per_step(),
+                  env_.config.run.stretches && rounds_in_step(env_.decode, steady_)),
+      reloads_(env_, memory_, roster_, scheduling_, gpus_, host_link_.to_gpu, use_),
+      rounds_(env_, demand_, roster_, gpus_, host_link_.to_gpu, log_, proposals_),
+      steady_rounds_(env_, roster_, steady_, scheduling_, rounds_, parts_),
+      admission_(env_, demand_, memory_, roster_, reloads_, scheduling_),
+      profiling_(env_.config.schedule, env_.geometry, memory_, env_.prompts, env_.measured),
+      assembly_(env_, gpus_, *this),
       fetched_(env_, gpus_, host_link_, engine::Callback::to<&Offloading::offloaded>(&offloading_)) {}
 
 std::string Replica::refusal(const Request& r) const {
@@ -144,6 +146,7 @@ void Replica::become_ready(Request& r) {
   env_.measured.prompt_tokens += r.had_prompt ? 0 : r.prompt;
   r.had_prompt = true;
   r.round.unseen = 1;  // the prompt was read, or its KV loaded, with the drafter's
+  if (env_.decode.verifies) scheduling_.ask(r);
 }
 
 void Replica::emit_directly(Request& r) {

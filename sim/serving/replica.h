@@ -24,6 +24,7 @@
 #include "sim/serving/rounds.h"
 #include "sim/serving/scheduling.h"
 #include "sim/serving/steady_batch.h"
+#include "sim/serving/steady_rounds.h"
 #include "sim/serving/step_parts.h"
 
 namespace kvsim::serving {
@@ -110,19 +111,20 @@ class Replica final : private machine::StepOwner,
   RequestLog log_;
   FirstLoads loads_;
   Offloading offloading_;
-  Reloads reloads_;
   Proposals proposals_;
-  Rounds rounds_;
-  Scheduling scheduling_;
-  Admission admission_;
-  Profiling profiling_;
-  Assembly assembly_;
   StepParts parts_;
   SteadyBatch steady_;
   Stretch stretch_;
+  Scheduling scheduling_;
+  Reloads reloads_;
+  Rounds rounds_;
+  SteadyRounds steady_rounds_;
+  Admission admission_;
+  Profiling profiling_;
+  Assembly assembly_;
   FetchedSteps fetched_;
   ForwardPass pass_;
-  std::vector<Request*> joining_, over_;  // of one step; kept for their memory
+  std::vector<Request*> over_;  // with one step; kept for its memory
   std::int64_t outstanding_tokens_ = 0;
 };
 

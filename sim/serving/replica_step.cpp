@@ -1,7 +1,7 @@
 // The iteration loop of a replica: plan, batch, time, apply.
 #include <algorithm>
-#include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/engine/invariant.h"
@@ -19,7 +19,9 @@ void Replica::begin_step() {
     return;
   }
   if (env_.decode.verifies) {
-    reloads_.begin_step();
+    const std::span<Request* const> asked = scheduling_.begin_iteration();
+    for (Request* r : asked) steady_.update(*r);
+    reloads_.begin_step(asked);
     reloads_.start(scheduling_.plan());
   }
   pass_.clear();
@@ -59,35 +61,41 @@ void Replica::run_step() {
 /// change where there is no memory for that: then somebody has to go, and all are looked at one by one.
 bool Replica::batch_steadily() {
   const std::vector<Request*>& decoding = roster_.decoding();
+  const bool all = steady_.size() == static_cast<std::int64_t>(decoding.size());
+  const auto each_other = [&](const auto& visit) {
+    if (all) return;
+    for (Request* r : decoding) {
+      if (!steady_.has(*r)) visit(*r);
+    }
+  };
   std::int64_t growth = steady_.growth();
-  joining_.clear();
-  if (steady_.size() < static_cast<std::int64_t>(decoding.size())) {
-    std::copy_if(decoding.begin(), decoding.end(), std::back_inserter(joining_),
-                 [this](const Request* r) { return !steady_.has(*r); });
-  }
-  for (const Request* r : joining_) growth += std::max<std::int64_t>(demand_.decoding(*r) - r->kv.held(), 0);
+  each_other([&](const Request& r) { growth += std::max<std::int64_t>(demand_.decoding(r) - r.kv.held(), 0); });
   if (growth > memory_.available()) {
     for (Request* r : decoding) steady_.leave(*r);
     return false;
   }
   steady_.begin_step(pass_.work);
-  for (Request* r : joining_) {
-    KVSIM_ALWAYS(memory_.resize(r->kv, demand_.decoding(*r)), "memory that was available could not be reserved");
-    add_decoding(*r, {Work::decode, 1});
-  }
+  each_other([&](Request& r) {
+    KVSIM_ALWAYS(memory_.resize(r.kv, demand_.decoding(r)), "memory that was available could not be reserved");
+    add_decoding(r, {Work::decode, 1});
+  });
   env_.measured.drafting_request_iterations += decoding.size();
   return true;
 }
 
 void Replica::batch_decoding() {
+  if (steady_rounds_.possible()) {
+    steady_rounds_.batch(pass_);
+    return;
+  }
   if (decodes_steadily() && batch_steadily()) return;
   const std::vector<Request*>& decoding = roster_.decoding();
   const bool verifies = env_.decode.verifies;
   Measurements& m = env_.measured;
   std::int64_t budget = env_.config.schedule.max_batched_tokens;
-  for (std::size_t i = 0; i < decoding.size(); ++i) {
+  for (std::size_t i = 0; i < decoding.size(); ++i) {  // some of whom may be pushed out meanwhile
     Request& r = *decoding[i];
-    Action action = scheduling_.action(i);
+    Action action = scheduling_.action(r);
     if (fetched_.waits_for_offload(r)) action = Action::stall;
     const StepPart part = part_of(r, action, budget);
     if (part.work == Work::verify && part.tokens > budget && !pass_.entries.empty()) action = Action::stall;
@@ -165,7 +173,12 @@ void Replica::end_step() {
   }
   profiling_.apply();
   assembly_.apply();
-  decodes_steadily() ? apply_steadily() : apply_decoding();
+  if (decodes_steadily()) {
+    apply_steadily();
+  } else {
+    if (steady_rounds_.possible()) steady_rounds_.end_step();
+    apply_decoding();
+  }
   reloads_.full_kv().apply();
   apply_prefill();
   admission_.decided_ahead();
@@ -192,7 +205,8 @@ void Replica::apply_steadily() {
   outstanding_tokens_ -= steady_.size();
   steady_.end_step(env_.simulator.now(), over_);
   for (const StepEntry& e : pass_.entries) {
-    if (!e.prefills() && e.request->remaining() > 0) steady_.join(*e.request, Work::decode, env_.simulator.now());
+    Request& r = *e.request;
+    if (!e.prefills() && r.remaining() > 0) steady_.join(r, Work::decode, r.remaining(), env_.simulator.now());
   }
   std::sort(over_.begin(), over_.end(), [](const Request* a, const Request* b) { return a->admission < b->admission; });
   for (Request* r : over_) finish(*r);
@@ -200,12 +214,14 @@ void Replica::apply_steadily() {
 
 void Replica::on_steady_step_ended() {
   use_.note();
-  log_.emitted_together(steady_.size(), steady_.gap(env_.simulator.now()));
-  outstanding_tokens_ -= steady_.size();
+  log_.emitted_together(steady_.decoding(), steady_.gap(env_.simulator.now()));
+  outstanding_tokens_ -= steady_.decoding();
+  if (stretch_.passed()) rounds_.timed(pass_.work, pass_.time, 0);
 }
 
 void Replica::on_steady_step_begins() {
   env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.size());
+  if (steady_rounds_.possible()) steady_rounds_.pass();
   admission_.look_again();
   use_.set_short(admission_.lacks_memory());
 }
@@ -246,7 +262,7 @@ void Replica::apply_decoded(Request& r, std::int64_t proposed) {
 void Replica::apply_verification(Request& r) {
   KVSIM_ALWAYS(r.resident || r.round.reload == Reload::arrived, "a request was verified without its full KV");
   const std::int64_t emitted = rounds_.verified(r);
-  reloads_.full_kv().verified(r, !roster_.anybody_waits());
+  reloads_.verified(r);
   outstanding_tokens_ -= emitted;
   if (r.remaining() == 0) {
     finish(r);
@@ -285,7 +301,7 @@ void Replica::apply_prefill() {
       r.settling = r.moving.writebacks > 0;  // the full KV leaves GPU memory when all of it is in host memory
       if (!r.settling) KVSIM_ALWAYS(resize_held(r, demand_.decoding(r)), "compressing a prompt needed more memory");
     }
-    if (decodes_steadily()) steady_.join(r, Work::decode, env_.simulator.now());
+    if (decodes_steadily()) steady_.join(r, Work::decode, r.remaining(), env_.simulator.now());
   }
 }
 

@@ -64,6 +64,13 @@ enum class Reload {
   arrived     ///< in GPU memory, together with the compressed KV or instead of it
 };
 
+/// What becomes of a decoding request in an iteration, under a policy that verifies.
+enum class Action : std::uint8_t {
+  stall,  ///< takes no part in this iteration
+  draft,  ///< one token against the compressed KV
+  verify  ///< all drafted tokens against the full KV, which must have arrived
+};
+
 /// What of a prompt was found in a prompt store, from its first token on.
 struct StoredPrefix {
   std::int64_t tokens = 0;   ///< positions that need no computing; 0: nothing was stored
@@ -124,8 +131,28 @@ class SteadyPlace {
  private:
   friend class SteadyBatch;
   const SteadyBatch* batch_ = nullptr;
-  bool drafts_ = false;      // else it decodes
-  std::uint64_t since_ = 0;  // steps of the batch that it has been told of
+  bool drafts_ = false;        // else it decodes
+  std::int64_t since_ = 0;     // steps of the batch that it has been told of
+  std::uint64_t due_ = 0;      // its place in the batch's order of who is due
+  std::uint64_t longest_ = 0;  // and of who attends to how much
+  // What it would have read, attended to and held, in the units of the batch, in the batch's first step; and by how
+  // much it reads more with each.
+  double kv_bytes_ = 0, pairs_ = 0, kv_growth_ = 0;
+  std::int64_t held_ = 0;
+};
+
+class Scheduling;
+
+/// What becomes of a request in each iteration until its schedule is asked about it again; Scheduling writes it.
+class ScheduledPlace {
+ private:
+  friend class Scheduling;
+  Action action_ = Action::stall;
+  bool decided_ = false;         // else the action is of no meaning
+  bool late_ = false;            // its round was, when that was decided
+  bool asked_ = false;           // in the coming iteration
+  bool whatever_comes_ = false;  // Decision's
+  std::uint64_t ends_ = 0;       // its place in the order of decisions that end with an iteration; 0: it has none
 };
 
 /// A request's round of drafting and verifying, the current one.
@@ -194,6 +221,7 @@ struct Request {
 
   Residence kv;  ///< memory that it has reserved
   SteadyPlace steady;
+  ScheduledPlace scheduled;
   bool settling = false;    ///< prefilled, but its full KV is still on the way to host memory
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.

@@ -36,6 +36,7 @@ std::vector<Request*>& Roster::list_of(Phase phase) {
 }
 
 void Roster::move(Request& r, Phase phase) {
+  ++changes_;
   if (r.phase != Phase::queued) take_out(list_of(r.phase), r);
   r.phase = phase;
   std::vector<Request*>& list = list_of(phase);
@@ -49,6 +50,7 @@ void Roster::push_out(Request& r) {
 }
 
 void Roster::leave(const Request& r) {
+  ++changes_;
   for (auto* list : {&decoding_, &prefilling_, &loading_}) take_out(*list, r);
   resident_ -= r.resident ? 1 : 0;
 }

@@ -32,6 +32,9 @@ class Roster {
   [[nodiscard]] const std::vector<Request*>& prefilling() const { return prefilling_; }
   [[nodiscard]] const std::vector<Request*>& loading() const { return loading_; }
 
+  /// Grows with every change of these lists.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+
   // Admitted and not over.
   [[nodiscard]] std::int64_t running() const {
     return static_cast<std::int64_t>(decoding_.size() + prefilling_.size() + loading_.size());
@@ -52,7 +55,7 @@ class Roster {
 
   std::deque<Request*> queue_;
   std::vector<Request*> decoding_, prefilling_, loading_;
-  std::uint64_t admissions_ = 0;
+  std::uint64_t admissions_ = 0, changes_ = 0;
   std::int64_t resident_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/serving/rounds.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/schedule_policy.h"
@@ -49,6 +50,14 @@ std::int64_t Rounds::decoded(Request& r, std::int64_t proposed) {
   if (proposed > 0) return log_.verified(r, proposed, accepted);
   log_.emitted_directly(r);
   return 1;
+}
+
+std::int64_t Rounds::drafts_left(const Request& r) const {
+  std::int64_t next = std::numeric_limits<std::int32_t>::max();  // it goes on for ever
+  for (const std::int64_t at : {r.round.target, most_drafts(r, draft_limit_)}) {
+    if (r.round.drafted < at) next = std::min(next, at);
+  }
+  return next - r.round.drafted;
 }
 
 std::int64_t Rounds::verified(Request& r) {

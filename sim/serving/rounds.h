@@ -33,6 +33,8 @@ class Rounds {
   void drafted(Request& r, std::int64_t proposed);
   /// Its step has decoded a token, and verified `proposed` ones. Returns the tokens that became final.
   std::int64_t decoded(Request& r, std::int64_t proposed);
+  /// Tokens until it has drafted what its round asks for, or all that it may.
+  [[nodiscard]] std::int64_t drafts_left(const Request& r) const;
   /// Its drafts were verified: the round is over. Returns the tokens that became final.
   std::int64_t verified(Request& r);
 

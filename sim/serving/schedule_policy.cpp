@@ -30,9 +30,4 @@ const SchedulePolicyEntry* find_schedule_policy(std::string_view name) {
   return it == kSchedulePolicies.end() ? nullptr : &*it;
 }
 
-Action draft_or_stall(const Request& r, const ReplicaView& view) {
-  return r.round.drafted < std::min({view.draft_limit, r.round.length.limit, r.remaining()}) ? Action::draft
-                                                                                             : Action::stall;
-}
-
 }  // namespace kvsim::serving

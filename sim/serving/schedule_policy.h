@@ -2,11 +2,15 @@
 // returns decisions; the replica moves the bytes, reserves the memory and advances the clock, and the policy's belief
 // (its rings, its phases) need not match what the link then does.
 //
+// A decision stands until something happens to the request, or for as many iterations as the policy says, so that an
+// iteration costs what changes in it. A policy says no more than it would keep to if it were asked in every one.
+//
 // To add one: a file in schedules/ with a class and a factory, and one line in the table of schedule_policy.cpp.
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -17,34 +21,46 @@
 
 namespace kvsim::serving {
 
-enum class Action : std::uint8_t {
-  stall,  ///< takes no part in this iteration
-  draft,  ///< one token against the compressed KV
-  verify  ///< all drafted tokens against the full KV, which must have arrived
-};
-
 /// What a policy may know of its replica.
 struct ReplicaView {
-  /// Requests in Phase::decoding, in order of admission. Pointers stay valid until the request is removed.
+  /// Requests in Phase::decoding, in order of admission. Pointers stay valid until the request is removed. What those
+  /// who are not asked about have drafted may lag behind.
   std::span<const Request* const> decoding;
-  double iteration_s = 0;        ///< estimate of an iteration's length
-  double link_bytes_per_s = 0;   ///< host to GPU
-  std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
-  std::int64_t held_bytes = 0;   ///< of it, reserved other than for reloads
-  std::int64_t draft_limit = 0;  ///< most positions a request may draft
-  double tokens_per_draft = 1;   ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
+  /// Of these, in the same order, those about whom plan() decides.
+  std::span<const Request* const> asked;
+  std::int64_t drafting = 0;        ///< others that draft, as was decided before
+  bool kv_comes_by_layers = false;  ///< a verification may begin while the last layers of its KV are on their way
+  double iteration_s = 0;           ///< estimate of an iteration's length
+  double link_bytes_per_s = 0;      ///< host to GPU
+  std::int64_t kv_capacity = 0;     ///< bytes of GPU memory for KV
+  std::int64_t held_bytes = 0;      ///< of it, reserved other than for reloads
+  std::int64_t draft_limit = 0;     ///< most positions a request may draft
+  double tokens_per_draft = 1;      ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
   const class KvGeometry* geometry = nullptr;
 };
 
-/// One iteration's decisions. `actions[i]` is for `view.decoding[i]`.
+/// What becomes of a request.
+struct Decision {
+  static constexpr std::int64_t kUntilItChanges = std::numeric_limits<std::int64_t>::max();
+
+  Action action = Action::stall;
+  bool late = false;  ///< its verification should have begun by now
+  /// Iterations, the coming one included. Whatever it says, the policy is asked about a request again when it has
+  /// drafted what its round asks for or all that it may (most_drafts), when its KV has arrived, when a reload wished
+  /// for could not start, and after it should have been verified.
+  std::int64_t stands = 1;
+  /// Neither a complete draft nor its KV changes it: about these the policy need not be asked.
+  bool whatever_comes = false;
+};
+
+/// One iteration's decisions.
 struct IterationPlan {
   struct ReloadStart {
-    std::size_t decoding;      ///< which one of view.decoding
+    const Request* request;    ///< decoding
     bool replaces_compressed;  ///< the compressed KV leaves GPU memory while the full one is there
   };
-  std::vector<Action> actions;
+  std::vector<Decision> decisions;   ///< one for each of view.asked, to be written
   std::vector<ReloadStart> reloads;  ///< to start now, in this order, as far as memory allows
-  std::vector<std::size_t> late;     ///< of view.decoding, those whose verification should have begun by now
 };
 
 class SchedulePolicy {
@@ -53,17 +69,23 @@ class SchedulePolicy {
 
   /// May `request` enter now? Memory has been checked already; this is about the policy's belief. `first_load_bytes`
   /// cross the link before it can decode. On true the policy has made its reservations.
-  virtual bool admit(const Request& request, std::int64_t first_load_bytes, const ReplicaView& view) = 0;
+  virtual bool admit(const Request& /*request*/, std::int64_t /*first_load_bytes*/, const ReplicaView&) { return true; }
 
-  /// Decides the coming iteration. `windows` iterations have passed since the last call (1, or more after an idle
-  /// time); plan.actions has one entry per decoding request, all Action::stall; reloads and late are empty.
-  virtual void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) = 0;
+  /// So many iterations have begun since it was last told, or would have in an idle time; told before anything else.
+  virtual void pass(std::int64_t /*iterations*/) {}
+
+  /// Decides the coming iteration. Asked where view.asked is not empty or, unless it decides_together(), nobody drafts
+  /// as was decided before; plan.reloads is empty.
+  virtual void plan(const ReplicaView& view, IterationPlan& plan) = 0;
+
+  /// Who is asked about one request is asked about all, and also where one was verified, has come or is gone.
+  [[nodiscard]] virtual bool decides_together() const { return false; }
 
   /// The request was verified and begins its next round (it has tokens left to generate).
-  virtual void verified(const Request& request, const ReplicaView& view) = 0;
+  virtual void verified(const Request& /*request*/, const ReplicaView&) {}
 
   /// The request has finished or was preempted: withdraw what was reserved for it.
-  virtual void removed(const Request& request) = 0;
+  virtual void removed(const Request& /*request*/) {}
 };
 
 struct SchedulePolicyEntry {
@@ -91,8 +113,21 @@ inline bool verifiable(const Request& r) {
   return r.resident || r.round.arriving || r.round.reload == Reload::arrived;
 }
 
+/// Positions that the request may draft in its round, by its replica's limit and its own, and by what is left to
+/// generate.
+inline std::int64_t most_drafts(const Request& r, std::int64_t draft_limit) {
+  return std::min({draft_limit, r.round.length.limit, r.remaining()});
+}
+
 /// Draft on, unless the request has nothing left to draft or has reached the limit.
-Action draft_or_stall(const Request& r, const ReplicaView& view);
+inline Action draft_or_stall(const Request& r, const ReplicaView& view) {
+  return r.round.drafted < most_drafts(r, view.draft_limit) ? Action::draft : Action::stall;
+}
+
+/// How long a decision about a request stands that is due to be verified once its KV has arrived.
+inline std::int64_t stands_until_arrival(const ReplicaView& view) {
+  return view.kv_comes_by_layers ? 1 : Decision::kUntilItChanges;
+}
 
 // The factories of the schedule policies, one file each in schedules/.
 

@@ -1,46 +1,152 @@
 #include "sim/serving/scheduling.h"
 
-#include <vector>
+#include <algorithm>
+#include <limits>
+#include <utility>
 
+#include "sim/serving/full_kv_source.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
 
 Scheduling::Scheduling(const ReplicaEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
                        const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
-                       double tokens_per_draft)
+                       double tokens_per_draft, bool when_due)
     : env_(environment),
       roster_(roster),
       gpus_(gpus),
       memory_(memory),
       from_host_(from_host),
       tokens_per_draft_(tokens_per_draft),
+      when_due_(when_due),
+      kv_comes_by_layers_(full_kv_comes_by_layers(environment.config, environment.decode)),
       draft_limit_(draft_limit(environment.config.decode)),
-      policy_(policy.make(environment.config.schedule)) {}
+      policy_(policy.make(environment.config.schedule)),
+      together_(policy_->decides_together()) {}
+
+bool Scheduling::admit(const Request& r, std::int64_t first_load_bytes) {
+  tell_passed();
+  return policy_->admit(r, first_load_bytes, view());
+}
+
+void Scheduling::ask(Request& r) {
+  if (std::exchange(r.scheduled.asked_, true)) return;
+  asking_.push_back(&r);
+  all_ = all_ || together_;
+}
+
+void Scheduling::kv_arrived(Request& r) {
+  if (!r.scheduled.whatever_comes_) ask(r);
+}
+
+bool Scheduling::drafted(Request& r) {
+  if (r.scheduled.whatever_comes_ && r.round.drafted < most_drafts(r, draft_limit_)) return false;
+  ask(r);
+  return true;
+}
+
+void Scheduling::verified(Request& r) {
+  tell_passed();
+  policy_->verified(r, view());
+  ask(r);
+}
+
+void Scheduling::removed(Request& r) {
+  tell_passed();
+  policy_->removed(r);
+  forget(r);
+  if (r.scheduled.asked_) {
+    std::erase(asking_, &r);
+    std::erase(asked_, &r);
+  }
+  r.scheduled = {};
+  all_ = all_ || together_;
+}
+
+/// What was decided stands no longer.
+void Scheduling::forget(Request& r) {
+  ScheduledPlace& place = r.scheduled;
+  if (place.decided_) count(place, -1);
+  place.decided_ = false;
+  ends_.cancel(std::exchange(place.ends_, 0));
+}
+
+void Scheduling::count(const ScheduledPlace& place, std::int64_t sign) {
+  if (place.action_ == Action::draft) drafting_ += sign;
+  if (place.action_ != Action::stall) return;
+  stalled_ += sign;
+  if (place.late_) stalled_late_ += sign;
+}
+
+void Scheduling::pass(std::int64_t iterations) {
+  now_ += iterations;
+  untold_ += iterations;
+}
+
+void Scheduling::tell_passed() {
+  if (untold_ > 0) policy_->pass(std::exchange(untold_, 0));
+}
+
+std::span<Request* const> Scheduling::begin_iteration() {
+  pass(gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1);
+  while (!ends_.empty() && ends_.top_key() <= now_) {
+    Request& r = *ends_.pop().value;
+    r.scheduled.ends_ = 0;
+    ask(r);
+  }
+  asked_.clear();
+  if (all_ || !when_due_) {
+    const std::vector<Request*>& decoding = roster_.decoding();
+    asked_.assign(decoding.begin(), decoding.end());
+    asking_.clear();
+  } else {
+    asked_.swap(asking_);
+    std::sort(asked_.begin(), asked_.end(),
+              [](const Request* a, const Request* b) { return a->admission < b->admission; });
+  }
+  all_ = false;
+  for (Request* r : asked_) forget(*r);
+  return asked_;
+}
 
 const IterationPlan& Scheduling::plan() {
-  const std::vector<Request*>& decoding = roster_.decoding();
-  plan_.actions.assign(decoding.size(), Action::stall);
+  plan_.decisions.assign(asked_.size(), {});
   plan_.reloads.clear();
-  plan_.late.clear();
-  const std::int64_t windows =
-      gpus_.idle() ? static_cast<std::int64_t>(gpus_.idle_for().seconds() / gpus_.iteration_s()) : 1;
-  policy_->plan(view(), windows, plan_);
-  for (std::size_t i = 0; i < decoding.size(); ++i) {
-    if (decoding[i]->direct) plan_.actions[i] = Action::draft;
+  if (!asked_.empty() || (drafting_ == 0 && !together_)) {
+    tell_passed();
+    policy_->plan(view(), plan_);
   }
-  for (const std::size_t i : plan_.late) decoding[i]->round.late = true;
+  for (std::size_t i = 0; i < asked_.size(); ++i) decide(*asked_[i], plan_.decisions[i]);
   return plan_;
 }
 
-Action Scheduling::action(std::size_t decoding) const {
-  if (!env_.decode.verifies) return Action::draft;  // everybody decodes
-  return decoding < plan_.actions.size() ? plan_.actions[decoding] : Action::stall;
+void Scheduling::decide(Request& r, const Decision& decision) {
+  r.round.late = r.round.late || decision.late;
+  ScheduledPlace& place = r.scheduled;
+  place.action_ = r.direct ? Action::draft : decision.action;
+  place.decided_ = true;
+  place.late_ = r.round.late;
+  place.asked_ = false;
+  place.whatever_comes_ = decision.whatever_comes;
+  count(place, 1);
+  if (decision.stands <= 1 || place.action_ == Action::verify) {
+    ask(r);
+  } else if (decision.stands != Decision::kUntilItChanges) {
+    place.ends_ = ends_.push(now_ + decision.stands, &r);
+  }
+}
+
+std::int64_t Scheduling::iterations_left() {
+  if (all_ || !when_due_ || !asking_.empty()) return 0;
+  return ends_.empty() ? std::numeric_limits<std::int64_t>::max() : ends_.top_key() - now_ - 1;
 }
 
 ReplicaView Scheduling::view() const {
   ReplicaView v;
   v.decoding = roster_.decoding();
+  v.asked = asked_;
+  v.drafting = drafting_;
+  v.kv_comes_by_layers = kv_comes_by_layers_;
   v.iteration_s = gpus_.iteration_s();
   v.link_bytes_per_s = from_host_.bandwidth();
   v.kv_capacity = memory_.capacity();

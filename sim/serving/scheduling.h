@@ -1,10 +1,12 @@
-// The schedule policy of a replica: what it sees, and what it has decided for the step that begins.
+// The schedule policy of a replica: what it sees, whom it is asked about in which iteration, and what it has decided.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
+#include "sim/engine/ordered_queue.h"
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/replica_environment.h"
@@ -16,26 +18,51 @@ namespace kvsim::serving {
 
 class Scheduling {
  public:
-  /// All of it outlives this. `tokens_per_draft`: ReplicaView's.
+  /// All of it outlives this. `tokens_per_draft`: ReplicaView's. `when_due`: the policy is asked when what it decided
+  /// stands no longer, else about everybody in every iteration.
   Scheduling(const ReplicaEnvironment& environment, const SchedulePolicyEntry& policy, const Roster& roster,
              const machine::GpuGroup& gpus, const KvHoldings& memory, const transport::Link& from_host,
-             double tokens_per_draft);
+             double tokens_per_draft, bool when_due);
 
   /// May the request enter now? See SchedulePolicy::admit.
-  [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes) {
-    return policy_->admit(r, first_load_bytes, view());
-  }
-  /// Decides the coming step, and says who is late. Precondition: the decode policy verifies.
-  const IterationPlan& plan();
-  /// As planned for a request of roster.decoding(): whoever came there since begins with the next step.
-  [[nodiscard]] Action action(std::size_t decoding) const;
+  [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
+  /// Something has happened to a decoding request: the policy is asked about it in the coming iteration.
+  void ask(Request& r);
+  /// Its KV has arrived.
+  void kv_arrived(Request& r);
+  /// It has drafted what its round asks for, or all that it may. False: what was decided stands.
+  bool drafted(Request& r);
   /// It was verified, and begins its next round.
-  void verified(const Request& r) { policy_->verified(r, view()); }
+  void verified(Request& r);
   /// It has finished or is pushed out.
-  void removed(const Request& r) { policy_->removed(r); }
+  void removed(Request& r);
+
+  // An iteration begins. Precondition: the decode policy verifies.
+  /// Those whom the policy will be asked about, in order of admission.
+  std::span<Request* const> begin_iteration();
+  /// Decides, and says who is late.
+  const IterationPlan& plan();
+  /// Those whom it was asked about.
+  [[nodiscard]] std::span<Request* const> asked() const { return asked_; }
+  /// What becomes of a decoding request.
+  [[nodiscard]] Action action(const Request& r) const {
+    return env_.decode.verifies ? r.scheduled.action_ : Action::draft;  // else everybody decodes
+  }
+  [[nodiscard]] std::int64_t stalled() const { return stalled_; }
+  [[nodiscard]] std::int64_t stalled_late() const { return stalled_late_; }  ///< of stalled(), in rounds that are late
+
+  /// Iterations after this one that begin before the policy is asked again, if nothing happens until then.
+  [[nodiscard]] std::int64_t iterations_left();
+  /// One of these begins.
+  void pass() { pass(1); }
 
  private:
   [[nodiscard]] ReplicaView view() const;
+  void pass(std::int64_t iterations);
+  void tell_passed();
+  void decide(Request& r, const Decision& decision);
+  void forget(Request& r);
+  void count(const ScheduledPlace& place, std::int64_t sign);
 
   const ReplicaEnvironment& env_;
   const Roster& roster_;
@@ -43,9 +70,18 @@ class Scheduling {
   const KvHoldings& memory_;
   const transport::Link& from_host_;
   double tokens_per_draft_;
+  bool when_due_, kv_comes_by_layers_;
   std::int64_t draft_limit_;
   std::unique_ptr<SchedulePolicy> policy_;
-  IterationPlan plan_;  // kept for its memory
+  bool together_;
+  std::int64_t now_ = 0;                 // iterations since the start
+  std::int64_t untold_ = 0;              // of these, that the policy has not been told of
+  engine::OrderedQueue<Request*> ends_;  // decisions, by the first iteration that they are not for
+  std::vector<Request*> asking_;         // in the coming iteration
+  bool all_ = false;                     // all are asked about in the coming iteration
+  std::int64_t drafting_ = 0, stalled_ = 0, stalled_late_ = 0;  // as decided
+  std::vector<Request*> asked_;                                 // in this iteration
+  IterationPlan plan_;                                          // kept for its memory
 };
 
 }  // namespace kvsim::serving

@@ -6,91 +6,92 @@
 #include "sim/engine/invariant.h"
 
 namespace kvsim::serving {
+namespace {
+
+/// What requests attend to is whole in these: see KvGeometry.
+constexpr double kParts = 1024;
+
+}  // namespace
 
 SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced)
     : parts_(parts),
       geometry_(geometry),
       memory_(memory),
       traced_(traced),
-      grow_(static_cast<std::size_t>(geometry.block_tokens()), 0) {}
+      units_(parts.decodes_compressed() ? geometry.compressed_units() : geometry.full_units()) {
+  if (!memory_ || !units_) return;
+  block_ = geometry.block_tokens() * units_->of_token;
+  by_held_.assign(static_cast<std::size_t>(block_), 0);
+}
 
 bool SteadyBatch::possible(Work work) const {
-  return !traced_ && parts_.reads_a_token_more(work) && (!memory_ || geometry_.grows_by_blocks());
+  return !traced_ && parts_.may_grow() && (!memory_ || work == Work::draft || units_);
 }
 
-/// Of its coming step.
-models::AttentionWork SteadyBatch::part(const Request& r) const {
-  models::StepWork work;
-  parts_.add(r, {r.steady.drafts_ ? Work::draft : Work::decode, 1}, work);
-  return work.decode;
-}
-
-/// Of a member it does not change while it is one.
-double SteadyBatch::longest_key(const Request& r, const models::AttentionWork& part) const {
-  return part.pairs - static_cast<double>(r.steady.since_);
-}
-
-/// A step whose number is this, modulo a block's tokens, begins with all its blocks full.
-std::size_t SteadyBatch::grows_at(const Request& r) const {
-  const std::int64_t block = geometry_.block_tokens();
-  const std::int64_t key = r.attended() - static_cast<std::int64_t>(r.steady.since_);
-  return static_cast<std::size_t>((block - key % block) % block);
-}
-
-SteadyBatch::Due SteadyBatch::due(Request& r) const {
-  const std::int64_t left = r.steady.drafts_ ? r.round.target - r.round.drafted : r.remaining();
-  return {r.steady.since_ + static_cast<std::uint64_t>(left), r.admission, &r};
+/// In a step, a token more than the context is held; of the tokens before it, some may be compressed.
+std::optional<std::int64_t> SteadyBatch::held_units(const Request& r) const {
+  if (!units_) return std::nullopt;
+  if (!parts_.decodes_compressed()) return r.attended();
+  const auto held = geometry_.compressed_held(r.prompt - r.prefix.dropped, r.generated);
+  return held ? std::optional(*held + units_->of_token - units_->a_token_adds) : std::nullopt;
 }
 
 /// It is up to date.
-void SteadyBatch::count(Request& r, std::int64_t sign) {
+void SteadyBatch::count(const Request& r, std::int64_t sign) {
+  const auto one = static_cast<double>(sign), steps = static_cast<double>(steps_);
   (r.steady.drafts_ ? drafting_ : decoding_) += sign;
-  const models::AttentionWork its = part(r);
-  kv_bytes_ += static_cast<double>(sign) * its.kv_bytes;
-  pairs_ += static_cast<double>(sign) * its.pairs;
-  const double longest = longest_key(r, its);
-  if (sign > 0) {
-    longest_.insert(longest);
-  } else {
-    longest_.erase(longest_.find(longest));
-  }
-  if (memory_) grow_[grows_at(r)] += sign;
+  kv_growth_ += one * r.steady.kv_growth_;
+  kv_bytes_ += one * (r.steady.kv_bytes_ + steps * r.steady.kv_growth_);
+  pairs_ += one * (r.steady.pairs_ + steps);
+  if (grows(r)) by_held_[within_block(r.steady.held_ - 1)] += sign;
 }
 
-bool SteadyBatch::join(Request& r, Work work, engine::SimTime now) {
+bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
   if (!possible(work)) return false;
   KVSIM_ALWAYS(r.steady.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
-  if (work == Work::decode && r.record.last_token != now) return false;
-  if (memory_ && r.kv.held() != geometry_.full_reservation(r.attended())) return false;
+  KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
+  const std::optional<double> growth = parts_.growth(r, work);
+  if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
+  if (memory_ && work == Work::decode) {
+    const std::optional<std::int64_t> held = held_units(r);
+    if (!held || r.kv.held() != bytes_of(*held)) return false;
+    r.steady.held_ = *held - steps_ * units_->a_token_adds;
+  }
   KVSIM_ALWAYS(size() == 0 || last_end_ == now, "a request joins a batch between two of its steps");
   last_end_ = now;
   r.steady.batch_ = this;
   r.steady.drafts_ = work == Work::draft;
   r.steady.since_ = steps_;
-  KVSIM_ALWAYS(due(r).step > steps_, "a request joins a batch that has nothing to do there");
+  models::StepWork its;
+  parts_.add(r, {work, 1}, its);
+  r.steady.kv_growth_ = *growth;
+  r.steady.kv_bytes_ = its.decode.kv_bytes - static_cast<double>(steps_) * *growth;
+  r.steady.pairs_ = its.decode.pairs - static_cast<double>(steps_);
+  r.steady.longest_ = longest_.push(-static_cast<std::int64_t>(r.steady.pairs_ * kParts), &r);
+  r.steady.due_ = due_.push(steps_ + tokens, &r);
   count(r, 1);
-  due_.insert(due(r));
   return true;
 }
 
 void SteadyBatch::leave(Request& r) {
   if (!has(r)) return;
   update(r);
-  due_.erase(due(r));
+  due_.cancel(r.steady.due_);
   forget(r);
 }
 
 /// It is up to date, and nothing is due of it any more.
 void SteadyBatch::forget(Request& r) {
   count(r, -1);
+  longest_.cancel(r.steady.longest_);
   r.steady.batch_ = nullptr;
   if (size() == 0) gaps_.clear();
 }
 
 void SteadyBatch::update(Request& r) {
   if (!has(r)) return;
-  if (memory_) memory_->attribute(r.kv, held(r));
-  const auto steps = static_cast<std::int64_t>(steps_ - r.steady.since_);
+  if (grows(r)) memory_->attribute(r.kv, held(r));
+  const std::int64_t steps = steps_ - r.steady.since_;
   if (steps == 0) return;
   if (r.steady.drafts_) {
     r.round.drafted += steps;
@@ -104,55 +105,66 @@ void SteadyBatch::update(Request& r) {
 }
 
 std::int64_t SteadyBatch::held(const Request& r) const {
-  if (!memory_ || !has(r)) return r.kv.held();
-  const auto steps = static_cast<std::int64_t>(steps_ - r.steady.since_);
-  return geometry_.full_reservation(r.attended() + steps + (under_way_ ? 1 : 0));
+  if (!has(r) || !grows(r)) return r.kv.held();
+  return bytes_of(r.steady.held_ + (steps_ + (under_way_ ? 1 : 0)) * units_->a_token_adds);
 }
 
-engine::Duration SteadyBatch::largest_gap_since(std::uint64_t step) const {
+engine::Duration SteadyBatch::largest_gap_since(std::int64_t step) const {
   return std::upper_bound(gaps_.begin(), gaps_.end(), step,
-                          [](std::uint64_t before, const Gap& gap) { return before < gap.step; })
+                          [](std::int64_t before, const Gap& gap) { return before < gap.step; })
       ->length;
 }
 
-std::int64_t SteadyBatch::growth(std::uint64_t after) const {
-  return grow_[(steps_ + after) % grow_.size()] * geometry_.block_bytes();
+std::int64_t SteadyBatch::growth(std::int64_t after) const {
+  if (by_held_.empty()) return 0;
+  // Those with whom the units that a token adds reach into another block, which they do from each of as many places.
+  std::int64_t members = 0;
+  std::size_t at = within_block(-(steps_ + after + 1) * units_->a_token_adds);
+  for (std::int64_t i = 0; i < units_->a_token_adds; ++i) {
+    members += by_held_[at];
+    if (++at == by_held_.size()) at = 0;
+  }
+  return members * geometry_.block_bytes();
 }
 
 void SteadyBatch::begin_step(models::StepWork& work) {
   drafts_ = drafting_;
   if (size() == 0) return;
-  if (memory_) memory_->grow(growth());
+  if (memory_ && decoding_ > 0) memory_->grow(growth());
   under_way_ = true;
   const auto requests = static_cast<double>(size());
   work.decode.query_tokens += requests;
   work.logit_tokens += requests;
   work.decode.kv_bytes += kv_bytes_;
   work.decode.pairs += pairs_;
-  work.decode.longest_kv = std::max(work.decode.longest_kv, *longest_.rbegin() + static_cast<double>(steps_));
+  work.decode.longest_kv =
+      std::max(work.decode.longest_kv, longest_.top()->steady.pairs_ + static_cast<double>(steps_));
 }
 
 void SteadyBatch::end_step(engine::SimTime now) {
   if (!under_way_) return;
   under_way_ = false;
   steps_ += 1;
-  kv_bytes_ += geometry_.full_read(size());
+  kv_bytes_ += kv_growth_;
   pairs_ += static_cast<double>(size());
   const engine::Duration length = gap(now);
+  last_end_ = now;
+  if (decoding_ == 0) return;
   while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
   gaps_.push_back({steps_, length});
-  last_end_ = now;
 }
 
 void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
   end_step(now);
-  while (!due_.empty() && due_.begin()->step == steps_) {
-    Request& r = *due_.begin()->request;
+  const auto before = static_cast<std::ptrdiff_t>(over.size());
+  while (!due_.empty() && due_.top_key() == steps_) {
+    Request& r = *due_.pop().value;
     update(r);
-    due_.erase(due_.begin());
     forget(r);
     over.push_back(&r);
   }
+  std::sort(over.begin() + before, over.end(),
+            [](const Request* a, const Request* b) { return a->admission < b->admission; });
 }
 
 void Stretch::begin(const ForwardPass& pass, bool alone) {
@@ -168,10 +180,12 @@ void Stretch::run(ForwardPass& pass) {
     const machine::Step step = pass.step();
     if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;
     gpus_.pass(step, step.computing);
+    passed_ = true;
   }
 }
 
 bool Stretch::end_step(ForwardPass& pass) {
+  passed_ = false;
   const bool as_begun = pass.work.tokens() == static_cast<double>(steady_.size());  // nobody has left
   under_way_ = under_way_ && as_begun && !gpus_.woken() && !steady_.ends_with_step();
   if (under_way_) next(pass);

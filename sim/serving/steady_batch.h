@@ -6,12 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
-#include <utility>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "models/kernels/step_time.h"
 #include "models/kernels/step_work.h"
+#include "sim/engine/ordered_queue.h"
 #include "sim/engine/simulator.h"
 #include "sim/engine/time.h"
 #include "sim/machine/gpu_group.h"
@@ -24,8 +25,8 @@ namespace kvsim::serving {
 
 class SteadyBatch {
  public:
-  /// All of it outlives this. `memory`: what members hold grows with their tokens; null: they have all that they will
-  /// ever need. A timeline shows every request by itself: with `traced`, nobody joins.
+  /// All of it outlives this. `memory`: what those who decode hold grows with their tokens; null: they have all that
+  /// they will ever need, like those who draft. A timeline shows every request by itself: with `traced`, nobody joins.
   SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvHoldings* memory, bool traced);
 
   /// Whether requests can join at all that do this; only of such does a step read a whole token more each time.
@@ -35,9 +36,9 @@ class SteadyBatch {
   [[nodiscard]] bool has(const Request& r) const { return r.steady.batch_ == this; }
 
   /// Between two steps. A request that decodes joins when it has emitted a token now, at the end of a step of all
-  /// members; one that drafts at any time. It has more to decode or to draft. False and no change where it is not in
-  /// step with the others, or holds another amount of memory than they do.
-  bool join(Request& r, Work work, engine::SimTime now);
+  /// members; one that drafts at any time. It is over after so many more `tokens`, at least one. False and no change
+  /// where it is not in step with the others, or holds another amount of memory than they do.
+  bool join(Request& r, Work work, std::int64_t tokens, engine::SimTime now);
   /// It is brought up to date and goes its own way; nothing happens to others than members.
   void leave(Request& r);
   /// Brings a member up to date.
@@ -47,15 +48,20 @@ class SteadyBatch {
 
   // A step of all members.
   /// GPU memory that it, or the one so many after it, takes beyond what they hold, bytes.
-  [[nodiscard]] std::int64_t growth(std::uint64_t after = 0) const;
+  [[nodiscard]] std::int64_t growth(std::int64_t after = 0) const;
   /// Reserves that, which must be there, and adds what the step computes.
   void begin_step(models::StepWork& work);
   /// Members that drafted when the step under way, or the last one, began: who has left since has drafted, too.
   [[nodiscard]] std::int64_t drafts() const { return drafts_; }
   /// Since the last token of each that decodes.
   [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
-  /// With the step under way, or the coming one, somebody is due; or there is no memory for the one after it.
-  [[nodiscard]] bool ends_with_step() const { return anybody_due() || (memory_ && growth(1) > memory_->available()); }
+  /// With the step under way, or the coming one, somebody is due, or the owner looks; or there is no memory for the one
+  /// after it.
+  [[nodiscard]] bool ends_with_step() {
+    return anybody_due() || steps_ >= looks_after_ || (memory_ && growth(1) > memory_->available());
+  }
+  /// The owner looks after the step under way and so many further ones.
+  void look_after(std::int64_t steps) { looks_after_ = steps > kNever - steps_ ? kNever : steps_ + steps; }
   /// Each has emitted or drafted a token. Those that now have all of theirs leave, and are appended to `over` in order
   /// of admission.
   void end_step(engine::SimTime now, std::vector<Request*>& over);
@@ -63,40 +69,47 @@ class SteadyBatch {
   void end_step(engine::SimTime now);
 
  private:
-  struct Due {
-    std::uint64_t step;  // after which it has all its tokens
-    std::uint64_t admission;
-    Request* request;
-    bool operator<(const Due& other) const {
-      return std::pair(step, admission) < std::pair(other.step, other.admission);
-    }
-  };
   struct Gap {
-    std::uint64_t step;
+    std::int64_t step;
     engine::Duration length;
   };
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  [[nodiscard]] models::AttentionWork part(const Request& r) const;
-  [[nodiscard]] double longest_key(const Request& r, const models::AttentionWork& part) const;
-  [[nodiscard]] std::size_t grows_at(const Request& r) const;
-  [[nodiscard]] Due due(Request& r) const;
-  [[nodiscard]] bool anybody_due() const { return !due_.empty() && due_.begin()->step == steps_ + 1; }
-  [[nodiscard]] engine::Duration largest_gap_since(std::uint64_t step) const;
-  void count(Request& r, std::int64_t sign);
+  [[nodiscard]] bool grows(const Request& r) const { return memory_ != nullptr && !r.steady.drafts_; }
+  /// What it holds after its latest step, in the units of those who decode; nothing where it will not grow regularly.
+  [[nodiscard]] std::optional<std::int64_t> held_units(const Request& r) const;
+  /// That in bytes, whole blocks.
+  [[nodiscard]] std::int64_t bytes_of(std::int64_t units) const {
+    return (units + block_ - 1) / block_ * geometry_.block_bytes();
+  }
+  /// `units` less whole blocks.
+  [[nodiscard]] std::size_t within_block(std::int64_t units) const {
+    return static_cast<std::size_t>((units % block_ + block_) % block_);
+  }
+  [[nodiscard]] bool anybody_due() { return !due_.empty() && due_.top_key() == steps_ + 1; }
+  [[nodiscard]] engine::Duration largest_gap_since(std::int64_t step) const;
+  void count(const Request& r, std::int64_t sign);
   void forget(Request& r);
 
   const StepParts& parts_;
   const KvGeometry& geometry_;
   KvHoldings* memory_;
   bool traced_;
-  bool under_way_ = false;    // a step
-  std::uint64_t steps_ = 0;   // that have ended
-  engine::SimTime last_end_;  // of a step, or of the one with which the first member joined
+  bool under_way_ = false;             // a step
+  std::int64_t steps_ = 0;             // that have ended
+  std::int64_t looks_after_ = kNever;  // of these
+  engine::SimTime last_end_;           // of a step, or of the one with which the first member joined
   std::int64_t decoding_ = 0, drafting_ = 0, drafts_ = 0;
+  double kv_growth_ = 0;             // of the coming step over the last one, all members
   double kv_bytes_ = 0, pairs_ = 0;  // of the coming step, all members; exact, whoever came and went: see KvGeometry
-  std::multiset<double> longest_;    // pairs of a member less the step's number: the longest is the last
-  std::vector<std::int64_t> grow_;   // members by the step, modulo a block's tokens, that takes a new block
-  std::set<Due> due_;
+  // Members by the step after which they are over, and by what they attend to, in 1024ths, of which the steps that had
+  // ended when they joined are taken off, so that it is the same as long as they are members: the longest comes first.
+  engine::OrderedQueue<Request*> due_, longest_;
+  // What those who decode hold: its units, how many a block has, and members by what they would have held in the first
+  // step, less one unit and whole blocks. No units: nobody's grows regularly.
+  std::optional<KvGeometry::TokenUnits> units_;
+  std::int64_t block_ = 1;
+  std::vector<std::int64_t> by_held_;
   std::vector<Gap> gaps_;  // of steps: those that none after them was as long as
 };
 
@@ -126,6 +139,8 @@ class Stretch {
   void begin(const ForwardPass& pass, bool alone);
   /// The step that begins, or is under way, is one of a stretch.
   [[nodiscard]] bool under_way() const { return under_way_; }
+  /// Within on_steady_step_ended(): the step was one of many at once, of which its owner has heard nothing before.
+  [[nodiscard]] bool passed() const { return passed_; }
 
   /// As many steps as end before anything else happens; `pass` is then the next one, which begins, and its time.
   /// Precondition: under_way().
@@ -143,7 +158,7 @@ class Stretch {
   machine::GpuGroup& gpus_;
   SteadyBatch& steady_;
   StretchOwner& owner_;
-  bool under_way_ = false;
+  bool under_way_ = false, passed_ = false;
   models::TokenTime by_tokens_;  // of its steps
 };
 

@@ -164,9 +164,10 @@ StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, co
       drafts_read_(drafts_read),
       attention_time_factor_(attention_time_factor(config.cluster.profile, config.decode.compressor)) {}
 
-bool StepParts::reads_a_token_more(Work work) const {
-  if (!one_token_each_) return false;
-  return work == Work::draft || (work == Work::decode && decoding_reads_ == KvForm::full);
+std::optional<double> StepParts::growth(const Request& r, Work work) const {
+  if (!one_token_each_) return std::nullopt;
+  if (work == Work::draft || decoding_reads_ == KvForm::full) return geometry_.full_read(1);
+  return geometry_.compressed_read_growth(r.prompt, r.generated, attention_time_factor_);
 }
 
 void StepParts::add(const Request& r, const StepPart& part, models::StepWork& work) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -157,8 +158,13 @@ class StepParts {
             const models::StepTimer& timer, memory::KvForm drafts_read);
 
   void add(const Request& r, const StepPart& part, models::StepWork& work) const;
-  /// Whether a request that does this in step after step, a token each, reads one whole token more each time.
-  [[nodiscard]] bool reads_a_token_more(Work work) const;
+  /// Bytes that a request that decodes or drafts in step after step, a token each, reads more each time, when it
+  /// attends to one token more. Nothing where that is not so, or not yet.
+  [[nodiscard]] std::optional<double> growth(const Request& r, Work work) const;
+  /// Whether that may ever be so.
+  [[nodiscard]] bool may_grow() const { return one_token_each_; }
+  /// It decodes over compressed KV.
+  [[nodiscard]] bool decodes_compressed() const { return decoding_reads_ == memory::KvForm::compressed; }
   /// So many tokens of a prompt whose last chunk is in the pass are compressed after it.
   void add_compression(std::int64_t tokens, models::StepWork& work) const;
 

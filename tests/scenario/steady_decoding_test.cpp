@@ -1,5 +1,6 @@
-// Requests that decode, or between pools draft, in step with each other are simulated as one (SteadyBatch), unless
-// there is a timeline that shows each; and steps in which nothing else happens are one event (a stretch). With and
+// Requests that decode or draft in step with each other are simulated as one (SteadyBatch), unless there is a timeline
+// that shows each; and steps in which nothing else happens are one event (a stretch). A schedule is asked about a
+// request when what it decided stands no longer; where every step is an event, about everybody in each. With and
 // without must give the same, to the last bit.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -75,6 +76,63 @@ std::vector<std::string> drawn_sets() {
                       load, *rc::gen::inRange(10, 4000), *rc::gen::inRange(1, 400))};
 }
 
+/// The same with requests that draft and verify, under any schedule.
+std::vector<std::string> drawn_rounds() {
+  std::vector<std::string> sets = drawn_sets();
+  const bool stored = *rc::gen::arbitrary<bool>();
+  const bool resident = *rc::gen::arbitrary<bool>();
+  const std::int64_t longest = *rc::gen::inRange(1, 25);
+  const std::string compressor =
+      resident || *rc::gen::arbitrary<bool>()
+          ? fmt::format("compressor: {}, keep_ratio: {:.2f}", *rc::gen::element("snapkv", "kvzap", "fast-kvzip"),
+                        *rc::gen::inRange(10, 90) / 100.0)
+          : fmt::format("compressor: {}", *rc::gen::element("kivi-2bit", "kivi-4bit", "kvquant"));
+  const std::string lengths = *rc::gen::element<std::string>(
+      "", "draft_lengths: {policy: adaptive, maximum: 20}, ", "draft_lengths: {policy: goodput, maximum: 16}, ",
+      "draft_lengths: {policy: table, table: [{batch: 2, context: 500 tokens, draft_length: 9}, "
+      "{batch: 8, context: 500 tokens, draft_length: 3}]}, ");
+  sets.push_back(fmt::format("prefill={}", stored ? "stored" : "recompute"));
+  sets.push_back(fmt::format("decode={{policy: {}, {}{}, draft_length: {}, resident: {}, draft_limit: {}}}",
+                             resident ? "sparse_self" : "draft_verify", lengths, compressor, longest,
+                             *rc::gen::element(0, 0, 2), *rc::gen::element<std::int64_t>(0, longest, longest + 3)));
+  sets.push_back(fmt::format("schedule.policy={}",
+                             *rc::gen::element("staggered", "staggered", "fcfs", "lock_step", "sequential_verify")));
+  sets.push_back(fmt::format("schedule.arrival={}", *rc::gen::element("layerwise", "whole")));
+  sets.push_back(fmt::format("schedule.window={}", *rc::gen::element(8, 32, 128)));
+  sets.push_back(fmt::format("schedule.max_requests={}", *rc::gen::inRange(2, 80)));
+  sets.push_back(fmt::format("cluster.host.link.latency={}", *rc::gen::element("1 us", "2 ms", "100 ms")));
+  // A verification may be longer than a step has room for beside the others.
+  sets.push_back(fmt::format("schedule.max_batched_tokens={}", *rc::gen::element(60, 300, 4096)));
+  return sets;
+}
+
+/// The same with requests that decode over compressed KV.
+std::vector<std::string> drawn_lossy() {
+  std::vector<std::string> sets = drawn_sets();
+  sets.push_back(fmt::format(
+      "decode={{policy: lossy, {}}}",
+      *rc::gen::arbitrary<bool>()
+          ? fmt::format("compressor: {}, keep_ratio: {:.3f}", *rc::gen::element("snapkv", "kvzap", "fast-kvzip"),
+                        *rc::gen::inRange(50, 950) / 1000.0)
+          : fmt::format("compressor: {}",
+                        *rc::gen::element("kivi-1bit", "kivi-2bit", "kivi-4bit", "kivi-8bit", "kvquant", "rotatekv"))));
+  return sets;
+}
+
+void same_together(scenario::Scenario s) {
+  s.serving.run.token_samples = *rc::gen::arbitrary<bool>();
+  RC_ASSERT(one_by_one(s) == together(s));
+  RC_ASSERT(over_time(s, false) == over_time(s, true));
+}
+
+RC_GTEST_PROP(SteadyDecodingProperty, RoundsTogetherAreOneByOne, ()) {
+  same_together(small_scenario(drawn_rounds()));
+}
+
+RC_GTEST_PROP(SteadyDecodingProperty, OverCompressedKvTogetherIsOneByOne, ()) {
+  same_together(small_scenario(drawn_lossy()));
+}
+
 RC_GTEST_PROP(SteadyDecodingProperty, TogetherIsOneByOne, ()) {
   scenario::Scenario s = small_scenario(drawn_sets());
   s.serving.run.token_samples = *rc::gen::arbitrary<bool>();
@@ -110,6 +168,26 @@ TEST(SteadyDecoding, WhoIsReadyDuringAnothersFirstStepIsNotPartOfIt) {
        "workload={arrivals: {process: poisson, rate: 40/s}, requests: 200, output: {distribution: exponential, mean: "
        "40 "
        "tokens, max: 200 tokens}, context: {distribution: lognormal, mean: 4k tokens, cv: 2, max: 20k tokens}}"});
+  EXPECT_EQ(one_by_one(s), together(s));
+}
+
+TEST(SteadyDecoding, WhoDraftsIsNotLookedAtInEveryStep) {
+  // One request that drafts 4,000 tokens and verifies once: its drafting is one event, where each step was one.
+  scenario::Scenario s = small_scenario(
+      {"decode={policy: sparse_self, compressor: kvzip, keep_ratio: 0.25, draft_length: 4000}",
+       "workload={closed: {concurrency: 1}, requests: 1, context: 500 tokens, output: 4001 tokens}",
+       "decode.acceptance={model: constant, agreement: 1}", "schedule={policy: fcfs, max_batched_tokens: 9000}"});
+  EXPECT_EQ(over_time(s, false), over_time(s, true));
+  EXPECT_EQ(one_by_one(s), together(s));
+}
+
+TEST(SteadyDecoding, WhoHasNothingToDraftIsVerifiedWhenAReloadThatWasBroughtForwardAllowsIt) {
+  // Eight tokens to draft and few requests: all have drafted before the first reload was to start, and it is started
+  // earlier than was decided for its request, which is verified while the last layers arrive.
+  const scenario::Scenario s =
+      small_scenario({"workload.output=8 tokens", "cluster.host.link.latency=2 ms", "cluster.gpu.memory_fraction=0.3",
+                      "decode.draft_length=25", "workload.requests=120"});
+  EXPECT_EQ(over_time(s, false), over_time(s, true));
   EXPECT_EQ(one_by_one(s), together(s));
 }
 

@@ -1,6 +1,7 @@
 #include "sim/serving/kv_geometry.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 namespace kvsim::serving::KVSIM_FILE {
 namespace {
@@ -97,6 +98,47 @@ TEST(KvGeometry, KeepingEverythingReloadsNothing) {
   const KvGeometry g(tiny_model(), 1, dropping(), 1.0, 16);
   EXPECT_EQ(g.reload_transfer(1000, 0), 0);
   EXPECT_EQ(g.compressed_transfer(1000, 0), g.full_transfer(1000));
+}
+
+RC_GTEST_PROP(KvGeometryProperty, RegularGrowthIsWhatThereIsTokenByToken, ()) {
+  models::CompressorSpec c = *rc::gen::arbitrary<bool>() ? two_bit() : dropping();
+  c.scope = *rc::gen::element(CompressionScope::all, CompressionScope::prompt);
+  c.bits_per_element = *rc::gen::element(1, 2, 3, 4, 8);
+  c.group_size = *rc::gen::element(0, 32, 64, 100);
+  c.residual_tokens = *rc::gen::element(0, 1, 64, 128);
+  c.sink_tokens = *rc::gen::element(0, 4);
+  const double keep = *rc::gen::inRange(1, 1000) / 1000.0;
+  const std::int64_t block = *rc::gen::element(1, 7, 16, 64);
+  const double factor = *rc::gen::element(1.0, 1.14, 1.5, 1.6);
+  const KvGeometry g(tiny_model(), 1, c, keep, block);
+  const std::int64_t prompt = *rc::gen::inRange(1, 100'000), generated = *rc::gen::inRange(0, 300);
+  const auto reads = g.compressed_read_growth(prompt, generated, factor);
+  const auto held = g.compressed_units() ? g.compressed_held(prompt, generated) : std::nullopt;
+  for (std::int64_t k = 0; k < 500; ++k) {
+    if (reads) {
+      RC_ASSERT(g.compressed_read(prompt, generated + k, factor) ==
+                g.compressed_read(prompt, generated, factor) + static_cast<double>(k) * *reads);
+      RC_ASSERT(g.attended_compressed(prompt, generated + k) ==
+                g.attended_compressed(prompt, generated) + static_cast<double>(k));
+    }
+    if (!held) continue;
+    // With a token more, as a step needs it.
+    const auto [of_token, adds] = *g.compressed_units();
+    const std::int64_t units = *held + k * adds + of_token, of_block = block * of_token;
+    RC_ASSERT(g.compressed_reservation(prompt, generated + k, 1) ==
+              (units + of_block - 1) / of_block * g.block_bytes());
+  }
+}
+
+TEST(KvGeometry, GrowsRegularlyOnceItsResidualWindowIsFull) {
+  const KvGeometry g(tiny_model(), 1, two_bit(), 1, 16);
+  EXPECT_FALSE(g.compressed_read_growth(100, 27, 1));
+  // (2/16 + 2/32) of 1,024 bytes; 3 sixteenths of a token.
+  EXPECT_EQ(g.compressed_read_growth(100, 28, 1), 192);
+  EXPECT_EQ(g.compressed_units()->of_token, 16);
+  EXPECT_EQ(g.compressed_units()->a_token_adds, 3);
+  // 128 whole tokens and one of three sixteenths.
+  EXPECT_EQ(g.compressed_held(100, 29), 128 * 16 + 3);
 }
 
 }  // namespace

@@ -4,11 +4,7 @@
 
 namespace kvsim::serving {
 
-bool CommonRound::member(const Request& r) const {
-  return std::find(cohort_.begin(), cohort_.end(), r.id) != cohort_.end();
-}
-
-void CommonRound::plan(const ReplicaView& view, std::int64_t, IterationPlan& plan) {
+void CommonRound::plan(const ReplicaView& view, IterationPlan& plan) {
   if (cohort_.empty()) {
     for (const Request* r : view.decoding) {
       if (!r->direct) cohort_.push_back(r->id);
@@ -16,21 +12,22 @@ void CommonRound::plan(const ReplicaView& view, std::int64_t, IterationPlan& pla
   }
   pending_.clear();
   bool all_drafted = true;
+  auto next = cohort_.begin();
   for (std::size_t i = 0; i < view.decoding.size(); ++i) {
     const Request& r = *view.decoding[i];
-    if (!member(r)) continue;
+    if (next == cohort_.end() || *next != r.id) continue;
+    ++next;
     pending_.push_back(i);
     all_drafted = all_drafted && draft_complete(r);
   }
   if (all_drafted) {
-    for (const std::size_t i : pending_) {
-      if (!verifiable(*view.decoding[i])) plan.late.push_back(i);
-    }
+    for (const std::size_t i : pending_) plan.decisions[i].late = !verifiable(*view.decoding[i]);
     plan_verification(view, pending_, plan);
     return;
   }
+  for (Decision& d : plan.decisions) d.stands = Decision::kUntilItChanges;
   for (const std::size_t i : pending_) {
-    if (!draft_complete(*view.decoding[i])) plan.actions[i] = Action::draft;
+    if (!draft_complete(*view.decoding[i])) plan.decisions[i].action = Action::draft;
   }
 }
 

@@ -10,20 +10,19 @@ namespace kvsim::serving {
 
 class CommonRound : public SchedulePolicy {
  public:
-  bool admit(const Request&, std::int64_t, const ReplicaView&) final { return true; }
-  void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) final;
+  void plan(const ReplicaView& view, IterationPlan& plan) final;
+  [[nodiscard]] bool decides_together() const final { return true; }
   void verified(const Request& request, const ReplicaView& view) final;
   void removed(const Request& request) final;
 
  protected:
-  /// Every member has drafted; `pending[k]` indexes into view.decoding those not yet verified. Start reloads, order
-  /// verifications.
+  /// Every member has drafted; `pending[k]` indexes into view.decoding those not yet verified, which are all asked
+  /// about. Start reloads, order verifications.
   virtual void plan_verification(const ReplicaView& view, const std::vector<std::size_t>& pending,
                                  IterationPlan& plan) = 0;
 
  private:
-  [[nodiscard]] bool member(const Request& r) const;
-  std::vector<std::uint64_t> cohort_;  // ids still to be verified in this round
+  std::vector<std::uint64_t> cohort_;  // ids still to be verified in this round, in order of admission
   std::vector<std::size_t> pending_;
 };
 

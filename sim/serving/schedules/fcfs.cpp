@@ -7,26 +7,19 @@ namespace {
 
 class Fcfs final : public SchedulePolicy {
  public:
-  bool admit(const Request&, std::int64_t, const ReplicaView&) override { return true; }
-
-  void plan(const ReplicaView& view, std::int64_t, IterationPlan& plan) override {
-    for (std::size_t i = 0; i < view.decoding.size(); ++i) {
-      const Request& r = *view.decoding[i];
-      if (r.direct) continue;
-      if (draft_complete(r) && verifiable(r)) {
-        plan.actions[i] = Action::verify;
-        continue;
-      }
-      if (draft_complete(r)) {
-        plan.late.push_back(i);
-        if (r.round.reload == Reload::none) plan.reloads.push_back({i, false});
-      }
-      plan.actions[i] = draft_or_stall(r, view);
-    }
+  void plan(const ReplicaView& view, IterationPlan& plan) override {
+    for (std::size_t i = 0; i < view.asked.size(); ++i) plan.decisions[i] = decide(*view.asked[i], view, plan);
   }
 
-  void verified(const Request&, const ReplicaView&) override {}
-  void removed(const Request&) override {}
+ private:
+  static Decision decide(const Request& r, const ReplicaView& view, IterationPlan& plan) {
+    if (r.direct) return {Action::draft};
+    const Action draft = draft_or_stall(r, view);
+    if (!draft_complete(r)) return {draft, false, Decision::kUntilItChanges};
+    if (verifiable(r)) return {Action::verify};
+    if (r.round.reload == Reload::none) plan.reloads.push_back({&r, false});
+    return {draft, true, stands_until_arrival(view)};
+  }
 };
 
 }  // namespace

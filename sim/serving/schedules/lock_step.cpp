@@ -17,13 +17,16 @@ class LockStep final : public CommonRound {
     const bool started = std::any_of(pending.begin(), pending.end(),
                                      [&](std::size_t i) { return view.decoding[i]->round.reload != Reload::none; });
     for (const std::size_t i : pending) {
-      if (!view.decoding[i]->resident && !started) plan.reloads.push_back({i, true});
+      if (!view.decoding[i]->resident && !started) plan.reloads.push_back({view.decoding[i], true});
     }
     const bool all_resident =
         std::all_of(pending.begin(), pending.end(), [&](std::size_t i) { return view.decoding[i]->resident; });
-    if (waiting || (!started && !all_resident)) return;
+    if (waiting || (!started && !all_resident)) {
+      for (Decision& d : plan.decisions) d.stands = Decision::kUntilItChanges;
+      return;
+    }
     for (const std::size_t i : pending) {
-      if (verifiable(*view.decoding[i])) plan.actions[i] = Action::verify;
+      if (verifiable(*view.decoding[i])) plan.decisions[i].action = Action::verify;
     }
   }
 };

@@ -16,11 +16,11 @@ class SequentialVerify final : public CommonRound {
     for (const std::size_t i : pending) {
       const Request& r = *view.decoding[i];
       if (!verifying && verifiable(r)) {
-        plan.actions[i] = Action::verify;
+        plan.decisions[i].action = Action::verify;
         verifying = true;
       }
       if (r.resident) continue;
-      if (buffered < kBuffers && r.round.reload == Reload::none) plan.reloads.push_back({i, false});
+      if (buffered < kBuffers && r.round.reload == Reload::none) plan.reloads.push_back({&r, false});
       if (buffered < kBuffers) ++buffered;
     }
   }

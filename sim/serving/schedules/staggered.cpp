@@ -7,7 +7,6 @@
 // drafting and asks again every iteration.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <unordered_map>
 
 #include "sim/serving/admit.h"
@@ -37,17 +36,21 @@ class Staggered final : public SchedulePolicy {
     return false;
   }
 
-  void plan(const ReplicaView& view, std::int64_t windows, IterationPlan& plan) override {
-    rings_.advance(windows);
-    now_ += windows;
-    bool moving = false;
-    bool link_busy = false;
-    for (std::size_t i = 0; i < view.decoding.size(); ++i) {
-      plan.actions[i] = decide(i, view, plan);
-      moving = moving || plan.actions[i] != Action::stall;
-      link_busy = link_busy || view.decoding[i]->round.reload == Reload::in_flight;
+  void pass(std::int64_t iterations) override {
+    rings_.advance(iterations);
+    now_ += iterations;
+  }
+
+  void plan(const ReplicaView& view, IterationPlan& plan) override {
+    bool moving = view.drafting > 0;
+    for (std::size_t i = 0; i < view.asked.size(); ++i) {
+      plan.decisions[i] = decide(*view.asked[i], view, plan);
+      moving = moving || plan.decisions[i].action != Action::stall;
     }
-    if (!moving && !link_busy && plan.reloads.empty()) start_earliest(view, plan);
+    if (moving || !plan.reloads.empty()) return;
+    const bool link_busy = std::any_of(view.decoding.begin(), view.decoding.end(),
+                                       [](const Request* r) { return r->round.reload == Reload::in_flight; });
+    if (!link_busy) start_earliest(view, plan);
   }
 
   void verified(const Request& request, const ReplicaView& view) override {
@@ -67,10 +70,10 @@ class Staggered final : public SchedulePolicy {
     [[nodiscard]] std::int64_t verify() const { return made_at + reload.verify; }
   };
 
-  Action decide(std::size_t i, const ReplicaView& view, IterationPlan& plan) {
-    const Request& r = *view.decoding[i];
-    if (r.direct) return Action::draft;
-    if (r.resident) return draft_complete(r) ? Action::verify : draft_or_stall(r, view);
+  Decision decide(const Request& r, const ReplicaView& view, IterationPlan& plan) {
+    if (r.direct) return {Action::draft};
+    const Action draft = draft_or_stall(r, view);
+    if (r.resident) return {draft_complete(r) ? Action::verify : draft, false, Decision::kUntilItChanges};
     auto it = reservations_.find(r.id);
     if (it != reservations_.end() && it->second.before_decoding) {
       it->second.before_decoding = false;
@@ -81,24 +84,24 @@ class Staggered final : public SchedulePolicy {
     }
     if (it == reservations_.end()) {
       if (r.round.reload == Reload::none && !reserve(r, 0, false, view)) {
-        const Action draft = draft_or_stall(r, view);
         // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
-        if (draft == Action::stall && never_fits(r, view)) {
-          plan.reloads.push_back({i, false});
-          plan.late.push_back(i);
-        }
-        return draft;
+        const bool on_demand = draft == Action::stall && never_fits(r, view);
+        if (on_demand) plan.reloads.push_back({&r, false});
+        return {draft, on_demand};
       }
       it = reservations_.find(r.id);
     }
     const bool due = it == reservations_.end() || now_ >= it->second.verify();
-    const Action draft = draft_or_stall(r, view);
-    if (verifiable(r) && (due || draft == Action::stall)) return Action::verify;
-    if (r.round.reload == Reload::none && it != reservations_.end() && now_ >= it->second.start()) {
-      plan.reloads.push_back({i, false});
+    const bool awaits_kv = due || draft == Action::stall;
+    if (verifiable(r) && awaits_kv) return {Action::verify};
+    // Who has nothing to draft may find its reload brought forward: start_earliest().
+    std::int64_t stands = awaits_kv ? stands_until_arrival(view) : Decision::kUntilItChanges;
+    if (!due) stands = std::min(stands, it->second.verify() - now_);
+    if (r.round.reload == Reload::none && it != reservations_.end()) {
+      if (now_ < it->second.start()) return {draft, due, std::min(stands, it->second.start() - now_), !awaits_kv};
+      plan.reloads.push_back({&r, false});
     }
-    if (due) plan.late.push_back(i);
-    return draft;
+    return {draft, due, stands, !awaits_kv};
   }
 
   /// The request became ready long before or after the time for which its first verification was placed.
@@ -141,19 +144,18 @@ class Staggered final : public SchedulePolicy {
 
   /// Nobody can move and nothing is on its way: the belief is holding up the facts. Bring the earliest reload forward.
   void start_earliest(const ReplicaView& view, IterationPlan& plan) {
-    std::optional<std::size_t> earliest;
+    const Request* earliest = nullptr;
     std::int64_t at = 0;
-    for (std::size_t i = 0; i < view.decoding.size(); ++i) {
-      const Request& r = *view.decoding[i];
-      if (r.resident || r.round.reload != Reload::none) continue;
-      const auto it = reservations_.find(r.id);
+    for (const Request* r : view.decoding) {
+      if (r->resident || r->round.reload != Reload::none) continue;
+      const auto it = reservations_.find(r->id);
       const std::int64_t start = it == reservations_.end() ? now_ : it->second.start();
       if (!earliest || start < at) {
-        earliest = i;
+        earliest = r;
         at = start;
       }
     }
-    if (earliest) plan.reloads.push_back({*earliest, false});
+    if (earliest) plan.reloads.push_back({earliest, false});
   }
 
   AdmissionRings rings_;
