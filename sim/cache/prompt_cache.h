@@ -85,7 +85,7 @@ class PromptCache final : public serving::PromptStore {
   void arrived(const serving::Request& r, const models::RequestSpec& spec, std::size_t replica) override;
   void refused(const serving::Request& r) override { prompts_.erase(r.id); }
   /// Precondition: all tiers are shared.
-  void placed(const serving::Request& r, std::size_t replica) override { prompts_.at(r.id).replica = replica; }
+  void assigned(const serving::Request& r, std::size_t replica) override { prompts_.at(r.id).replica = replica; }
   [[nodiscard]] serving::StoredPrefix find(const serving::Request& r) const override;
   /// Whether what find() returns holds the prompt's first tokens.
   [[nodiscard]] bool has_first(const serving::Request& r) const;

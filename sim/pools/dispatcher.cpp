@@ -19,10 +19,10 @@ constexpr std::array kDispatchers{
 
 }  // namespace
 
-bool overloads_local_link(const PoolRequest& request, const Placement& placement, const PoolsView& view) {
+bool overloads_local_link(const PoolRequest& request, const Assignment& assignment, const PoolsView& view) {
   constexpr double kOversubscribed = 3;  // not all of them ask at the same time
-  const models::PathTraits& t = models::traits(placement.path);
-  return t.drafts && !t.cached && view.reload_load(request, placement) > kOversubscribed;
+  const models::PathTraits& t = models::traits(assignment.path);
+  return t.drafts && !t.cached && view.reload_load(request, assignment) > kOversubscribed;
 }
 
 std::span<const DispatcherEntry> dispatchers() {

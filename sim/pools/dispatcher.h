@@ -20,7 +20,7 @@
 namespace kvsim::pools {
 
 /// A path, and the nodes that it needs.
-struct Placement {
+struct Assignment {
   models::Path path = models::Path::B1;
   Node* local = nullptr;
   Node* remote = nullptr;
@@ -36,21 +36,21 @@ class PoolsView {
   [[nodiscard]] virtual std::span<const models::Path> paths() const = 0;
   /// The nodes on which `request` could start on `path` now, and be done first; nothing if memory, or the number of
   /// requests at once, leaves no room.
-  [[nodiscard]] virtual std::optional<Placement> room(const PoolRequest& request, models::Path path) const = 0;
+  [[nodiscard]] virtual std::optional<Assignment> room(const PoolRequest& request, models::Path path) const = 0;
   /// The local node that the fewest stateless requests are verified on; null where there is none.
   [[nodiscard]] virtual Node* local_for_reloads() const = 0;
   /// Expected seconds from now to its last token if it starts there now.
-  [[nodiscard]] virtual double expected_s(const PoolRequest& request, const Placement& placement) const = 0;
+  [[nodiscard]] virtual double expected_s(const PoolRequest& request, const Assignment& assignment) const = 0;
   /// Seconds of link time: its first transfer, to the remote node where it takes one, else to the local one; and one
   /// reload of its full KV to a local node.
-  [[nodiscard]] virtual double first_load_s(const PoolRequest& request, const Placement& placement) const = 0;
+  [[nodiscard]] virtual double first_load_s(const PoolRequest& request, const Assignment& assignment) const = 0;
   [[nodiscard]] virtual double reload_s(const PoolRequest& request, const Node& local) const = 0;
   /// Seconds that the transfers queued or under way to a node still take; and, beside those, reloads that are late.
   [[nodiscard]] virtual double backlog_s(const Node& node) const = 0;
   [[nodiscard]] virtual double late_reloads_s(const PoolRequest& request, const Node& local) const = 0;
   /// Share of the time of a local node's link that its drafting stateless requests and this one take with a reload a
   /// round, as fast as they can draft; above 1, the link is what they wait for. 0 where nobody drafts.
-  [[nodiscard]] virtual double reload_load(const PoolRequest& request, const Placement& placement) const = 0;
+  [[nodiscard]] virtual double reload_load(const PoolRequest& request, const Assignment& assignment) const = 0;
   /// Rounds that it is expected to draft and verify on a path from now on.
   [[nodiscard]] virtual double expected_rounds(const PoolRequest& request, models::Path path) const = 0;
   /// Seconds of drafting of a round on that node, as long as rounds lately began.
@@ -65,11 +65,11 @@ class Dispatcher {
   virtual ~Dispatcher() = default;
 
   /// The path of a request that arrives now, if that is decided at once; requests of each path then wait in order.
-  /// None: it waits with all others of which none was decided, in order, until place() finds one.
+  /// None: it waits with all others of which none was decided, in order, until assign() finds one.
   virtual std::optional<models::Path> on_arrival(const PoolRequest& request, const PoolsView& view) = 0;
 
   /// Where the request, first of those waiting with it, can start now; nothing: it waits on. What is returned happens.
-  virtual std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) = 0;
+  virtual std::optional<Assignment> assign(const PoolRequest& request, const PoolsView& view) = 0;
 
   /// When the reload for the round that `request` begins now may start; `drafts_due` is when its drafts are expected to
   /// be there. By default just in time: nothing, and the system decides.
@@ -86,7 +86,7 @@ class Dispatcher {
     return true;
   }
 
-  /// Whether waiting alone can make room: place() is then asked again after this time. By default not.
+  /// Whether waiting alone can make room: assign() is then asked again after this time. By default not.
   [[nodiscard]] virtual std::optional<engine::Duration> retry_after() const { return std::nullopt; }
 
   /// The request needs no more reloads; it has finished, or goes on alone.
@@ -95,7 +95,7 @@ class Dispatcher {
 
 /// Whether another stateless request would be one too many for the local node's link: it would only hold memory of the
 /// remote pool while it waits for reloads.
-bool overloads_local_link(const PoolRequest& request, const Placement& placement, const PoolsView& view);
+bool overloads_local_link(const PoolRequest& request, const Assignment& assignment, const PoolsView& view);
 
 struct DispatcherEntry {
   std::string_view name;

@@ -78,7 +78,7 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   void finish_measuring();
   void check_conservation() const { memory_.check_conservation(); }
 
-  // Who is here, placed for good and not finished; and who is verified here with its full KV read anew each round.
+  // Who is here, assigned for good and not finished; and who is verified here with its full KV read anew each round.
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t stateless() const { return stateless_; }
   /// What speaks for or against it as a place for a request may have changed: it is put into NodeEnvironment::changed,

@@ -94,14 +94,14 @@ bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   return local && remote;
 }
 
-std::optional<Placement> Outlook::room(const PoolRequest& r, Path path) const {
+std::optional<Assignment> Outlook::room(const PoolRequest& r, Path path) const {
   if (!could_ever_run(r, path)) return std::nullopt;
   const PathTraits& t = models::traits(path);
-  Placement placement{path, nullptr, nullptr};
-  if (t.on_local) placement.local = local_room(r, path);
-  if (t.on_remote) placement.remote = remote_room(r, path);
-  if ((t.on_local && !placement.local) || (t.on_remote && !placement.remote)) return std::nullopt;
-  return placement;
+  Assignment assignment{path, nullptr, nullptr};
+  if (t.on_local) assignment.local = local_room(r, path);
+  if (t.on_remote) assignment.remote = remote_room(r, path);
+  if ((t.on_local && !assignment.local) || (t.on_remote && !assignment.remote)) return std::nullopt;
+  return assignment;
 }
 
 /// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
@@ -204,14 +204,14 @@ double Outlook::backlog_s(const Node& node) const {
   return parts_.network.backlog_s(node.pool(), node.index());
 }
 
-double Outlook::first_load_s(const PoolRequest& r, const Placement& placement) const {
+double Outlook::first_load_s(const PoolRequest& r, const Assignment& assignment) const {
   const std::int64_t tokens = parts_.stored.tokens(r);
-  if (placement.remote == nullptr) {
-    return parts_.network.read_s(Pool::local, placement.local->index(),
+  if (assignment.remote == nullptr) {
+    return parts_.network.read_s(Pool::local, assignment.local->index(),
                                  parts_.memory.transfer(r, parts_.memory.local_form(), tokens));
   }
-  const std::int64_t bytes = parts_.memory.transfer(r, parts_.memory.remote_form(placement.path), tokens);
-  return parts_.network.read_s(Pool::remote, placement.remote->index(), bytes);
+  const std::int64_t bytes = parts_.memory.transfer(r, parts_.memory.remote_form(assignment.path), tokens);
+  return parts_.network.read_s(Pool::remote, assignment.remote->index(), bytes);
 }
 
 double Outlook::reload_s(const PoolRequest& r, const Node& local) const {
@@ -228,7 +228,7 @@ double Outlook::reload_room(const Node& node) const {
 
 /// As things are now: links serve what is queued first, iterations stay as long as they are, and stateless requests of
 /// a local node share its link evenly. What must be prefilled takes its iterations.
-double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
+double Outlook::expected_s(const PoolRequest& r, const Assignment& p) const {
   const serving::Request& q = *r.request;
   const auto output = static_cast<double>(q.output);
   const double chunks = std::ceil(static_cast<double>(q.prompt - parts_.stored.tokens(r)) /
@@ -248,7 +248,7 @@ double Outlook::expected_s(const PoolRequest& r, const Placement& p) const {
   return backlog_s(*p.remote) + first_load_s(r, p) + chunks * p.local->gpus().iteration_s() + drafting_s;
 }
 
-double Outlook::reload_load(const PoolRequest& r, const Placement& p) const {
+double Outlook::reload_load(const PoolRequest& r, const Assignment& p) const {
   if (parts_.reloads.drafting(*p.local) == 0) return 0;  // somebody must be the first, whatever the link
   const double cycle_s = drafting_s(*p.remote) + p.local->gpus().iteration_s() + messages_s();
   return static_cast<double>(parts_.reloads.drafting(*p.local) + 1) * reload_s(r, *p.local) / cycle_s;

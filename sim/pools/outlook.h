@@ -75,14 +75,14 @@ class Outlook final : public PoolsView {
 
   [[nodiscard]] engine::SimTime now() const override { return parts_.simulator.now(); }
   [[nodiscard]] std::span<const models::Path> paths() const override { return parts_.paths; }
-  [[nodiscard]] std::optional<Placement> room(const PoolRequest& r, models::Path path) const override;
+  [[nodiscard]] std::optional<Assignment> room(const PoolRequest& r, models::Path path) const override;
   [[nodiscard]] Node* local_for_reloads() const override;
-  [[nodiscard]] double expected_s(const PoolRequest& r, const Placement& placement) const override;
-  [[nodiscard]] double first_load_s(const PoolRequest& r, const Placement& placement) const override;
+  [[nodiscard]] double expected_s(const PoolRequest& r, const Assignment& assignment) const override;
+  [[nodiscard]] double first_load_s(const PoolRequest& r, const Assignment& assignment) const override;
   [[nodiscard]] double reload_s(const PoolRequest& r, const Node& local) const override;
   [[nodiscard]] double backlog_s(const Node& node) const override;
   [[nodiscard]] double late_reloads_s(const PoolRequest& r, const Node& local) const override;
-  [[nodiscard]] double reload_load(const PoolRequest& r, const Placement& placement) const override;
+  [[nodiscard]] double reload_load(const PoolRequest& r, const Assignment& assignment) const override;
   [[nodiscard]] double expected_rounds(const PoolRequest& r, models::Path path) const override;
   [[nodiscard]] double drafting_s(const Node& remote) const override {
     return static_cast<double>(parts_.lengths.usual()) / parts_.lengths.tokens_per_step() * remote.gpus().iteration_s();

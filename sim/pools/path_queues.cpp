@@ -35,11 +35,11 @@ bool PathQueues::out_of_patience(const Queue& queue) const {
   return (simulator_.now() - queue.head_since).seconds() > kPatience_s;
 }
 
-void PathQueues::place() {
-  while (place_one()) continue;
+void PathQueues::assign() {
+  while (assign_one()) continue;
   if (waiting_ == 0 || simulator_.pending(retry_)) return;
   const auto after = dispatcher_.retry_after();
-  if (after) retry_ = simulator_.schedule_in(*after, engine::Callback::to<&PathQueues::place>(this));
+  if (after) retry_ = simulator_.schedule_in(*after, engine::Callback::to<&PathQueues::assign>(this));
 }
 
 void PathQueues::sort_heads() {
@@ -52,7 +52,7 @@ void PathQueues::sort_heads() {
   });
 }
 
-bool PathQueues::place_one() {
+bool PathQueues::assign_one() {
   sort_heads();
   reloads_.take_turns(false);
   bool keep_local = false, keep_remote = false;
@@ -63,7 +63,7 @@ bool PathQueues::place_one() {
     if ((keep_local && needs_local) || (keep_remote && needs_remote)) continue;
     const bool late = out_of_patience(*queue);
     reloads_.take_turns(late && needs_local);
-    if (place_head(*queue)) return true;
+    if (assign_head(*queue)) return true;
     keep_local = keep_local || (late && needs_local);
     keep_remote = keep_remote || (late && needs_remote);
   }
@@ -71,15 +71,15 @@ bool PathQueues::place_one() {
   return false;
 }
 
-bool PathQueues::place_head(Queue& queue) {
+bool PathQueues::assign_head(Queue& queue) {
   PoolRequest& r = *queue.waiting.front();
-  owner_.before_placing(r);
-  const auto placement = dispatcher_.place(r, view_);
-  if (!placement) return false;
+  owner_.before_assigning(r);
+  const auto assignment = dispatcher_.assign(r, view_);
+  if (!assignment) return false;
   queue.waiting.pop_front();
   count(-1);
   queue.head_since = simulator_.now();
-  owner_.on_placed(r, *placement);
+  owner_.on_assigned(r, *assignment);
   return true;
 }
 

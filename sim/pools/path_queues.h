@@ -19,9 +19,9 @@ namespace kvsim::pools {
 class PathQueuesOwner {
  public:
   virtual ~PathQueuesOwner() = default;
-  /// It may be placed: what is known of it is to be brought up to date.
-  virtual void before_placing(PoolRequest& r) = 0;
-  virtual void on_placed(PoolRequest& r, const Placement& placement) = 0;
+  /// It may be assigned: what is known of it is to be brought up to date.
+  virtual void before_assigning(PoolRequest& r) = 0;
+  virtual void on_assigned(PoolRequest& r, const Assignment& assignment) = 0;
 };
 
 class PathQueues {
@@ -33,7 +33,7 @@ class PathQueues {
   void enqueue(PoolRequest& r);
   /// Whoever can start, starts. Where one has waited for too long, nobody who came later takes memory that it needs,
   /// and reloads of the local pool take turns.
-  void place();
+  void assign();
   /// In all queues.
   [[nodiscard]] std::int64_t waiting() const { return waiting_; }
 
@@ -45,8 +45,8 @@ class PathQueues {
 
   void count(std::int64_t change);
   void sort_heads();
-  bool place_one();
-  bool place_head(Queue& queue);
+  bool assign_one();
+  bool assign_head(Queue& queue);
   [[nodiscard]] bool out_of_patience(const Queue& queue) const;
 
   engine::Simulator& simulator_;
@@ -56,7 +56,7 @@ class PathQueues {
   Reloads& reloads_;
   PathQueuesOwner& owner_;
   std::array<Queue, models::kPaths + 1> queues_;
-  std::vector<Queue*> heads_;  // while requests are placed; kept for its memory
+  std::vector<Queue*> heads_;  // while requests are assigned; kept for its memory
   std::int64_t waiting_ = 0;
   int counter_ = -1;
   engine::EventHandle retry_;

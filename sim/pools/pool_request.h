@@ -55,12 +55,12 @@ struct PoolRequest {
   Node* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::size_t held = 0;               ///< of these, the leading ones that the storage node had when it was placed
+  std::size_t held = 0;               ///< of these, the leading ones that the storage node had when it was assigned
   std::vector<std::uint64_t> chain;   ///< of these, the ones that nodes share, if any
   std::int64_t chain_tokens = 0;
-  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was placed; the rest is prefilled
+  std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled
 
-  memory::MemoryClaim local_claim;   ///< full KV, from placement to the end; or only while a prompt is prefilled
+  memory::MemoryClaim local_claim;   ///< full KV, from assignment to the end; or only while a prompt is prefilled
   memory::MemoryClaim remote_claim;  ///< full or compressed KV
   bool local_ready = false;          ///< its full KV stays on the local node and is there
   bool local_left = false;           ///< the local node has done its part
@@ -99,7 +99,7 @@ class RequestMemory {
   /// each request's own.
   [[nodiscard]] bool shares_blocks() const { return decode_.fetch != serving::Fetch::everything; }
 
-  /// In which form a local node holds the prompt, from its placement to its end: full where it verifies.
+  /// In which form a local node holds the prompt, from its assignment to its end: full where it verifies.
   [[nodiscard]] memory::KvForm local_form() const {
     return decode_.verifies || !decode_.holds_part() ? memory::KvForm::full : memory::KvForm::compressed;
   }
@@ -111,7 +111,7 @@ class RequestMemory {
   /// Memory of one shared block.
   [[nodiscard]] std::int64_t block_bytes(memory::KvForm form) const;
 
-  /// Memory that a request with `blocks` shared blocks reserves for itself, from its placement to its end: the rest of
+  /// Memory that a request with `blocks` shared blocks reserves for itself, from its assignment to its end: the rest of
   /// the prompt, all of its output and the drafts of one round, where there are any.
   [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
   [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;

@@ -101,21 +101,21 @@ void PoolSystem::finish_measuring() {
 
 void PoolSystem::check_conservation() const {
   stored_->check_conservation();
-  std::int64_t placed = 0;
+  std::int64_t assigned = 0;
   std::array<std::vector<std::int64_t>, 2> held{std::vector<std::int64_t>(nodes_.local.size()),
                                                 std::vector<std::int64_t>(nodes_.remote.size())};
   const auto held_on = [&](const Node& node) -> std::int64_t& {
     return held.at(static_cast<std::size_t>(node.pool())).at(node.index());
   };
   requests_.for_each([&](const PoolRequest& r) {
-    placed += !r.left && (r.local || r.remote) ? 1 : 0;
+    assigned += !r.left && (r.local || r.remote) ? 1 : 0;
     if (r.local) held_on(*r.local) += r.local_claim.private_bytes + r.reload.claim.private_bytes;
     if (r.remote) held_on(*r.remote) += r.remote_claim.private_bytes;
   });
   nodes_.each([&](const Node& node) {
     node.check_conservation();
     KVSIM_ALWAYS(held_on(node) == node.memory().private_bytes(), "a node's memory differs from what its requests hold");
-    KVSIM_ALWAYS(placed > 0 || node.requests() == 0, "a node counts requests that are gone");
+    KVSIM_ALWAYS(assigned > 0 || node.requests() == 0, "a node counts requests that are gone");
   });
 }
 
@@ -192,7 +192,7 @@ void PoolSystem::settle_soon() {
 void PoolSystem::settle() {
   settle_pending_ = false;
   reloads_.start_changed();
-  queues_.place();
+  queues_.assign();
 }
 
 }  // namespace kvsim::pools

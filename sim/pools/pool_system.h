@@ -1,6 +1,6 @@
-// Two pools of nodes around a storage node, and every request's way through them: queued, placed, loaded, drafting and
-// verified (or decoding), finished. Each stage with a state of its own is a class beside this one; what follows from
-// its end is decided here.
+// Two pools of nodes around a storage node, and every request's way through them: queued, assigned, loaded, drafting
+// and verified (or decoding), finished. Each stage with a state of its own is a class beside this one; what follows
+// from its end is decided here.
 #pragma once
 
 #include <memory>
@@ -52,9 +52,9 @@ class PoolSystem final : public serving::ServingSystem,
   void settle_soon();
   void settle();
 
-  // From placement to the first draft or decoded token.
-  void before_placing(PoolRequest& r) override { stored_->look(r); }
-  void on_placed(PoolRequest& r, const Placement& placement) override;
+  // From assignment to the first draft or decoded token.
+  void before_assigning(PoolRequest& r) override { stored_->look(r); }
+  void on_assigned(PoolRequest& r, const Assignment& assignment) override;
   void load_to_remote(PoolRequest& r);
   void load_to_local(PoolRequest& r);
   void on_loaded(PoolRequest& r, Claim claim, bool wanted) override;

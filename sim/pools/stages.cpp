@@ -10,10 +10,10 @@ using engine::Callback;
 using models::PathTraits;
 using serving::Phase;
 
-void PoolSystem::on_placed(PoolRequest& r, const Placement& placement) {
-  r.path = placement.path;
-  r.local = placement.local;
-  r.remote = placement.remote;
+void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
+  r.path = assignment.path;
+  r.local = assignment.local;
+  r.remote = assignment.remote;
   stored_->hold(r);
   r.request->phase = Phase::loading;
   r.request->prefill_done = r.stored;

@@ -34,17 +34,17 @@ class StoredPrompts {
   virtual void arrived(PoolRequest& r, const models::RequestSpec& spec) = 0;
   /// It may have come, and could never run.
   virtual void refused(const PoolRequest& r) { (void)r; }
-  /// Before it may be placed: what of it is here now. It holds until something else happens.
+  /// Before it may be assigned to nodes: what of it is here now. It holds until something else happens.
   virtual void look(PoolRequest& r) { (void)r; }
   /// The leading ones of its blocks that are here, as far as nodes share them (RequestMemory::shares_blocks()); and
   /// tokens of the prompt that need not be prefilled.
   [[nodiscard]] virtual std::size_t blocks(const PoolRequest& r) const = 0;
   [[nodiscard]] virtual std::int64_t tokens(const PoolRequest& r) const = 0;
 
-  /// What is here when it is placed stays until release().
+  /// What is here when it is assigned stays until release().
   virtual void hold(PoolRequest& r) = 0;
   virtual void release(const PoolRequest& r) = 0;
-  /// That is loaded to a node that it is placed on, for its claim there: `bytes` of it, where they are not there.
+  /// That is loaded to a node that it is assigned to, for its claim there: `bytes` of it, where they are not there.
   virtual void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) = 0;
 
   /// `r` was prefilled on a node: what was goes back where others may read it, or where the request itself needs it,

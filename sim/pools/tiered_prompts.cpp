@@ -4,7 +4,7 @@ namespace kvsim::pools {
 
 void TieredPrompts::hold(PoolRequest& r) {
   const Node& node = r.local ? *r.local : *r.remote;
-  prompts_.placed(*r.request, network_.number(node.pool(), node.index()));
+  prompts_.assigned(*r.request, network_.number(node.pool(), node.index()));
   r.stored = tokens(r);
 }
 

@@ -55,7 +55,7 @@ class PromptStore {
   virtual void refused(const Request&) {}
 
   /// It goes to another group of GPUs than it came to.
-  virtual void placed(const Request&, std::size_t /*replica*/) {}
+  virtual void assigned(const Request&, std::size_t /*replica*/) {}
 
   /// What could be loaded for the request now.
   [[nodiscard]] virtual StoredPrefix find(const Request&) const { return {}; }

@@ -86,9 +86,8 @@ LinkId Tiers::add_device_links(Tier& tier, const StoreTier& t) {
 /// From a tier to a replica's GPUs.
 transport::Lane* Tiers::add_load_lane(const StoreTier& t, std::optional<LinkId> read, std::size_t replica) {
   if (t.kind == TierKind::host) return config_.lanes[replica].to_gpu;
-  transport::LaneConfig lane = to_gpu(replica);
-  lane.name = fmt::format("load from {}", t.name);
-  lane.queueing = transport::Queueing::serialised;
+  const transport::LaneConfig& host = to_gpu(replica);
+  transport::LaneConfig lane{host.group, fmt::format("load from {}", t.name), host.route, host.latency, host.setup};
   if (t.kind == TierKind::gpu) {
     lane.route = {fabric_.link("within_gpu", lane.group, t.read_bytes_per_s)};
     lane.latency = lane.setup = {};

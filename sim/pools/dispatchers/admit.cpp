@@ -30,12 +30,12 @@ class Admit final : public Dispatcher {
 
   std::optional<Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
 
-  std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) override {
+  std::optional<Assignment> assign(const PoolRequest& request, const PoolsView& view) override {
     for (const Path path : kDrafting) {
-      if (auto placement = speculate(request, path, view)) return placement;
+      if (auto assignment = speculate(request, path, view)) return assignment;
     }
     // Cycles that speculation leaves over serve with the full KV.
-    std::optional<Placement> best;
+    std::optional<Assignment> best;
     for (const Path path : kFullKv) {
       const auto candidate = room(request, path, view);
       if (candidate && (!best || view.expected_s(request, *candidate) < view.expected_s(request, *best))) {
@@ -81,52 +81,52 @@ class Admit final : public Dispatcher {
     std::int64_t made = 0;  // Rings::passed then
   };
 
-  [[nodiscard]] std::optional<Placement> room(const PoolRequest& request, Path path, const PoolsView& view) const {
+  [[nodiscard]] std::optional<Assignment> room(const PoolRequest& request, Path path, const PoolsView& view) const {
     if (std::find(paths_.begin(), paths_.end(), path) == paths_.end()) return std::nullopt;
     return view.room(request, path);
   }
 
   /// A reload that is longer than all windows until its drafts are due never finds room in the rings: where nobody is
   /// served, whoever fits is, as on replicas. Nothing is reserved, its reloads come on demand.
-  [[nodiscard]] std::optional<Placement> in_spite_of_rings(const PoolRequest& request, const PoolsView& view) const {
+  [[nodiscard]] std::optional<Assignment> in_spite_of_rings(const PoolRequest& request, const PoolsView& view) const {
     const auto serves_nobody = [](const Node* node) {
       return node == nullptr || (node->requests() == 0 && node->stateless() == 0);
     };
     for (const Path path : kOrder) {
-      const auto placement = room(request, path, view);
-      if (placement && serves_nobody(placement->local) && serves_nobody(placement->remote)) return placement;
+      const auto assignment = room(request, path, view);
+      if (assignment && serves_nobody(assignment->local) && serves_nobody(assignment->remote)) return assignment;
     }
     return std::nullopt;
   }
 
-  std::optional<Placement> speculate(const PoolRequest& request, Path path, const PoolsView& view) {
-    const auto placement = room(request, path, view);
-    if (!placement || overloads_local_link(request, *placement, view)) return std::nullopt;
-    const auto load = admit_load(request, *placement, view);
+  std::optional<Assignment> speculate(const PoolRequest& request, Path path, const PoolsView& view) {
+    const auto assignment = room(request, path, view);
+    if (!assignment || overloads_local_link(request, *assignment, view)) return std::nullopt;
+    const auto load = admit_load(request, *assignment, view);
     if (!load) return std::nullopt;
-    const double load_s = view.first_load_s(request, *placement);
-    if (models::traits(path).cached) return placement;
+    const double load_s = view.first_load_s(request, *assignment);
+    if (models::traits(path).cached) return assignment;
     // Would a first verification find room, once it is loaded and has drafted?
-    Rings& local = rings_of(*placement->local, view);
-    const double ready_s = load_s + view.drafting_s(*placement->remote);
+    Rings& local = rings_of(*assignment->local, view);
+    const double ready_s = load_s + view.drafting_s(*assignment->remote);
     const auto due = view.now() + engine::from_seconds(ready_s);
     const auto reload = local.rings.admit(
-        {view.reload_s(request, *placement->local), view.reload_bytes(request), windows_until(local, due, view), 0},
-        local.window_s, view.reload_room(*placement->local));
+        {view.reload_s(request, *assignment->local), view.reload_bytes(request), windows_until(local, due, view), 0},
+        local.window_s, view.reload_room(*assignment->local));
     if (!reload) {
-      rings_of(*placement->remote, view).rings.withdraw(*load, 0);
+      rings_of(*assignment->remote, view).rings.withdraw(*load, 0);
       return std::nullopt;
     }
     reserved_[&request] = {*reload, local.passed};
-    return placement;
+    return assignment;
   }
 
   /// Link time for the first transfer. One that is longer than the whole ring has the link when nobody else wants it.
-  std::optional<serving::AdmittedReload> admit_load(const PoolRequest& request, const Placement& placement,
+  std::optional<serving::AdmittedReload> admit_load(const PoolRequest& request, const Assignment& assignment,
                                                     const PoolsView& view) {
-    const Node& node = placement.remote != nullptr ? *placement.remote : *placement.local;
+    const Node& node = assignment.remote != nullptr ? *assignment.remote : *assignment.local;
     Rings& rings = rings_of(node, view);
-    const double load_s = view.first_load_s(request, placement);
+    const double load_s = view.first_load_s(request, assignment);
     if (load_s > rings.window_s * static_cast<double>(windows_)) {
       if (view.backlog_s(node) > 0) return std::nullopt;
       return serving::AdmittedReload{0, -1, -1, 0, 0};

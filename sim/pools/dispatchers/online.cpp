@@ -19,11 +19,11 @@ class Online final : public Dispatcher {
 
   std::optional<models::Path> on_arrival(const PoolRequest&, const PoolsView&) override { return std::nullopt; }
 
-  std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) override {
-    std::optional<Placement> best;
+  std::optional<Assignment> assign(const PoolRequest& request, const PoolsView& view) override {
+    std::optional<Assignment> best;
     double least = 0;
     for (const models::Path path : view.paths()) {
-      const std::optional<Placement> candidate = view.room(request, path);
+      const std::optional<Assignment> candidate = view.room(request, path);
       if (!candidate || overloads_local_link(request, *candidate, view)) continue;
       const double c = cost(request, *candidate, view);
       if (best && c >= least) continue;
@@ -36,20 +36,20 @@ class Online final : public Dispatcher {
   /// Where drafting is cheaper than loading the full KV into the remote pool. While that has no room for either, as it
   /// was when it had.
   bool wants_reload_room(const PoolRequest& request, const PoolsView& view) override {
-    const std::optional<Placement> loading = view.room(request, models::Path::B2);
+    const std::optional<Assignment> loading = view.room(request, models::Path::B2);
     if (!loading) return drafting_is_cheaper_;
-    const Placement drafting{stateless_, view.local_for_reloads(), loading->remote};
+    const Assignment drafting{stateless_, view.local_for_reloads(), loading->remote};
     drafting_is_cheaper_ = cost(request, drafting, view) < cost(request, *loading, view);
     return drafting_is_cheaper_;
   }
 
  private:
-  static double cost(const PoolRequest& request, const Placement& p, const PoolsView& view) {
+  static double cost(const PoolRequest& request, const Assignment& p, const PoolsView& view) {
     return view.expected_s(request, p) + link_cost(request, p, view);
   }
 
   /// Seconds of link time, each times the seconds queued for it.
-  static double link_cost(const PoolRequest& request, const Placement& p, const PoolsView& view) {
+  static double link_cost(const PoolRequest& request, const Assignment& p, const PoolsView& view) {
     const models::PathTraits& t = models::traits(p.path);
     double sum = 0;
     if (p.remote != nullptr) sum += view.first_load_s(request, p) * view.backlog_s(*p.remote);

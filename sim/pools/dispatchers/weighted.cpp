@@ -28,7 +28,7 @@ class Weighted final : public Dispatcher {
     return most->path;
   }
 
-  std::optional<Placement> place(const PoolRequest& request, const PoolsView& view) override {
+  std::optional<Assignment> assign(const PoolRequest& request, const PoolsView& view) override {
     return view.room(request, request.path);
   }
 
