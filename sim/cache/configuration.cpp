@@ -135,10 +135,12 @@ void check_decode(const ServingConfig& config) {
   const models::OptionPool pool = models::option_pool(*config.placement);
   const bool whole = pool.size() == 1;
   if (decode.fetch != serving::Fetch::none || decode.low_bit_copy) {
-    throw ConfigurationError("decode.policy",
-                             fmt::format("{} keeps running requests' KV in host memory, which is a tier for stored "
-                                         "prompts here: use full_kv, drafter, sparse_self or draft_verify",
-                                         decode.name));
+    const bool pools = config.cluster.pools.has_value();
+    throw ConfigurationError(
+        "decode.policy",
+        fmt::format("{} keeps running requests' KV in {}, which is a tier for stored prompts here: use {}", decode.name,
+                    pools ? "the storage node's memory" : "host memory",
+                    pools ? "full_kv or drafter" : "full_kv, drafter, sparse_self or draft_verify"));
   }
   if (decode.keeps_full && !whole) {
     throw ConfigurationError("decode.policy",

@@ -55,6 +55,14 @@ bool KvMemory::complete_but_own(const MemoryClaim& claim) const {
   });
 }
 
+void KvMemory::shrink(MemoryClaim& claim, std::int64_t private_bytes) {
+  const std::int64_t freed = claim.private_bytes - private_bytes;
+  KVSIM_ALWAYS(freed >= 0, "a claim on " + name() + " shrinks to more than it has");
+  private_ -= freed;
+  used_.release(freed);
+  claim.private_bytes = private_bytes;
+}
+
 void KvMemory::release(MemoryClaim& claim) {
   KVSIM_ALWAYS(claim.loading == 0, "a claim on " + name() + " is released while it is loading");
   std::int64_t freed = claim.private_bytes;

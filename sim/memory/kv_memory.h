@@ -58,6 +58,9 @@ class KvMemory {
   [[nodiscard]] bool complete(const MemoryClaim& claim) const { return claim.loading == 0 && complete_but_own(claim); }
   [[nodiscard]] bool complete_but_own(const MemoryClaim& claim) const;
 
+  /// Of its private bytes the claim keeps so many, at most those that it has.
+  void shrink(MemoryClaim& claim, std::int64_t private_bytes);
+
   /// Empties a claim that is not loading. Blocks that nobody else refers to stay as long as their room is not needed.
   void release(MemoryClaim& claim);
 

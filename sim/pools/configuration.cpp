@@ -25,7 +25,7 @@ void check_decode(const ServingConfig& config) {
                                          "between pools is its: use full_kv or draft_verify, with a drafter if wanted",
                                          decode.name));
   }
-  if (decode.reads_compressed && !config.decode.compressor.remote_prefix) {
+  if (decode.reads_compressed && !config.decode.compressor.name.empty() && !config.decode.compressor.remote_prefix) {
     throw ConfigurationError("decode.compressor",
                              fmt::format("compressor {} cannot be used between pools (remote_prefix: false)",
                                          config.decode.compressor.name));

@@ -29,15 +29,17 @@ std::int64_t RequestMemory::block_bytes(memory::KvForm form) const {
 }
 
 std::int64_t RequestMemory::local_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
+  const std::int64_t decoding = decoding_private(r, path, blocks);
+  if (local_form() == memory::KvForm::full || config_.prefill == serving::PrefillKind::stored) return decoding;
+  // What is prefilled here is full until all of it is there.
+  return std::max(decoding, geometry_.full_reservation(r.request->prompt - blocks * block_tokens_ + 1));
+}
+
+std::int64_t RequestMemory::decoding_private(const PoolRequest& r, Path path, std::int64_t blocks) const {
+  if (local_form() == memory::KvForm::compressed) return compressed_private(r, blocks, decoding_room_);
   const serving::Request& q = *r.request;
-  const std::int64_t own = q.prompt - blocks * block_tokens_;
-  if (local_form() == memory::KvForm::compressed) {
-    // What is prefilled here is full until all of it is there.
-    const std::int64_t prefill = config_.prefill == serving::PrefillKind::stored ? 0 : own + 1;
-    return std::max(compressed_private(r, blocks, decoding_room_), geometry_.full_reservation(prefill));
-  }
-  return geometry_.full_reservation(own - q.prefix.dropped + q.output +
-                                    (models::traits(path).drafts ? draft_room_ : 1));
+  const std::int64_t own = q.prompt - blocks * block_tokens_ - q.prefix.dropped;
+  return geometry_.full_reservation(own + q.output + (models::traits(path).drafts ? draft_room_ : 1));
 }
 
 std::int64_t RequestMemory::compressed_private(const PoolRequest& r, std::int64_t blocks, std::int64_t room) const {

@@ -55,8 +55,8 @@ struct PoolRequest {
   Node* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::size_t held = 0;               ///< of these, the leading ones that the storage node had when it was assigned
-  std::vector<std::uint64_t> chain;   ///< of these, the ones that nodes share, if any
+  std::vector<std::uint64_t> chain;   ///< of these, the leading ones that the storage node had when it was assigned, as
+                                      ///< far as nodes share them
   std::int64_t chain_tokens = 0;
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled
 
@@ -115,6 +115,8 @@ class RequestMemory {
   /// the prompt, all of its output and the drafts of one round, where there are any.
   [[nodiscard]] std::int64_t local_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
   [[nodiscard]] std::int64_t remote_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
+  /// The same once its prompt is there: what was prefilled has been compressed, where it is held so.
+  [[nodiscard]] std::int64_t decoding_private(const PoolRequest& r, models::Path path, std::int64_t blocks) const;
   /// The same for one reload (stateless), and the most that any reload of this request takes.
   [[nodiscard]] std::int64_t reload_private(const PoolRequest& r) const;
   [[nodiscard]] std::int64_t largest_reload(const PoolRequest& r) const;

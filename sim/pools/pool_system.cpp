@@ -8,7 +8,6 @@
 
 #include "sim/engine/invariant.h"
 #include "sim/pools/configuration.h"
-#include "sim/pools/tiered_prompts.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
@@ -53,22 +52,13 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       nodes_(node_environment_, *this, serving::kv_capacity_bytes(config_, geometry_), network_),
       loads_(environment.simulator, *config_.cluster.pools, network_, requests_, *this),
       prompts_(std::move(prompts)),
-      stored_(make_stored()),
+      stored_(make_stored_prompts({config_, memory_, network_, requests_, loads_, *this}, prompts_.get())),
       reloads_(environment.simulator, config_, memory_, network_, nodes_.local, loads_),
       lengths_({config_, decode_, geometry_, timer_, acceptance_}, environment.measured),
       outlook_({environment.simulator, config_, paths_, nodes_, memory_, network_, *stored_, reloads_, lengths_,
                 *dispatcher_, changed_nodes_}),
       rounds_({environment.simulator, config_, acceptance_, requests_, *stored_, *dispatcher_, outlook_, reloads_,
                lengths_, log_, *this}) {}
-
-std::unique_ptr<StoredPrompts> PoolSystem::make_stored() {
-  if (prompts_) {
-    prompts_->connect(network_.lanes());
-    return std::make_unique<TieredPrompts>(network_, loads_, *prompts_);
-  }
-  StoredPromptsOwner& owner = *this;
-  return std::make_unique<StoredBlocks>(config_, memory_, network_, requests_, loads_, owner);
-}
 
 std::vector<std::string> PoolSystem::fallbacks() const {
   std::vector<std::string> said = timer_.fallbacks();

@@ -46,7 +46,6 @@ class PoolSystem final : public serving::ServingSystem,
   [[nodiscard]] std::vector<std::string> fallbacks() const override;
 
  private:
-  [[nodiscard]] std::unique_ptr<StoredPrompts> make_stored();
   /// Puts it into its queue; else says why it could never run here.
   [[nodiscard]] std::string take(PoolRequest& r, const models::RequestSpec& spec);
   void settle_soon();

@@ -212,6 +212,12 @@ void PoolSystem::on_all_offloaded(Node& node, PoolRequest& r) {
 
 void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
   log_.decodes(r);
+  memory::MemoryClaim& claim = r.local == &node ? r.local_claim : r.remote_claim;
+  const auto blocks = static_cast<std::int64_t>(r.chain.size());
+  if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks); kept < claim.private_bytes) {
+    node.memory().shrink(claim, kept);
+    settle_soon();
+  }
   node.start(*r.request, Work::decode);
 }
 

@@ -3,16 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/pools/tiered_prompts.h"
+
 namespace kvsim::pools {
 
 using engine::Callback;
 
-StoredBlocks::StoredBlocks(const serving::ServingConfig& config, const RequestMemory& memory,
-                           const StorageNetwork& network, const RequestTable& requests, Loads& loads,
-                           StoredPromptsOwner& owner)
-    : config_(config), memory_(memory), network_(network), requests_(requests), loads_(loads), owner_(owner) {
-  if (config.prefill != serving::PrefillKind::prefix_cache || memory.block_tokens() == 0) return;
-  store_.emplace(config.cluster.pools->storage.capacity_bytes, memory.stored_transfer(memory.block_tokens()));
+std::unique_ptr<StoredPrompts> make_stored_prompts(const StoredPromptsParts& parts, serving::PromptStore* prompts) {
+  if (!prompts) return std::make_unique<StoredBlocks>(parts);
+  prompts->connect(parts.network.lanes());
+  return std::make_unique<TieredPrompts>(parts.network, parts.loads, *prompts);
+}
+
+StoredBlocks::StoredBlocks(const StoredPromptsParts& parts)
+    : config_(parts.config),
+      memory_(parts.memory),
+      network_(parts.network),
+      requests_(parts.requests),
+      loads_(parts.loads),
+      owner_(parts.owner) {
+  if (config_.prefill != serving::PrefillKind::prefix_cache || memory_.block_tokens() == 0) return;
+  store_.emplace(config_.cluster.pools->storage.capacity_bytes, memory_.stored_transfer(memory_.block_tokens()));
 }
 
 void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {
@@ -32,15 +43,14 @@ std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
 }
 
 void StoredBlocks::hold(PoolRequest& r) {
-  r.held = hits(r);
   r.stored = tokens(r);
   r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
   r.chain_tokens = static_cast<std::int64_t>(r.chain.size()) * memory_.block_tokens();
   if (!store_) return;
   store_->touch(held(r));
   store_->pin(held(r));
-  hits_ += r.held;
-  misses_ += r.blocks.size() - r.held;
+  hits_ += held(r).size();
+  misses_ += r.blocks.size() - held(r).size();
 }
 
 void StoredBlocks::release(const PoolRequest& r) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "sim/pools/pool_request.h"
 #include "sim/pools/storage_network.h"
 #include "sim/serving/measurements.h"
+#include "sim/serving/prompt_store.h"
 
 namespace kvsim::pools {
 
@@ -62,11 +64,22 @@ class StoredPrompts {
   virtual void check_conservation() const = 0;
 };
 
+/// All of it outlives them.
+struct StoredPromptsParts {
+  const serving::ServingConfig& config;
+  const RequestMemory& memory;
+  const StorageNetwork& network;
+  const RequestTable& requests;
+  Loads& loads;
+  StoredPromptsOwner& owner;
+};
+
+/// `prompts`: those of a placement, which outlive this; null: whole blocks, or everything.
+std::unique_ptr<StoredPrompts> make_stored_prompts(const StoredPromptsParts& parts, serving::PromptStore* prompts);
+
 class StoredBlocks final : public StoredPrompts {
  public:
-  /// All of it outlives this.
-  StoredBlocks(const serving::ServingConfig& config, const RequestMemory& memory, const StorageNetwork& network,
-               const RequestTable& requests, Loads& loads, StoredPromptsOwner& owner);
+  explicit StoredBlocks(const StoredPromptsParts& parts);
 
   /// Only whole blocks are shared.
   void arrived(PoolRequest& r, const models::RequestSpec& spec) override;
@@ -94,7 +107,10 @@ class StoredBlocks final : public StoredPrompts {
   };
 
   [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
-  [[nodiscard]] static std::span<const std::uint64_t> held(const PoolRequest& r) { return {r.blocks.data(), r.held}; }
+  /// What was there when it was assigned. Precondition: store_.
+  [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
+    return {r.blocks.data(), static_cast<std::size_t>(r.stored / memory_.block_tokens())};
+  }
   void keep(const std::vector<std::uint64_t>& blocks) {
     if (store_) store_->insert(blocks);
   }

@@ -59,13 +59,13 @@ using serving::StorageTierConfig;
 ObjectSchema<StorageTierConfig> storage_schema() {
   using T = StorageTierConfig;
   constexpr double kSlowest = 1e3;  // bytes/s: below, a load outlasts any run
-  ObjectSchema<T> s("storage", "A tier below host memory, for stored prompts (placement).");
+  ObjectSchema<T> s("storage", "A tier below host memory, or below the storage node's, for stored prompts (placement).");
   s.required("name", &T::name, text().non_empty(), "what results call it: ssd, remote");
   s.optional("capacity", &T::capacity_bytes, bytes().non_negative(),
              "of each such tier; without it, which only the last tier may be, all is kept");
   s.required("read", &T::read_bytes_per_s, bandwidth().at_least(kSlowest), "to host memory, all readers together");
   s.optional("write", &T::write_bytes_per_s, bandwidth().at_least(kSlowest),
-             "from host memory; by default that of reading");
+             "from host memory, or the storage node's; by default that of reading");
   s.optional("latency", &T::latency_s, time().non_negative().at_most(3600),
              "of every read and write, beside its bytes");
   s.optional("shared", &T::shared, boolean(), "one tier for all replicas, else one for each");
@@ -203,6 +203,11 @@ void complete_pools(Scenario& s, const Reporter& report) {
   }
   for (const ReplicaKey& key : kReplicaKeys) {
     if (report.node().find_path(key.key)) report.fail(key.key, fmt::format("not with cluster.pools: {}", key.instead));
+  }
+  for (std::size_t i = 0; i < s.serving.cluster.storage.size(); ++i) {
+    const std::string key = fmt::format("cluster.storage.{}.shared", i);
+    if (report.node().find_path(key))
+      report.fail(key, "not with cluster.pools: all nodes share every tier: remove this key");
   }
   const std::string& schedule = s.serving.schedule.policy;
   if (schedule != "fcfs") {

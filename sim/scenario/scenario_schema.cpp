@@ -215,7 +215,7 @@ ObjectSchema<Scenario> cluster_schema() {
   add_gpu(s);
   add_host(s);
   s.list("storage", KVSIM_MEMBER(serving.cluster.storage), storage_schema(), Presence::optional,
-         "tiers below host memory, the nearest first (placement)");
+         "tiers below host memory, or the storage node's, the nearest first (placement)");
   s.object("pools", KVSIM_MEMBER(serving.cluster.pools), pools_schema(), Presence::optional,
            "two pools of nodes around a storage node, in place of replicas with host memory");
   return s;
@@ -269,7 +269,7 @@ ObjectSchema<Scenario> decode_schema() {
              integer().at_least(1).or_word("all", -1, "as many as memory and link allow"),
              "most requests per replica whose full KV lives in host memory");
   s.object("prefetch", &Scenario::prefetch, models::prefetch_schema(), Presence::optional,
-           "what is fetched from host memory beside a low-bit copy "
+           "what is fetched from host memory, or a storage node, beside a low-bit copy "
            "(speculative_prefetch, fetch_on_demand, full_offload)");
   s.object("acceptance", KVSIM_MEMBER(serving.decode.acceptance), models::acceptance_schema(), Presence::optional,
            "how many drafted tokens a verification accepts");
@@ -362,7 +362,7 @@ ObjectSchema<Scenario> make_scenario_schema() {
   s.object(
       "placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
       Presence::optional,
-      "what is kept of prompts, where and as what (prefill: prefix_cache on replicas, and those that reuse chunks)");
+      "what is kept of prompts, where and as what (prefill: prefix_cache, and those that reuse chunks)");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(

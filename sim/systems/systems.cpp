@@ -37,8 +37,8 @@ constexpr std::array kMachines{
     // Two pools of nodes around a storage node.
     Machines{[](const ServingConfig& config) { return config.cluster.pools.has_value(); },
              [](const ServingConfig& config) {
+               if (config.placement) cache::check_pools(config);  // what does not go together, before what is missing
                pools::check_configuration(config);
-               if (config.placement) cache::check_pools(config);
              },
              [](const RunEnvironment& environment, const cache::FutureUses* future) -> std::unique_ptr<ServingSystem> {
                return std::make_unique<pools::PoolSystem>(

@@ -50,6 +50,18 @@ TEST_F(KvMemoryTest, AClaimWithoutBlocksIsAReservation) {
   EXPECT_EQ(memory_.high_water(), 100);
 }
 
+TEST_F(KvMemoryTest, AClaimMayShrink) {
+  MemoryClaim a = claim({}, 60);
+  memory_.shrink(a, 25);
+  EXPECT_EQ(a.private_bytes, 25);
+  EXPECT_EQ(memory_.reserved(), 25);
+  EXPECT_EQ(memory_.private_bytes(), 25);
+  EXPECT_THROW(memory_.shrink(a, 26), InvariantViolation);
+  MemoryClaim b = claim({}, 75);
+  memory_.release(a);
+  memory_.release(b);
+}
+
 TEST_F(KvMemoryTest, TwoClaimsOfOneChainShareItsBytes) {
   MemoryClaim a = claim(chain_of({1, 2, 3}), 5);
   EXPECT_EQ(a.missing, 3);

@@ -32,7 +32,7 @@ COMMON = {
 REPLICAS = {
     "cluster.replicas": ["1", "2", "3"],
     "cluster.router": ["least_loaded", "round_robin"],
-    "cluster.host.link": ["pcie4-x16", "pcie5-x16", "nvlink-c2c"],
+    "cluster.host.link": ["pcie4-x16", "pcie5-x16", "c2c"],
     "cluster.host.link.setup": ["0 s", "10 us", "1 ms"],
     "cluster.host.link.latency": ["0 s", "5 us", "2 ms"],
     "cluster.host.discipline": ["serialised", "fair_share"],
@@ -53,10 +53,10 @@ FETCHES = {
     "decode.policy": ["full_kv", "speculative_prefetch", "fetch_on_demand", "quantised_only", "full_offload"],
     "decode.prefetch.top_k": ["16", "64", "256"],
     "workload.closed.concurrency": ["8", "64", "300"],
-    "run.layer_events": ["true", "false"],
 }
 TIERS = {
-    "placement.policy": ["lru", "utility", "lru:keydiff:0.3", "lfu"],
+    "placement": ["{policy: lru}", "{policy: utility}", "{policy: lfu}", "{policy: lru, compressor: keydiff, keep_ratio: 0.3}",
+                  "{policy: arc, compressor: kivi-4bit}"],
     "cluster.host.memory": ["10 GB", "80 GB"],
     "workload.arrivals.rate": ["0.5/s", "2/s", "6/s"],
     "workload.requests": ["200", "500"],

@@ -157,6 +157,18 @@ cluster:
 )";
   const std::string plain = kPlain, shared = kShared;
   std::map<std::string, int> ran;
+  std::size_t combination = 0;  // dispatch policies in turn: each meets every value of every other key
+  const auto dispatch_of = [&](const serving::DecodePolicy& decode) -> std::string {
+    switch (combination++ % 3) {
+      case 0:
+        return "online";
+      case 1:
+        return "admit";
+      default:
+        return decode.verifies ? "weighted, weights: {P1_cached: 1, P1_stateless: 1, B2: 1}"
+                               : "weighted, weights: {B1: 1, B2: 1}";
+    }
+  };
   const auto placed = [&](const std::string& placement) { return shared + "placement: {policy: " + placement + "}\n"; };
   for (const serving::DecodePolicy& decode : serving::decode_policies()) {
     for (const std::string& prompts :
@@ -168,9 +180,9 @@ cluster:
                {"fixed", "adaptive", "goodput", "table, table: [{batch: 64, context: 8k tokens, draft_length: 4}]"}) {
             const std::string what =
                 fmt::format("{} x {} x {} x {}, quantised {}", decode.name, prompts, schedule, lengths, quantised);
-            const std::string text =
-                fmt::format("{}{}{}{}  draft_lengths: {{policy: {}}}\nschedule: {}\n", kPools, kRun, prompts,
-                            decode_of(decode, decode.low_bit_copy || quantised), lengths, schedule);
+            const std::string text = fmt::format(
+                "{}{}{}{}  draft_lengths: {{policy: {}}}\nschedule: {}\ndispatch: {{policy: {}}}\n", kPools, kRun,
+                prompts, decode_of(decode, decode.low_bit_copy || quantised), lengths, schedule, dispatch_of(decode));
             ran[std::string(decode.name)] += fate_of(text, what) == Fate::ran ? 1 : 0;
           }
         }

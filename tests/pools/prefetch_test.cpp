@@ -101,6 +101,21 @@ TEST(PoolsPrefetch, OneTokenAfterAPrefillIsTheEndOfIt) {
   EXPECT_EQ(m.output_tokens, 6);
 }
 
+TEST(PoolsPrefetch, APromptThatWasPrefilledIsHeldAsOneThatWasLoaded) {
+  // 2,000 tokens out of 16k: what is full while it is prefilled leaves with its compression, or when all of it has
+  // left.
+  for (const char* policy : {"quantised_only", "speculative_prefetch", "full_offload", "lossy"}) {
+    const std::vector<std::string> more{
+        "workload={closed: {concurrency: 1}, requests: 1, context: 16k tokens, output: 2000 tokens}"};
+    std::vector<std::string> computed = more;
+    computed.emplace_back("prefill=recompute");
+    const double stored = alone("B1", policy, more).pools.at("local").reserved_mean_bytes;
+    const auto here = alone("B1", policy, computed).pools.at("local");
+    EXPECT_LT(here.reserved_mean_bytes, 1.3 * stored) << policy;
+    EXPECT_GT(static_cast<double>(here.reserved_peak_bytes), 2.5 * stored) << policy;
+  }
+}
+
 TEST(PoolsPrefetch, ADeadLinkStopsStepsUntilItIsBack) {
   const auto usual = alone("B1", "fetch_on_demand");
   const auto late = alone("B1", "fetch_on_demand", {"cluster.pools.local.outages=[{at: 500 ms, lasting: 7 s}]"});

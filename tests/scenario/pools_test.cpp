@@ -199,6 +199,17 @@ INSTANTIATE_TEST_SUITE_P(
             "pools.yaml:16:18: decode.policy: between pools draft_verify loads what it drafts on and what it verifies "
             "against from the storage node apart, and a placement stores one form of each prompt: use full_kv or "
             "drafter, or remove placement"},
+        Refusal{"FetchesOverAPlacement",
+                {"decode={policy: quantised_only, compressor: kivi-4bit}",
+                 "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache", "placement={policy: lru}"},
+                "--set decode: decode.policy: quantised_only keeps running requests' KV in the storage node's "
+                "memory, which is a tier for stored prompts here: use full_kv or drafter"},
+        Refusal{"ADeviceOfOneNode",
+                {"decode={policy: full_kv}", "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache",
+                 "placement={policy: lru}", "cluster.pools.storage.capacity=1 TB",
+                 "cluster.storage=[{name: ssd, read: 1 GB/s, shared: true}]"},
+                "--set cluster.storage: cluster.storage.0.shared: not with cluster.pools: all nodes share every tier: "
+                "remove this key"},
         Refusal{
             "ATierInGpuMemory",
             {"decode={policy: full_kv}", "workload.prefixes={count: 1, tokens: 8k tokens}", "prefill=prefix_cache",

@@ -309,7 +309,9 @@ Table fetch_table(const Outcome& outcome) {
 }
 
 std::vector<Table> pools_tables(const Outcome& outcome) {
-  return {pools(outcome), paths(outcome), prefixes(outcome.result.measured.prefix)};
+  std::vector<Table> tables{pools(outcome), paths(outcome)};
+  if (!outcome.scenario.serving.placement) tables.push_back(prefixes(outcome.result.measured.prefix));
+  return tables;
 }
 
 std::vector<Table> placement_tables(const Outcome& outcome) {

@@ -24,6 +24,10 @@ std::vector<std::string> paths_of_pools() {
   return names;
 }
 
+const Condition kStoredBlocks{"with two pools, and no placement", [](const scenario::Scenario& s) {
+                                return s.serving.cluster.pools.has_value() && !s.serving.placement;
+                              }};
+
 const Names kPathNames{"path", [](const Outcome&) { return paths_of_pools(); },
                        [](const scenario::Scenario&) { return paths_of_pools(); }};
 
@@ -115,18 +119,21 @@ Metrics pools_metrics() {
                 {"paths.*.output_tokens", kTokens, kNeither, "tokens that requests on the path emitted",
                  path_count(&PathMeasurement::output_tokens)},
                 {"paths.*.share", kShare, kNeither, "share of the requests started that took the path", path_share}}));
-  append(rows,
-         {{"prefix.loaded_tokens", kTokens, kNeither, "tokens of prompts that were read from the storage node",
-           prefix(&PrefixMeasurement::loaded_tokens)},
-          {"prefix.on_node_tokens", kTokens, kHigher, "tokens of prompts that were on the node already",
-           prefix(&PrefixMeasurement::on_node_tokens)},
-          {"prefix.joined_tokens", kTokens, kHigher,
-           "tokens of prompts that were on their way to the node for another request",
-           prefix(&PrefixMeasurement::joined_tokens)},
-          {"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
-           prefix(&PrefixMeasurement::prefilled_tokens)},
-          {"prefix.hit_rate", kShare, kHigher, "share of prompts' tokens that were not computed", prefix_hit_rate}});
-  return when(kPools, std::move(rows));
+  Metrics prefixes =
+      when(kStoredBlocks,
+           {{"prefix.loaded_tokens", kTokens, kNeither, "tokens of prompts that were read from the storage node",
+             prefix(&PrefixMeasurement::loaded_tokens)},
+            {"prefix.on_node_tokens", kTokens, kHigher, "tokens of prompts that were on the node already",
+             prefix(&PrefixMeasurement::on_node_tokens)},
+            {"prefix.joined_tokens", kTokens, kHigher,
+             "tokens of prompts that were on their way to the node for another request",
+             prefix(&PrefixMeasurement::joined_tokens)},
+            {"prefix.prefilled_tokens", kTokens, kLower, "tokens of prompts that were computed",
+             prefix(&PrefixMeasurement::prefilled_tokens)},
+            {"prefix.hit_rate", kShare, kHigher, "share of prompts' tokens that were not computed", prefix_hit_rate}});
+  rows = when(kPools, std::move(rows));
+  append(rows, std::move(prefixes));
+  return rows;
 }
 
 }  // namespace kvsim::results
