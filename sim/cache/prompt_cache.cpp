@@ -85,14 +85,14 @@ void PromptCache::connect(std::vector<transport::GroupLanes> replicas) {
   StoreConfig config = store_config(config_);
   config.lanes = std::move(replicas);
   store_.emplace(simulator_, fabric_, config, pool_, quality_.profiled(),
-                  [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
-                    NextUse next_use;
-                    if (future_) {
-                      next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
-                    }
-                    return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
-                                           prefill_cost(config_, geometry_, timer_), next_use});
-                  });
+                 [&](const ObjectTable& objects, const std::vector<TierFacts>& tiers) {
+                   NextUse next_use;
+                   if (future_) {
+                     next_use = [this, &objects](ObjectId id) { return future_->next(objects[id].key, request_now_); };
+                   }
+                   return make_placement({spec_, objects, pool_, quality_.profiled(), tiers,
+                                          prefill_cost(config_, geometry_, timer_), next_use});
+                 });
   hits_.resize(store_->levels());
 }
 

@@ -1,19 +1,70 @@
 #include "sim/pools/stored_prompts.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "sim/pools/tiered_prompts.h"
+#include "sim/memory/prefix_store.h"
 
 namespace kvsim::pools {
+namespace {
 
 using engine::Callback;
 
-std::unique_ptr<StoredPrompts> make_stored_prompts(const StoredPromptsParts& parts, serving::PromptStore* prompts) {
-  if (!prompts) return std::make_unique<StoredBlocks>(parts);
-  prompts->connect(parts.network.lanes());
-  return std::make_unique<TieredPrompts>(parts.network, parts.loads, *prompts);
-}
+/// Everything from the start, or whole blocks, the least recently used going first.
+class StoredBlocks final : public StoredPrompts {
+ public:
+  explicit StoredBlocks(const StoredPromptsParts& parts);
+
+  /// Only whole blocks are shared.
+  void arrived(PoolRequest& r, const models::RequestSpec& spec) override;
+  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const override {
+    return memory_.shares_blocks() ? hits(r) : 0;
+  }
+  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override;
+  void hold(PoolRequest& r) override;
+  void release(const PoolRequest& r) override;
+  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override {
+    loads_.load(r, node, claim, bytes, "first load");
+  }
+  void upload(PoolRequest& r, const Node& node, bool resumes) override;
+  void offloaded(const PoolRequest& r) override { keep(r.blocks); }
+  void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const override;
+  void start_measuring() override;
+  void finish_measuring(serving::Measurements& measured) override;
+  void check_conservation() const override;
+
+ private:
+  struct Upload {
+    std::vector<std::uint64_t> blocks;
+    std::uint64_t request = 0;
+    bool resumes = false;  // the request goes on when it is over
+  };
+
+  [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
+  /// What was there when it was assigned. Precondition: store_.
+  [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
+    return {r.blocks.data(), static_cast<std::size_t>(r.stored / memory_.block_tokens())};
+  }
+  void keep(const std::vector<std::uint64_t>& blocks) {
+    if (store_) store_->insert(blocks);
+  }
+  void on_uploaded(std::uint64_t upload);
+
+  const serving::ServingConfig& config_;
+  const RequestMemory& memory_;
+  const StorageNetwork& network_;
+  const RequestTable& requests_;
+  Loads& loads_;
+  StoredPromptsOwner& owner_;
+  std::optional<memory::PrefixStore> store_;  // prefill: prefix_cache
+  std::unordered_map<std::uint64_t, Upload> uploads_;
+  std::uint64_t next_upload_ = 1;
+  std::uint64_t hits_ = 0, misses_ = 0;
+};
 
 StoredBlocks::StoredBlocks(const StoredPromptsParts& parts)
     : config_(parts.config),
@@ -100,6 +151,56 @@ void StoredBlocks::finish_measuring(serving::Measurements& measured) {
 
 void StoredBlocks::check_conservation() const {
   if (store_) store_->check_conservation();
+}
+
+/// A prompt store of replicas, in the storage node's memory and devices below it, read and written over nodes' own
+/// links.
+class TieredPrompts final : public StoredPrompts {
+ public:
+  /// All of it outlives this. `prompts` numbers groups of GPUs as StorageNetwork::lanes() has them.
+  TieredPrompts(const StorageNetwork& network, Loads& loads, serving::PromptStore& prompts)
+      : network_(network), loads_(loads), prompts_(prompts) {}
+
+  void arrived(PoolRequest& r, const models::RequestSpec& spec) override { prompts_.arrived(*r.request, spec, 0); }
+  void refused(const PoolRequest& r) override { prompts_.refused(*r.request); }
+  void look(PoolRequest& r) override { r.request->prefix = prompts_.find(*r.request); }
+  [[nodiscard]] std::size_t blocks(const PoolRequest&) const override { return 0; }
+  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override { return r.request->prefix.tokens; }
+  void hold(PoolRequest& r) override;
+  void release(const PoolRequest& r) override { prompts_.finished(*r.request); }
+  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override;
+  void upload(PoolRequest& r, const Node& node, bool resumes) override;
+  void start_measuring() override { prompts_.start_measuring(); }
+  void finish_measuring(serving::Measurements& measured) override { prompts_.finish_measuring(measured); }
+  void check_conservation() const override { prompts_.check_conservation(); }
+
+ private:
+  const StorageNetwork& network_;
+  Loads& loads_;
+  serving::PromptStore& prompts_;
+};
+
+void TieredPrompts::hold(PoolRequest& r) {
+  const Node& node = r.local ? *r.local : *r.remote;
+  prompts_.assigned(*r.request, network_.number(node.pool(), node.index()));
+  r.stored = tokens(r);
+}
+
+void TieredPrompts::load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) {
+  if (r.stored == 0) return loads_.load(r, node, claim, bytes, "first load");
+  prompts_.load(*r.request, loads_.expect(r, node, claim));
+}
+
+void TieredPrompts::upload(PoolRequest& r, const Node&, bool) {
+  prompts_.computed(*r.request);
+}
+
+}  // namespace
+
+std::unique_ptr<StoredPrompts> make_stored_prompts(const StoredPromptsParts& parts, serving::PromptStore* prompts) {
+  if (!prompts) return std::make_unique<StoredBlocks>(parts);
+  prompts->connect(parts.network.lanes());
+  return std::make_unique<TieredPrompts>(parts.network, parts.loads, *prompts);
 }
 
 }  // namespace kvsim::pools

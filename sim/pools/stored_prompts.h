@@ -1,16 +1,11 @@
 // What the storage node holds of requests' prompts, and what goes back to it: everything from the start, or prefix
-// blocks that were prefilled and brought there (prefix_cache), or what a placement keeps in tiers (tiered_prompts.h).
+// blocks that were prefilled and brought there (prefix_cache), or what a placement keeps in tiers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <unordered_map>
-#include <vector>
 
-#include "sim/memory/prefix_store.h"
 #include "sim/pools/loads.h"
 #include "sim/pools/node.h"
 #include "sim/pools/pool_request.h"
@@ -76,56 +71,5 @@ struct StoredPromptsParts {
 
 /// `prompts`: those of a placement, which outlive this; null: whole blocks, or everything.
 std::unique_ptr<StoredPrompts> make_stored_prompts(const StoredPromptsParts& parts, serving::PromptStore* prompts);
-
-class StoredBlocks final : public StoredPrompts {
- public:
-  explicit StoredBlocks(const StoredPromptsParts& parts);
-
-  /// Only whole blocks are shared.
-  void arrived(PoolRequest& r, const models::RequestSpec& spec) override;
-  [[nodiscard]] std::size_t blocks(const PoolRequest& r) const override {
-    return memory_.shares_blocks() ? hits(r) : 0;
-  }
-  [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override;
-  void hold(PoolRequest& r) override;
-  void release(const PoolRequest& r) override;
-  void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override {
-    loads_.load(r, node, claim, bytes, "first load");
-  }
-  void upload(PoolRequest& r, const Node& node, bool resumes) override;
-  void offloaded(const PoolRequest& r) override { keep(r.blocks); }
-  void write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const override;
-  void start_measuring() override;
-  void finish_measuring(serving::Measurements& measured) override;
-  void check_conservation() const override;
-
- private:
-  struct Upload {
-    std::vector<std::uint64_t> blocks;
-    std::uint64_t request = 0;
-    bool resumes = false;  // the request goes on when it is over
-  };
-
-  [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
-  /// What was there when it was assigned. Precondition: store_.
-  [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
-    return {r.blocks.data(), static_cast<std::size_t>(r.stored / memory_.block_tokens())};
-  }
-  void keep(const std::vector<std::uint64_t>& blocks) {
-    if (store_) store_->insert(blocks);
-  }
-  void on_uploaded(std::uint64_t upload);
-
-  const serving::ServingConfig& config_;
-  const RequestMemory& memory_;
-  const StorageNetwork& network_;
-  const RequestTable& requests_;
-  Loads& loads_;
-  StoredPromptsOwner& owner_;
-  std::optional<memory::PrefixStore> store_;  // prefill: prefix_cache
-  std::unordered_map<std::uint64_t, Upload> uploads_;
-  std::uint64_t next_upload_ = 1;
-  std::uint64_t hits_ = 0, misses_ = 0;
-};
 
 }  // namespace kvsim::pools

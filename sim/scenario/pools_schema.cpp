@@ -59,7 +59,8 @@ using serving::StorageTierConfig;
 ObjectSchema<StorageTierConfig> storage_schema() {
   using T = StorageTierConfig;
   constexpr double kSlowest = 1e3;  // bytes/s: below, a load outlasts any run
-  ObjectSchema<T> s("storage", "A tier below host memory, or below the storage node's, for stored prompts (placement).");
+  ObjectSchema<T> s("storage",
+                    "A tier below host memory, or below the storage node's, for stored prompts (placement).");
   s.required("name", &T::name, text().non_empty(), "what results call it: ssd, remote");
   s.optional("capacity", &T::capacity_bytes, bytes().non_negative(),
              "of each such tier; without it, which only the last tier may be, all is kept");

@@ -359,10 +359,9 @@ ObjectSchema<Scenario> make_scenario_schema() {
       "decode", [](auto& x) -> auto& { return x; }, decode_schema(), Presence::required, "decode policy");
   s.object("dispatch", &Scenario::dispatch, dispatch_schema(), Presence::optional,
            "paths through pools; by default policy online over all paths");
-  s.object(
-      "placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
-      Presence::optional,
-      "what is kept of prompts, where and as what (prefill: prefix_cache, and those that reuse chunks)");
+  s.object("placement", KVSIM_MEMBER(serving.placement), models::placement_schema(words_of(cache::placements())),
+           Presence::optional,
+           "what is kept of prompts, where and as what (prefill: prefix_cache, and those that reuse chunks)");
   s.object("schedule", KVSIM_MEMBER(serving.schedule), schedule_schema(), Presence::optional, "schedule policy");
   s.object("slo", KVSIM_MEMBER(serving.slo), slo_schema(), Presence::optional, "latency objectives");
   s.object(
