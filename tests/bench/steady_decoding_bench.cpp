@@ -20,8 +20,8 @@ constexpr const char* kScenario = R"(
 name: steady decoding
 model: llama-3.1-70b
 cluster:
-  gpu: {type: {base: h100-sxm, memory: 40 TB}}
-  host: {memory: 40 TB, link: pcie5-x16}
+  gpu: {type: {base: h100-sxm, memory: 100 TB}}
+  host: {memory: 100 TB, link: pcie5-x16}
 workload:
   context: 64 tokens
   output: 1000 tokens
