@@ -57,7 +57,8 @@ class TableSearch {
   /// Requests of this context that GPU and host memory hold.
   [[nodiscard]] std::int64_t most_requests(std::int64_t context) const {
     const std::int64_t g = generated(context), prompt = context - g;
-    const std::int64_t each = serving::decoding_reservation(config_, decode_, geometry_, prompt, g);
+    const std::int64_t each =
+        serving::decoding_reservation(decode_, geometry_, prompt, g, serving::draft_room(config_.decode, decode_));
     const std::int64_t reload = decode_.offloads() ? geometry_.reload_reservation(prompt, g) : 0;
     const std::int64_t room = serving::kv_capacity_bytes(config_, geometry_) - reload;
     std::int64_t most = std::min(most_requests_, std::max<std::int64_t>(room, 0) / each);

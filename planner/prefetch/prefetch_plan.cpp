@@ -44,9 +44,10 @@ BatchByMemory batch_by_memory(const serving::ServingConfig& config, const Traffi
   const std::int64_t output = std::llround(traffic.mean_output);
   BatchByMemory b;
   b.capacity_bytes = std::max<std::int64_t>(0, serving::kv_capacity_bytes(config, geometry));
-  b.request_bytes = serving::decoding_reservation(config, decode, geometry, average.prompt, average.generated);
+  const std::int64_t room = serving::draft_room(config.decode, decode);
+  b.request_bytes = serving::decoding_reservation(decode, geometry, average.prompt, average.generated, room);
   b.batch = b.capacity_bytes / b.request_bytes;
-  b.at_the_end = b.capacity_bytes / serving::decoding_reservation(config, decode, geometry, average.prompt, output);
+  b.at_the_end = b.capacity_bytes / serving::decoding_reservation(decode, geometry, average.prompt, output, room);
   const auto at_most = [&b](std::int64_t requests, BatchBound bound) {
     b.at_the_end = std::min(b.at_the_end, requests);
     if (requests >= b.batch) return;

@@ -17,20 +17,11 @@ Duration saturated(double ns) {
   return {static_cast<std::int64_t>(ns)};
 }
 
-// std::round, as most steps of a simulation need it: without a call.
-double rounded(double x) {
-  constexpr double whole = 4503599627370496.0;  // 2^52, from where on there are no fractions
-  if (!(std::abs(x) < whole)) return x;
-  const auto down = static_cast<double>(static_cast<std::int64_t>(x));  // towards zero
-  const double rest = x - down;                                         // exact
-  return rest >= 0.5 ? down + 1 : rest <= -0.5 ? down - 1 : down;
-}
-
 }  // namespace
 
 Duration from_seconds(double seconds) {
   KVSIM_ALWAYS(!std::isnan(seconds), "a duration must be a number");
-  return saturated(rounded(seconds * ns_per_s));
+  return saturated(std::round(seconds * ns_per_s));
 }
 
 Duration from_seconds_ceil(double seconds) {

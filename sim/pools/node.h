@@ -40,7 +40,7 @@ class StepListener {
   virtual void on_decoded_together(std::int64_t requests, engine::Duration gap) = 0;
   /// One that decoded or drafted in step has all of its tokens; it is up to date, and not there any more.
   virtual void on_steady_over(Node& node, serving::Request& request, Work work) = 0;
-  /// All KV of the request's prompt that was computed so far has left a node whose steps fetch KV.
+  /// KV of a chunk of the request's prompt, one of KvMoving::writebacks, has left a node whose steps fetch KV.
   virtual void on_offloaded(Node& node, std::uint64_t request) = 0;
 };
 

@@ -71,6 +71,12 @@ std::vector<transport::GroupLanes> StorageNetwork::lanes() const {
   return all;
 }
 
+serving::KvLink StorageNetwork::kv_link(Pool pool, std::size_t node) const {
+  const transport::GroupLanes lanes{of(pool, node, Direction::read).lane, of(pool, node, Direction::write).lane};
+  const models::LinkSpec& spec = (pool == Pool::local ? specs_.local : specs_.remote).link;
+  return {*lanes.to_gpu, *lanes.from_gpu, spec, 1, nullptr, nullptr, lanes};
+}
+
 double StorageNetwork::backlog_s(Pool pool, std::size_t node) const {
   const NodeLane& reads = of(pool, node, Direction::read);
   const double bandwidth = read_bandwidth(pool, node);

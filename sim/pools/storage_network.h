@@ -44,10 +44,7 @@ class StorageNetwork {
     return node + (pool == Pool::local ? 0 : pools_.front().lanes.size() / 2);
   }
   /// Both of a node's, over which its steps fetch KV.
-  [[nodiscard]] serving::KvLink kv_link(Pool pool, std::size_t node) const {
-    return {lane(pool, node, Direction::read), lane(pool, node, Direction::write),
-            (pool == Pool::local ? specs_.local : specs_.remote).link};
-  }
+  [[nodiscard]] serving::KvLink kv_link(Pool pool, std::size_t node) const;
 
   /// Seconds that what a node's reads have queued and under way take at its bandwidth as it is now, beside the others,
   /// deferrable transfers left out.

@@ -22,13 +22,13 @@ class StoredBlocks final : public StoredPrompts {
   /// Only whole blocks are shared.
   void arrived(PoolRequest& r, const models::RequestSpec& spec) override;
   [[nodiscard]] std::size_t blocks(const PoolRequest& r) const override {
-    return memory_.shares_blocks() ? hits(r) : 0;
+    return parts_.memory.shares_blocks() ? hits(r) : 0;
   }
   [[nodiscard]] std::int64_t tokens(const PoolRequest& r) const override;
   void hold(PoolRequest& r) override;
   void release(const PoolRequest& r) override;
   void load(PoolRequest& r, Node& node, Claim claim, std::int64_t bytes) override {
-    loads_.load(r, node, claim, bytes, "first load");
+    parts_.loads.load(r, node, claim, bytes, "first load");
   }
   void upload(PoolRequest& r, const Node& node, bool resumes) override;
   void offloaded(const PoolRequest& r) override { keep(r.blocks); }
@@ -47,39 +47,29 @@ class StoredBlocks final : public StoredPrompts {
   [[nodiscard]] std::size_t hits(const PoolRequest& r) const;
   /// What was there when it was assigned. Precondition: store_.
   [[nodiscard]] std::span<const std::uint64_t> held(const PoolRequest& r) const {
-    return {r.blocks.data(), static_cast<std::size_t>(r.stored / memory_.block_tokens())};
+    return {r.blocks.data(), static_cast<std::size_t>(r.stored / parts_.memory.block_tokens())};
   }
   void keep(const std::vector<std::uint64_t>& blocks) {
     if (store_) store_->insert(blocks);
   }
   void on_uploaded(std::uint64_t upload);
 
-  const serving::ServingConfig& config_;
-  const RequestMemory& memory_;
-  const StorageNetwork& network_;
-  const RequestTable& requests_;
-  Loads& loads_;
-  StoredPromptsOwner& owner_;
+  StoredPromptsParts parts_;
   std::optional<memory::PrefixStore> store_;  // prefill: prefix_cache
   std::unordered_map<std::uint64_t, Upload> uploads_;
   std::uint64_t next_upload_ = 1;
   std::uint64_t hits_ = 0, misses_ = 0;
 };
 
-StoredBlocks::StoredBlocks(const StoredPromptsParts& parts)
-    : config_(parts.config),
-      memory_(parts.memory),
-      network_(parts.network),
-      requests_(parts.requests),
-      loads_(parts.loads),
-      owner_(parts.owner) {
-  if (config_.prefill != serving::PrefillKind::prefix_cache || memory_.block_tokens() == 0) return;
-  store_.emplace(config_.cluster.pools->storage.capacity_bytes, memory_.stored_transfer(memory_.block_tokens()));
+StoredBlocks::StoredBlocks(const StoredPromptsParts& parts) : parts_(parts) {
+  if (parts_.config.prefill != serving::PrefillKind::prefix_cache || parts_.memory.block_tokens() == 0) return;
+  store_.emplace(parts_.config.cluster.pools->storage.capacity_bytes,
+                 parts_.memory.stored_transfer(parts_.memory.block_tokens()));
 }
 
 void StoredBlocks::arrived(PoolRequest& r, const models::RequestSpec& spec) {
-  if (memory_.block_tokens() == 0 || config_.prefill == serving::PrefillKind::recompute) return;
-  const auto whole = static_cast<std::size_t>(r.request->prompt / memory_.block_tokens());
+  if (parts_.memory.block_tokens() == 0 || parts_.config.prefill == serving::PrefillKind::recompute) return;
+  const auto whole = static_cast<std::size_t>(r.request->prompt / parts_.memory.block_tokens());
   const auto count = static_cast<std::ptrdiff_t>(std::min(whole, spec.prefix_blocks.size()));
   r.blocks.assign(spec.prefix_blocks.begin(), spec.prefix_blocks.begin() + count);
 }
@@ -89,14 +79,14 @@ std::size_t StoredBlocks::hits(const PoolRequest& r) const {
 }
 
 std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
-  if (config_.prefill == serving::PrefillKind::stored) return r.request->prompt;
-  return static_cast<std::int64_t>(hits(r)) * memory_.block_tokens();
+  if (parts_.config.prefill == serving::PrefillKind::stored) return r.request->prompt;
+  return static_cast<std::int64_t>(hits(r)) * parts_.memory.block_tokens();
 }
 
 void StoredBlocks::hold(PoolRequest& r) {
   r.stored = tokens(r);
   r.chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
-  r.chain_tokens = static_cast<std::int64_t>(r.chain.size()) * memory_.block_tokens();
+  r.chain_tokens = static_cast<std::int64_t>(r.chain.size()) * parts_.memory.block_tokens();
   if (!store_) return;
   store_->touch(held(r));
   store_->pin(held(r));
@@ -112,8 +102,8 @@ void StoredBlocks::upload(PoolRequest& r, const Node& node, bool resumes) {
   if (!store_ && !resumes) return;
   if (resumes) r.in_transit += 1;
   uploads_.emplace(next_upload_, Upload{store_ ? r.blocks : std::vector<std::uint64_t>{}, r.request->id, resumes});
-  network_.lane(node.pool(), node.index(), Direction::write)
-      .submit({.bytes = memory_.stored_transfer(r.request->prompt - r.stored),
+  parts_.network.lane(node.pool(), node.index(), Direction::write)
+      .submit({.bytes = parts_.memory.stored_transfer(r.request->prompt - r.stored),
                .on_complete = Callback::to<&StoredBlocks::on_uploaded>(this, next_upload_),
                .owner = r.request->id,
                .kind = "store"});
@@ -125,14 +115,14 @@ void StoredBlocks::on_uploaded(std::uint64_t id) {
   const Upload& upload = node.mapped();
   keep(upload.blocks);
   if (!upload.resumes) return;
-  PoolRequest& r = *requests_.find(upload.request);
+  PoolRequest& r = *parts_.requests.find(upload.request);
   r.in_transit -= 1;
-  owner_.on_stored(r);
+  parts_.owner.on_stored(r);
 }
 
 void StoredBlocks::write_back(const PoolRequest& r, const Node& node, std::int64_t tokens) const {
-  network_.lane(node.pool(), node.index(), Direction::write)
-      .submit({.bytes = memory_.full_transfer(tokens), .owner = r.request->id, .kind = "write back"});
+  parts_.network.lane(node.pool(), node.index(), Direction::write)
+      .submit({.bytes = parts_.memory.full_transfer(tokens), .owner = r.request->id, .kind = "write back"});
 }
 
 void StoredBlocks::start_measuring() {

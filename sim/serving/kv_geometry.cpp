@@ -310,9 +310,8 @@ std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode) 
   return 1 + proposed;
 }
 
-std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                                  std::int64_t prompt, std::int64_t generated) {
-  const std::int64_t room = draft_room(config.decode, decode);
+std::int64_t decoding_reservation(const DecodePolicy& decode, const KvGeometry& geometry, std::int64_t prompt,
+                                  std::int64_t generated, std::int64_t room) {
   return decode.holds_part() ? geometry.compressed_reservation(prompt, generated, room)
                              : geometry.full_reservation(prompt + generated + room);
 }

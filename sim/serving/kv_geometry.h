@@ -157,9 +157,9 @@ std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decod
 /// Tokens beyond the context that a request's next step or round may bring.
 std::int64_t draft_room(const DecodeConfig& config, const DecodePolicy& decode);
 
-/// GPU memory that a decoding request holds which does not verify, whole blocks.
-std::int64_t decoding_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,
-                                  std::int64_t prompt, std::int64_t generated);
+/// GPU memory that a decoding request holds which does not verify, whole blocks. `room`: draft_room() of the policy.
+std::int64_t decoding_reservation(const DecodePolicy& decode, const KvGeometry& geometry, std::int64_t prompt,
+                                  std::int64_t generated, std::int64_t room);
 
 /// Host memory that a request holds from admission to end, where contexts are stored or the policy offloads.
 std::int64_t host_reservation(const ServingConfig& config, const DecodePolicy& decode, const KvGeometry& geometry,

@@ -58,6 +58,13 @@ TEST(PoolsPrefetch, FetchesAndTheFirstLoadAreAllThatCrossesTheLink) {
   }
 }
 
+TEST(PoolsPrefetch, WhatIsFetchedIsAsTheScenarioSays) {
+  // Of contexts far longer than what is chosen, twice as many pairs are twice the bytes.
+  const auto few = alone("B1", "fetch_on_demand", {"decode.prefetch.top_k=64"});
+  const auto many = alone("B1", "fetch_on_demand", {"decode.prefetch.top_k=128"});
+  EXPECT_EQ(many.fetch.bytes, 2 * few.fetch.bytes);
+}
+
 TEST(PoolsPrefetch, ItsBytesMayComeFromEitherPool) {
   const auto near = alone("B1", "speculative_prefetch"), far = alone("B2", "speculative_prefetch");
   EXPECT_EQ(near.output_tokens, far.output_tokens);
