@@ -172,9 +172,9 @@ TEST_F(SweepTest, MistakesAreRefusedBeforeAnythingRuns) {
             "kvsim: --vary run.seed: is also set for all points (--seed, --replications), expected one of the two\n");
   EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "slo.atainment"}),
             "kvsim: --metric: no point of a sweep has a figure \"slo.atainment\"; did you mean \"slo.attainment\"?\n");
-  EXPECT_EQ(
-      refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "fetch.hidden", "--out", "none"}),
-      "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory or a storage node\n");
+  EXPECT_EQ(refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "fetch.hidden", "--out", "none"}),
+            "kvsim: --metric: no point has a figure \"fetch.hidden\": it is there where KV is fetched from host memory "
+            "or a storage node\n");
   EXPECT_EQ(
       refusal({"sweep", "s.yaml", "--vary", "run.seed=1,2", "--metric", "speculation.rounds"}),
       "kvsim: --metric: \"speculation.rounds\" cannot rank points: neither more nor less of it is better (rounds of "
