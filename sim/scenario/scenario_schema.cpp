@@ -338,6 +338,9 @@ ObjectSchema<Scenario> run_schema() {
       "warm-up included, for the result's timeline; without it that chooses one that leaves at most 120 samples");
   s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),
              "independent runs, with seeds seed, seed + 1, ...");
+  s.optional("stretches", KVSIM_MEMBER(serving.run.stretches), boolean(),
+             "iterations in which nothing else happens are one event; false makes each an event of its own: the same "
+             "figures to the last bit, slower");
   return s;
 }
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Random whole scenarios, run by two binaries: equal bytes, or a reason that CHANGELOG names.
 
-  tests/net/random_scenarios.py BEFORE AFTER [--count 2000] [--seed 1] [--jobs 2] [--only BASE] [--ignore REGEX] [--show 10]
+  tests/net/random_scenarios.py BEFORE AFTER [--count 2000] [--seed 1] [--jobs 2] [--only BASE] [--ignore REGEX] [--show 10] [--set K=V]
+
+  # Stretches on against off: the same binary twice.
+  tests/net/random_scenarios.py BIN BIN --set run.stretches=false --ignore resolved_scenario
 
 Each is a shipped scenario, shortened, with a few keys of the tables below drawn anew; number N of a seed is always the same
 one. Both binaries run it (`kvsim run --json`); a refusal is an outcome like any other. Figures whose path --ignore matches may
-differ: those that CHANGELOG names. Prints the command lines of those that
+differ: those that CHANGELOG names. --set changes a key for AFTER alone, repeatable. Prints the command lines of those that
 differ with the figures that do, then counts by base, and by the largest relative change of a figure. Status 1 if any differs.
 """
 import argparse
@@ -155,6 +158,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="bases whose name contains this")
     parser.add_argument("--ignore", default="", help="figures that may differ")
+    parser.add_argument("--set", action="append", default=[], help="a key that AFTER alone changes")
     parser.add_argument("--show", type=int, default=10, help="of those that differ, printed")
     args = parser.parse_args()
     bases = [base for base in BASES if args.only in base]
@@ -162,7 +166,7 @@ def main():
 
     def both(number):
         base, sets = drawn(args.seed, number, bases)
-        return number, base, sets, [outcome(binary, base, sets) for binary in binaries]
+        return number, base, sets, [outcome(binary, base, sets + more) for binary, more in zip(binaries, ([], args.set))]
 
     seen, refused, largest, shown = collections.Counter(), collections.Counter(), collections.Counter(), 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
@@ -181,7 +185,7 @@ def main():
                 if not comparable:
                     print(f"  {before[0]}: {before[1][-300:]!r}\n  {after[0]}: {after[1][-300:]!r}")
                 for by, path, old, new in found[:6]:
-                    print(f"  {path}: {old} -> {new} ({by:.3g})")
+                    print(f"  {path}: {str(old)[:60]} -> {str(new)[:60]} ({by:.3g})")
     for base in bases:
         print(f"{base}: {seen[base, False]} equal ({refused[base]} of all refused), {seen[base, True]} differ")
     if largest:

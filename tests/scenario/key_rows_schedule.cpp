@@ -20,6 +20,7 @@ std::vector<KeyRow> schedule_rows() {
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},
       {"run.replications", {}, "1", "2"},
+      {"run.stretches", {}, "true", "false", Effect::none_yet},
       {"run.sample_every", {}, "1 s", "2 s", Effect::listed},
   };
 }
