@@ -307,14 +307,9 @@ class Calibrator {
     const TableTolerances tolerance;
     const std::string from = fmt::format("least-squares curves through {}", options_.data);
     const schema::Source source{schema::SourceKind::measurement, from};
-    std::vector<AllReduceTable> all_reduce = all_reduce_tables(samples_.all_reduce, tolerance, result_->tables);
-    std::set<std::string> versions;
-    for (const AllReduceSample& row : samples_.all_reduce) versions.insert(row.from.gpu + ", NCCL " + row.from.version);
-    for (AllReduceTable& t : all_reduce) {
-      t.source = {schema::SourceKind::measurement,
-                  fmt::format("{}, all-reduce of half precision: {}", from, fmt::join(versions, ", "))};
-    }
-    result_->profile.all_reduce = std::move(all_reduce);
+    result_->collectives = collective_tables(samples_.collectives, tolerance, result_->tables);
+    for (CollectiveTable& t : result_->collectives)
+      t.source.reference = fmt::format("{}, {}", from, t.source.reference);
     if (!options_.tables) return;
     if (options_.before_step) options_.before_step();
     MeasuredTables& tables = result_->profile.tables;
@@ -366,7 +361,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }
   Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
-  if (result.operators.empty()) {
+  if (result.operators.empty() && result.collectives.empty()) {
     const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
     throw schema::InputError(fmt::format(
         "nothing could be fitted for {}: {} rows with the framework {} are "

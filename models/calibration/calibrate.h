@@ -63,6 +63,7 @@ struct OperatorReport {
 
 struct Calibration {
   KernelProfile profile;
+  std::vector<CollectiveTable> collectives;  ///< of the link between the GPUs
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
   std::vector<RefusedRow> refused;   ///< of this GPU
@@ -82,7 +83,8 @@ struct Calibration {
 
 // A fitted profile as a catalogue file that `include` reads (profile_writer.cpp).
 
-/// "profiles:" and the entry below its name. Numbers have 4 significant digits, times their units.
-[[nodiscard]] std::string profile_yaml(const KernelProfile& profile);
+/// "profiles:" and the entry below its name, where an operator was fitted; "links:" and an entry "NAME-peers" on top of
+/// the GPU's own peer link, where collectives were measured. Numbers have 4 significant digits, times their units.
+[[nodiscard]] std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu);
 
 }  // namespace kvsim::models

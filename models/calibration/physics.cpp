@@ -107,11 +107,11 @@ std::string implied(const SamplerSample& row, const Machine& /*machine*/) {
   return bad_size({{"sequences", row.sequences}});
 }
 
-std::string implied(const AllReduceSample& row, const Machine& machine) {
-  constexpr double kShortestAllReduce = 1e-6;  // GPUs have to hear of each other
+std::string implied(const CollectiveSample& row, const Machine& machine) {
+  constexpr double kShortest_s = 1e-6;  // GPUs have to hear of each other
   std::string reason = bad_size({{"GPUs", static_cast<double>(row.gpus), 2}, {"bytes", row.bytes}});
   if (!reason.empty()) return reason;
-  if (row.seconds < kShortestAllReduce) return fmt::format("{:.3g} us: no all-reduce is that short", row.seconds * 1e6);
+  if (row.seconds < kShortest_s) return fmt::format("{:.3g} us: no collective is that short", row.seconds * 1e6);
   return above_bandwidth(row.bytes, row.seconds, machine, 1);  // every GPU reads all of it once at least
 }
 
@@ -131,8 +131,8 @@ auto work(const ElementwiseSample& r) {
 auto work(const SamplerSample& r) {
   return r.sequences;
 }
-auto work(const AllReduceSample& r) {
-  return std::tuple(r.gpus, r.bytes);
+auto work(const CollectiveSample& r) {
+  return std::tuple(r.operation, r.library, r.from.version, r.gpus, r.bytes);
 }
 
 template <class Sample>
@@ -186,7 +186,7 @@ std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machi
   }
   refuse(samples.elementwise, machine, refused);
   refuse(samples.sampler, machine, refused);
-  refuse(samples.all_reduce, machine, refused);
+  refuse(samples.collectives, machine, refused);
   return refused;
 }
 
@@ -253,7 +253,7 @@ Samples select(const Samples& all, const std::string& gpu, const std::string& fr
   copy(all.elementwise, s.elementwise, gpu, framework, unnamed);
   copy(all.sampler, s.sampler, gpu, framework, unnamed);
   copy(all.skew, s.skew, gpu, framework, unnamed);
-  copy(all.all_reduce, s.all_reduce, gpu, framework, unnamed);
+  copy(all.collectives, s.collectives, gpu, framework, unnamed);
   return s;
 }
 

@@ -222,6 +222,8 @@ void write_tables(Writer& w, const MeasuredTables& t) {
 
 }  // namespace
 
+namespace {
+
 std::string profile_yaml(const KernelProfile& p) {
   Writer w;
   w.line(0, "profiles:");
@@ -241,20 +243,42 @@ std::string profile_yaml(const KernelProfile& p) {
   if (p.machine) write_machine(w, *p.machine);
   write_fitted(w, p.fitted);
   write_tables(w, p.tables);
-  if (!p.all_reduce.empty()) w.line(2, "all_reduce:");
-  for (const AllReduceTable& table : p.all_reduce) {
-    w.line(3, "- gpus: {}", table.gpus);
-    w.line(4, "points:");
-    for (const AllReducePoint& point : table.points) {
-      w.line(5, "- {{bytes: {}, seconds: {}}}", schema::format_bytes(static_cast<std::int64_t>(point.bytes)),
-             time(point.seconds));
-    }
-    w.source(4, table.source);
-  }
   if (p.iteration_overhead_s.value > 0) {
     w.figure(2, "iteration_overhead", time(p.iteration_overhead_s.value), p.iteration_overhead_s.source);
   }
   return w.take();
+}
+
+std::string link_yaml(const Calibration& calibration, const GpuSpec& gpu) {
+  Writer w;
+  w.line(0, "links:");
+  w.line(1, "{}-peers:", calibration.profile.name);
+  w.line(2, "base: {}", gpu.peer_link);
+  w.line(2, "description: {}",
+         quoted(fmt::format("{} between GPUs of {}, collectives as measured", gpu.peer_link, gpu.name)));
+  w.line(2, "collectives:");
+  for (const CollectiveTable& table : calibration.collectives) {
+    w.line(3, "- operation: {}", models::word(table.operation));
+    w.line(4, "library: {}", table.library);
+    w.line(4, "gpus: {}", table.gpus);
+    std::vector<std::string> points;
+    for (const CollectivePoint& p : table.points) {
+      points.push_back(fmt::format("{{bytes: {}, seconds: {}}}",
+                                   schema::format_bytes(static_cast<std::int64_t>(p.bytes)), time(p.seconds)));
+    }
+    w.line(4, "points: [{}]", fmt::join(points, ", "));
+    w.source(4, table.source);
+  }
+  return w.take();
+}
+
+}  // namespace
+
+std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu) {
+  std::string text;
+  if (!calibration.operators.empty()) text += profile_yaml(calibration.profile);
+  if (!calibration.collectives.empty()) text += link_yaml(calibration, gpu);
+  return text;
 }
 
 }  // namespace kvsim::models

@@ -134,16 +134,39 @@ void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) 
   into.samples.prefill.push_back(std::move(sample));
 }
 
-void add_all_reduce(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
-  enum Column { kVersion, kDevice, kOperation, kFormat, kGpus, kElements, kTime };
+/// Columns of the two tables of collectives, in one order.
+enum CollectiveColumn { kVersion, kDevice, kOperation, kKind, kGpus, kElements, kTime };
+
+void add_collective(const TableRow& row, Collective operation, const char* library, Readings& into) {
   constexpr double kHalfBytes = 2;
-  if (row.text(kOperation) != "all_reduce" || row.text(kFormat) != "half") return;
-  // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
-  into.samples.all_reduce.push_back(
+  into.samples.collectives.push_back(
       {{std::string(row.text(kDevice)), {}, std::string(row.text(kVersion)), row.origin()},
+       operation,
+       library,
        static_cast<int>(row.number(kGpus)),
        row.number(kElements) * kHalfBytes,
        row.number(kTime) * kMillisecond});
+}
+
+void add_nccl(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  constexpr std::array<std::pair<std::string_view, Collective>, 4> kOperations{
+      {{"all_reduce", Collective::all_reduce},
+       {"all_gather", Collective::all_gather},
+       {"reduce_scatter", Collective::reduce_scatter},
+       {"alltoall", Collective::all_to_all}}};
+  if (row.text(kKind) != "half") return;
+  // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
+  for (const auto& [name, operation] : kOperations) {
+    if (row.text(kOperation) == name) add_collective(row, operation, "nccl", into);
+  }
+}
+
+/// vLLM's own all-reduce. Rows of launches from Python are left out: short ones wait for the CPU, which a step of many
+/// kernels does not; long ones copy the message first, which step times count by themselves.
+void add_vllm(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+  if (row.text(kOperation) == "all_reduce" && row.text(kKind) == "graph") {
+    add_collective(row, Collective::all_reduce, "vllm", into);
+  }
 }
 
 constexpr std::array<std::string_view, 8> kLinearColumns{"gpu",      "framework", "version", "dtype",
@@ -156,8 +179,10 @@ constexpr std::array<std::string_view, 10> kPrefillColumns{"gpu",          "fram
                                                            "seq_len",      "measured_ms"};
 /// Several query tokens, uneven lengths, KV of few bits.
 constexpr std::array<std::string_view, 4> kUnlikeDecode{"query_tokens", "lengths", "longest_kv_len", "kv_bits"};
-constexpr std::array<std::string_view, 7> kAllReduceColumns{"version",  "device",       "op_name", "nccl_dtype",
-                                                            "num_gpus", "message_size", "latency"};
+constexpr std::array<std::string_view, 7> kNcclColumns{"version",  "device",       "op_name", "nccl_dtype",
+                                                       "num_gpus", "message_size", "latency"};
+constexpr std::array<std::string_view, 7> kVllmColumns{"version",  "device",       "op_name", "backend",
+                                                       "num_gpus", "message_size", "latency"};
 
 std::vector<std::string> heading(const std::string& path) {
   LineReader lines = LineReader::open(path, kExpectedTable);
@@ -195,7 +220,8 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
       TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
       TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
-      TableKind{"all-reduce", kAllReduceColumns, {}, false, add_all_reduce}};
+      TableKind{"collectives of NCCL", kNcclColumns, {}, false, add_nccl},
+      TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm}};
   return kTables;
 }
 
@@ -338,7 +364,7 @@ std::span<const TableKind> layer_tables() {
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.all_reduce.size();
+         s.sampler.size() + s.collectives.size();
 }
 
 }  // namespace kvsim::models

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "models/kernels/forms.h"
 #include "models/llm/llm_spec.h"
 #include "models/schema/error.h"
@@ -79,8 +80,10 @@ struct SkewSample {
   double uneven_s = 0;
 };
 
-struct AllReduceSample {
+struct CollectiveSample {
   SampleSource from;
+  Collective operation = Collective::all_reduce;
+  std::string library;  ///< as CollectiveTable::library
   int gpus = 0;
   double bytes = 0;
   double seconds = 0;
@@ -94,7 +97,7 @@ struct Samples {
   std::vector<ElementwiseSample> elementwise;
   std::vector<SamplerSample> sampler;
   std::vector<SkewSample> skew;
-  std::vector<AllReduceSample> all_reduce;
+  std::vector<CollectiveSample> collectives;
 };
 
 /// Rows that something can be fitted to: skewed ones are compared with these.

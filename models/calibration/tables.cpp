@@ -301,18 +301,24 @@ std::vector<TimePoint> sampler_table(const std::vector<SamplerSample>& rows, con
   return table;
 }
 
-std::vector<AllReduceTable> all_reduce_tables(const std::vector<AllReduceSample>& rows,
-                                              const TableTolerances& tolerance, std::vector<TableReport>& reports) {
-  std::map<int, std::map<double, std::vector<double>>> groups;
-  for (const AllReduceSample& row : rows) groups[row.gpus][row.bytes].push_back(row.seconds);
-  std::vector<AllReduceTable> tables;
-  for (const auto& [gpus, by_bytes] : groups) {
-    AllReduceTable table;
-    table.gpus = gpus;
+std::vector<CollectiveTable> collective_tables(const std::vector<CollectiveSample>& rows,
+                                               const TableTolerances& tolerance, std::vector<TableReport>& reports) {
+  using BySize = std::map<double, std::vector<double>>;
+  std::map<std::tuple<Collective, std::string, int>, std::map<std::string, BySize>> groups;
+  for (const CollectiveSample& row : rows) {
+    groups[{row.operation, row.library, row.gpus}][row.from.version][row.bytes].push_back(row.seconds);
+  }
+  std::vector<CollectiveTable> tables;
+  for (const auto& [group, versions] : groups) {
+    const auto& [version, by_bytes] = *versions.rbegin();
+    CollectiveTable table;
+    std::tie(table.operation, table.library, table.gpus) = group;
     const std::vector<TimePoint> points = points_of(by_bytes);
-    const std::vector<TimePoint> curve = thinned(points, tolerance.all_reduce);
+    const std::vector<TimePoint> curve = thinned(points, tolerance.collective);
     for (const TimePoint& p : curve) table.points.push_back({p.size, p.seconds});
-    report(fmt::format("all-reduce over {} GPUs", gpus), curve, points, reports);
+    table.source = {schema::SourceKind::measurement, fmt::format("{} {}", table.library, version)};
+    report(fmt::format("{} of {} over {} GPUs", word(table.operation), table.library, table.gpus), curve, points,
+           reports);
     tables.push_back(std::move(table));
   }
   return tables;

@@ -18,8 +18,8 @@ struct TableReport {
 };
 
 struct TableTolerances {
-  double layer = 0.01;  ///< linear layers and sampler
-  double all_reduce = 0.02;
+  double layer = 0.01;       ///< linear layers and sampler
+  double collective = 0.06;  ///< a link's page of tables: they jump where libraries change their algorithm
 };
 
 /// One table per shape with at least `kTableRows` rows.
@@ -32,10 +32,10 @@ inline constexpr std::size_t kTableRows = 16;
                                                      std::vector<TableReport>& reports);
 [[nodiscard]] std::vector<TimePoint> sampler_table(const std::vector<SamplerSample>& rows, const TableTolerances& t,
                                                    std::vector<TableReport>& reports);
-/// One table per group size.
-[[nodiscard]] std::vector<AllReduceTable> all_reduce_tables(const std::vector<AllReduceSample>& rows,
-                                                            const TableTolerances& t,
-                                                            std::vector<TableReport>& reports);
+/// One table per collective, library and group size, of the last version by name where rows are of several.
+[[nodiscard]] std::vector<CollectiveTable> collective_tables(const std::vector<CollectiveSample>& rows,
+                                                             const TableTolerances& t,
+                                                             std::vector<TableReport>& reports);
 
 // A surface through measured times over two sizes, bilinear in the logarithms of sizes and times, rising along both.
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "models/schemas.h"
 
@@ -66,6 +67,68 @@ void check_gathers(const LinkSpec& link, const Reporter& report) {
   }
 }
 
+ObjectSchema<CollectiveTable> collective_schema() {
+  ObjectSchema<CollectivePoint> point("collective point", "One message size.");
+  point.required("bytes", &CollectivePoint::bytes, bytes().positive(), "size of the message");
+  point.required("seconds", &CollectivePoint::seconds, time().positive(), "time of one collective");
+
+  ObjectSchema<CollectiveTable> s("collective", "Times of one collective in groups of one size.");
+  s.optional(
+      "operation", &CollectiveTable::operation,
+      choice<Collective>({{word(Collective::all_reduce), Collective::all_reduce, "sum of everybody's message"},
+                          {word(Collective::all_gather), Collective::all_gather, "everybody's part of a message"},
+                          {word(Collective::reduce_scatter), Collective::reduce_scatter, "a part of the sum"},
+                          {word(Collective::all_to_all), Collective::all_to_all, "a part for everybody else"}}),
+      "what everybody gets");
+  s.optional("library", &CollectiveTable::library, text().non_empty(),
+             "whose: nccl; vllm: its own kernel where that applies, else NCCL");
+  s.required("gpus", &CollectiveTable::gpus, integer().at_least(2), "GPUs in the group");
+  s.list("points", &CollectiveTable::points, point, Presence::required, "ascending in bytes of the whole message",
+         {.at_least = 1});
+  add_source_fields(s, &CollectiveTable::source, Presence::optional);
+  s.check([](const CollectiveTable& table, const Reporter& report) {
+    constexpr double kShortest_s = 1e-6;  // GPUs have to hear of each other
+    for (std::size_t i = 0; i < table.points.size(); ++i) {
+      const CollectivePoint& b = table.points[i];
+      const std::string at = fmt::format("points.{}", i);
+      if (b.seconds < kShortest_s) {
+        report.fail(at + ".seconds", fmt::format("{}: no collective takes less than 1 us", format_time(b.seconds)));
+      }
+      if (i == 0) continue;
+      const CollectivePoint& a = table.points[i - 1];
+      if (b.bytes <= a.bytes) report.fail(at + ".bytes", "the points must ascend in bytes");
+      if (b.seconds < a.seconds) {
+        report.fail(at + ".seconds",
+                    fmt::format("{} for {}, but {} for the smaller {}: a larger message cannot take less time",
+                                format_time(b.seconds), format_bytes(static_cast<std::int64_t>(b.bytes)),
+                                format_time(a.seconds), format_bytes(static_cast<std::int64_t>(a.bytes))));
+      }
+    }
+  });
+  return s;
+}
+
+/// One table for each collective, library and group size, and none faster than the link.
+void check_collectives(const LinkSpec& link, const Reporter& report) {
+  // A message of two halves that cross both ways at once, and what the link's own figure leaves out.
+  constexpr double kMostAbove = 2.2;
+  std::set<std::tuple<Collective, std::string, int>> known;
+  for (std::size_t i = 0; i < link.collectives.size(); ++i) {
+    const CollectiveTable& t = link.collectives[i];
+    if (!known.insert({t.operation, t.library, t.gpus}).second) {
+      report.fail(fmt::format("collectives.{}.gpus", i),
+                  fmt::format("a second table of {} by {} for {} GPUs", word(t.operation), t.library, t.gpus));
+    }
+    for (std::size_t j = 0; j < t.points.size(); ++j) {
+      const double bytes_per_s = t.points[j].bytes / t.points[j].seconds;
+      if (bytes_per_s <= kMostAbove * link.read_bytes_per_s.value) continue;
+      report.fail(fmt::format("collectives.{}.points.{}.seconds", i, j),
+                  fmt::format("implies {}, the link reads {}", format_bandwidth(bytes_per_s),
+                              format_bandwidth(link.read_bytes_per_s.value)));
+    }
+  }
+}
+
 ObjectSchema<LinkSpec> make_link_schema() {
   ObjectSchema<LinkSpec> s("link", "A link or a storage device: what moves bytes between memories.");
   s.optional("name", &LinkSpec::name, text(), "name in the catalogue");
@@ -85,7 +148,10 @@ ObjectSchema<LinkSpec> make_link_schema() {
              "of each transfer (descriptor, request), while the one before it moves");
   s.list("gathers", &LinkSpec::gathers, gather_schema(), Presence::optional,
          "ways to copy scattered rows towards the GPU; none: not known");
+  s.list("collectives", &LinkSpec::collectives, collective_schema(), Presence::optional,
+         "times of all-reduces and their kin between the GPUs it joins; none: estimated from latency and read");
   s.check(check_gathers);
+  s.check(check_collectives);
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/hardware/collectives.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -30,6 +31,7 @@ struct LinkSpec {
   Sourced<double> latency_s;          ///< from the last byte sent to its arrival
   Sourced<double> setup_s;            ///< of each transfer (descriptor, request), while the one before it moves
   std::vector<GatherMethod> gathers;  ///< of rows towards the GPU; none: not known
+  std::vector<CollectiveTable> collectives;  ///< of GPUs that it joins; none: estimated from the figures above
 };
 
 // How long scattered rows take over a link, by each way of copying them.

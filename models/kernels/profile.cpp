@@ -26,16 +26,6 @@ double EfficiencyCurve::at(double size) const {
   return points.back().efficiency;
 }
 
-double AllReduceTable::at(double bytes) const {
-  if (points.empty()) return 0.0;
-  if (bytes <= points.front().bytes || points.size() == 1) return points.front().seconds;
-  std::size_t i = 1;
-  while (i + 1 < points.size() && bytes > points[i].bytes) ++i;
-  const AllReducePoint& a = points[i - 1];
-  const AllReducePoint& b = points[i];
-  return a.seconds + (bytes - a.bytes) * (b.seconds - a.seconds) / (b.bytes - a.bytes);
-}
-
 Machine MeasuredMachine::peaks() const {
   Machine m;
   m.memory_bytes_per_s = memory_bytes_per_s.value;
@@ -112,31 +102,6 @@ ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
   return s;
 }
 
-ObjectSchema<AllReduceTable> all_reduce_schema() {
-  ObjectSchema<AllReducePoint> point("all_reduce point", "One message size.");
-  point.required("bytes", &AllReducePoint::bytes, bytes().positive(), "size of the message");
-  point.required("seconds", &AllReducePoint::seconds, time().positive(), "time of one all-reduce");
-
-  ObjectSchema<AllReduceTable> s("all_reduce", "Times of an all-reduce in one group of GPUs.");
-  s.required("gpus", &AllReduceTable::gpus, integer().at_least(2), "GPUs in the group");
-  s.list("points", &AllReduceTable::points, point, Presence::required, "ascending in bytes", {.at_least = 1});
-  add_source_fields(s, &AllReduceTable::source, Presence::optional);
-  s.check([](const AllReduceTable& table, const Reporter& report) {
-    for (std::size_t i = 1; i < table.points.size(); ++i) {
-      const AllReducePoint& a = table.points[i - 1];
-      const AllReducePoint& b = table.points[i];
-      if (b.bytes <= a.bytes) report.fail(fmt::format("points.{}.bytes", i), "the points must ascend in bytes");
-      if (b.seconds < a.seconds) {
-        report.fail(fmt::format("points.{}.seconds", i),
-                    fmt::format("{} for {}, but {} for the smaller {}: a larger message cannot take less time",
-                                format_time(b.seconds), format_bytes(static_cast<std::int64_t>(b.bytes)),
-                                format_time(a.seconds), format_bytes(static_cast<std::int64_t>(a.bytes))));
-      }
-    }
-  });
-  return s;
-}
-
 ObjectSchema<KernelProfile> linear_schema() {
   ObjectSchema<KernelProfile> s("linear", "Linear layers, which stream the weights.");
   s.required("t0", &KernelProfile::linear_t0_s, fixed_time(), "fixed time per linear-layer call");
@@ -191,19 +156,9 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
   s.object("framework", &P::framework, framework_schema(), Presence::optional,
            "memory that the framework takes; none: a paged engine");
-  s.list("all_reduce", &P::all_reduce, all_reduce_schema(), Presence::optional, "one table per group size");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");
   s.check(check_against_physics);
-  s.check([](const P& profile, const Reporter& report) {
-    std::set<int> groups;
-    for (std::size_t i = 0; i < profile.all_reduce.size(); ++i) {
-      const int gpus = profile.all_reduce[i].gpus;
-      if (!groups.insert(gpus).second) {
-        report.fail(fmt::format("all_reduce.{}.gpus", i), fmt::format("a second table for {} GPUs", gpus));
-      }
-    }
-  });
   return s;
 }
 
@@ -312,9 +267,6 @@ std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p,
                      f.workspace_bytes.source);
     out.add_unscaled("profile.framework.full_kv_factor", schema::format_real(Dimension::number, f.full_kv_factor.value),
                      f.full_kv_factor.source);
-  }
-  for (const AllReduceTable& t : p.all_reduce) {
-    if (tensor_parallel > 1 && t.gpus == tensor_parallel) out.add_unscaled("profile.all_reduce", "table", t.source);
   }
   out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
   return out.take();

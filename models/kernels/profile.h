@@ -31,20 +31,6 @@ struct EfficiencyCurve {
   [[nodiscard]] double at(double size) const;
 };
 
-/// Measured collective times for one group size.
-struct AllReducePoint {
-  double bytes = 0;
-  double seconds = 0;
-};
-
-struct AllReduceTable {
-  int gpus = 2;
-  std::vector<AllReducePoint> points;  ///< ascending in bytes; linear in between, by the last slope beyond
-  schema::Source source;
-  /// Seconds of one all-reduce of `bytes` (per GPU, before reduction).
-  [[nodiscard]] double at(double bytes) const;
-};
-
 /// Seconds by a size: linear in between.
 struct TimePoint {
   double size = 0;
@@ -135,7 +121,6 @@ struct KernelProfile {
   Sourced<double> attention_t0_s;                  ///< per layer and attention call
   Sourced<double> attention_bandwidth_efficiency;  ///< reading KV in decode and verify
   EfficiencyCurve attention_compute_efficiency;    ///< by length of the KV attended to
-  std::vector<AllReduceTable> all_reduce;          ///< by group size
   std::optional<MeasuredMachine> machine;          ///< needed with fitted forms and tables
   FittedForms fitted;
   MeasuredTables tables;

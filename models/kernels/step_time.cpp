@@ -54,20 +54,8 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   qkv_weight_bytes_ = static_cast<double>(model.layers) * parameters_before_attention(model) * parameter_bytes;
   attention_flops_ = model.attention_flops_per_pair();
   if (tensor_parallel > 1) {
-    peer_bytes_per_s_ = peer.read_bytes_per_s.value;
-    peer_latency_s_ = peer.latency_s.value;
-    for (std::size_t i = 0; i < profile_.all_reduce.size(); ++i) {
-      if (profile_.all_reduce[i].gpus == tensor_parallel) {
-        has_table_ = true;
-        table_index_ = i;
-      }
-    }
-    if (!has_table_) {
-      fallbacks_.push_back(
-          fmt::format("profile {} has no all-reduce figures for {} GPUs: ring estimate 2 (n - 1) latency + 2 (n - 1)/n "
-                      "bytes/BW over {}",
-                      profile_.name, tensor_parallel, peer.name));
-    }
+    all_reduce_ = CollectiveTimes(peer, Collective::all_reduce, "nccl", tensor_parallel);
+    if (!all_reduce_.estimate().empty()) fallbacks_.push_back(all_reduce_.estimate());
   }
   machine_ = machine_for(gpu, profile);
   note_origin(gpu);
@@ -157,11 +145,6 @@ StepTimer::Roofline StepTimer::roofline(double bytes_s, double flops_s) {
   return bytes_s >= flops_s ? Roofline{bytes_s, true} : Roofline{flops_s, false};
 }
 
-double StepTimer::all_reduce_s(double bytes) const {
-  if (has_table_) return profile_.all_reduce[table_index_].at(bytes);
-  return 2.0 * (gpus_ - 1.0) * peer_latency_s_ + 2.0 * (gpus_ - 1.0) / gpus_ * bytes / peer_bytes_per_s_;
-}
-
 double StepTimer::attention_flops_s(const AttentionWork& work) const {
   if (work.query_tokens <= 0) return 0;
   const double attended = work.pairs / work.query_tokens;
@@ -228,7 +211,7 @@ TokenTime StepTimer::token_time(const StepWork& work) const {
   add_linear(work, t.linear);
   if (gpus_ > 1) {
     const double bytes = tokens * static_cast<double>(model_.hidden) * kReducedBytes;
-    t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_s(bytes);
+    t.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * all_reduce_.seconds(bytes);
   }
   t.elementwise_s = profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +
                     sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);

@@ -40,7 +40,8 @@ struct TokenTime {
 
 class StepTimer {
  public:
-  /// `peer` is the link between the GPUs of a tensor-parallel group; unused for tensor_parallel = 1.
+  /// `peer` is the link between the GPUs of a tensor-parallel group, which times its collectives; unused for
+  /// tensor_parallel = 1.
   StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
             std::int64_t tensor_parallel);
 
@@ -87,18 +88,14 @@ class StepTimer {
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
-  [[nodiscard]] double all_reduce_s(double bytes) const;
 
   LlmSpec model_;
   KernelProfile profile_;
-  std::size_t table_index_ = 0;
-  bool has_table_ = false;
   double gpus_ = 1;
   double memory_bytes_per_s_ = 0;
   double linear_flops_per_s_ = 0;
   double attention_flops_per_s_ = 0;
-  double peer_bytes_per_s_ = 0;
-  double peer_latency_s_ = 0;
+  CollectiveTimes all_reduce_;
   double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
   double linear_calls_ = 0;        // per forward pass
   double head_flops_ = 0;          // LM head, per logit token

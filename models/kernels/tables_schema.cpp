@@ -129,20 +129,6 @@ void check_decode(const DecodeTable& t, const std::string& key, const Machine& p
   }
 }
 
-void check_all_reduce(const AllReduceTable& t, const std::string& key, const Machine& peak, const Reporter& report) {
-  constexpr double kShortest = 1e-6;  // two launches' worth of signalling between GPUs
-  for (std::size_t i = 0; i < t.points.size(); ++i) {
-    const AllReducePoint& p = t.points[i];
-    const std::string at = fmt::format("{}.points.{}.seconds", key, i);
-    if (p.seconds < kShortest)
-      report.fail(at, fmt::format("{}: no collective takes less than 1 us", format_time(p.seconds)));
-    if (peak.memory_bytes_per_s > 0 && p.bytes / p.seconds > kAbovePeak * peak.memory_bytes_per_s) {
-      report.fail(at, fmt::format("implies {:.0f} GB/s, the machine's memory gives {:.0f} GB/s",
-                                  p.bytes / p.seconds / kGB, peak.memory_bytes_per_s / kGB));
-    }
-  }
-}
-
 }  // namespace
 
 ObjectSchema<MeasuredTables> measured_tables_schema() {
@@ -165,9 +151,6 @@ ObjectSchema<MeasuredTables> measured_tables_schema() {
 
 void check_against_physics(const KernelProfile& p, const Reporter& report) {
   const Machine peak = p.machine ? p.machine->peaks() : Machine{};
-  for (std::size_t i = 0; i < p.all_reduce.size(); ++i) {
-    check_all_reduce(p.all_reduce[i], fmt::format("all_reduce.{}", i), peak, report);
-  }
   const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
                       !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() || p.fitted.elementwise;
   const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();

@@ -22,7 +22,7 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
   const Calibration fitted = calibrate(readings, gpu, {}, {}, options);
 
   Catalogue again;
-  const schema::ConfigNode document = schema::read_yaml(profile_yaml(fitted.profile), "written.yaml");
+  const schema::ConfigNode document = schema::read_yaml(catalogue_yaml(fitted, gpu), "written.yaml");
   again.add({&document, 1});
   const KernelProfile profile = again.profile("written");
   ASSERT_EQ(profile.fitted.decode_attention.size(), 1U);

@@ -136,17 +136,18 @@ TEST(Physics, WeightsAbove10MBAreColdEvenWhereTheyFitL2) {
   EXPECT_NE(refused[1].reason.find("8002 GB/s"), std::string::npos);
 }
 
-TEST(Physics, AllReducesTakeAMicrosecondAndReadWhatTheySend) {
+TEST(Physics, CollectivesTakeAMicrosecondAndReadWhatTheySend) {
   Machine m;
   m.memory_bytes_per_s = 1000e9;
   Samples s;
-  s.all_reduce = {{{}, 2, 1024, 5e-6},    // plausible
-                  {{}, 2, 2048, 0.9e-6},  // too short
-                  {{}, 2, 1e9, 0.9e-3},   // 1111 GB/s
-                  {{}, 1, 4096, 5e-6}};   // of one GPU
+  const Collective sum = Collective::all_reduce;
+  s.collectives = {{{}, sum, "nccl", 2, 1024, 5e-6},    // plausible
+                   {{}, sum, "nccl", 2, 2048, 0.9e-6},  // too short
+                   {{}, sum, "nccl", 2, 1e9, 0.9e-3},   // 1111 GB/s
+                   {{}, sum, "nccl", 1, 4096, 5e-6}};   // of one GPU
   EXPECT_EQ(refuse_impossible(s, m).size(), 3U);
-  ASSERT_EQ(s.all_reduce.size(), 1U);
-  EXPECT_EQ(s.all_reduce[0].bytes, 1024);
+  ASSERT_EQ(s.collectives.size(), 1U);
+  EXPECT_EQ(s.collectives[0].bytes, 1024);
 }
 
 TEST(Physics, PartsOfTokensAndHeadsDoNotExist) {

@@ -185,15 +185,52 @@ TEST_F(CalibrateTest, AFitOfNothingIsRefused) {
   EXPECT_NE(none.find("0 rows with the framework vllm are usable, 2 were refused"), std::string::npos) << none;
   EXPECT_NE(none.find("are of vllm"), std::string::npos) << none;
 
-  // All-reduce rows belong to every framework, and make none of it known.
+  // Rows of collectives belong to every framework, and make none of it known.
   write("few/allreduce.csv",
         "framework,version,device,op_name,nccl_dtype,num_gpus,message_size,latency\n"
         "x,2,NVIDIA H100 80GB HBM3,all_reduce,half,2,1024,0.02\nx,2,NVIDIA H100 80GB "
         "HBM3,all_reduce,half,2,1048576,0.05\n");
   const std::string unknown = refusal(good, {"--framework", "nosuch"});
   EXPECT_NE(unknown.find("no row of h100-sxm names nosuch; there are rows of vllm"), std::string::npos) << unknown;
-  const std::string only_all_reduce = refusal("", {});
-  EXPECT_NE(only_all_reduce.find("nothing could be fitted"), std::string::npos) << only_all_reduce;
+}
+
+TEST_F(CalibrateTest, CollectivesAloneMakeALink) {
+  write("few/nccl.csv",
+        "framework,version,device,op_name,nccl_dtype,num_gpus,message_size,latency\n"
+        "x,2.29,NVIDIA H100 80GB HBM3,all_reduce,half,2,512,0.02\nx,2.29,NVIDIA H100 80GB "
+        "HBM3,all_reduce,half,2,524288,0.05\nx,2.29,NVIDIA H100 80GB HBM3,alltoall,half,4,512,0.01\n"
+        "x,2.29,NVIDIA H100 80GB HBM3,alltoall,int8,4,512,0.5\n");
+  write("few/own.csv",
+        "gpu,framework,version,device,op_name,backend,allreduce_dtype,num_gpus,message_size,latency\n"
+        "h100_sxm,vllm,0.24.0,NVIDIA H100 80GB HBM3,all_reduce,graph,bfloat16,2,512,0.005\n"
+        "h100_sxm,vllm,0.24.0,NVIDIA H100 80GB HBM3,all_reduce,eager,bfloat16,2,512,0.02\n"
+        "h100_sxm,vllm,0.19.0,NVIDIA H100 80GB HBM3,all_reduce,graph,bfloat16,2,512,0.009\n");
+  const CommandResult r = run({"calibrate", "fit", "few", "--gpu", "h100-sxm", "--name", "mine", "--out", "mine.yaml"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(read("mine.yaml"), R"(links:
+  mine-peers:
+    base: nvlink4
+    description: "nvlink4 between GPUs of h100-sxm, collectives as measured"
+    collectives:
+      - operation: all_reduce
+        library: nccl
+        gpus: 2
+        points: [{bytes: 1 KiB, seconds: 20 us}, {bytes: 1 MiB, seconds: 50 us}]
+        source: measurement
+        reference: "least-squares curves through kernel tables, nccl 2.29"
+      - operation: all_reduce
+        library: vllm
+        gpus: 2
+        points: [{bytes: 1 KiB, seconds: 5 us}]
+        source: measurement
+        reference: "least-squares curves through kernel tables, vllm 0.24.0"
+      - operation: all_to_all
+        library: nccl
+        gpus: 4
+        points: [{bytes: 1 KiB, seconds: 10 us}]
+        source: measurement
+        reference: "least-squares curves through kernel tables, nccl 2.29"
+)");
 }
 
 TEST_F(CalibrateTest, FiguresThatNoRowSupportsAreAssumptions) {

@@ -32,37 +32,6 @@ TEST(EfficiencyCurve, OnePointIsAConstantAndNoneIsThePeak) {
   EXPECT_DOUBLE_EQ(EfficiencyCurve{}.at(100), 1.0);
 }
 
-TEST(AllReduceTable, IsLinearBetweenPointsConstantBelowAndFollowsTheLastSlopeBeyond) {
-  const AllReduceTable table{2, {{100, 1}, {200, 3}, {400, 4}}, {}};
-  EXPECT_DOUBLE_EQ(table.at(1), 1);  // the smallest message measured
-  EXPECT_DOUBLE_EQ(table.at(100), 1);
-  EXPECT_DOUBLE_EQ(table.at(150), 2);
-  EXPECT_DOUBLE_EQ(table.at(200), 3);
-  EXPECT_DOUBLE_EQ(table.at(300), 3.5);
-  EXPECT_DOUBLE_EQ(table.at(400), 4);
-  EXPECT_DOUBLE_EQ(table.at(800), 6);  // 1/200 s per byte beyond the last point
-}
-
-TEST(AllReduceTable, OnePointIsAConstantAndNoneIsFree) {
-  const AllReduceTable constant{2, {{100, 1}}, {}};
-  EXPECT_DOUBLE_EQ(constant.at(1), 1);
-  EXPECT_DOUBLE_EQ(constant.at(1e6), 1);
-  EXPECT_DOUBLE_EQ(AllReduceTable{}.at(100), 0);
-}
-
-TEST(Profiles, NoMeasuredMessageIsFasterThanASmallerOne) {
-  const Catalogue catalogue = Catalogue::built_in();
-  for (const auto& line : catalogue.list(EntryKind::profile)) {
-    for (const AllReduceTable& table : catalogue.profile(line.name).all_reduce) {
-      double before = 0;
-      for (double bytes = 512; bytes < 2e9; bytes *= 1.3) {
-        EXPECT_GE(table.at(bytes), before) << line.name << ", " << table.gpus << " GPUs, " << bytes << " B";
-        before = table.at(bytes);
-      }
-    }
-  }
-}
-
 TEST(Profiles, WorkGrowsFasterThanEfficiency) {
   // A larger step never takes less arithmetic time: size / efficiency ascends.
   const Catalogue catalogue = Catalogue::built_in();

@@ -44,9 +44,10 @@ TEST(AllReduce, IsTwicePerLayerOfTheActivations) {
   // Two layers x 2 x table(1 token x 8 x 2 B = 16 B) = 4 x 0.5 s.
   LlmSpec m = tiny_model();
   m.layers = 2;
-  KernelProfile p = ideal_profile();
-  p.all_reduce = {{2, {{8, 0.25}, {24, 0.75}}, {}}, {4, {{8, 100}}, {}}};
-  EXPECT_DOUBLE_EQ(tiny_timer(p, m, 2).time(decode(1, 1)).all_reduce_s, 2);
+  LinkSpec link = tiny_link();
+  link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 0.25}, {24, 0.75}}, {}},
+                      {Collective::all_reduce, "nccl", 4, {{8, 100}}, {}}};
+  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, ideal_profile(), m, 2).time(decode(1, 1)).all_reduce_s, 2);
 }
 
 TEST(AllReduce, WithoutATableIsARingOverThePeerLink) {
@@ -61,14 +62,14 @@ TEST(AllReduce, OneGpuHasNone) {
 TEST(Fallbacks, NoneWhereTheProfileIsOfThisGpuAndGroup) {
   KernelProfile p = ideal_profile();
   EXPECT_TRUE(tiny_timer(p).fallbacks().empty());
-  p.all_reduce = {{2, {{8, 0.25}}, {}}};
-  EXPECT_TRUE(tiny_timer(p, tiny_model(), 2).fallbacks().empty());
+  LinkSpec link = tiny_link();
+  link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 0.25}}, {}}};
+  EXPECT_TRUE(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).fallbacks().empty());
 }
 
 TEST(Fallbacks, NameTheRingEstimate) {
   EXPECT_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).fallbacks(),
-            (std::vector<std::string>{"profile ideal has no all-reduce figures for 4 GPUs: ring estimate 2 (n - 1) "
-                                      "latency + 2 (n - 1)/n bytes/BW over tiny-link"}));
+            std::vector<std::string>{"link tiny-link has no all_reduce figures: latency and bandwidth alone"});
 }
 
 TEST(Fallbacks, NameAProfileOfAnotherGpu) {

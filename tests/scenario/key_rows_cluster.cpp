@@ -5,12 +5,38 @@ namespace {
 
 using Sets = std::vector<std::string>;
 
-/// No profile has all-reduce figures for 16 GPUs: the link between them counts.
-const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=nvlink4"};
+/// A link without collectives: its own figures count.
+const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=ethernet-100g"};
+const Sets kPair = {"cluster.gpu.tensor_parallel=2"};
+
+void add_collectives(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
+                     bool used) {
+  const auto with = [&link](const std::string& of, const std::string& points, const std::string& source = "") {
+    return link + ".collectives=[{" + of + ", points: [{bytes: 1 KiB, seconds: 5 us}, " + points + "}]" + source + "}]";
+  };
+  const Effect timed = used ? Effect::measured : Effect::none_yet;
+  const Effect named = used ? Effect::reported : Effect::none_yet;
+  const std::string key = link + ".collectives[]", point = "{bytes: 1 MiB, seconds: 1 ms";
+  const std::string one = with("gpus: 2", point), slow = "points: [{bytes: 1 KiB, seconds: 500 us}]";
+  rows.push_back({key + ".operation", base, one, with("gpus: 2, operation: all_gather", point), timed});
+  const auto second = [&](const char* library) {
+    return link + ".collectives=[{gpus: 2, library: third, " + slow + "}, {gpus: 2, library: " + library +
+           ", points: [{bytes: 1 KiB, seconds: 5 us}]}]";
+  };
+  rows.push_back({key + ".library", base, second("nccl"), second("other"), timed});
+  rows.push_back({key + ".gpus", base, one, with("gpus: 4", point), timed});
+  rows.push_back({key + ".points[].bytes", base, one, with("gpus: 2", "{bytes: 2 MiB, seconds: 1 ms"), timed});
+  rows.push_back({key + ".points[].seconds", base, one, with("gpus: 2", "{bytes: 1 MiB, seconds: 1.5 ms"), timed});
+  rows.push_back({key + ".source", base, with("gpus: 2", point, ", source: assumption"),
+                  with("gpus: 2", point, ", source: scenario"), named});
+  rows.push_back({key + ".reference", base, with("gpus: 2", point, ", source: measurement, reference: one"),
+                  with("gpus: 2", point, ", source: measurement, reference: two"), named});
+}
 
 }  // namespace
 
-void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base, bool used) {
+void add_link_tables(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
+                     bool used) {
   const auto with = [&link](const char* method) { return link + ".gathers=[" + method + "]"; };
   const std::string one = with("{name: one, per_row: 1 us, bandwidth: 1 GB/s}");
   const Effect named = used ? Effect::reported : Effect::none_yet;
@@ -20,6 +46,8 @@ void add_gathers(std::vector<KeyRow>& rows, const std::string& link, const std::
   rows.push_back({key + ".per_row", base, one, with("{name: one, per_row: 9 us, bandwidth: 1 GB/s}"), timed});
   rows.push_back({key + ".bandwidth", base, with("{name: one, per_row: 1 ns, bandwidth: 1 GB/s}"),
                   with("{name: one, per_row: 1 ns, bandwidth: 2 GB/s}"), timed});
+  const bool joins_gpus = link == "cluster.gpu.peer_link";
+  add_collectives(rows, link, joins_gpus ? kPair : base, joins_gpus);
 }
 
 std::vector<KeyRow> cluster_rows() {
@@ -66,8 +94,8 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.host.link.setup", {}, "1 us", "1 ms"},
       {"cluster.host.discipline", {}, "serialised", "fair_share"},
   };
-  add_gathers(rows, "cluster.gpu.peer_link", kSixteen);
-  add_gathers(rows, "cluster.host.link", fetching(), true);
+  add_link_tables(rows, "cluster.gpu.peer_link", kSixteen);
+  add_link_tables(rows, "cluster.host.link", fetching(), true);
   return rows;
 }
 

@@ -34,7 +34,7 @@ void add_pool(std::vector<KeyRow>& rows, const std::string& pool, const std::str
           {key + ".outages[].lasting", base, outage, key + ".outages=[{at: 100 ms, lasting: 10 ms, bandwidth: 0.5}]"},
           {key + ".outages[].bandwidth", base, outage, key + ".outages=[{at: 100 ms, lasting: 1 s, bandwidth: 0}]"},
       });
-  add_gathers(rows, key + ".link", base);
+  add_link_tables(rows, key + ".link", base);
 }
 
 }  // namespace

@@ -10,20 +10,10 @@ const Sets kNamed = {kProfile + "=h100-vllm"};
 /// Nothing but rooflines, which fitted forms take the place of.
 const Sets kRoofline = {kProfile + "=datasheet-generic"};
 const Sets kFull = {kProfile + "=datasheet-generic", "decode.policy=full_kv", "schedule.policy=fcfs"};
-const Sets kPair = {kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"};
 
 std::string curve(const char* operation, const char* size, const char* efficiency) {
   return kProfile + "." + operation + ".compute_efficiency={points: [{size: 1, efficiency: 0.2}, {size: " + size +
          ", efficiency: " + efficiency + "}]}";
-}
-
-std::string table(const char* gpus, const char* bytes, const char* seconds) {
-  return kProfile + ".all_reduce=[{gpus: " + gpus + ", points: [{bytes: 1 KiB, seconds: 5 us}, {bytes: " + bytes +
-         ", seconds: " + seconds + "}]}]";
-}
-
-std::string table_from(const char* reference) {
-  return kProfile + ".all_reduce=[{gpus: 2, points: [{bytes: 1 KiB, seconds: 5 us}], " + reference + "}]";
 }
 
 }  // namespace
@@ -53,13 +43,6 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".attention.further_query_share", fetching(kRoofline), "0.5", "1"},
       {kProfile + ".framework.workspace", kFull, "1 GB", "8 GB"},
       {kProfile + ".framework.full_kv_factor", kFull, "1", "1.4"},
-      {kProfile + ".all_reduce[].gpus", kPair, table("2", "1 MiB", "60 us"), table("4", "1 MiB", "60 us")},
-      {kProfile + ".all_reduce[].points[].bytes", kPair, table("2", "1 MiB", "60 us"), table("2", "2 MiB", "60 us")},
-      {kProfile + ".all_reduce[].points[].seconds", kPair, table("2", "1 MiB", "60 us"), table("2", "1 MiB", "90 us")},
-      {kProfile + ".all_reduce[].source", kPair, table_from("source: assumption"), table_from("source: scenario"),
-       Effect::reported},
-      {kProfile + ".all_reduce[].reference", kPair, table_from("source: measurement, reference: one"),
-       table_from("source: measurement, reference: two"), Effect::reported},
       {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
   };
 }

@@ -31,8 +31,6 @@ attention:
   t0: 20 us
   bandwidth_efficiency: 0.9
   compute_efficiency: {points: [{size: 4096, efficiency: 0.5}]}
-all_reduce:
-  - {gpus: 2, points: [{bytes: 1 MiB, seconds: 40 us}, {bytes: 2 MiB, seconds: 50 us}]}
 )";
 
 std::string profile_error(const std::string& from, const std::string& to) {
@@ -43,7 +41,6 @@ TEST(ProfilePhysics, AValidOneLoads) {
   const KernelProfile loaded = profile_schema().parse(yaml(profile));
   EXPECT_EQ(loaded.linear_t0_s.value, 5e-6);
   EXPECT_EQ(loaded.attention_compute_efficiency.points.at(0).size, 4096);
-  EXPECT_EQ(loaded.all_reduce.at(0).points.at(1).bytes, 2097152);
 }
 
 TEST(ProfilePhysics, NoKernelExceedsItsGpu) {
@@ -63,22 +60,8 @@ TEST(ProfilePhysics, NoOperatorTakesNegativeTime) {
 TEST(ProfilePhysics, TablesAscend) {
   EXPECT_EQ(profile_error("size: 1024", "size: 512"),
             "test.yaml:6:70: linear.compute_efficiency.points.1.size: the points must ascend in size");
-  EXPECT_EQ(profile_error("bytes: 2 MiB", "bytes: 1 MiB"),
-            "test.yaml:12:64: all_reduce.0.points.1.bytes: the points must ascend in bytes");
   EXPECT_EQ(profile_error("points: [{size: 4096, efficiency: 0.5}]", "points: []"),
             "test.yaml:10:32: attention.compute_efficiency.points: expected at least 1 item, found 0");
-}
-
-TEST(ProfilePhysics, ALargerMessageTakesNoLessTime) {
-  EXPECT_EQ(
-      profile_error("seconds: 50 us", "seconds: 30 us"),
-      "test.yaml:12:80: all_reduce.0.points.1.seconds: 30 us for 2 MiB, but 40 us for the smaller 1 MiB: a larger "
-      "message cannot take less time");
-}
-
-TEST(ProfilePhysics, OneTablePerGroupSize) {
-  EXPECT_EQ(profile_error("  - {gpus: 2", "  - {gpus: 2, points: [{bytes: 1 B, seconds: 1 s}]}\n  - {gpus: 2"),
-            "test.yaml:13:12: all_reduce.1.gpus: a second table for 2 GPUs");
 }
 
 const std::string model = R"(description: test

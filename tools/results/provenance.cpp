@@ -65,11 +65,12 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
   out.add(role + ".setup", Dimension::time, link.setup_s);
 }
 
-/// Measured collectives for this group size; null: they are estimated from the link between the GPUs.
-const models::AllReduceTable* table_for(const models::KernelProfile& p, std::int64_t gpus) {
-  const auto it =
-      std::find_if(p.all_reduce.begin(), p.all_reduce.end(), [gpus](const auto& t) { return t.gpus == gpus; });
-  return gpus > 1 && it != p.all_reduce.end() ? &*it : nullptr;
+/// What times the collectives of a replica's GPUs.
+void add_collectives(Collector& out, const serving::ClusterConfig& c) {
+  if (c.tensor_parallel <= 1) return;
+  const models::CollectiveTimes times(c.peer_link, models::Collective::all_reduce, "nccl", c.tensor_parallel);
+  if (times.source() == nullptr) return add_link(out, "peer_link", c.peer_link);
+  out.add("peer_link.collectives", "table", *times.source());
 }
 
 /// A law of accepted lengths that the scenario gives itself.
@@ -235,8 +236,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
     add_link(out, "host_link", c.cluster.host_link);
   }
   if (decode.fetches_pairs()) add_fetch(out, c);
-  const std::int64_t gpus = c.cluster.tensor_parallel;
-  if (gpus > 1 && !table_for(c.cluster.profile, gpus)) add_link(out, "peer_link", c.cluster.peer_link);
+  add_collectives(out, c.cluster);
   if (reads_own_choice(c)) add_compressor(out, c, decode);
   add_acceptance(out, c, decode);
   if (decode.drafter) add_drafter(out, *c.decode.drafter);

@@ -51,12 +51,11 @@ double link_rate(const Question& q) {
   return static_cast<double>(bytes) * static_cast<double>(transfers) / simulator.now().seconds();
 }
 
-/// all_reduce(profile, GPUs, bytes): seconds.
+/// all_reduce(link, library, GPUs, bytes): seconds.
 double all_reduce_s(const Question& q) {
-  for (const models::AllReduceTable& table : catalogue().profile(q.arguments[0]).all_reduce) {
-    if (table.gpus == q.number(1)) return table.at(q.number(2));
-  }
-  return std::numeric_limits<double>::quiet_NaN();
+  const auto gpus = static_cast<std::int64_t>(q.number(2));
+  return models::CollectiveTimes(catalogue().link(q.arguments[0]), models::Collective::all_reduce, q.arguments[1], gpus)
+      .seconds(q.number(3));
 }
 
 /// kernel(GPU, operator, amount, KV bytes per element) of a Llama-3.1-70B step on one GPU; memory is not asked whether
@@ -197,7 +196,7 @@ double commonest_method_share(const Question& q) {
 
 constexpr Probe kProbes[] = {
     {"link", 5, false, link_rate},
-    {"all_reduce", 3, false, all_reduce_s},
+    {"all_reduce", 4, false, all_reduce_s},
     {"kernel", 4, false, kernel},
     {"accepted_tokens", 3, false, accepted_tokens},
     {"step_kl", 2, false, step_kl},

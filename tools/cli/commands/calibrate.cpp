@@ -144,9 +144,10 @@ void fit(Console& console, Options options) {
   const models::Calibration result = models::calibrate(
       readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
       all_of<models::LlmSpec>(catalogue, models::EntryKind::model, &models::Catalogue::model), options.fit);
-  const std::string yaml = models::profile_yaml(result.profile);
-  models::Catalogue check;  // what is written must load
-  const schema::ConfigNode document = schema::read_yaml(yaml, options.out.empty() ? "fitted profile" : options.out);
+  const std::string yaml = models::catalogue_yaml(result, gpu);
+  models::Catalogue check = catalogue;  // what is written must load, beside or in place of what has its names
+  const schema::ConfigNode document =
+      schema::read_yaml(yaml + "override: true\n", options.out.empty() ? "fitted profile" : options.out);
   check.add({&document, 1});
 
   const results::Page page = results::calibration_page(result);

@@ -1,0 +1,67 @@
+// What GPUs of a group tell each other: all-reduce and its kin, from measured times of the link between them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+struct LinkSpec;
+
+enum class Collective {
+  all_reduce,      ///< everybody gets the sum of everybody's message
+  all_gather,      ///< everybody gets everybody's part of the message
+  reduce_scatter,  ///< everybody gets his part of the sum of everybody's message
+  all_to_all,      ///< everybody sends everybody else a part of his message
+};
+
+/// As files and reports write it.
+[[nodiscard]] const char* word(Collective operation);
+
+struct CollectivePoint {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+/// Measured times of one collective in groups of one size. Bytes are those of the whole message, which each GPU has
+/// before (all-reduce, reduce-scatter, all-to-all) or after (all-gather), as nccl-tests count them.
+struct CollectiveTable {
+  Collective operation = Collective::all_reduce;
+  std::string library = "nccl";  ///< whose: nccl; vllm: its own kernel where that applies, else NCCL
+  int gpus = 2;
+  std::vector<CollectivePoint> points;  ///< ascending in bytes; linear in between, by the last slope beyond
+  schema::Source source;
+};
+
+/// The times of one collective in one group.
+class CollectiveTimes {
+ public:
+  /// Takes no time.
+  CollectiveTimes() = default;
+
+  /// For `gpus` > 1 GPUs joined by `link`. Tables of `library` come before those of others. A group size that none of
+  /// them has lies between (or beyond) two that are there, linear in log(gpus). Beside a single one, what its shortest
+  /// message takes grows with the steps and the rest with the share of the message that crosses the link. Without
+  /// tables there are n - 1 steps (all-reduce: twice that, all-to-all: one) of a latency each, and n - 1 parts of n of
+  /// the message (all-reduce: twice) cross at the link's bandwidth (R. Thakur et al., IJHPCA 19(1), 2005).
+  CollectiveTimes(const LinkSpec& link, Collective operation, const std::string& library, std::int64_t gpus);
+
+  /// Of a message of so many bytes.
+  [[nodiscard]] double seconds(double bytes) const;
+
+  /// The table that has this group's times, as they were measured; none: estimated.
+  [[nodiscard]] const schema::Source* source() const { return measured_ ? &source_ : nullptr; }
+  /// How the times were estimated, in words; empty where a table has them.
+  [[nodiscard]] const std::string& estimate() const { return estimate_; }
+
+ private:
+  std::vector<CollectivePoint> curve_;
+  schema::Source source_;
+  bool measured_ = false;
+  std::string estimate_;
+};
+
+}  // namespace kvsim::models
