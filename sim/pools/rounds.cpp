@@ -78,7 +78,8 @@ void Rounds::on_look(std::uint64_t id) {
 
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
-  const std::int64_t accepted = parts_.acceptance.accepted(q.round.drafted, q.luck.stream.uniform(), q.luck.acceptance);
+  const std::int64_t accepted =
+      parts_.acceptance.accepted(q.round.drafted, q.luck->stream.uniform(), q.luck->acceptance);
   parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, q.round.drafted, accepted);
   q.round.unseen = 1;

@@ -1,12 +1,21 @@
 #include "sim/serving/drafting.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "sim/engine/random.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
 
 namespace kvsim::serving {
+namespace {
+
+Luck& luck_of(Request& request) {
+  if (!request.luck) request.luck = std::make_unique<Luck>();
+  return *request.luck;
+}
+
+}  // namespace
 
 models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t longest) {
   const DecodeConfig& decode = config.decode;
@@ -26,18 +35,18 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
 
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                      std::uint64_t id) {
-  request.luck.stream = engine::RandomStream(seed, "acceptance", id);
+  luck_of(request).stream = engine::RandomStream(seed, "acceptance", id);
   if (!acceptance.heterogeneous()) return;
   engine::RandomStream agreement(seed, "agreement", id);
-  request.luck.acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  request.luck->acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
 }
 
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id) {
-  request.luck.drafter_stream = engine::RandomStream(seed, "drafter acceptance", id);
+  luck_of(request).drafter_stream = engine::RandomStream(seed, "drafter acceptance", id);
   if (!acceptance.heterogeneous()) return;
   engine::RandomStream agreement(seed, "drafter agreement", id);
-  request.luck.drafter_acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  request.luck->drafter_acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
 }
 
 namespace {
@@ -75,7 +84,7 @@ std::int64_t Drafting::most(std::int64_t context) const {
 }
 
 std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {
-  return acceptance_.accepted(proposed, r.luck.drafter_stream.uniform(), r.luck.drafter_acceptance);
+  return acceptance_.accepted(proposed, r.luck->drafter_stream.uniform(), r.luck->drafter_acceptance);
 }
 
 void Drafting::clear() {

@@ -118,7 +118,7 @@ void Replica::enter(const Admitted& admitted) {
 }
 
 void Replica::on_loaded(Request& r) {
-  if (r.assembling.underway()) {
+  if (r.being_assembled()) {
     assembly_.loaded(r);
     return;
   }
