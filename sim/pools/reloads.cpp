@@ -97,10 +97,11 @@ std::int64_t Reloads::late(const Node& local) const {
   return std::count_if(due.begin(), due.end(), [](const PoolRequest* r) { return r->drafts_here; });
 }
 
-SimTime Reloads::start_of(const PoolRequest& r) const {
+/// `backlog_s`: of its node's link.
+SimTime Reloads::start_of(const PoolRequest& r, double backlog_s) const {
   if (r.drafts_here) return simulator_.now();
   if (r.reload.from) return *r.reload.from;
-  const double lead = kLead * length_s(r, *r.local) + network_.backlog_s(Pool::local, r.local->index());
+  const double lead = kLead * length_s(r, *r.local) + backlog_s;
   return r.due - engine::from_seconds(std::min(lead, r.due.seconds()));
 }
 
@@ -122,8 +123,9 @@ void Reloads::start(Node& local) {
   while (!node.due.empty() && loads_.reloads(local) < kMostMoving) {
     PoolRequest* first = nullptr;
     SimTime soonest{};
+    const double backlog_s = network_.backlog_s(Pool::local, local.index());
     for (PoolRequest* r : node.due) {
-      const SimTime from = start_of(*r);
+      const SimTime from = start_of(*r, backlog_s);
       if (from > now) {
         if (soonest.ns == 0 || from < soonest) soonest = from;
       } else if (first == nullptr || std::pair(r->due, r->request->id) < std::pair(first->due, first->request->id)) {

@@ -74,7 +74,7 @@ class Reloads {
 
   [[nodiscard]] NodeReloads& of(const Node& local) { return nodes_[local.index()]; }
   [[nodiscard]] const NodeReloads& of(const Node& local) const { return nodes_[local.index()]; }
-  [[nodiscard]] engine::SimTime start_of(const PoolRequest& r) const;
+  [[nodiscard]] engine::SimTime start_of(const PoolRequest& r, double backlog_s) const;
   bool try_start(PoolRequest& r);
   void on_timer(std::uint64_t node);
 
