@@ -174,12 +174,10 @@ struct KvMoving {
   std::uint32_t stale_reloads = 0;  ///< reloads for one that is over
 };
 
-/// What a request's verifications are drawn from.
+/// What it is drawn from how many of a request's tokens are accepted.
 struct Luck {
+  engine::RandomStream stream;
   models::RequestAcceptance acceptance;
-  engine::RandomStream stream{0, "acceptance"};
-  models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
-  engine::RandomStream drafter_stream{0, "drafter acceptance"};
 };
 
 /// When a request's tokens came, and how.
@@ -187,12 +185,10 @@ struct TokenRecord {
   engine::SimTime first_token;
   engine::SimTime last_token;
   double largest_gap_s = 0;
-  std::int64_t rounds = 0;
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;
   std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
   std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
-  std::int64_t preemptions = 0;
 };
 
 /// What only some requests need lies apart: many may wait at once.
@@ -225,7 +221,8 @@ struct Request {
 
   DraftRound round;
   KvMoving moving;
-  std::unique_ptr<Luck> luck;  ///< null: nothing is verified
+  std::unique_ptr<Luck> luck;          ///< of its drafts; null: nothing is verified
+  std::unique_ptr<Luck> drafter_luck;  ///< of an auxiliary drafter's tokens; null: there is none
   TokenRecord record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }

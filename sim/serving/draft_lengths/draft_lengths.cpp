@@ -268,7 +268,7 @@ void DraftLengths::note_regret(std::span<Request* const> decoding) {
     const Request& r = *decoding[k];
     double reached = 1;
     for (std::int64_t i = 0; i < std::min(most, r.remaining() - 1); ++i) {
-      reached = parts_.acceptance.heterogeneous() ? reached * r.luck->drafter_acceptance.agreement
+      reached = parts_.acceptance.heterogeneous() ? reached * r.drafter_luck->acceptance.agreement
                                                   : parts_.acceptance.survival(i + 1);
       survival_[k * stride + static_cast<std::size_t>(i)] = reached;
     }
