@@ -1,7 +1,6 @@
 // What one forward pass of a batch has to do, as a scheduler knows it, and its time cut into layers.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 namespace kvsim::models {
@@ -45,10 +44,9 @@ struct StepWork {
   [[nodiscard]] double tokens() const { return decode.query_tokens + verify.query_tokens + prefill.query_tokens; }
   /// Nothing to do; keeps the memory of `chunks`.
   void clear() {
-    std::vector<PrefillChunk> kept = std::move(chunks);
-    kept.clear();
-    *this = {};
-    chunks = std::move(kept);
+    decode = verify = prefill = {};
+    logit_tokens = sampled = extra_gpu_s = 0;
+    chunks.clear();
   }
 };
 

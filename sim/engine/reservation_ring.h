@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/invariant.h"
@@ -28,6 +29,21 @@ class ReservationRing {
     const std::size_t begin = slot(first), end = slot(last) + 1;
     if (begin < end) return fits_slots(begin, end, amount, limit);
     return fits_slots(begin, amounts_.size(), amount, limit) && fits_slots(0, end, amount, limit);
+  }
+  /// Where it does not fit, the first and the last window of these that has no room; nothing where it fits.
+  [[nodiscard]] std::optional<std::size_t> first_full(std::size_t first, std::size_t last, double amount,
+                                                      double limit) const {
+    for (std::size_t ahead = first; ahead <= last; ++ahead) {
+      if (at(ahead) + amount > limit) return ahead;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> last_full(std::size_t first, std::size_t last, double amount,
+                                                     double limit) const {
+    for (std::size_t ahead = last + 1; ahead > first; --ahead) {
+      if (at(ahead - 1) + amount > limit) return ahead - 1;
+    }
+    return std::nullopt;
   }
 
   /// Adds `amount` (which may be negative: a reservation withdrawn) to each window in [first, last]. A window never

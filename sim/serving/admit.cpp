@@ -19,11 +19,6 @@ std::int64_t span_windows(double transfer_s, double iteration_s) {
 AdmissionRings::AdmissionRings(std::int64_t windows, std::int64_t slack)
     : link_(index(windows)), memory_(index(windows)), windows_(windows), slack_(slack) {}
 
-bool AdmissionRings::fits(const AdmittedReload& r, double iteration_s, double memory_bytes) const {
-  return link_.fits(index(r.first), index(r.last), r.link_s, iteration_s) &&
-         memory_.fits(index(r.first), index(r.verify), r.bytes, memory_bytes);
-}
-
 std::optional<AdmittedReload> AdmissionRings::admit(const ReloadDemand& demand, double iteration_s,
                                                     double memory_bytes) {
   if (demand.transfer_s > iteration_s * static_cast<double>(windows_)) return std::nullopt;
@@ -36,19 +31,32 @@ std::optional<AdmittedReload> AdmissionRings::admit(const ReloadDemand& demand, 
   AdmittedReload r;
   r.link_s = demand.transfer_s / static_cast<double>(span);
   r.bytes = demand.bytes;
-  for (std::int64_t step = 0; anchor + step <= highest || anchor - step >= lowest; ++step) {
-    for (const std::int64_t d : {anchor + step, anchor - step}) {
-      if (d < lowest || d > highest) continue;
-      r.verify = d;
-      r.last = d - before;
-      r.first = r.last - span + 1;
-      if (fits(r, iteration_s, memory_bytes)) {
-        link_.add(index(r.first), index(r.last), r.link_s);
-        memory_.add(index(r.first), index(r.verify), r.bytes);
-        return r;
+  // The nearest places that have not been tried yet. Those that a full window is part of are passed over.
+  std::int64_t later = anchor, sooner = anchor - 1;
+  while (later <= highest || sooner >= lowest) {
+    const bool late = sooner < lowest || (later <= highest && later - anchor <= anchor - sooner);
+    r.verify = late ? later : sooner;
+    r.last = r.verify - before;
+    r.first = r.last - span + 1;
+    const std::size_t first = index(r.first), last = index(r.last), verify = index(r.verify);
+    if (late) {
+      const auto link = link_.last_full(first, last, r.link_s, iteration_s);
+      const auto memory = memory_.last_full(first, verify, r.bytes, memory_bytes);
+      if (link || memory) {  // the reload begins after both
+        later += 1 + static_cast<std::int64_t>(std::max(link.value_or(first), memory.value_or(first)) - first);
+        continue;
       }
-      if (step == 0) break;
+    } else {
+      const auto link = link_.first_full(first, last, r.link_s, iteration_s);
+      const auto memory = memory_.first_full(first, verify, r.bytes, memory_bytes);
+      if (link || memory) {  // the link is free before the one, and the verification over before the other
+        sooner -= 1 + static_cast<std::int64_t>(std::max(last - link.value_or(last), verify - memory.value_or(verify)));
+        continue;
+      }
     }
+    link_.add(first, last, r.link_s);
+    memory_.add(first, verify, r.bytes);
+    return r;
   }
   return std::nullopt;
 }

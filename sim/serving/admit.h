@@ -56,9 +56,6 @@ class AdmissionRings {
   [[nodiscard]] const engine::ReservationRing& memory() const { return memory_; }
 
  private:
-  /// Both rings have room for it.
-  [[nodiscard]] bool fits(const AdmittedReload& r, double iteration_s, double memory_bytes) const;
-
   engine::ReservationRing link_;    // T: seconds promised per window
   engine::ReservationRing memory_;  // Bm: bytes in flight per window
   std::int64_t windows_;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <random>
+
 namespace kvsim::serving::KVSIM_FILE {
 namespace {
 
@@ -49,6 +53,64 @@ TEST(Admit, NeighboursAreTriedOutwardsLaterFirst) {
   EXPECT_EQ(rings.admit(reload(0.090, 25), kIteration, kPlenty)->verify, 28);
   EXPECT_EQ(rings.admit(reload(0.090, 25), kIteration, kPlenty)->verify, 22);
   EXPECT_EQ(rings.admit(reload(0.090, 25), kIteration, kPlenty)->verify, 31);
+}
+
+/// As published: every place is tried, from the anchor outwards, later first.
+std::optional<AdmittedReload> tried_one_by_one(const AdmissionRings& rings, const ReloadDemand& demand,
+                                               std::int64_t slack, double iteration_s, double memory_bytes) {
+  const std::int64_t span = span_windows(demand.transfer_s, iteration_s), windows = rings.windows();
+  const std::int64_t lowest = std::max(span, span - 1 + slack) + demand.earliest;
+  if (span > windows || lowest >= windows) return std::nullopt;
+  const std::int64_t anchor = std::clamp(demand.anchor, lowest, windows - 1);
+  for (std::int64_t step = 0; step < windows; ++step) {
+    for (const std::int64_t verify : {anchor + step, anchor - step}) {
+      if (verify < lowest || verify >= windows) continue;
+      AdmittedReload r;
+      r.verify = verify;
+      r.last = verify - (span == 1 ? std::max<std::int64_t>(slack, 1) : slack);
+      r.first = r.last - span + 1;
+      r.link_s = demand.transfer_s / static_cast<double>(span);
+      const auto at = [](std::int64_t window) { return static_cast<std::size_t>(window); };
+      if (rings.link().fits(at(r.first), at(r.last), r.link_s, iteration_s) &&
+          rings.memory().fits(at(r.first), at(verify), demand.bytes, memory_bytes)) {
+        return r;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Admit, PassesOverNoPlaceThatHasRoom) {
+  // Rings of many fillings, from empty to full, moved on and partly emptied meanwhile.
+  std::mt19937_64 draw(1);
+  const auto below = [&draw](std::int64_t n) {
+    return static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(n));
+  };
+  int admitted = 0, refused = 0;
+  for (int ring = 0; ring < 200; ++ring) {
+    const std::int64_t slack = below(3);
+    AdmissionRings rings(8 + below(40), slack);
+    for (int i = 0; i < 60; ++i) {
+      ReloadDemand demand =
+          reload(0.001 * static_cast<double>(1 + below(120)), below(50) - 2, 1e9 * static_cast<double>(1 + below(8)));
+      demand.earliest = below(4) == 0 ? below(10) : 0;
+      const double iteration_s = 0.001 * static_cast<double>(15 + below(20)),
+                   memory = 1e9 * static_cast<double>(below(30));
+      const auto expected = tried_one_by_one(rings, demand, slack, iteration_s, memory);
+      const auto found = rings.admit(demand, iteration_s, memory);
+      ASSERT_EQ(found.has_value(), expected.has_value());
+      ++(found ? admitted : refused);
+      if (found) {
+        EXPECT_EQ(found->verify, expected->verify);
+        EXPECT_EQ(found->first, expected->first);
+        EXPECT_EQ(found->last, expected->last);
+        if (below(5) == 0) rings.withdraw(*found, 0);
+      }
+      if (below(8) == 0) rings.advance(below(3));
+    }
+  }
+  EXPECT_GT(admitted, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(Admit, ShortReloadsShareAWindowUpToTheIterationTime) {
