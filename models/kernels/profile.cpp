@@ -156,6 +156,13 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
   s.object("framework", &P::framework, framework_schema(), Presence::optional,
            "memory that the framework takes; none: a paged engine");
+  s.optional(
+      "collective_library", &P::collective_library, text().non_empty(),
+      "whose collectives the engine uses: vllm (its own kernel for short all-reduces, else NCCL) or nccl; another "
+      "one's where the peer link has none of it");
+  s.optional("captured_tokens", &P::captured_tokens, tokens().non_negative(),
+             "largest step that runs as a captured CUDA graph (vLLM captures up to 512 tokens); in a larger one each "
+             "all-reduce copies its message first");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");
   s.check(check_against_physics);

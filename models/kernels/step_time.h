@@ -25,7 +25,8 @@ struct StepTime {
   double linear_s = 0;
   double head_s = 0;  ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
   double attention_s = 0;
-  double all_reduce_s = 0;
+  double all_reduce_s = 0;     ///< collectives: all-reduces of all layers and of the embedding, gathering of the logits
+  double gathering_s = 0;      ///< of all_reduce_s, what comes once a pass: embedding and logits
   double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
   double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
   double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
@@ -35,7 +36,8 @@ struct StepTime {
 /// Of a step, what depends on the numbers of its tokens alone: the same for every step that has as many.
 struct TokenTime {
   StepTime linear;           ///< linear layers
-  double all_reduce_s = 0;   ///< of all layers
+  double all_reduce_s = 0;   ///< as in StepTime
+  double gathering_s = 0;    ///< as in StepTime
   double elementwise_s = 0;  ///< norms, activations, sampling and what every iteration takes
 };
 
@@ -58,8 +60,8 @@ class StepTimer {
 
   /// What time(work) gave, cut into layers. Before attention come the query, key and value projections, with their
   /// share of the linear layers by bytes of weights, a norm and the rotary embedding; after it the other projections,
-  /// all-reduces, the second norm and the activation; at the end the LM head, embedding, last norm, sampler, iteration
-  /// overhead and extra_gpu_s. Of latent attention, everything up to the absorbed keys comes before.
+  /// all-reduces, the second norm and the activation; at the end the LM head, embedding, their collectives, last norm,
+  /// sampler, iteration overhead and extra_gpu_s. Of latent attention, everything up to the absorbed keys comes before.
   [[nodiscard]] LayerTime layers(const StepTime& time, const StepWork& work) const;
 
   /// Seconds on each GPU to choose the largest of `scores` attention scores (those of one GPU), one choice a layer.
@@ -89,6 +91,7 @@ class StepTimer {
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
+  void add_collectives(double tokens, double logit_tokens, TokenTime& time) const;
 
   LlmSpec model_;
   KernelProfile profile_;
@@ -97,6 +100,7 @@ class StepTimer {
   double linear_flops_per_s_ = 0;
   double attention_flops_per_s_ = 0;
   CollectiveTimes all_reduce_;
+  CollectiveTimes all_gather_;
   double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
   double linear_calls_ = 0;        // per forward pass
   double head_flops_ = 0;          // LM head, per logit token

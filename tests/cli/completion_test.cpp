@@ -43,6 +43,8 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
   EXPECT_EQ(offered("kvsim workload info --curve --pre"), "--prefill\n");
   EXPECT_EQ(offered("kvsim validate --group draft"), "draft-verify\n");
   EXPECT_EQ(offered("kvsim show llama-3.1-7"), "llama-3.1-70b\n");
+  EXPECT_EQ(offered("kvsim show ste"), "step\n");
+  EXPECT_EQ(offered("kvsim show step x.yaml --conte"), "--context\n");
   EXPECT_EQ(offered("kvsim plan --export lm"), "lmcache\n");
   EXPECT_EQ(offered("kvsim plan --draft-table --see"), "\n");
   EXPECT_EQ(offered("kvsim plan x.yaml --simulate --see"), "--seed\n");
@@ -60,7 +62,7 @@ TEST_F(CompletionTest, BashCompletesValuesOfListsAndAfterEqualsSignsAndColons) {
             "lossy+drafter:remote\n");
   // readline has replaced up to the colon: what follows it remains to be typed.
   EXPECT_EQ(offered("kvsim compare x.yaml --policies draft_verify:lock"), "-o nospace\nlock_step\n");
-  EXPECT_EQ(offered("kvsim capacity x.yaml --machines h100-sxm,h20"), "-o nospace\nh100-sxm,h200\n");
+  EXPECT_EQ(offered("kvsim capacity x.yaml --machines h100-sxm,h20"), "-o nospace\nh100-sxm,h20 h100-sxm,h200\n");
   EXPECT_EQ(offered("kvsim workload info t --policies belad"), "-o nospace\nbelady\n");
   EXPECT_EQ(offered("kvsim run x.yaml --seed "), "\n");  // any number
 }
@@ -85,7 +87,7 @@ TEST_F(CompletionTest, BashCompletesTheKeysOfAScenario) {
 TEST_F(CompletionTest, BashCompletesTheValuesOfKeys) {
   EXPECT_EQ(offered("kvsim run x.yaml --set decode.policy=loss"), "lossy lossy+drafter\n");
   EXPECT_EQ(offered("kvsim run x.yaml --set prefill=sel"), "selective\n");  // the short form of prefill.policy
-  EXPECT_EQ(offered("kvsim run x.yaml --set=cluster.gpu.type=h20"), "h200\n");
+  EXPECT_EQ(offered("kvsim run x.yaml --set=cluster.gpu.type=h20"), "h20 h200\n");
   EXPECT_EQ(offered("kvsim run x.yaml --set schedule.asynchronous="), "true false\n");
   EXPECT_EQ(offered("kvsim sweep x.yaml --vary decode.policy=full_kv,loss"), "full_kv,lossy full_kv,lossy+drafter\n");
   EXPECT_EQ(offered("kvsim run x.yaml --set decode.polcy="), "\n");

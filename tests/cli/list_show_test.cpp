@@ -101,5 +101,22 @@ TEST_F(ListShowTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_TRUE(output({"--version"}).starts_with("kvsim "));
 }
 
+TEST_F(ListShowTest, AStepIsTakenApart) {
+  write("s.yaml", tiny_scenario());
+  const std::string text = output({"show", "step", "s.yaml", "--set", "cluster.gpu.tensor_parallel=2", "--batch", "8",
+                                   "--context", "4096", "--verify", "2", "--chunk", "512"});
+  EXPECT_NE(text.find("One step of llama-3.1-8b on 2 x h100-sxm: "), std::string::npos) << text;
+  EXPECT_NE(text.find("8 requests "), std::string::npos) << text;
+  for (const char* name : {"linear layers", "LM head", "attention", "collectives", "norms, activations, sampling",
+                           "launch and scheduling of an iteration"}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
+  }
+  EXPECT_NE(text.find("attention: fit to"), std::string::npos) << text;
+  const CommandResult nothing = run({"show"});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_EQ(nothing.err, "kvsim: NAME is required; `kvsim list` names everything\n");
+  EXPECT_EQ(run({"show", "step", "s.yaml", "--batch", "-1"}).status, 2);
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE

@@ -146,7 +146,7 @@ TEST(Collectives, HostileTablesAreRefused) {
   EXPECT_EQ(link_error("seconds: 40 us", "seconds: 900 ns"),
             "test.yaml:6:48: collectives.0.points.0.seconds: 900 ns: no collective takes less than 1 us");
   EXPECT_EQ(link_error("seconds: 40 us", "seconds: 2 us"),
-            "test.yaml:6:48: collectives.0.points.0.seconds: implies 524.288 GB/s, the link reads 100 GB/s");
+            "test.yaml:6:48: collectives.0.points.0.seconds: implies 262.144 GB/s, the link reads 100 GB/s");
   EXPECT_EQ(link_error("gpus: 2", "gpus: 1"), "test.yaml:6:12: collectives.0.gpus: must be >= 2, found 1");
 }
 

@@ -40,19 +40,55 @@ TEST(Sharding, ALatentIsReadWholeByEveryGpu) {
   EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), m, 4).time(decode(500, 10)).attention_s, 5);
 }
 
-TEST(AllReduce, IsTwicePerLayerOfTheActivations) {
-  // Two layers x 2 x table(1 token x 8 x 2 B = 16 B) = 4 x 0.5 s.
+TEST(AllReduce, IsTwicePerLayerOfTheActivationsAndOnceOfTheEmbedding) {
+  // (Two layers x 2 + 1) x table(1 token x 8 x 2 B = 16 B), 0.5 s; and the logits, 10 x 2 B = 20 B.
   LlmSpec m = tiny_model();
   m.layers = 2;
   LinkSpec link = tiny_link();
   link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 0.25}, {24, 0.75}}, {}},
-                      {Collective::all_reduce, "nccl", 4, {{8, 100}}, {}}};
-  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, ideal_profile(), m, 2).time(decode(1, 1)).all_reduce_s, 2);
+                      {Collective::all_reduce, "nccl", 4, {{8, 100}}, {}},
+                      {Collective::all_gather, "nccl", 2, {{10, 1}, {30, 3}}, {}}};
+  StepWork w = decode(1, 1);
+  const StepTimer timer(tiny_gpu(), link, ideal_profile(), m, 2);
+  w.logit_tokens = 1;
+  EXPECT_DOUBLE_EQ(timer.time(w).all_reduce_s, 5 * 0.5 + 2);
+  EXPECT_DOUBLE_EQ(timer.time(w).gathering_s, 0.5 + 2);
+  w.logit_tokens = 0;
+  EXPECT_DOUBLE_EQ(timer.time(w).all_reduce_s, 5 * 0.5);
+}
+
+TEST(AllReduce, OutsideAGraphWorksOnACopyOfItsMessage) {
+  // A copy of 3 tokens x 16 B reads and writes 96 B at 100 B/s, for each of 3 all-reduces.
+  KernelProfile p = ideal_profile();
+  p.captured_tokens = 2;
+  const auto more_s = [&](double tokens) {
+    StepWork w = decode(1, 1);
+    w.decode.query_tokens = tokens;
+    return tiny_timer(p, tiny_model(), 2).time(w).all_reduce_s -
+           tiny_timer(ideal_profile(), tiny_model(), 2).time(w).all_reduce_s;
+  };
+  EXPECT_NEAR(more_s(3), 3 * 0.96, 1e-9);
+  EXPECT_DOUBLE_EQ(more_s(2), 0);
+}
+
+TEST(AllReduce, IsThatOfTheEnginesLibrary) {
+  LinkSpec link = tiny_link();
+  link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 4}}, {}},
+                      {Collective::all_reduce, "vllm", 2, {{8, 1}}, {}}};
+  KernelProfile p = ideal_profile();
+  StepWork w = decode(1, 1);
+  w.logit_tokens = 0;
+  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).all_reduce_s, 3);
+  p.collective_library = "nccl";
+  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).all_reduce_s, 12);
 }
 
 TEST(AllReduce, WithoutATableIsARingOverThePeerLink) {
-  // 2 (n - 1) latency + 2 (n - 1)/n bytes/BW = 2 x 3 x 1 s + 1.5 x 16 B / 10 B/s = 8.4 s, twice.
-  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).time(decode(1, 1)).all_reduce_s, 16.8);
+  // 2 (n - 1) latency + 2 (n - 1)/n bytes/BW = 2 x 3 x 1 s + 1.5 x 16 B / 10 B/s = 8.4 s, three times, and
+  // 3 x 1 s + 0.75 x 20 B / 10 B/s of the logits.
+  StepWork w = decode(1, 1);
+  w.logit_tokens = 1;
+  EXPECT_NEAR(tiny_timer(ideal_profile(), tiny_model(), 4).time(w).all_reduce_s, 3 * 8.4 + 4.5, 1e-9);
 }
 
 TEST(AllReduce, OneGpuHasNone) {
@@ -63,13 +99,15 @@ TEST(Fallbacks, NoneWhereTheProfileIsOfThisGpuAndGroup) {
   KernelProfile p = ideal_profile();
   EXPECT_TRUE(tiny_timer(p).fallbacks().empty());
   LinkSpec link = tiny_link();
-  link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 0.25}}, {}}};
+  link.collectives = {{Collective::all_reduce, "nccl", 2, {{8, 0.25}}, {}},
+                      {Collective::all_gather, "nccl", 2, {{8, 0.25}}, {}}};
   EXPECT_TRUE(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).fallbacks().empty());
 }
 
 TEST(Fallbacks, NameTheRingEstimate) {
   EXPECT_EQ(tiny_timer(ideal_profile(), tiny_model(), 4).fallbacks(),
-            std::vector<std::string>{"link tiny-link has no all_reduce figures: latency and bandwidth alone"});
+            (std::vector<std::string>{"link tiny-link has no all_reduce figures: latency and bandwidth alone",
+                                      "link tiny-link has no all_gather figures: latency and bandwidth alone"}));
 }
 
 TEST(Fallbacks, NameAProfileOfAnotherGpu) {

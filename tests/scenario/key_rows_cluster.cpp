@@ -23,7 +23,7 @@ void add_collectives(std::vector<KeyRow>& rows, const std::string& link, const s
     return link + ".collectives=[{gpus: 2, library: third, " + slow + "}, {gpus: 2, library: " + library +
            ", points: [{bytes: 1 KiB, seconds: 5 us}]}]";
   };
-  rows.push_back({key + ".library", base, second("nccl"), second("other"), timed});
+  rows.push_back({key + ".library", base, second("vllm"), second("other"), timed});
   rows.push_back({key + ".gpus", base, one, with("gpus: 4", point), timed});
   rows.push_back({key + ".points[].bytes", base, one, with("gpus: 2", "{bytes: 2 MiB, seconds: 1 ms"), timed});
   rows.push_back({key + ".points[].seconds", base, one, with("gpus: 2", "{bytes: 1 MiB, seconds: 1.5 ms"), timed});
@@ -63,6 +63,7 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.gpu.type.memory_bandwidth", {}, "3350 GB/s", "2000 GB/s"},
       {"cluster.gpu.type.bf16_peak", recomputed(), "900 TFLOP/s", "500 TFLOP/s"},
       {"cluster.gpu.type.fp8_peak", recomputed({"model.weight_bytes_per_parameter=1"}), "1979 TFLOP/s", "1200 TFLOP/s"},
+      {"cluster.gpu.type.fp4_peak", {}, "4 PFLOP/s", "5 PFLOP/s", Effect::none_yet},
       {"cluster.gpu.type.multiprocessors", {fitted_profile()}, "132", "66"},
       {"cluster.gpu.type.l2_cache", recomputed({fitted_profile()}), "50 MiB", "5 MiB"},
       {"cluster.gpu.type.board_power", {}, "700 W", "350 W", Effect::reported},

@@ -43,6 +43,9 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".attention.further_query_share", fetching(kRoofline), "0.5", "1"},
       {kProfile + ".framework.workspace", kFull, "1 GB", "8 GB"},
       {kProfile + ".framework.full_kv_factor", kFull, "1", "1.4"},
+      {kProfile + ".collective_library", {kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"}, "vllm", "nccl"},
+      {kProfile + ".captured_tokens", recomputed({kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"}),
+       "512 tokens", "8192 tokens"},
       {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
   };
 }

@@ -68,7 +68,8 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
 /// What times the collectives of a replica's GPUs.
 void add_collectives(Collector& out, const serving::ClusterConfig& c) {
   if (c.tensor_parallel <= 1) return;
-  const models::CollectiveTimes times(c.peer_link, models::Collective::all_reduce, "nccl", c.tensor_parallel);
+  const models::CollectiveTimes times(c.peer_link, models::Collective::all_reduce, c.profile.collective_library,
+                                      c.tensor_parallel);
   if (times.source() == nullptr) return add_link(out, "peer_link", c.peer_link);
   out.add("peer_link.collectives", "table", *times.source());
 }

@@ -110,6 +110,27 @@ double kernel_error(const Question& q) {
   return statistic == 1 ? e.median : e.p90;
 }
 
+/// collective_error(files, GPU, operation, library, link, count | median | p90): of the |error| of the rows by the
+/// tables of that link, every group size by its own; 1 where there are none.
+double collective_error(const Question& q) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  const models::LinkSpec link = catalogue.link(q.arguments[4]);
+  std::vector<double> errors;
+  for (const models::CollectiveSample& row : samples_of(q.measured, q.arguments[0]).collectives) {
+    if (!models::names_gpu(row.from.gpu, q.arguments[1]) || models::word(row.operation) != q.arguments[2] ||
+        row.library != q.arguments[3]) {
+      continue;
+    }
+    const models::CollectiveTimes times(link, row.operation, row.library, row.gpus);
+    errors.push_back(times.seconds(row.bytes) / row.seconds - 1);
+  }
+  const models::ErrorSummary e = models::summarise(errors);
+  const std::size_t statistic = q.word(5, {"count", "median", "p90"});
+  if (statistic == 0) return static_cast<double>(e.count);
+  if (e.count == 0) return 1;
+  return statistic == 1 ? e.median : e.p90;
+}
+
 const RecordedRun& recording(const Question& q) {
   auto& recorded = q.measured.recordings[q.arguments[0]];
   if (!recorded) {
@@ -189,6 +210,7 @@ double full_decode_s(const Question& q) {
 
 constexpr Probe kMeasuredProbes[] = {
     {"kernel_error", 6, false, kernel_error},
+    {"collective_error", 6, false, collective_error},
     {"recorded_latency_s", 3, false, recorded_latency_s},
     {"recorded_requests", 1, false, recorded_requests},
     {"recorded_kv_percent", 1, false, recorded_kv_percent},

@@ -47,7 +47,7 @@ std::string positional_word(const CLI::Option& option) {
 std::string synopsis_of(const CLI::App& app) {
   const std::string path = path_of(app);
   std::string line = bold(path.empty() ? app.get_name() : "kvsim " + path);
-  if (!subcommands_of(app).empty()) return line + " " + italic("COMMAND") + " ...";
+  if (!subcommands_of(app).empty() && positionals_of(app).empty()) return line + " " + italic("COMMAND") + " ...";
   for (const CLI::Option* option : positionals_of(app)) line += " " + positional_word(*option);
   for (const CLI::Option* option : named_options_of(app)) {
     if (option->get_required()) line += " " + bold(names_of(*option).back()) + value_word(*option);

@@ -1,4 +1,5 @@
-// kvsim show: one named thing in full, with the source of every figure.
+// kvsim show: one named thing in full, with the source of every figure; or one step of a scenario, operator by
+// operator.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -7,7 +8,9 @@
 #include "models/schema/yaml.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
+#include "tools/cli/simulating.h"
 #include "tools/results/numbers.h"
+#include "tools/results/step_page.h"
 
 namespace kvsim::cli {
 namespace show_internal {
@@ -16,6 +19,9 @@ namespace {
 struct Options {
   std::string name;
   std::vector<std::string> include;
+  std::string scenario;
+  std::vector<std::string> set;
+  results::StepQuestion step;
 };
 
 /// What follows from an entry, as comments above it.
@@ -77,15 +83,37 @@ void show(Console& console, const Options& options) {
   console.print(text);
 }
 
+void declare_step(CLI::App& app, Options& o) {
+  app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->required()->type_name("FILE");
+  declare_set(app, o.set);
+  const auto count = [&app](const char* name, auto& value, const char* what) {
+    app.add_option(name, value, what)->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000'000}))->type_name("N");
+  };
+  count("--batch", o.step.batch, "Requests that decode or draft. Default: as many as have places and memory");
+  count("--context", o.step.context, "Tokens of KV of each. Default: the mean of workload.context");
+  count("--verify", o.step.verifying, "Further requests that verify decode.draft_length tokens each");
+  count("--chunk", o.step.chunk, "Tokens of a prompt that is computed beside them");
+  app.footer("Example:\n  kvsim show step scenarios/long_context/headline.yaml --batch 24 --context 32768 --verify 1");
+}
+
 std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("NAME", options->name, "A name from `kvsim list`, or KIND/NAME where several kinds have it")
-      ->required()
       ->type_name("");
+  CLI::App* step = app.add_subcommand("step", "One step of a scenario's GPUs, operator by operator");
+  declare_step(*step, *options);
   app.add_option("--include", options->include, "A file with further catalogue entries; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  return [options](Console& console) { show(console, *options); };
+  return [options, step](Console& console) {
+    if (step->parsed()) {
+      console.print(results::step_page(scenario::load_scenario(options->scenario, options->set), options->step));
+    } else if (options->name.empty()) {
+      throw schema::InputError("NAME is required; `kvsim list` names everything");
+    } else {
+      show(console, *options);
+    }
+  };
 }
 
 }  // namespace

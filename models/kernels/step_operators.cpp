@@ -1,0 +1,105 @@
+#include "models/kernels/step_operators.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "models/kernels/step_time.h"
+
+namespace kvsim::models {
+namespace {
+
+/// The best figure behind an operator: a table comes before a form, and that before the roofline.
+void note_origin(const std::vector<UsedFigure>& figures, std::string_view operation, StepOperator& of) {
+  const std::string table = "profile.tables." + std::string(operation),
+                    form = "profile.fitted." + std::string(operation);
+  const auto begins_with = [&figures](std::string_view path) {
+    return std::find_if(figures.begin(), figures.end(), [path](const UsedFigure& f) {
+      return std::string_view(f.name).substr(0, path.size()) == path;
+    });
+  };
+  const std::array<std::pair<std::string, const char*>, 2> ways{{{table, "table"}, {form, "form"}}};
+  for (const auto& [path, word] : ways) {
+    if (const auto found = begins_with(path); found != figures.end()) {
+      of.from = word;
+      of.source = found->source;
+      return;
+    }
+  }
+  const std::string_view roofline = operation == "linear" ? "profile.linear" : "profile.attention";
+  of.from = "roofline";
+  if (const auto found = begins_with(roofline); found != figures.end()) of.source = found->source;
+}
+
+void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
+  if (of.seconds <= 0) return;
+  constexpr double kMostOfIt = 0.5;
+  of.memory_share = of.bytes / gpu.memory_bytes_per_s.value / of.seconds;
+  of.flops_share = of.flops / flops_per_s / of.seconds;
+  of.binds = std::max(of.memory_share, of.flops_share) < kMostOfIt ? "fixed times"
+             : of.memory_share >= of.flops_share                   ? "memory"
+                                                                   : "arithmetic";
+}
+
+}  // namespace
+
+std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile,
+                                         const LlmSpec& model, std::int64_t tensor_parallel, const StepWork& work) {
+  const StepTime time = StepTimer(gpu, peer, profile, model, tensor_parallel).time(work);
+  const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, tensor_parallel);
+  const auto gpus = static_cast<double>(tensor_parallel);
+  const double tokens = work.tokens();
+  const bool fp8 = model.weight_bytes_per_parameter <= 1 && gpu.fp8_flops_per_s.value > 0;
+  const double linear_flops_per_s = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  const auto head = static_cast<double>(model.vocabulary * model.hidden);
+  const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
+
+  StepOperator linear{"linear layers", time.linear_s - time.head_s};
+  linear.bytes = tokens > 0 ? (model.weight_bytes_read(tokens) - head_bytes) / gpus : 0;
+  linear.flops = (model.linear_flops_per_token() - 2 * head) * tokens / gpus;
+  StepOperator logits{"LM head", time.head_s};
+  logits.bytes = work.logit_tokens > 0 ? head_bytes / gpus : 0;
+  logits.flops = 2 * head * work.logit_tokens / gpus;
+  StepOperator attention{"attention", time.attention_s};
+  attention.bytes =
+      (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(tensor_parallel) / gpus;
+  attention.flops =
+      (work.decode.pairs + work.verify.pairs + work.prefill.pairs) * model.attention_flops_per_pair() / gpus;
+  note_origin(figures, "linear", linear);
+  logits.from = linear.from;
+  logits.source = linear.source;
+  note_origin(figures,
+              work.decode.query_tokens > 0 || work.prefill.query_tokens <= 0 ? "decode_attention" : "prefill_attention",
+              attention);
+  note_shares(gpu, linear_flops_per_s, linear);
+  note_shares(gpu, linear_flops_per_s, logits);
+  note_shares(gpu, gpu.bf16_flops_per_s.value, attention);
+
+  std::vector<StepOperator> operators{linear, logits, attention};
+  if (tensor_parallel > 1) {
+    StepOperator messages{"collectives", time.all_reduce_s};
+    constexpr double kActivation = 2;
+    messages.bytes = ((2 * static_cast<double>(model.layers) + 1) * tokens * static_cast<double>(model.hidden) +
+                      work.logit_tokens * static_cast<double>(model.vocabulary)) *
+                     kActivation;
+    const CollectiveTimes times(peer, Collective::all_reduce, profile.collective_library, tensor_parallel);
+    messages.binds = "messages";
+    messages.from = times.source() != nullptr ? "table" : "estimate";
+    messages.source = times.source() != nullptr ? *times.source() : peer.read_bytes_per_s.source;
+    operators.push_back(messages);
+  }
+  const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value : 0;
+  StepOperator elementwise{"norms, activations, sampling", time.overhead_s - iteration_s - work.extra_gpu_s};
+  elementwise.binds = "fixed times";
+  elementwise.from = profile.fitted.elementwise ? "form" : "none";
+  if (profile.fitted.elementwise) elementwise.source = profile.fitted.elementwise->source;
+  StepOperator iteration{"launch and scheduling of an iteration", iteration_s};
+  iteration.binds = "fixed times";
+  iteration.from = "constant";
+  iteration.source = profile.iteration_overhead_s.source;
+  operators.push_back(elementwise);
+  operators.push_back(iteration);
+  return operators;
+}
+
+}  // namespace kvsim::models

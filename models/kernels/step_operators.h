@@ -1,0 +1,34 @@
+// One step taken apart by operator: what each takes, moves and computes, and where its time comes from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
+#include "models/kernels/profile.h"
+#include "models/kernels/step_work.h"
+#include "models/llm/llm_spec.h"
+
+namespace kvsim::models {
+
+/// On one GPU of the group, once a step.
+struct StepOperator {
+  std::string name;
+  double seconds = 0;
+  double bytes = 0;         ///< moved between memory and the GPU's units, or of messages between GPUs
+  double flops = 0;         ///< arithmetic on its matrix units
+  double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
+  double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
+  std::string binds = {};  ///< memory, arithmetic, messages, or fixed times (launches, ramps), where neither takes half
+  std::string from = {};   ///< table, form, roofline, assumption
+  schema::Source source = {};
+};
+
+/// StepTimer(gpu, peer, profile, model, tensor_parallel).time(work), by operator; their seconds add up to its total.
+[[nodiscard]] std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer,
+                                                       const KernelProfile& profile, const LlmSpec& model,
+                                                       std::int64_t tensor_parallel, const StepWork& work);
+
+}  // namespace kvsim::models
