@@ -132,7 +132,7 @@ struct KernelProfile {
   Sourced<double> iteration_overhead_s;     ///< launch, scheduling and sampling, once per iteration
   std::string collective_library = "vllm";  ///< whose collectives the engine uses, where the link has their figures
   std::int64_t captured_tokens = 512;       ///< largest step that runs as a captured CUDA graph; in a larger one an
-                                       ///< all-reduce copies its message first
+                                            ///< all-reduce copies its message first
 };
 
 /// The form (or table) of a list for a number format, the first one; null: none.

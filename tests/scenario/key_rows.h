@@ -44,7 +44,7 @@ std::vector<KeyRow> schedule_rows();   ///< schedule, slo, run
 
 /// Adds the keys of a link's gathers; `link` is the link's path. Only a link to host memory is `used` for rows.
 void add_link_tables(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
-                 bool used = false);
+                     bool used = false);
 
 /// Adds the keys of a small network at this path, Llama 3.2 1B in scenarios that `in` makes, but its vocabulary;
 /// `heavier` are weights that it changes something to have.
