@@ -135,17 +135,19 @@ void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) 
 }
 
 /// Columns of the two tables of collectives, in one order.
-enum CollectiveColumn { kVersion, kDevice, kOperation, kKind, kGpus, kElements, kTime };
+struct Messages {
+  enum Column { kVersion, kDevice, kOperation, kKind, kGpus, kElements, kTime };
+};
 
 void add_collective(const TableRow& row, Collective operation, const char* library, Readings& into) {
   constexpr double kHalfBytes = 2;
   into.samples.collectives.push_back(
-      {{std::string(row.text(kDevice)), {}, std::string(row.text(kVersion)), row.origin()},
+      {{std::string(row.text(Messages::kDevice)), {}, std::string(row.text(Messages::kVersion)), row.origin()},
        operation,
        library,
-       static_cast<int>(row.number(kGpus)),
-       row.number(kElements) * kHalfBytes,
-       row.number(kTime) * kMillisecond});
+       static_cast<int>(row.number(Messages::kGpus)),
+       row.number(Messages::kElements) * kHalfBytes,
+       row.number(Messages::kTime) * kMillisecond});
 }
 
 void add_nccl(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
@@ -154,17 +156,17 @@ void add_nccl(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
        {"all_gather", Collective::all_gather},
        {"reduce_scatter", Collective::reduce_scatter},
        {"alltoall", Collective::all_to_all}}};
-  if (row.text(kKind) != "half") return;
+  if (row.text(Messages::kKind) != "half") return;
   // The framework column of these tables names who collected them; the kernel is NCCL's under every framework.
   for (const auto& [name, operation] : kOperations) {
-    if (row.text(kOperation) == name) add_collective(row, operation, "nccl", into);
+    if (row.text(Messages::kOperation) == name) add_collective(row, operation, "nccl", into);
   }
 }
 
 /// vLLM's own all-reduce. Rows of launches from Python are left out: short ones wait for the CPU, which a step of many
 /// kernels does not; long ones copy the message first, which step times count by themselves.
 void add_vllm(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
-  if (row.text(kOperation) == "all_reduce" && row.text(kKind) == "graph") {
+  if (row.text(Messages::kOperation) == "all_reduce" && row.text(Messages::kKind) == "graph") {
     add_collective(row, Collective::all_reduce, "vllm", into);
   }
 }

@@ -112,6 +112,10 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
     EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
   }
   EXPECT_NE(text.find("attention: fit to"), std::string::npos) << text;
+  const CommandResult fetching =
+      run({"show", "step", "s.yaml", "--set", "decode.policy=full_offload", "--set", "schedule.policy=fcfs"});
+  EXPECT_EQ(fetching.status, 2);
+  EXPECT_NE(fetching.err.find("steps of full_offload wait for KV that they fetch"), std::string::npos) << fetching.err;
   const CommandResult nothing = run({"show"});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_EQ(nothing.err, "kvsim: NAME is required; `kvsim list` names everything\n");

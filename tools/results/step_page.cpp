@@ -55,6 +55,12 @@ std::string share_text(double share) {
 page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& question) {
   const serving::ServingConfig& c = scenario.serving;
   const serving::DecodePolicy decode = serving::configured_policy(c);
+  if (decode.fetches()) {
+    throw schema::InputError(fmt::format(
+        "decode.policy: steps of {} wait for KV that they fetch, which a step of the GPU alone does not show; "
+        "`kvsim plan` takes them apart",
+        c.decode.policy));
+  }
   const serving::KvGeometry geometry = serving::configured_geometry(c);
   const std::int64_t context = context_of(scenario, question);
   const std::int64_t fit = std::max<std::int64_t>(1, serving::kv_capacity(c).tokens / context);
@@ -88,6 +94,7 @@ page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& que
     what += fmt::format("; {} verify {} tokens", whole(question.verifying), whole(c.decode.draft_length));
   }
   if (question.chunk > 0) what += fmt::format("; {} tokens of a prompt", whole(question.chunk));
+  if (decode.drafter) what += "; the drafter's own passes are left out";
   page.subtitle = {what + ".",
                    "Bytes and FLOPs are of one GPU; shares are of the datasheet's peaks in the operator's own time."};
   page::Table t = page::table("Operators", {{"operator"},

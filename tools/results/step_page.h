@@ -17,7 +17,8 @@ struct StepQuestion {
   std::int64_t chunk = 0;               ///< tokens of a prompt beside them, its first ones
 };
 
-/// Throws schema::InputError where the context is neither given nor that of the scenario.
+/// Throws schema::InputError where the context is neither given nor that of the scenario, and for policies that fetch
+/// KV while a step runs.
 page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& question);
 
 }  // namespace kvsim::results
