@@ -108,10 +108,10 @@ std::string implied(const SamplerSample& row, const Machine& /*machine*/) {
 }
 
 std::string implied(const CollectiveSample& row, const Machine& machine) {
-  constexpr double kShortest_s = 1e-6;  // GPUs have to hear of each other
   std::string reason = bad_size({{"GPUs", static_cast<double>(row.gpus), 2}, {"bytes", row.bytes}});
   if (!reason.empty()) return reason;
-  if (row.seconds < kShortest_s) return fmt::format("{:.3g} us: no collective is that short", row.seconds * 1e6);
+  if (row.seconds < kShortestCollective_s)
+    return fmt::format("{:.3g} us: no collective is that short", row.seconds * 1e6);
   return above_bandwidth(row.bytes, row.seconds, machine, 1);  // every GPU reads all of it once at least
 }
 

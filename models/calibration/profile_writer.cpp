@@ -220,10 +220,6 @@ void write_tables(Writer& w, const MeasuredTables& t) {
   w.line(3, "sampler_reference: {}", quoted(t.sampler_source.reference));
 }
 
-}  // namespace
-
-namespace {
-
 std::string profile_yaml(const KernelProfile& p) {
   Writer w;
   w.line(0, "profiles:");

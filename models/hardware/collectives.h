@@ -21,6 +21,9 @@ enum class Collective {
 /// As files and reports write it.
 [[nodiscard]] const char* word(Collective operation);
 
+/// GPUs have to hear of each other.
+inline constexpr double kShortestCollective_s = 1e-6;
+
 struct CollectivePoint {
   double bytes = 0;
   double seconds = 0;

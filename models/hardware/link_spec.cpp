@@ -87,11 +87,10 @@ ObjectSchema<CollectiveTable> collective_schema() {
          {.at_least = 1});
   add_source_fields(s, &CollectiveTable::source, Presence::optional);
   s.check([](const CollectiveTable& table, const Reporter& report) {
-    constexpr double kShortest_s = 1e-6;  // GPUs have to hear of each other
     for (std::size_t i = 0; i < table.points.size(); ++i) {
       const CollectivePoint& b = table.points[i];
       const std::string at = fmt::format("points.{}", i);
-      if (b.seconds < kShortest_s) {
+      if (b.seconds < kShortestCollective_s) {
         report.fail(at + ".seconds", fmt::format("{}: no collective takes less than 1 us", format_time(b.seconds)));
       }
       if (i == 0) continue;

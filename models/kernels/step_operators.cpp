@@ -49,8 +49,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, tensor_parallel);
   const auto gpus = static_cast<double>(tensor_parallel);
   const double tokens = work.tokens();
-  const bool fp8 = model.weight_bytes_per_parameter <= 1 && gpu.fp8_flops_per_s.value > 0;
-  const double linear_flops_per_s = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  const double linear_flops_per_s = Machine::of(gpu).flops_per_s(weight_format(model));
   const auto head = static_cast<double>(model.vocabulary * model.hidden);
   const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
 
@@ -68,8 +67,11 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;
+  const bool chunks = work.prefill.query_tokens > 0, mixed = chunks || work.verify.query_tokens > 0;
   note_origin(figures,
-              work.decode.query_tokens > 0 || work.prefill.query_tokens <= 0 ? "decode_attention" : "prefill_attention",
+              mixed && !profile.fitted.mixed_attention.empty() ? "mixed_attention"
+              : chunks && work.decode.query_tokens <= 0        ? "prefill_attention"
+                                                               : "decode_attention",
               attention);
   note_shares(gpu, linear_flops_per_s, linear);
   note_shares(gpu, linear_flops_per_s, logits);
@@ -77,11 +79,10 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
 
   std::vector<StepOperator> operators{linear, logits, attention};
   if (tensor_parallel > 1) {
-    StepOperator messages{"collectives", time.all_reduce_s};
-    constexpr double kActivation = 2;
-    messages.bytes = ((2 * static_cast<double>(model.layers) + 1) * tokens * static_cast<double>(model.hidden) +
-                      work.logit_tokens * static_cast<double>(model.vocabulary)) *
-                     kActivation;
+    StepOperator messages{"collectives", time.collectives_s};
+    const double all_reduces = kAllReducesPerLayer * static_cast<double>(model.layers) + 1;
+    messages.bytes = kCarriedBytes * (all_reduces * tokens * static_cast<double>(model.hidden) +
+                                      work.logit_tokens * static_cast<double>(model.vocabulary));
     const CollectiveTimes times(peer, Collective::all_reduce, profile.collective_library, tensor_parallel);
     messages.binds = "messages";
     messages.from = times.source() != nullptr ? "table" : "estimate";

@@ -22,7 +22,7 @@ struct StepOperator {
   double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
   double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
   std::string binds = {};  ///< memory, arithmetic, messages, or fixed times (launches, ramps), where neither takes half
-  std::string from = {};   ///< table, form, roofline, assumption
+  std::string from = {};   ///< table, form, roofline; estimate, constant, none
   schema::Source source = {};
 };
 

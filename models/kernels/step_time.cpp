@@ -8,8 +8,6 @@ namespace kvsim::models {
 namespace {
 
 constexpr std::int64_t kFittedHeadDim = 128;  // of all published tables
-constexpr double kCarriedBytes = 2;           // bf16 activations and logits are what collectives carry
-constexpr double kAllReducesPerLayer = 2;     // after attention and after the feed-forward block
 
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
 /// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
@@ -220,7 +218,7 @@ void StepTimer::add_collectives(double tokens, double logit_tokens, TokenTime& t
   if (logit_tokens > 0) {
     time.gathering_s += all_gather_.seconds(logit_tokens * static_cast<double>(model_.vocabulary) * kCarriedBytes);
   }
-  time.all_reduce_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * reduce_s + time.gathering_s;
+  time.collectives_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * reduce_s + time.gathering_s;
 }
 
 TokenTime StepTimer::token_time(const StepWork& work) const {
@@ -250,11 +248,11 @@ StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens) const
       add_attention(work.verify, work.verify.kv_bytes, t);
       add_attention(work.prefill, work.prefill.kv_bytes, t);
     }
-    t.all_reduce_s = by_tokens.all_reduce_s;
+    t.collectives_s = by_tokens.collectives_s;
     t.gathering_s = by_tokens.gathering_s;
     t.overhead_s += by_tokens.elementwise_s;
   }
-  t.total_s = t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s;
+  t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;
   return t;
 }
 
@@ -289,7 +287,7 @@ LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
   t.layers = layers;
   t.before_s = (before_s + norms_before_s) / layers;
   t.attention_s = time.attention_s / layers;
-  t.after_s = (body_s - before_s + norms_after_s + time.all_reduce_s - time.gathering_s) / layers;
+  t.after_s = (body_s - before_s + norms_after_s + time.collectives_s - time.gathering_s) / layers;
   t.tail_s = time.head_s + time.gathering_s + time.overhead_s - norms_before_s - norms_after_s;
   return t;
 }

@@ -25,8 +25,8 @@ struct StepTime {
   double linear_s = 0;
   double head_s = 0;  ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
   double attention_s = 0;
-  double all_reduce_s = 0;     ///< collectives: all-reduces of all layers and of the embedding, gathering of the logits
-  double gathering_s = 0;      ///< of all_reduce_s, what comes once a pass: embedding and logits
+  double collectives_s = 0;    ///< collectives: all-reduces of all layers and of the embedding, gathering of the logits
+  double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
   double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
   double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
   double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
@@ -36,10 +36,15 @@ struct StepTime {
 /// Of a step, what depends on the numbers of its tokens alone: the same for every step that has as many.
 struct TokenTime {
   StepTime linear;           ///< linear layers
-  double all_reduce_s = 0;   ///< as in StepTime
+  double collectives_s = 0;  ///< as in StepTime
   double gathering_s = 0;    ///< as in StepTime
   double elementwise_s = 0;  ///< norms, activations, sampling and what every iteration takes
 };
+
+/// Of each token, after attention and after the feed-forward block; the embedding's comes once more.
+inline constexpr double kAllReducesPerLayer = 2;
+/// bf16 activations and logits are what collectives carry.
+inline constexpr double kCarriedBytes = 2;
 
 class StepTimer {
  public:

@@ -11,17 +11,19 @@ Fabric::Fabric(engine::Simulator& simulator, engine::TraceSink* trace)
     : simulator_(simulator), trace_(trace), network_(simulator) {}
 
 LinkId Fabric::link(const std::string& kind, const std::string& owner, double bytes_per_s) {
-  const auto same = [&](const NamedLink& l) { return l.kind == kind && l.owner == owner; };
+  const std::size_t number = number_of(kind);
+  const auto same = [&](const NamedLink& l) { return l.kind == number && l.owner == owner; };
   const auto found = std::find_if(links_.begin(), links_.end(), same);
   if (found != links_.end()) return {static_cast<std::uint32_t>(found - links_.begin())};
-  links_.push_back({kind, owner, bytes_per_s, number_of(kind)});
+  links_.push_back({number, owner, bytes_per_s});
   return network_.add_link(owner + "/" + kind, bytes_per_s);
 }
 
 std::size_t Fabric::number_of(const std::string& kind) {
   const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
-  if (found == kinds_.end()) return kinds_.push_back(kind), kinds_.size() - 1;
-  return static_cast<std::size_t>(found - kinds_.begin());
+  const auto number = static_cast<std::size_t>(found - kinds_.begin());
+  if (found == kinds_.end()) kinds_.push_back(kind);
+  return number;
 }
 
 Lane& Fabric::add_lane(LaneConfig config) {
@@ -127,18 +129,18 @@ std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
     t.transfers += s.transfers_started - b.transfers_started;
   };
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    was_busy(totals[links_[i].kind_number], now.links[i], at(before.links, i));
+    was_busy(totals[links_[i].kind], now.links[i], at(before.links, i));
   }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::vector<LinkId>& route = lanes_[i]->config().route;
     for (const LinkId link : route) {
-      LinkTotals& t = totals[links_[link.index].kind_number];
+      LinkTotals& t = totals[links_[link.index].kind];
       carried(t, now.lanes[i], at(before.lanes, i));
       if (link.index == route.front().index) waited(t, now.lanes[i], at(before.lanes, i));
     }
   }
   for (std::size_t i = 0; i < planned_.size(); ++i) {
-    LinkTotals& t = totals[planned_[i].kind_number];
+    LinkTotals& t = totals[planned_[i].kind];
     was_busy(t, now.planned[i], at(before.planned, i));
     carried(t, now.planned[i], at(before.planned, i));
     waited(t, now.planned[i], at(before.planned, i));

@@ -68,12 +68,12 @@ class Fabric {
 
  private:
   struct NamedLink {
-    std::string kind, owner;
+    std::size_t kind = 0;  // in kinds_
+    std::string owner;
     double bytes_per_s = 0;
-    std::size_t kind_number = 0;  // in kinds_
   };
   struct Planned {
-    std::size_t kind_number = 0;
+    std::size_t kind = 0;  // in kinds_
     std::unique_ptr<PlannedLink> link;
   };
   struct Change {

@@ -44,6 +44,7 @@ TEST_F(CompletionTest, BashCompletesCommandsOptionsKindsAndNames) {
   EXPECT_EQ(offered("kvsim validate --group draft"), "draft-verify\n");
   EXPECT_EQ(offered("kvsim show llama-3.1-7"), "llama-3.1-70b\n");
   EXPECT_EQ(offered("kvsim show ste"), "step\n");
+  EXPECT_EQ(offered("kvsim show kvzip ste"), "\n");
   EXPECT_EQ(offered("kvsim show step x.yaml --conte"), "--context\n");
   EXPECT_EQ(offered("kvsim plan --export lm"), "lmcache\n");
   EXPECT_EQ(offered("kvsim plan --draft-table --see"), "\n");

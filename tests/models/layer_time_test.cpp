@@ -181,9 +181,9 @@ TEST(LayerTime, AllReducesFollowAttentionAndWhatComesOnceIsAtTheEnd) {
   const StepTimer timer = tiny_timer(ideal_profile(), tiny_model(), 2);
   const StepWork w = decode(1, 1, 500, 1);
   const StepTime t = timer.time(w);
-  ASSERT_GT(t.all_reduce_s, 0);
+  ASSERT_GT(t.collectives_s, 0);
   const LayerTime layers = timer.layers(t, w);
-  EXPECT_NEAR(layers.after_s, t.linear_s - t.head_s - layers.before_s + t.all_reduce_s - t.gathering_s, 1e-9);
+  EXPECT_NEAR(layers.after_s, t.linear_s - t.head_s - layers.before_s + t.collectives_s - t.gathering_s, 1e-9);
   EXPECT_NEAR(layers.tail_s, t.head_s + t.gathering_s + t.overhead_s, 1e-9);
 }
 

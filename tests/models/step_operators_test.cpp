@@ -63,6 +63,25 @@ TEST(StepOperators, BytesAndArithmeticAreCounted) {
   EXPECT_DOUBLE_EQ(named(two, "collectives").bytes, (3 * 3 * 8 + 3 * 10) * 2.0);
 }
 
+TEST(StepOperators, NameTheLaunchThatServesTheStep) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const auto source = [&catalogue](const char* gpu, const StepWork& w) {
+    const GpuSpec g = catalogue.gpu(gpu);
+    return named(step_operators(g, {}, catalogue.profile(g.profile), catalogue.model("llama-3.1-8b"), 1, w),
+                 "attention")
+        .source.reference;
+  };
+  StepWork w = decode(8, 8 * 1e8, 8000);
+  EXPECT_EQ(source("rtx-pro-6000", w).find("mixed attention"), std::string::npos);
+  EXPECT_NE(source("h100-sxm", w).find("decode attention"), std::string::npos);
+  w.verify = {26, 1e8, 26000, 1};
+  EXPECT_NE(source("rtx-pro-6000", w).find("mixed attention"), std::string::npos);
+  EXPECT_NE(source("h100-sxm", w).find("decode attention"), std::string::npos);
+  w = {};
+  w.prefill = {512, 1e8, 512 * 513 / 2};
+  EXPECT_NE(source("h100-sxm", w).find("prefill attention"), std::string::npos);
+}
+
 TEST(StepOperators, WhatBindsIsTheLongerOfBothOrFixedTimes) {
   const auto binds = [](const StepWork& w, double t0_s) {
     KernelProfile p = ideal_profile();

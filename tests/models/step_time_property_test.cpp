@@ -122,10 +122,10 @@ RC_GTEST_PROP(StepTimeProperty, PartsAddUpAndNoneIsNegative, ()) {
   const Machine m = any_machine();
   const StepTime t = StepTimer(m.gpu, m.peer, m.profile, m.model, m.gpus).time(any_work());
   for (const double part :
-       {t.linear_s, t.attention_s, t.all_reduce_s, t.overhead_s, t.hbm_bound_s, t.compute_bound_s}) {
+       {t.linear_s, t.attention_s, t.collectives_s, t.overhead_s, t.hbm_bound_s, t.compute_bound_s}) {
     RC_ASSERT(part >= 0);
   }
-  RC_ASSERT(std::abs(t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s - t.total_s) <= 1e-12 * t.total_s);
+  RC_ASSERT(std::abs(t.linear_s + t.attention_s + t.collectives_s + t.overhead_s - t.total_s) <= 1e-12 * t.total_s);
   RC_ASSERT(t.hbm_bound_s + t.compute_bound_s <= (t.linear_s + t.attention_s) * (1 + 1e-12));
 }
 

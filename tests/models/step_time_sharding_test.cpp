@@ -51,10 +51,10 @@ TEST(AllReduce, IsTwicePerLayerOfTheActivationsAndOnceOfTheEmbedding) {
   StepWork w = decode(1, 1);
   const StepTimer timer(tiny_gpu(), link, ideal_profile(), m, 2);
   w.logit_tokens = 1;
-  EXPECT_DOUBLE_EQ(timer.time(w).all_reduce_s, 5 * 0.5 + 2);
+  EXPECT_DOUBLE_EQ(timer.time(w).collectives_s, 5 * 0.5 + 2);
   EXPECT_DOUBLE_EQ(timer.time(w).gathering_s, 0.5 + 2);
   w.logit_tokens = 0;
-  EXPECT_DOUBLE_EQ(timer.time(w).all_reduce_s, 5 * 0.5);
+  EXPECT_DOUBLE_EQ(timer.time(w).collectives_s, 5 * 0.5);
 }
 
 TEST(AllReduce, OutsideAGraphWorksOnACopyOfItsMessage) {
@@ -64,8 +64,8 @@ TEST(AllReduce, OutsideAGraphWorksOnACopyOfItsMessage) {
   const auto more_s = [&](double tokens) {
     StepWork w = decode(1, 1);
     w.decode.query_tokens = tokens;
-    return tiny_timer(p, tiny_model(), 2).time(w).all_reduce_s -
-           tiny_timer(ideal_profile(), tiny_model(), 2).time(w).all_reduce_s;
+    return tiny_timer(p, tiny_model(), 2).time(w).collectives_s -
+           tiny_timer(ideal_profile(), tiny_model(), 2).time(w).collectives_s;
   };
   EXPECT_NEAR(more_s(3), 3 * 0.96, 1e-9);
   EXPECT_DOUBLE_EQ(more_s(2), 0);
@@ -78,9 +78,9 @@ TEST(AllReduce, IsThatOfTheEnginesLibrary) {
   KernelProfile p = ideal_profile();
   StepWork w = decode(1, 1);
   w.logit_tokens = 0;
-  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).all_reduce_s, 3);
+  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).collectives_s, 3);
   p.collective_library = "nccl";
-  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).all_reduce_s, 12);
+  EXPECT_DOUBLE_EQ(StepTimer(tiny_gpu(), link, p, tiny_model(), 2).time(w).collectives_s, 12);
 }
 
 TEST(AllReduce, WithoutATableIsARingOverThePeerLink) {
@@ -88,11 +88,11 @@ TEST(AllReduce, WithoutATableIsARingOverThePeerLink) {
   // 3 x 1 s + 0.75 x 20 B / 10 B/s of the logits.
   StepWork w = decode(1, 1);
   w.logit_tokens = 1;
-  EXPECT_NEAR(tiny_timer(ideal_profile(), tiny_model(), 4).time(w).all_reduce_s, 3 * 8.4 + 4.5, 1e-9);
+  EXPECT_NEAR(tiny_timer(ideal_profile(), tiny_model(), 4).time(w).collectives_s, 3 * 8.4 + 4.5, 1e-9);
 }
 
 TEST(AllReduce, OneGpuHasNone) {
-  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(decode(1, 1)).all_reduce_s, 0);
+  EXPECT_DOUBLE_EQ(tiny_timer(ideal_profile()).time(decode(1, 1)).collectives_s, 0);
 }
 
 TEST(Fallbacks, NoneWhereTheProfileIsOfThisGpuAndGroup) {

@@ -48,7 +48,7 @@ TEST(StepTime, ThePartOfTokensIsTheSameWhicheverCameBefore) {
         const TokenTime& found = times.of(work);
         EXPECT_EQ(found.linear.linear_s, expected.linear.linear_s) << tokens;
         EXPECT_EQ(found.linear.head_s, expected.linear.head_s) << tokens;
-        EXPECT_EQ(found.all_reduce_s, expected.all_reduce_s) << tokens;
+        EXPECT_EQ(found.collectives_s, expected.collectives_s) << tokens;
         EXPECT_EQ(found.elementwise_s, expected.elementwise_s) << tokens;
       }
     }
@@ -179,7 +179,7 @@ TEST(StepTime, PartsAddUpToTheTotal) {
   w.extra_gpu_s = 4;
   const StepTime t = tiny_timer(p, tiny_model(), 2).time(w);
   EXPECT_DOUBLE_EQ(t.overhead_s, 7);
-  EXPECT_DOUBLE_EQ(t.total_s, t.linear_s + t.attention_s + t.all_reduce_s + t.overhead_s);
+  EXPECT_DOUBLE_EQ(t.total_s, t.linear_s + t.attention_s + t.collectives_s + t.overhead_s);
   const double fixed = 5 * 1 + 1 * 2;
   EXPECT_DOUBLE_EQ(t.linear_s + t.attention_s, t.hbm_bound_s + t.compute_bound_s + fixed);
 }

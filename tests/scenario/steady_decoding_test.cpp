@@ -125,6 +125,11 @@ void same_together(scenario::Scenario s) {
   RC_ASSERT(over_time(s, false) == over_time(s, true));
 }
 
+TEST(SteadyDecoding, AreTurnedOffByTheirKey) {
+  EXPECT_TRUE(small_scenario({}).serving.run.stretches);
+  EXPECT_FALSE(small_scenario({"run.stretches=false"}).serving.run.stretches);
+}
+
 RC_GTEST_PROP(SteadyDecodingProperty, RoundsTogetherAreOneByOne, ()) {
   same_together(small_scenario(drawn_rounds()));
 }

@@ -291,8 +291,10 @@ std::string completions(const CLI::App& app, const Shell& shell, std::span<const
   }
   if (!word.starts_with('-')) {
     const std::vector<const CLI::App*> commands = subcommands_of(*line.command);
-    for (const CLI::App* command : commands) out.add(command->get_name(), command->get_description());
     const std::vector<const CLI::Option*> places = positionals_of(*line.command);
+    if (line.positionals == 0 || places.empty()) {  // beside a word of its own a command has none below it
+      for (const CLI::App* command : commands) out.add(command->get_name(), command->get_description());
+    }
     if (!commands.empty() && places.empty()) return out.text();
     const std::size_t place = std::min(line.positionals, places.empty() ? 0 : places.size() - 1);
     const bool open = place < places.size() && (place == line.positionals || repeatable(*places[place])) &&
