@@ -180,5 +180,16 @@ TEST(LlmSpec, NarrowerWeightsAndKvTakeProportionallyFewerBytes) {
   EXPECT_EQ(m.kv_bytes_per_token(), 8);
 }
 
+TEST(LlmSpec, WeightsAreInTheStatedFormatElseInThatOfTheirWidth) {
+  LlmSpec m = testing::tiny_model();
+  EXPECT_EQ(m.weight_format(), NumberFormat::bf16);
+  m.weight_bytes_per_parameter = 1;
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8);
+  m.weight_bytes_per_parameter = 0.5625;
+  EXPECT_EQ(m.weight_format(), NumberFormat::nvfp4);
+  m.stated_weight_format = NumberFormat::fp8_block;
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8_block);
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE
