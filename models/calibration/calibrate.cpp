@@ -222,33 +222,18 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
-  /// Whether the kernel behind some rows splits single heads, whichever fits them better.
-  [[nodiscard]] DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format,
-                                      const Machine& machine) const {
-    DecodeKind best{format, true};
-    double cost = std::numeric_limits<double>::infinity();
-    for (const bool splits : {true, false}) {
-      const FitProblem problem = stoppable(decode_problem(rows, {format, splits}, machine));
-      if (!enough_rows(problem, problem.measured.size())) return best;
-      const double c = fit(problem, all_rows(problem)).cost;
-      if (c >= cost) continue;
-      cost = c;
-      best.splits_single_heads = splits;
-    }
-    return best;
-  }
-
   void fit_decode(NumberFormat format) {
     const std::vector<DecodeSample> rows = of_format(samples_.decode, format);
     if (rows.empty()) return;
-    const DecodeKind kind = best_split(rows, format, machine_);
+    const DecodeKind kind = best_split(rows, format, machine_, options_.before_step);
     const auto make_with = [&](const DecodeKind& chosen) {
       return [&, chosen](const Samples& s, const Machine& machine) {
         return stoppable(decode_problem(of_format(s.decode, format), chosen, machine));
       };
     };
     const auto make_for = [&](const OtherMachine& other) {
-      return make_with(best_split(of_format(other.samples.decode, format), format, Machine::of(other.gpu)));
+      return make_with(
+          best_split(of_format(other.samples.decode, format), format, Machine::of(other.gpu), options_.before_step));
     };
     OperatorReport report;
     const auto found =
@@ -273,38 +258,13 @@ class Calibrator {
     return problem;
   }
 
-  /// The tile that fits some machine's rows better.
-  [[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
-                                    const Machine& machine) const {
-    TiledKind best;
-    double cost = std::numeric_limits<double>::infinity();
-    // Only rows of groups tell whether these are packed; a mixed launch is of a kernel that does not.
-    const bool groups = !mixed && std::any_of(rows.begin(), rows.end(), [](const TiledSample& row) {
-      return row.shape.heads > row.shape.kv_heads;
-    });
-    std::vector<TiledKind> kinds;
-    for (const double tile_rows : {128.0, 64.0, 256.0}) {
-      kinds.push_back({format, tile_rows, mixed, false});
-      if (groups) kinds.push_back({format, tile_rows, mixed, true});
-    }
-    for (const TiledKind& kind : kinds) {
-      const FitProblem problem = stoppable(tiled_problem(rows, kind, machine));
-      if (!enough_rows(problem, problem.measured.size())) return kind;
-      const double c = fit(problem, all_rows(problem)).cost;
-      if (c >= cost) continue;
-      cost = c;
-      best = kind;
-    }
-    return best;
-  }
-
   void fit_tiled(NumberFormat format, bool mixed) {
     const auto rows_of = [mixed](const Samples& s) -> const std::vector<TiledSample>& {
       return mixed ? s.mixed : s.prefill;
     };
     const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
     if (rows.empty()) return;
-    const TiledKind kind = best_tile(rows, format, mixed, machine_);
+    const TiledKind kind = best_tile(rows, format, mixed, machine_, options_.before_step);
     const auto make_with = [&](const TiledKind& chosen) {
       return [&, chosen](const Samples& s, const Machine& machine) {
         return stoppable(tiled_problem(of_format(rows_of(s), format), chosen, machine));
@@ -312,7 +272,8 @@ class Calibrator {
     };
     // A fit of another machine's rows must know nothing of this one's, the tile included.
     const auto make_for = [&](const OtherMachine& other) {
-      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu)));
+      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu),
+                                 options_.before_step));
     };
     OperatorReport report;
     const std::string name = mixed ? "mixed attention" : "prefill attention";

@@ -77,6 +77,17 @@ std::vector<double> axis_around(const std::vector<double>& nodes, double least, 
   return {from, std::max(to, from + 1)};
 }
 
+Correction grid_around(const CorrectionNodes& nodes, const std::vector<RowSizes>& sizes) {
+  Correction grid;
+  if (sizes.empty()) return grid;
+  for (std::size_t d = 0; d < nodes.size() && !nodes[d].empty(); ++d) {
+    const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end(),
+                                                   [d](const RowSizes& a, const RowSizes& b) { return a[d] < b[d]; });
+    grid.axes[d] = axis_around(nodes[d], (*least)[d], (*most)[d]);
+  }
+  return grid;
+}
+
 Correction fit_correction(const FitProblem& problem, std::span<const double> values,
                           std::span<const std::size_t> rows) {
   constexpr std::size_t kRowsANode = 10;

@@ -37,7 +37,7 @@ struct SolverOptions {
 
 struct Solution {
   std::vector<double> values;
-  double cost = 0;        ///< mean soft-L1 loss in units of scale^2; about (r / scale)^2 / 2 for small residuals
+  double cost = 0;          ///< mean soft-L1 loss in units of scale^2; about (r / scale)^2 / 2 for small residuals
   Correction correction{};  ///< of the form with these values; cost is without it
 };
 
@@ -96,6 +96,12 @@ struct FitProblem {
 /// The nodes of an axis that lie around some sizes: all between the last at or below the least size and the first at or
 /// above the greatest.
 [[nodiscard]] std::vector<double> axis_around(const std::vector<double>& nodes, double least, double greatest);
+
+/// Nodes of each axis of a correction; those behind the last are empty.
+using CorrectionNodes = std::array<std::vector<double>, Correction::kMostAxes>;
+
+/// The axes of a correction around the sizes of all rows, without factors.
+[[nodiscard]] Correction grid_around(const CorrectionNodes& nodes, const std::vector<RowSizes>& sizes);
 
 /// To 4 significant digits: what a profile's text carries.
 [[nodiscard]] double rounded(double value);

@@ -40,6 +40,13 @@ struct TiledKind {
 [[nodiscard]] FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine);
 [[nodiscard]] TiledForm tiled_form(const TiledKind& kind, std::span<const double> values);
 
+/// Whether the kernel behind some rows splits single heads, and how it cuts queries into tiles: whichever fits them
+/// better (kernel_choice.cpp). `before_step` as in FitProblem.
+[[nodiscard]] DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format, const Machine& machine,
+                                    const std::function<void()>& before_step);
+[[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
+                                  const Machine& machine, const std::function<void()>& before_step);
+
 [[nodiscard]] FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machine& machine);
 [[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);
 
