@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace kvsim::models {
 
@@ -59,6 +60,27 @@ Correction Correction::with_last(std::initializer_list<double> sizes) const {
     result.factors.push_back(factor);
   }
   return result;
+}
+
+CorrectionPlane::CorrectionPlane(const Correction& correction) : factors_(correction.factors) {
+  for (const double x : correction.axes[0]) log_x_.push_back(std::log2(x));
+  for (const double y : correction.axes[1]) log_y_.push_back(std::log2(y));
+}
+
+double CorrectionPlane::at(double x, double y) const {
+  const auto position = [](const std::vector<double>& axis, double size) {
+    const double at = std::clamp(std::log2(size), axis.front(), axis.back());
+    std::size_t below = 0;
+    while (below + 2 < axis.size() && at > axis[below + 1]) ++below;
+    const double share = axis.size() == 1 ? 0 : (at - axis[below]) / (axis[below + 1] - axis[below]);
+    return std::pair(below, share);
+  };
+  const auto [i, u] = position(log_x_, x);
+  const auto [j, v] = position(log_y_, y);
+  const std::size_t right = log_y_.size() > 1 ? 1 : 0;
+  const double* low = &factors_[i * log_y_.size() + j];
+  const double* high = log_x_.size() > 1 ? low + log_y_.size() : low;
+  return (1 - u) * (low[0] + v * (low[right] - low[0])) + u * (high[0] + v * (high[right] - high[0]));
 }
 
 schema::ObjectSchema<Correction> correction_schema(std::initializer_list<const char*> axes) {

@@ -33,12 +33,28 @@ struct Correction {
 
 /// The nodes around a point and what each counts, at most 16 of them; the counts add up to one.
 struct CornerWeight {
-  std::size_t node = 0;
-  double weight = 0;
+  std::size_t node;
+  double weight;
 };
 using Corners = std::array<CornerWeight, std::size_t{1} << Correction::kMostAxes>;
 /// Fills `corners` and returns how many there are. `sizes`: one an axis, positive.
 std::size_t corners_of(const Correction& grid, std::span<const double> sizes, Corners& corners);
+
+/// A correction over two axes, as a step asks it: the axes in logarithms, once.
+class CorrectionPlane {
+ public:
+  CorrectionPlane() = default;
+  /// `correction` has two axes, or is empty.
+  explicit CorrectionPlane(const Correction& correction);
+  [[nodiscard]] bool empty() const { return factors_.empty(); }
+  /// Precondition: not empty; x, y > 0.
+  [[nodiscard]] double at(double x, double y) const;
+
+ private:
+  std::vector<double> log_x_;
+  std::vector<double> log_y_;
+  std::vector<double> factors_;
+};
 
 /// The keys of a correction over these axes: a list of sizes for each, and `factors`.
 [[nodiscard]] schema::ObjectSchema<Correction> correction_schema(std::initializer_list<const char*> axes);

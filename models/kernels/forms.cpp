@@ -122,7 +122,8 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
   const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (std::ceil(even) - even);
   const double key_bytes = call.kv_bytes / (units * keys);  // fewer where the KV is held in few bits
   const double bytes_per_s = walk.sm_bandwidth * stream.bandwidth_efficiency * machine.memory_bytes_per_s;
-  const double flops = 4 * kRows * std::ceil(group / kRows) * call.head_dim;
+  const double row_tiles = group > kRows ? std::ceil(group / kRows) : 1;
+  const double flops = 4 * kRows * row_tiles * call.head_dim;
   const double key_s =
       machine.multiprocessors * std::max(key_bytes / bytes_per_s, flops / (walk.efficiency * machine.bf16_flops_per_s));
   double seconds = blend(stream_s, waves * (keys / parts * key_s + walk.unit_s), walk.blend_power);
@@ -143,9 +144,8 @@ FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool r
   stream_s += uneven_s(call, machine);
   double seconds = fixed_s + stream_s;
   if (!correction.empty() && machine.as_measured) {
-    const std::array sizes{call.requests * call.kv_heads, std::max(call.mean_kv, 1.0), call.head_dim,
-                           call.heads / call.kv_heads};
-    seconds *= correction.at({sizes.data(), correction.dimensions()});
+    seconds *= correction.at(
+        {call.requests * call.kv_heads, std::max(call.mean_kv, 1.0), call.head_dim, call.heads / call.kv_heads});
   }
   return {seconds, true};
 }

@@ -164,8 +164,7 @@ struct SplitWalk {
 
 /// t = t0 + per_doubling log2(1 + kv / 1024) + per_head requests heads + stream(bytes), the last with `cold_s` more
 /// where the KV comes from HBM. Uneven lengths add `uneven_share` of what all requests being as long as the longest
-/// would add: kernels split long contexts well, so that share is small. The correction is a factor on all; its last two
-/// axes may be fixed beforehand (Correction::with_last).
+/// would add: kernels split long contexts well, so that share is small. The correction is a factor on all.
 struct DecodeForm {
   NumberFormat kv = NumberFormat::bf16;
   double t0_s = 0;

@@ -134,7 +134,8 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
     const std::vector<double>& dims = decode_.correction.axes[kHeadDimAxis];
     head_dims_ = {dims.front(), dims.back()};
   }
-  decode_.correction = decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads});
+  plane_ = CorrectionPlane(decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads}));
+  decode_.correction = {};
   prefill_ = *form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv);
   if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
     mixed_ = *mixed;
@@ -179,13 +180,21 @@ FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
   return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
 }
 
+FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
+  FormTime t = decode_.time(call, machine, warm);
+  if (!plane_.empty() && machine.as_measured) {
+    t.seconds *= plane_.at(call.requests * call.kv_heads, std::max(call.mean_kv, 1.0));
+  }
+  return t;
+}
+
 FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
   const double requests = requests_of(work);
   const double kv_bytes = kv_per_layer(read_bytes);
   DecodeCall call{
       requests,        shape_.heads,    kv_bytes,       work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
       work.longest_kv, shape_.kv_heads, shape_.head_dim};
-  if (!has_grid_ || kv_bytes <= 0) return decode_.time(call, machine_, false);
+  if (!has_grid_ || kv_bytes <= 0) return decode_time(call, machine_, false);
   // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
   const double tokens = kv_bytes / requests / kv_bytes_per_token_;
   const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
@@ -195,7 +204,7 @@ FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) co
   if (as_measured_ && kv == tokens && n == requests) return t;
   call.longest_kv = 0;
   const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0, shape_.kv_heads, shape_.head_dim};
-  const double carried = decode_.time(call, machine_, false).seconds / decode_.time(at, measured_, grid_warm_).seconds;
+  const double carried = decode_time(call, machine_, false).seconds / decode_time(at, measured_, grid_warm_).seconds;
   t.seconds = grid_.at(n, kv) * carried + uneven_s;
   return t;
 }

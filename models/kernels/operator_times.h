@@ -142,6 +142,8 @@ class AttentionTimes {
     return w.requests > 0 ? w.requests : w.query_tokens;
   }
   [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes) const;
+  /// The form and its correction for these heads.
+  [[nodiscard]] FormTime decode_time(const DecodeCall& call, const Machine& machine, bool warm) const;
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
   template <class Each>
   void each_chunk(const StepWork& work, Each&& each) const;
@@ -156,7 +158,8 @@ class AttentionTimes {
   double kv_bytes_per_token_ = 0;  ///< one layer, one GPU
   double further_query_share_ = 0;
   std::pair<double, double> head_dims_{128, 128};  ///< of all tables from before there were several
-  DecodeForm decode_;
+  DecodeForm decode_;                              ///< without its correction
+  CorrectionPlane plane_;                          ///< of decode_, by walks and KV length; empty: none
   TiledForm prefill_;
   TiledForm mixed_;
   bool has_mixed_ = false;

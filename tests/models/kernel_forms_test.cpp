@@ -88,7 +88,8 @@ TEST(LinearForm, OneMultiprocessorReadsNoFasterThanItsShareAllows) {
   f.sm_bandwidth = 2;
   f.wave_quantisation = 1;
   // One tile: (1 + 1) x 4 x 2 B on one of ten multiprocessors at 2 x 100 B/s / 10 = 20 B/s. Splitting k in two halves
-  // that and moves 2 x 4 B of partial sums at 100 B/s, in three a third for 12 B, in four, the least, a quarter for 16 B.
+  // that and moves 2 x 4 B of partial sums at 100 B/s, in three a third for 12 B, in four, the least, a quarter for 16
+  // B.
   EXPECT_NEAR(f.time(1, 1, 4, small_machine()).seconds, 0.8 / 4 + 0.16, 1e-6);
 }
 
@@ -149,6 +150,10 @@ TEST(Correction, IsInterpolatedInLogarithmsAndHeldAtItsEnds) {
   const Correction first = c.with_last({4});
   EXPECT_EQ(first.dimensions(), 1U);
   EXPECT_NEAR(first.at({4}), 2.5, 1e-12);
+  const CorrectionPlane plane(c);  // the same, prepared
+  for (const double x : {0.5, 1.0, 3.0, 16.0, 99.0}) {
+    for (const double y : {1.0, 2.0, 5.0, 8.0, 99.0}) EXPECT_NEAR(plane.at(x, y), c.at({x, y}), 1e-12);
+  }
 }
 
 TEST(CachedStream, HalfOfTheReadsHitAtTheGivenShareOfL2) {
