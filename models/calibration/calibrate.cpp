@@ -18,7 +18,9 @@
 namespace kvsim::models {
 namespace {
 
-constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8};
+constexpr std::array kWeightFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
+                                    NumberFormat::nvfp4};
+constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
 
 /// Another GPU with rows of the same framework.
 struct OtherMachine {
@@ -38,7 +40,8 @@ ModelShapes shapes_of(const std::vector<LlmSpec>& models) {
     ShapeSet attention;
     for (const int tensor_parallel : {1, 2, 4, 8}) {
       for (const LayerShape& shape : linear_shapes(model, tensor_parallel)) linear.insert({shape.n, shape.k});
-      attention.insert(head_counts(model, tensor_parallel));
+      const auto [heads, kv_heads] = head_counts(model, tensor_parallel);
+      attention.insert({heads * kHeadDimLabel + static_cast<double>(model.head_dim), kv_heads});
     }
     result.linear.push_back(std::move(linear));
     result.attention.push_back(std::move(attention));
@@ -61,8 +64,8 @@ class Calibrator {
     result_ = &result;
     describe_machine();
     fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
-    for (const NumberFormat format : kFormats) {
-      fit_linear(format);
+    for (const NumberFormat format : kWeightFormats) fit_linear(format);
+    for (const NumberFormat format : kKvFormats) {
       fit_decode(format);
       fit_tiled(format, false);
       fit_tiled(format, true);
@@ -104,6 +107,7 @@ class Calibrator {
     m.memory_bytes_per_s = gpu_.memory_bytes_per_s;
     m.bf16_flops_per_s = gpu_.bf16_flops_per_s;
     m.fp8_flops_per_s = gpu_.fp8_flops_per_s;
+    m.fp4_flops_per_s = gpu_.fp4_flops_per_s;
     m.multiprocessors = gpu_.multiprocessors.value;
     m.l2_bytes = gpu_.l2_bytes.value;
     m.architecture = gpu_.architecture;
@@ -141,12 +145,12 @@ class Calibrator {
     report.format = format;
     const std::vector<std::size_t> rows = all_rows(problem);
     Solution found = fit(problem, rows);
-    const std::vector<double> in_sample = errors(problem, found.values, rows);
+    const std::vector<double> in_sample = errors(problem, found, rows);
     report.in_sample = summarise(in_sample);
     std::vector<double> held_out;
-    if (options_.leave_out_shapes) held_out = leave_out_shapes(problem);
+    if (options_.leave_out_shapes) held_out = leave_out_shapes(problem, found);
     report.shapes = summarise(held_out);
-    if (options_.leave_out_models) report.models = summarise(leave_out_models(problem, models));
+    if (options_.leave_out_models) report.models = summarise(leave_out_models(problem, found, models));
     add_values(problem, found, report);
     add_regions(problem, in_sample, held_out, report);
     return found;
@@ -194,9 +198,11 @@ class Calibrator {
       const auto make = maker(other);
       const FitProblem there = make(other.samples, Machine::of(other.gpu));
       if (!enough_rows(there, there.measured.size())) continue;
-      const FitProblem here = make(samples_, Machine::of(gpu_, other.gpu.memory_bytes_per_s.value));
+      Machine machine = machine_;
+      machine.as_measured = !gpu_.architecture.empty() && gpu_.architecture == other.gpu.architecture;
+      const FitProblem here = make(samples_, machine);
       const Solution found = fit(there, all_rows(there));
-      report.machines.push_back({other.gpu.name, summarise(errors(here, found.values, all_rows(here)))});
+      report.machines.push_back({other.gpu.name, summarise(errors(here, found, all_rows(here)))});
     }
   }
 
@@ -209,6 +215,7 @@ class Calibrator {
     if (!found) return;
     add_transfers(make, report);
     LinearForm form = linear_form(format, found->values);
+    form.correction = found->correction;
     for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
     form.source = {schema::SourceKind::measurement, reference("linear layers", report)};
     result_->profile.fitted.linear.push_back(std::move(form));
@@ -216,15 +223,25 @@ class Calibrator {
   }
 
   void fit_decode(NumberFormat format) {
-    const auto make = [this, format](const Samples& s, const Machine& machine) {
-      return stoppable(decode_problem(of_format(s.decode, format), machine));
+    const std::vector<DecodeSample> rows = of_format(samples_.decode, format);
+    if (rows.empty()) return;
+    const DecodeKind kind = best_split(rows, format, machine_, options_.before_step);
+    const auto make_with = [&](const DecodeKind& chosen) {
+      return [&, chosen](const Samples& s, const Machine& machine) {
+        return stoppable(decode_problem(of_format(s.decode, format), chosen, machine));
+      };
+    };
+    const auto make_for = [&](const OtherMachine& other) {
+      return make_with(
+          best_split(of_format(other.samples.decode, format), format, Machine::of(other.gpu), options_.before_step));
     };
     OperatorReport report;
     const auto found =
-        fit_operator("decode attention", word(format), make(samples_, machine_), models_.attention, report);
+        fit_operator("decode attention", word(format), make_with(kind)(samples_, machine_), models_.attention, report);
     if (!found) return;
-    add_transfers(make, report);
-    DecodeForm form = decode_form(format, found->values);
+    add_chosen_transfers(make_for, report);
+    DecodeForm form = decode_form(kind, found->values);
+    form.correction = found->correction;
     form.uneven_share = rounded(uneven_share(samples_.skew));
     for (const DecodeSample& row : of_format(samples_.decode, format)) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
@@ -241,30 +258,13 @@ class Calibrator {
     return problem;
   }
 
-  /// The tile that fits some machine's rows better.
-  [[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
-                                    const Machine& machine) const {
-    TiledKind best;
-    double cost = std::numeric_limits<double>::infinity();
-    for (const double tile_rows : {128.0, 64.0}) {
-      const TiledKind kind{format, tile_rows, mixed};
-      const FitProblem problem = stoppable(tiled_problem(rows, kind, machine));
-      if (!enough_rows(problem, problem.measured.size())) return kind;
-      const double c = fit(problem, all_rows(problem)).cost;
-      if (c >= cost) continue;
-      cost = c;
-      best = kind;
-    }
-    return best;
-  }
-
   void fit_tiled(NumberFormat format, bool mixed) {
     const auto rows_of = [mixed](const Samples& s) -> const std::vector<TiledSample>& {
       return mixed ? s.mixed : s.prefill;
     };
     const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
     if (rows.empty()) return;
-    const TiledKind kind = best_tile(rows, format, mixed, machine_);
+    const TiledKind kind = best_tile(rows, format, mixed, machine_, options_.before_step);
     const auto make_with = [&](const TiledKind& chosen) {
       return [&, chosen](const Samples& s, const Machine& machine) {
         return stoppable(tiled_problem(of_format(rows_of(s), format), chosen, machine));
@@ -272,7 +272,8 @@ class Calibrator {
     };
     // A fit of another machine's rows must know nothing of this one's, the tile included.
     const auto make_for = [&](const OtherMachine& other) {
-      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu)));
+      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu),
+                                 options_.before_step));
     };
     OperatorReport report;
     const std::string name = mixed ? "mixed attention" : "prefill attention";
@@ -281,6 +282,7 @@ class Calibrator {
     add_chosen_transfers(make_for, report);
     report.values.push_back({"tile_rows", kind.tile_rows, false});
     TiledForm form = tiled_form(kind, found->values);
+    form.correction = found->correction;
     for (const TiledSample& row : rows) {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }

@@ -2,6 +2,7 @@
 // fits, cross-validates and reports works on this.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <set>
@@ -9,6 +10,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/kernels/correction.h"
 
 namespace kvsim::models {
 
@@ -28,13 +31,14 @@ using ResidualFunction = std::function<void(std::span<const double> values, std:
 struct SolverOptions {
   double scale = 0.03;  ///< residuals far above it count by their size, not by its square (soft L1)
   int iterations = 60;
-  int polish_rounds = 12;
+  int evaluations = 1000;             ///< of the search; 0: none
   std::function<void()> before_step;  ///< may throw to end the search; empty: none
 };
 
 struct Solution {
   std::vector<double> values;
-  double cost = 0;  ///< mean soft-L1 loss in units of scale^2; about (r / scale)^2 / 2 for small residuals
+  double cost = 0;          ///< mean soft-L1 loss in units of scale^2; about (r / scale)^2 / 2 for small residuals
+  Correction correction{};  ///< of the form with these values; cost is without it
 };
 
 /// Minimises the soft-L1 loss of `rows` residuals from `start`, every value kept within its bounds. Residuals that are
@@ -48,9 +52,12 @@ struct RowLabel {
   std::string region;               ///< of sizes
 };
 
-/// Seconds of the rows named by `rows`, for the values of all parameters.
-using Prediction =
-    std::function<void(std::span<const double> values, std::span<const std::size_t> rows, std::span<double> seconds)>;
+/// Seconds of the rows named by `rows`, for the values of all parameters and a correction.
+using Prediction = std::function<void(std::span<const double> values, const Correction& correction,
+                                      std::span<const std::size_t> rows, std::span<double> seconds)>;
+
+/// What a correction is looked up by.
+using RowSizes = std::array<double, Correction::kMostAxes>;
 
 struct FitProblem {
   std::vector<Parameter> parameters;
@@ -58,8 +65,9 @@ struct FitProblem {
   std::vector<double> measured;             ///< seconds
   std::vector<RowLabel> labels;             ///< of every row
   Prediction predict;
-  double scale = 0.03;  ///< of the robust loss, in log(predicted / measured)
-  bool polish = true;
+  double scale = 0.03;                ///< of the robust loss, in log(predicted / measured)
+  Correction grid;                    ///< whose axes a correction gets, without factors; none: no correction
+  std::vector<RowSizes> sizes;        ///< of every row, where there is a grid
   int spread_starts = 0;              ///< further starts, spread over the bounds
   std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
@@ -73,14 +81,33 @@ struct FitProblem {
 /// Whether so many rows say something about every free parameter: at least twice as many.
 [[nodiscard]] bool enough_rows(const FitProblem& problem, std::size_t rows);
 
-/// The values that fit some rows best, rounded to the digits that profiles carry. Needs at least one row.
-[[nodiscard]] Solution fit(const FitProblem& problem, std::span<const std::size_t> rows);
+/// The values that fit some rows best, rounded to the digits that profiles carry, and the correction of what they
+/// leave. The starts compete on a thousand of the rows; the two best go on. `near`: a solution of nearly the same rows,
+/// from which the search begins instead of the starts. Needs at least one row.
+[[nodiscard]] Solution fit(const FitProblem& problem, std::span<const std::size_t> rows,
+                           const Solution* near = nullptr);
+
+/// Factors at the nodes of the problem's grid by robust least squares of what the values leave of some rows, each node
+/// drawn to its neighbours and to 1, so that regions without rows are not corrected. Rows that a corrected form would
+/// hardly change (those bound by their launch) do not count. Empty without a grid, or with fewer than 10 rows a node.
+[[nodiscard]] Correction fit_correction(const FitProblem& problem, std::span<const double> values,
+                                        std::span<const std::size_t> rows);
+
+/// The nodes of an axis that lie around some sizes: all between the last at or below the least size and the first at or
+/// above the greatest.
+[[nodiscard]] std::vector<double> axis_around(const std::vector<double>& nodes, double least, double greatest);
+
+/// Nodes of each axis of a correction; those behind the last are empty.
+using CorrectionNodes = std::array<std::vector<double>, Correction::kMostAxes>;
+
+/// The axes of a correction around the sizes of all rows, without factors.
+[[nodiscard]] Correction grid_around(const CorrectionNodes& nodes, const std::vector<RowSizes>& sizes);
 
 /// To 4 significant digits: what a profile's text carries.
 [[nodiscard]] double rounded(double value);
 
 /// predicted / measured - 1 of some rows, in their order.
-[[nodiscard]] std::vector<double> errors(const FitProblem& problem, std::span<const double> values,
+[[nodiscard]] std::vector<double> errors(const FitProblem& problem, const Solution& solution,
                                          std::span<const std::size_t> rows);
 
 // How well a fit predicts rows that it has not seen.
@@ -97,12 +124,14 @@ struct ErrorSummary {
 [[nodiscard]] ErrorSummary summarise(const std::vector<double>& errors);
 
 /// Errors of every row, predicted by a fit to the rows of other shapes: one shape left out at a time, or sixths of them
-/// where there are more than ten. Empty where there is only one shape.
-[[nodiscard]] std::vector<double> leave_out_shapes(const FitProblem& problem);
+/// where there are more than ten. The search of every fold begins at `near`, the solution of all rows; its values and
+/// its correction are of the fold's own rows. Empty where there is only one shape.
+[[nodiscard]] std::vector<double> leave_out_shapes(const FitProblem& problem, const Solution& near);
 
 /// Errors of the rows of a set of shapes (all those of one model), predicted by a fit to the others, for one set after
 /// the other; sets of which no row was measured, or with hardly any other rows, are passed over.
 using ShapeSet = std::set<std::pair<double, double>>;
-[[nodiscard]] std::vector<double> leave_out_models(const FitProblem& problem, const std::vector<ShapeSet>& models);
+[[nodiscard]] std::vector<double> leave_out_models(const FitProblem& problem, const Solution& near,
+                                                   const std::vector<ShapeSet>& models);
 
 }  // namespace kvsim::models

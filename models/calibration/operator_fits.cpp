@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "models/schema/units.h"
 
@@ -11,14 +10,31 @@ namespace kvsim::models {
 namespace {
 
 struct DecodeValue {
-  enum : std::size_t { kT0, kDoubling, kHead, kCold, kBandwidth, kL2, kL2Share, kL2Width };
+  enum : std::size_t {
+    kT0,
+    kDoubling,
+    kHead,
+    kCold,
+    kBandwidth,
+    kL2,
+    kL2Share,
+    kL2Width,
+    kSmBandwidth,
+    kEfficiency,
+    kWaves,
+    kUnit,
+    kLeastKeys,
+    kBlend,
+    kJoin,
+    kRegroup
+  };
 };
 
 }  // namespace
 
-DecodeForm decode_form(NumberFormat kv, std::span<const double> values) {
+DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values) {
   DecodeForm form;
-  form.kv = kv;
+  form.kv = kind.kv;
   form.t0_s = values[DecodeValue::kT0] * kMicrosecond;
   form.per_doubling_s = values[DecodeValue::kDoubling] * kMicrosecond;
   form.per_head_s = values[DecodeValue::kHead] * kNanosecond;
@@ -27,19 +43,36 @@ DecodeForm decode_form(NumberFormat kv, std::span<const double> values) {
                  values[DecodeValue::kL2Share], values[DecodeValue::kL2Width]};
   form.stream.l2_efficiency =
       std::max(form.stream.l2_efficiency, values[DecodeValue::kL2] > 0 ? values[DecodeValue::kBandwidth] : 0);
+  form.walk.sm_bandwidth = values[DecodeValue::kSmBandwidth];
+  form.walk.efficiency = values[DecodeValue::kEfficiency];
+  form.walk.wave_quantisation = values[DecodeValue::kWaves];
+  form.walk.unit_s = values[DecodeValue::kUnit] * kMicrosecond;
+  form.walk.least_keys = values[DecodeValue::kLeastKeys];
+  form.walk.blend_power = values[DecodeValue::kBlend];
+  form.walk.join_s = values[DecodeValue::kJoin] * kNanosecond;
+  form.walk.regroup_s = values[DecodeValue::kRegroup] * kMicrosecond;
+  form.walk.splits_single_heads = kind.splits_single_heads;
   return form;
 }
 
-FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine) {
+FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine) {
   FitProblem problem;
-  problem.parameters = {{"t0 (us)", 13, 0, 60},
-                        {"per_doubling (us)", 1, 0, 20},
-                        {"per_head (ns)", 1, 0, 100},
-                        {"cold (us)", 5, 0, 60},
-                        {"bandwidth_efficiency", 0.9, 0.3, 1.0},
+  problem.parameters = {{"t0 (us)", 8, 0, 60},
+                        {"per_doubling (us)", 0.7, 0, 20},
+                        {"per_head (ns)", 0.5, 0, 100},
+                        {"cold (us)", 2, 0, 60},
+                        {"bandwidth_efficiency", 0.9, 0.3, 1.05},
                         {"l2_rate (of HBM's)", 2, 1, 30},
                         {"l2_share", 0.9, 0.3, 3},
-                        {"l2_width", 0.1, 0.05, 3}};
+                        {"l2_width", 0.1, 0.02, 3},
+                        {"sm_bandwidth", 3, 1, 30},
+                        {"walk_efficiency", 0.4, 0.02, 1},
+                        {"wave_quantisation", 0.6, 0, 1},
+                        {"unit (us)", 2, 0, 20},
+                        {"least_keys", 200, 16, 4096},
+                        {"walk_blend_power", 3, 1.2, 12},
+                        {"join (ns)", 30, 0, 200},
+                        {"regroup (us)", 1, 0, 20}};
   std::vector<double> start;
   for (const Parameter& p : problem.parameters) start.push_back(p.start);
   for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}, {1.7, 15.0}}) {
@@ -47,21 +80,39 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine
     start[DecodeValue::kCold] = cold;
     problem.starts.push_back(start);
   }
+  problem.spread_starts = 8;
   for (const DecodeSample& row : rows) {
     problem.measured.push_back(row.seconds);
     const bool fits = machine.l2_bytes > 0 && row.kv_bytes() < machine.l2_bytes;
-    problem.labels.push_back({{row.shape.heads, row.shape.kv_heads}, fits ? "KV below L2" : "KV above L2"});
+    problem.labels.push_back({{row.shape.heads * kHeadDimLabel + row.shape.head_dim, row.shape.kv_heads},
+                              fits ? "KV below L2" : "KV above L2"});
+    problem.sizes.push_back(
+        {row.requests * row.shape.kv_heads, row.kv_length, row.shape.head_dim, row.shape.heads / row.shape.kv_heads});
   }
-  problem.predict = [rows = std::move(rows), machine](std::span<const double> values,
-                                                      std::span<const std::size_t> which, std::span<double> seconds) {
-    const DecodeForm form = decode_form(NumberFormat::bf16, values);
+  problem.grid =
+      grid_around({{{1, 16, 128, 2048}, {16, 128, 1024, 8192, 65536}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
+  problem.predict = [rows = std::move(rows), kind, machine](
+                        std::span<const double> values, const Correction& correction,
+                        std::span<const std::size_t> which, std::span<double> seconds) {
+    DecodeForm form = decode_form(kind, values);
+    form.correction = correction;
     for (std::size_t i = 0; i < which.size(); ++i) {
       const DecodeSample& row = rows[which[i]];
-      const DecodeCall call{row.requests, row.shape.heads, row.kv_bytes(), row.kv_length, 0};
-      seconds[i] = form.time(call, machine, true).seconds;
+      seconds[i] = form.time(call_of(row), machine, true).seconds;
     }
   };
   return problem;
+}
+
+DecodeCall call_of(const DecodeSample& row) {
+  DecodeCall call;
+  call.requests = row.requests;
+  call.heads = row.shape.heads;
+  call.kv_bytes = row.kv_bytes();
+  call.mean_kv = row.kv_length;
+  call.kv_heads = row.shape.kv_heads;
+  call.head_dim = row.shape.head_dim;
+  return call;
 }
 
 double uneven_share(const std::vector<SkewSample>& rows) {
@@ -84,8 +135,6 @@ double uneven_share(const std::vector<SkewSample>& rows) {
   return 0;
 }
 
-namespace {}  // namespace
-
 ElementwiseForm elementwise_form(std::span<const double> values) {
   ElementwiseForm form;
   form.t0_s = values[0] * kMicrosecond;
@@ -104,84 +153,11 @@ FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machin
     problem.measured.push_back(row.seconds);
     problem.labels.push_back({{row.bytes / row.tokens, 0}, row.layer});
   }
-  problem.predict = [rows = std::move(rows), machine](std::span<const double> values,
+  problem.spread_starts = 8;
+  problem.predict = [rows = std::move(rows), machine](std::span<const double> values, const Correction& /*none*/,
                                                       std::span<const std::size_t> which, std::span<double> seconds) {
     const ElementwiseForm form = elementwise_form(values);
     for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.seconds(rows[which[i]].bytes, machine);
-  };
-  return problem;
-}
-
-namespace {
-
-struct Tile {
-  double rows;
-  double columns;
-  double start;  ///< efficiency
-};
-constexpr std::array kTiles{Tile{64, 64, 0.5},   Tile{128, 64, 0.6}, Tile{128, 128, 0.7}, Tile{256, 128, 0.8},
-                            Tile{128, 256, 0.8}, Tile{64, 256, 0.7}, Tile{64, 128, 0.6}};
-
-struct LinearValue {
-  enum : std::size_t { kT0, kBandwidth, kExtra, kOverhead, kWaves, kBlend, kDroop, kFirstTile };
-};
-
-std::string linear_region(double m) {
-  return m <= 64 ? "1-64 tokens" : m <= 512 ? "65-512 tokens" : "over 512 tokens";
-}
-
-}  // namespace
-
-LinearForm linear_form(NumberFormat weights, std::span<const double> values) {
-  LinearForm form;
-  form.weights = weights;
-  form.t0_s = values[LinearValue::kT0] * kMicrosecond;
-  form.bandwidth_efficiency = values[LinearValue::kBandwidth];
-  form.extra_input_bytes = values[LinearValue::kExtra];
-  form.tile_overhead_k = values[LinearValue::kOverhead];
-  form.wave_quantisation = values[LinearValue::kWaves];
-  form.blend_power = values[LinearValue::kBlend];
-  form.power_droop = values[LinearValue::kDroop];
-  for (std::size_t i = 0; i < kTiles.size(); ++i) {
-    form.tiles.push_back({kTiles[i].rows, kTiles[i].columns, values[LinearValue::kFirstTile + i]});
-  }
-  return form;
-}
-
-FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine) {
-  FitProblem problem;
-  problem.parameters = {{"t0 (us)", 4, 0, 20},
-                        {"bandwidth_efficiency", 0.85, 0.3, 1.0},
-                        {"extra_input_bytes", 1, 0, 12},
-                        {"tile_overhead_k", 50, 0, 1500},
-                        {"wave_quantisation", 0.5, 0, 1},
-                        {"blend_power", 4, 1.2, 12},
-                        {"power_droop", 0.02, 0, 0.5}};
-  for (const Tile& t : kTiles) {
-    problem.parameters.push_back({"tile " + std::to_string(static_cast<int>(t.rows)) + "x" +
-                                      std::to_string(static_cast<int>(t.columns)) + " efficiency",
-                                  t.start, 0.05, 1.05});
-  }
-  std::vector<double> start;
-  for (const Parameter& p : problem.parameters) start.push_back(p.start);
-  for (const auto& [waves, overhead] : {std::pair{0.9, 50.0}, {0.5, 300.0}, {0.1, 50.0}}) {
-    start[LinearValue::kWaves] = waves;
-    start[LinearValue::kOverhead] = overhead;
-    problem.starts.push_back(start);
-  }
-  for (const LinearSample& row : rows) {
-    problem.measured.push_back(row.seconds);
-    problem.labels.push_back({{row.n, row.k}, linear_region(row.m)});
-  }
-  problem.scale = 0.015;  // libraries choose among kernels as by dice: a mode and outliers, no bell
-  problem.spread_starts = 5;
-  problem.predict = [rows = std::move(rows), weights, machine](
-                        std::span<const double> values, std::span<const std::size_t> which, std::span<double> seconds) {
-    const LinearForm form = linear_form(weights, values);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      const LinearSample& row = rows[which[i]];
-      seconds[i] = form.time(row.m, row.n, row.k, machine).seconds;
-    }
   };
   return problem;
 }
@@ -202,7 +178,12 @@ struct TiledValue {
     kBandwidth,
     kL2Share,
     kL2Width,
-    kL2Efficiency
+    kL2Efficiency,
+    kHeadDimPower,
+    kTile,
+    kDoubling,
+    kWrite,
+    kDroop
   };
 };
 
@@ -230,6 +211,12 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   form.empty_tile_s = values[TiledValue::kEmpty] * kNanosecond;
   form.decode_overhead_tokens = values[TiledValue::kDecodeOverhead];
   form.stream.bandwidth_efficiency = values[TiledValue::kBandwidth];
+  form.head_dim_power = values[TiledValue::kHeadDimPower];
+  form.tile_s = values[TiledValue::kTile] * kMicrosecond;
+  form.per_doubling_s = values[TiledValue::kDoubling] * kMicrosecond;
+  form.write_efficiency = values[TiledValue::kWrite];
+  form.power_droop = values[TiledValue::kDroop];
+  form.packs_groups = kind.packs_groups;
   if (kind.mixed) {
     form.stream = {values[TiledValue::kBandwidth], values[TiledValue::kL2Efficiency], values[TiledValue::kL2Share],
                    values[TiledValue::kL2Width]};
@@ -252,34 +239,57 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
                           {"bandwidth_efficiency", 0.85, 0.4, 1.0},
                           {"l2_share", 0.8, 0.1, 3},
                           {"l2_width", 0.2, 0.02, 2},
-                          {"l2_efficiency", 8, 1, 50}};
+                          {"l2_efficiency", 8, 1, 50},
+                          {"head_dim_power", 0, 0, 0},
+                          {"tile (us)", 0, 0, 0},
+                          {"per_doubling (us)", 0, 0, 0},
+                          {"write_efficiency", 0, 0, 0},
+                          {"power_droop", 0, 0, 0}};
   } else {
-    problem.parameters = {{"t0 (us)", 12, 0, 60},
-                          {"efficiency", 0.65, 0.1, 1},
-                          {"overhead_tokens", 200, 0, 2000},
+    const auto any = [&rows](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
+    // Layer profiles time attention alone, other tables the writing of new keys and values too.
+    const bool written = any([](const TiledSample& row) { return !row.from.framework.empty(); });
+    const bool dims =
+        any([&rows](const TiledSample& row) { return row.shape.head_dim != rows.front().shape.head_dim; });
+    problem.parameters = {{"t0 (us)", 9, 0, 60},
+                          {"efficiency", 0.65, 0.1, 1.05},
+                          {"overhead_tokens", 50, 0, 2000},
                           {"longest_factor", 1, 0.2, 5},
-                          {"wave_quantisation", 0, 0, 1},
-                          {"blend_power", 3, 1, 30},
+                          {"wave_quantisation", 0.5, 0, 1},
+                          {"blend_power", 2, 1, 30},
                           {"io_efficiency", 0.8, 0.2, 10},
                           {"empty_tile (ns)", 0, 0, 0},
                           {"decode_overhead_tokens", 0, 0, 0},
                           {"bandwidth_efficiency", 0.9, 0.9, 0.9},
                           {"l2_share", 1, 1, 1},
                           {"l2_width", 0.1, 0.1, 0.1},
-                          {"l2_efficiency", 1, 1, 1}};
+                          {"l2_efficiency", 1, 1, 1},
+                          {"head_dim_power", dims ? 0.3 : 0, 0, dims ? 2.0 : 0},
+                          {"tile (us)", 1, 0, 30},
+                          {"per_doubling (us)", 0.5, 0, 10},
+                          {"write_efficiency", written ? 0.2 : 0, written ? 0.02 : 0, written ? 10.0 : 0},
+                          {"power_droop", 0.02, 0, 0.3}};
   }
   for (const TiledSample& row : rows) {
     problem.measured.push_back(row.seconds);
     // One model's mixed batches have one shape: folds are by what the batch is made of.
-    problem.labels.push_back(
-        {kind.mixed ? std::pair{row.tokens, row.before} : std::pair{row.shape.heads, row.shape.kv_heads},
-         tiled_region(row, kind.mixed)});
+    problem.labels.push_back({kind.mixed
+                                  ? std::pair{row.tokens, row.before}
+                                  : std::pair{row.shape.heads * kHeadDimLabel + row.shape.head_dim, row.shape.kv_heads},
+                              tiled_region(row, kind.mixed)});
+    problem.sizes.push_back({row.chunks * row.shape.heads, row.before + row.tokens, row.shape.head_dim,
+                             row.shape.heads / row.shape.kv_heads});
   }
-  problem.polish = rows.size() < 5000;
-  if (!kind.mixed) problem.spread_starts = 8;
+  if (!kind.mixed) {
+    problem.grid =
+        grid_around({{{1, 16, 128, 2048}, {16, 128, 512, 2048, 8192}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
+  }
+  problem.spread_starts = 8;
   problem.predict = [rows = std::move(rows), kind, machine](
-                        std::span<const double> values, std::span<const std::size_t> which, std::span<double> seconds) {
-    const TiledForm form = tiled_form(kind, values);
+                        std::span<const double> values, const Correction& correction,
+                        std::span<const std::size_t> which, std::span<double> seconds) {
+    TiledForm form = tiled_form(kind, values);
+    form.correction = correction;
     for (std::size_t i = 0; i < which.size(); ++i) {
       const TiledSample& row = rows[which[i]];
       TiledCall call;

@@ -13,9 +13,19 @@ namespace kvsim::models {
 [[nodiscard]] FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine);
 [[nodiscard]] LinearForm linear_form(NumberFormat weights, std::span<const double> values);
 
+/// The heads of a shape as one number, which folds and models are told apart by: attention's shapes are query heads and
+/// head size, and KV heads.
+inline constexpr double kHeadDimLabel = 4096;
+
+/// Whether a kernel splits the KV of one query head over multiprocessors.
+struct DecodeKind {
+  NumberFormat kv = NumberFormat::bf16;
+  bool splits_single_heads = true;
+};
 /// Rows as they were measured: of benchmarks that reuse one buffer (`warm`), or with other kernels in between.
-[[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const Machine& machine);
-[[nodiscard]] DecodeForm decode_form(NumberFormat kv, std::span<const double> values);
+[[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine);
+[[nodiscard]] DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values);
+[[nodiscard]] DecodeCall call_of(const DecodeSample& row);
 /// What uneven lengths cost beyond their mean, as a share of what all at the longest would: the median of
 /// (uneven_s - mean_s) / (longest_s - mean_s), rows as heavy as longest_s / mean_s - 1; 0 without rows.
 [[nodiscard]] double uneven_share(const std::vector<SkewSample>& rows);
@@ -25,9 +35,17 @@ struct TiledKind {
   NumberFormat kv = NumberFormat::bf16;
   double tile_rows = 128;
   bool mixed = false;
+  bool packs_groups = false;
 };
 [[nodiscard]] FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine);
 [[nodiscard]] TiledForm tiled_form(const TiledKind& kind, std::span<const double> values);
+
+/// Whether the kernel behind some rows splits single heads, and how it cuts queries into tiles: whichever fits them
+/// better (kernel_choice.cpp). `before_step` as in FitProblem.
+[[nodiscard]] DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format, const Machine& machine,
+                                    const std::function<void()>& before_step);
+[[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
+                                  const Machine& machine, const std::function<void()>& before_step);
 
 [[nodiscard]] FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machine& machine);
 [[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);

@@ -70,7 +70,8 @@ std::string implied(const LinearSample& row, const Machine& machine) {
   const double weights = row.n * row.k * bytes_per_element(row.weights);
   reason = above_rate(2 * row.m * row.n * row.k, row.seconds, machine.flops_per_s(row.weights));
   if (!reason.empty()) return reason;
-  return above_bandwidth(weights, row.seconds, machine, weights > kColdWeights ? kAbovePeak : kFastestCache);
+  const bool cold = row.run.repeated <= 0 || !may_hit_l2(row.run.repeated * weights, machine);
+  return above_bandwidth(weights, row.seconds, machine, cold ? kAbovePeak : kFastestCache);
 }
 
 std::string implied(const DecodeSample& row, const Machine& machine) {

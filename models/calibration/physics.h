@@ -10,8 +10,6 @@ namespace kvsim::models {
 /// How far above the datasheet's peak a row may be: what clocks and rounding of the figures explain.
 inline constexpr double kAbovePeak = 1.05;
 
-/// Weights above it are cold: published benchmarks go round between copies of them until none is in a cache.
-inline constexpr double kColdWeights = 10e6;
 /// How much faster than the memory an L2 cache can be at most.
 inline constexpr double kFastestCache = 5;
 

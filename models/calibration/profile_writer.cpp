@@ -92,9 +92,22 @@ class Writer {
       line(level + 1, "- {{size: {}, seconds: {}}}", number(p.size), time(p.seconds));
     }
   }
+  void correction(int level, std::initializer_list<const char*> names, const Correction& c) {
+    if (c.empty()) return;
+    line(level, "correction:");
+    std::size_t d = 0;
+    for (const char* name : names) line(level + 1, "{}: [{}]", name, joined(c.axes[d++]));
+    line(level + 1, "factors: [{}]", joined(c.factors));
+  }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
+  static std::string joined(const std::vector<double>& values) {
+    std::vector<std::string> words;
+    for (const double v : values) words.push_back(number(v));
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+
   std::string text_;
 };
 
@@ -104,6 +117,7 @@ void write_machine(Writer& w, const MeasuredMachine& m) {
   const auto rate = [](double value) { return schema::format_real(schema::Dimension::compute, value); };
   w.figure(3, "bf16_peak", rate(m.bf16_flops_per_s.value), m.bf16_flops_per_s.source);
   w.figure(3, "fp8_peak", rate(m.fp8_flops_per_s.value), m.fp8_flops_per_s.source);
+  if (m.fp4_flops_per_s.value > 0) w.figure(3, "fp4_peak", rate(m.fp4_flops_per_s.value), m.fp4_flops_per_s.source);
   w.line(3, "multiprocessors: {}", number(m.multiprocessors));
   w.line(3, "l2_cache: {}", schema::format_bytes(m.l2_bytes));
   if (!m.architecture.empty()) w.line(3, "architecture: {}", m.architecture);
@@ -115,11 +129,24 @@ void write_linear(Writer& w, const std::vector<LinearForm>& forms) {
     w.line(4, "- weights: {}", word(f.weights));
     w.line(5, "t0: {}", time(f.t0_s));
     w.line(5, "bandwidth_efficiency: {}", number(f.bandwidth_efficiency));
-    w.line(5, "extra_input_bytes: {}", number(f.extra_input_bytes));
+    if (f.extra_input_bytes > 0) w.line(5, "extra_input_bytes: {}", number(f.extra_input_bytes));
     w.line(5, "tile_overhead_k: {}", number(f.tile_overhead_k));
     w.line(5, "wave_quantisation: {}", number(f.wave_quantisation));
     w.line(5, "blend_power: {}", number(f.blend_power));
     w.line(5, "power_droop: {}", number(f.power_droop));
+    w.line(5, "io_efficiency: {}", number(f.io_efficiency));
+    w.line(5, "per_doubling: {}", time(f.per_doubling_s));
+    w.line(5, "sm_bandwidth: {}", number(f.sm_bandwidth));
+    if (f.quantise.bandwidth_efficiency > 0) {
+      w.line(5, "quantise: {{t0: {}, per_token: {}, bandwidth_efficiency: {}}}", time(f.quantise.t0_s),
+             time(f.quantise.per_token_s), number(f.quantise.bandwidth_efficiency));
+    }
+    w.correction(5, {"tokens", "n", "k"}, f.correction);
+    const LinearBenchmark& b = f.benchmark;
+    if (b.l2_efficiency > 0) {
+      w.line(5, "benchmark: {{l2_efficiency: {}, l2_share: {}, l2_width: {}, launch: {}, launch_few: {}}}",
+             number(b.l2_efficiency), number(b.l2_share), number(b.l2_width), time(b.launch_s), time(b.launch_few_s));
+    }
     w.line(5, "tiles:");
     for (const GemmTile& t : f.tiles) {
       w.line(6, "- {{rows: {}, columns: {}, efficiency: {}}}", number(t.rows), number(t.columns), number(t.efficiency));
@@ -140,6 +167,18 @@ void write_decode(Writer& w, const std::vector<DecodeForm>& forms) {
     w.line(5, "uneven_share: {}", number(f.uneven_share));
     if (f.hits_in_serving) w.line(5, "hits_in_serving: true");
     w.stream(5, f.stream);
+    const SplitWalk& walk = f.walk;
+    w.line(5, "walk:");
+    w.line(6, "sm_bandwidth: {}", number(walk.sm_bandwidth));
+    w.line(6, "efficiency: {}", number(walk.efficiency));
+    w.line(6, "wave_quantisation: {}", number(walk.wave_quantisation));
+    w.line(6, "unit: {}", time(walk.unit_s));
+    w.line(6, "least_keys: {}", number(walk.least_keys));
+    w.line(6, "blend_power: {}", number(walk.blend_power));
+    w.line(6, "join: {}", time(walk.join_s));
+    w.line(6, "regroup: {}", time(walk.regroup_s));
+    w.line(6, "splits_single_heads: {}", walk.splits_single_heads);
+    w.correction(5, {"walks", "kv_length", "head_dim", "group"}, f.correction);
     w.line(5, "valid_to: {:.0f}", f.valid_to);
     w.source(5, f.source);
   }
@@ -157,6 +196,15 @@ void write_tiled(Writer& w, const char* key, bool mixed, const std::vector<Tiled
     w.line(5, "wave_quantisation: {}", number(f.wave_quantisation));
     w.line(5, "blend_power: {}", number(f.blend_power));
     w.line(5, "io_efficiency: {}", number(f.io_efficiency));
+    if (!mixed) {
+      w.line(5, "head_dim_power: {}", number(f.head_dim_power));
+      w.line(5, "tile: {}", time(f.tile_s));
+      w.line(5, "per_doubling: {}", time(f.per_doubling_s));
+      w.line(5, "write_efficiency: {}", number(f.write_efficiency));
+      w.line(5, "power_droop: {}", number(f.power_droop));
+      w.line(5, "packs_groups: {}", f.packs_groups);
+      w.correction(5, {"heads", "kv_length", "head_dim", "group"}, f.correction);
+    }
     if (mixed) {
       w.line(5, "empty_tile: {}", time(f.empty_tile_s));
       w.line(5, "decode_overhead_tokens: {}", number(f.decode_overhead_tokens));

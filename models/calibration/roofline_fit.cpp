@@ -35,7 +35,8 @@ void fit_stream(const std::vector<Streamed>& rows, const Machine& machine, const
   problem.before_step = before_step;
   problem.parameters = {{"t0 (us)", 5, 0, 100}, {"bandwidth_efficiency", 0.8, 0.05, 1.0}};
   for (const Streamed& row : rows) problem.measured.push_back(row.seconds);
-  problem.predict = [&](std::span<const double> values, std::span<const std::size_t> which, std::span<double> seconds) {
+  problem.predict = [&](std::span<const double> values, const Correction& /*none*/, std::span<const std::size_t> which,
+                        std::span<double> seconds) {
     for (std::size_t i = 0; i < which.size(); ++i) {
       seconds[i] = values[0] * kMicrosecond + rows[which[i]].bytes / (values[1] * machine.memory_bytes_per_s);
     }
@@ -72,7 +73,7 @@ void fit_roofline(const Samples& samples, const Machine& machine, const std::str
   for (const LinearSample& row : samples.linear) {
     if (row.weights != NumberFormat::bf16) continue;
     const double bytes = row.n * row.k * bytes_per_element(row.weights);
-    if (may_hit_l2(bytes, machine)) continue;
+    if (may_hit_l2(std::max(row.run.repeated, 1.0) * bytes, machine)) continue;
     if (row.m <= kFewTokens) weights.push_back({bytes, row.seconds});
     for (double size = kManyTokens; size <= 8 * kManyTokens; size *= 2) {
       if (row.m == size) linear[size].push_back(2 * row.m * row.n * row.k / row.seconds / machine.bf16_flops_per_s);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -32,16 +33,22 @@ class TableRow {
   schema::Origin origin_;
 };
 
+/// Whose layers a layer profile times.
+struct Shard {
+  const LlmSpec* model = nullptr;  ///< null for tables that name their shapes
+  int tensor_parallel = 1;
+};
+
 struct TableKind {
   std::string_view name;
   std::span<const std::string_view> columns;
   /// Tables with one of these measure something else: their rows are not what the other columns alone say.
   std::span<const std::string_view> foreign;
   bool needs_model;
-  void (*add)(const TableRow& row, const LlmSpec* model, Readings& into);
+  void (*add)(const TableRow& row, const Shard& shard, Readings& into);
 };
 
-/// bf16 or fp8 by the names that files use; none for other formats.
+/// By the names that files use; none for other formats.
 [[nodiscard]] std::optional<NumberFormat> format_of(std::string_view text);
 
 /// Tables of single kernels over many shapes.
@@ -80,20 +87,27 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kExpectedTable = "a CSV table of measured kernel times";
 
-void add_linear(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_linear(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   enum Column { kGpu, kFramework, kVersion, kFormat, kTokens, kN, kK, kTime };
   const auto format = format_of(row.text(kFormat));
   if (!format) {
-    into.refused.push_back({row.origin(), fmt::format("weights in {}: profiles have bf16 and fp8", row.text(kFormat))});
+    into.refused.push_back(
+        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text(kFormat))});
     return;
   }
+  // aiconfigurator goes round six layers in one CUDA graph, or repeats one where the format has scales of blocks, that
+  // of fp8 without a graph; kvsim-calibrate flushes L2 before each run.
+  const bool blocks = *format == NumberFormat::fp8_block || *format == NumberFormat::nvfp4;
+  LinearRun run;
+  if (row.text(kFramework) != "kvsim") run = {blocks ? 1.0 : 6.0, *format == NumberFormat::fp8_block};
   into.samples.linear.push_back(
       {{std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)), row.origin()},
        *format,
        row.number(kTokens),
        row.number(kN),
        row.number(kK),
-       row.number(kTime) * kMillisecond});
+       row.number(kTime) * kMillisecond,
+       run});
 }
 
 struct Attention {
@@ -103,7 +117,7 @@ struct Attention {
 template <class Sample>
 bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
   const auto format = format_of(row.text(Attention::kFormat));
-  if (!format) {
+  if (!format || (*format != NumberFormat::bf16 && *format != NumberFormat::fp8)) {
     into.refused.push_back(
         {row.origin(), fmt::format("KV in {}: profiles have bf16 and fp8", row.text(Attention::kFormat))});
     return false;
@@ -116,7 +130,7 @@ bool fill_attention(const TableRow& row, Readings& into, Sample& sample) {
   return true;
 }
 
-void add_decode(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_decode(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   DecodeSample sample;
   if (!fill_attention(row, into, sample)) return;
   sample.requests = row.number(Attention::kBatch);
@@ -126,7 +140,7 @@ void add_decode(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
   into.samples.decode.push_back(std::move(sample));
 }
 
-void add_prefill(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_prefill(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   TiledSample sample;
   if (!fill_attention(row, into, sample)) return;
   sample.chunks = row.number(Attention::kBatch);
@@ -150,7 +164,7 @@ void add_collective(const TableRow& row, Collective operation, const char* libra
        row.number(Messages::kTime) * kMillisecond});
 }
 
-void add_nccl(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_nccl(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   constexpr std::array<std::pair<std::string_view, Collective>, 4> kOperations{
       {{"all_reduce", Collective::all_reduce},
        {"all_gather", Collective::all_gather},
@@ -165,7 +179,7 @@ void add_nccl(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
 
 /// vLLM's own all-reduce. Rows of launches from Python are left out: short ones wait for the CPU, which a step of many
 /// kernels does not; long ones copy the message first, which step times count by themselves.
-void add_vllm(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_vllm(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   if (row.text(Messages::kOperation) == "all_reduce" && row.text(Messages::kKind) == "graph") {
     add_collective(row, Collective::all_reduce, "vllm", into);
   }
@@ -230,6 +244,8 @@ std::span<const TableKind> kernel_tables() {
 std::optional<NumberFormat> format_of(std::string_view text) {
   if (text == "bfloat16" || text == "bf16") return NumberFormat::bf16;
   if (text == "fp8" || text == "fp8_e4m3") return NumberFormat::fp8;
+  if (text == "fp8_block") return NumberFormat::fp8_block;
+  if (text == "nvfp4") return NumberFormat::nvfp4;
   return std::nullopt;
 }
 
@@ -240,7 +256,7 @@ bool needs_model(const std::string& path) {
   return kind != nullptr && kind->needs_model;
 }
 
-void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into) {
+void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into, int tensor_parallel) {
   const TableKind* kind = kind_of(path);
   if (kind == nullptr) {
     if (!required) {
@@ -260,7 +276,25 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
   LineReader lines = LineReader::open(path, kExpectedTable);
   CsvTable table(lines, kind->columns);
   const schema::Origin file(path);
-  while (table.next()) kind->add(TableRow(table, file.at(lines.line_number(), 1)), model, into);
+  while (table.next()) kind->add(TableRow(table, file.at(lines.line_number(), 1)), {model, tensor_parallel}, into);
+}
+
+LayerFolder layer_folder(std::string_view name) {
+  constexpr std::string_view kShard = "_tp";
+  LayerFolder result;
+  const std::size_t shard = name.rfind(kShard);
+  if (shard != std::string_view::npos) {
+    const std::string_view digits = name.substr(shard + kShard.size());
+    int gpus = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), gpus);
+    if (error == std::errc() && end == digits.data() + digits.size() && gpus >= 1) {
+      result.tensor_parallel = gpus;
+      name = name.substr(0, shard);
+    }
+  }
+  const std::size_t mark = name.rfind('_');
+  result.model = mark == std::string_view::npos ? name : name.substr(mark + 1);
+  return result;
 }
 
 std::vector<std::string> csv_files(const std::string& path) {
@@ -279,38 +313,40 @@ std::vector<std::string> csv_files(const std::string& path) {
   return files;
 }
 
-// Layer profiles of one model, as LLMServingSim publishes them: times in microseconds, bf16, tensor parallel 1.
+// Layer profiles of one model, as LLMServingSim publishes them: times in microseconds, bf16, of one GPU of a
+// tensor-parallel group.
 
 namespace {
 
-void add_weights(const TableRow& row, const LlmSpec& model, std::string_view layer, double tokens, double seconds,
+void add_weights(const TableRow& row, const Shard& shard, std::string_view layer, double tokens, double seconds,
                  Readings& into) {
-  for (const LayerShape& shape : linear_shapes(model, 1)) {
+  for (const LayerShape& shape : linear_shapes(*shard.model, shard.tensor_parallel)) {
     if (shape.layer != layer) continue;
     into.samples.linear.push_back({{{}, {}, {}, row.origin()}, NumberFormat::bf16, tokens, shape.n, shape.k, seconds});
     return;
   }
 }
 
-void add_dense(const TableRow& row, const LlmSpec* model, Readings& into) {
+void add_dense(const TableRow& row, const Shard& shard, Readings& into) {
   enum Column { kLayer, kTokens, kTime };
   const std::string_view layer = row.text(kLayer);
   const double tokens = row.number(kTokens);
   const double seconds = row.number(kTime) * kMicrosecond;
-  for (const ElementwiseKernel& kernel : elementwise_kernels(*model, 1)) {
+  for (const ElementwiseKernel& kernel : elementwise_kernels(*shard.model, shard.tensor_parallel)) {
     if (kernel.name != layer) continue;
     into.samples.elementwise.push_back(
         {{{}, {}, {}, row.origin()}, std::string(layer), tokens, kernel.bytes_per_token * tokens, seconds});
     return;
   }
-  add_weights(row, *model, layer, tokens, seconds, into);
+  add_weights(row, shard, layer, tokens, seconds, into);
 }
 
-HeadShape heads_of(const LlmSpec& model) {
-  return {static_cast<double>(model.heads), static_cast<double>(model.kv_heads), static_cast<double>(model.head_dim)};
+HeadShape heads_of(const Shard& shard) {
+  const auto [heads, kv_heads] = head_counts(*shard.model, shard.tensor_parallel);
+  return {heads, kv_heads, static_cast<double>(shard.model->head_dim)};
 }
 
-void add_attention(const TableRow& row, const LlmSpec* model, Readings& into) {
+void add_attention(const TableRow& row, const Shard& shard, Readings& into) {
   enum Column { kChunk, kBefore, kDecodes, kKv, kTime };
   const double chunk = row.number(kChunk);
   const double decodes = row.number(kDecodes);
@@ -318,27 +354,27 @@ void add_attention(const TableRow& row, const LlmSpec* model, Readings& into) {
   const SampleSource from{{}, {}, {}, row.origin()};
   if (chunk <= 0) {
     into.samples.decode.push_back(
-        {from, NumberFormat::bf16, heads_of(*model), decodes, row.number(kKv), false, seconds});
+        {from, NumberFormat::bf16, heads_of(shard), decodes, row.number(kKv), false, seconds});
     return;
   }
-  const TiledSample sample{from,    NumberFormat::bf16, heads_of(*model), 1, chunk, row.number(kBefore),
+  const TiledSample sample{from,    NumberFormat::bf16, heads_of(shard), 1, chunk, row.number(kBefore),
                            decodes, row.number(kKv),    seconds};
   if (decodes <= 0) into.samples.prefill.push_back(sample);
   into.samples.mixed.push_back(sample);
 }
 
-void add_per_sequence(const TableRow& row, const LlmSpec* model, Readings& into) {
+void add_per_sequence(const TableRow& row, const Shard& shard, Readings& into) {
   enum Column { kLayer, kSequences, kTime };
   const double sequences = row.number(kSequences);
   const double seconds = row.number(kTime) * kMicrosecond;
   if (row.text(kLayer) == "sampler") {
     into.samples.sampler.push_back({{{}, {}, {}, row.origin()}, sequences, seconds});
   } else {
-    add_weights(row, *model, row.text(kLayer), sequences, seconds, into);
+    add_weights(row, shard, row.text(kLayer), sequences, seconds, into);
   }
 }
 
-void add_skew(const TableRow& row, const LlmSpec* /*model*/, Readings& into) {
+void add_skew(const TableRow& row, const Shard& /*shard*/, Readings& into) {
   enum Column { kRegime, kMean, kLongestSequence, kUneven };
   if (row.text(kRegime) != "pure") return;  // the others are mixed batches, which cost what their tiles cost
   into.samples.skew.push_back({{{}, {}, {}, row.origin()},

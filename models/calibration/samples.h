@@ -28,6 +28,7 @@ struct LinearSample {
   double n = 0;
   double k = 0;
   double seconds = 0;
+  LinearRun run{};
 };
 
 /// Decode attention of one layer.
@@ -139,8 +140,17 @@ struct Readings {
 [[nodiscard]] bool needs_model(const std::string& path);
 
 /// Adds the rows of one file. Throws schema::InputError (file:line:column) where it cannot be read or, with `required`,
-/// where it is none of the known tables. `model` may be null for files that need none.
-void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into);
+/// where it is none of the known tables. `model` may be null for files that need none;
+/// a layer profile is of one of `tensor_parallel` GPUs that share it.
+void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into,
+                  int tensor_parallel = 1);
+
+/// The model and the shard that a folder of layer profiles is of, by its name: GPU_MODEL or GPU_MODEL_tp2.
+struct LayerFolder {
+  std::string model;
+  int tensor_parallel = 1;
+};
+[[nodiscard]] LayerFolder layer_folder(std::string_view name);
 
 /// The CSV files that a path stands for: itself, or those in the folder, by name. Throws schema::InputError.
 [[nodiscard]] std::vector<std::string> csv_files(const std::string& path);

@@ -281,7 +281,9 @@ std::optional<Catalogue::Contradiction> Catalogue::contradiction(const KernelPro
   if (auto c = compare("memory_bandwidth", p.machine->memory_bytes_per_s.value, known.memory_bytes_per_s.value))
     return c;
   if (auto c = compare("bf16_peak", p.machine->bf16_flops_per_s.value, known.bf16_flops_per_s.value)) return c;
-  return compare("fp8_peak", p.machine->fp8_flops_per_s.value, known.fp8_flops_per_s.value);
+  if (auto c = compare("fp8_peak", p.machine->fp8_flops_per_s.value, known.fp8_flops_per_s.value)) return c;
+  if (p.machine->fp4_flops_per_s.value <= 0) return std::nullopt;  // profiles from before there were such kernels
+  return compare("fp4_peak", p.machine->fp4_flops_per_s.value, known.fp4_flops_per_s.value);
 }
 
 void Catalogue::check_measured_on(const std::string& name) const {

@@ -16,6 +16,8 @@ schema::ObjectSchema<GpuSpec> make_gpu_schema() {
              "peak dense tensor-core rate in bf16, fp32 accumulation");
   s.optional("fp8_peak", &GpuSpec::fp8_flops_per_s, compute_rate().non_negative(),
              "peak dense rate in fp8; 0 where the GPU has no fp8 units");
+  s.optional("fp4_peak", &GpuSpec::fp4_flops_per_s, compute_rate().non_negative(),
+             "peak dense rate in fp4; 0 where the GPU has no fp4 units");
   s.optional("multiprocessors", &GpuSpec::multiprocessors, number().non_negative(),
              "streaming multiprocessors (SMs); 0: not given, kernel times then come from the profile's rooflines");
   s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
@@ -30,6 +32,8 @@ schema::ObjectSchema<GpuSpec> make_gpu_schema() {
   s.check([](const GpuSpec& gpu, const Reporter& report) {
     const double bf16 = gpu.bf16_flops_per_s.value;
     const double fp8 = gpu.fp8_flops_per_s.value;
+    const double fp4 = gpu.fp4_flops_per_s.value;
+    if (fp4 > 0 && fp4 < fp8) report.fail("fp4_peak", "below fp8_peak: no GPU is slower in fp4 than in fp8");
     if (fp8 > 0 && fp8 < bf16) report.fail("fp8_peak", "below bf16_peak: no GPU is slower in fp8 than in bf16");
   });
   return s;

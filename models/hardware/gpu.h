@@ -17,6 +17,7 @@ struct GpuSpec {
   Sourced<double> memory_bytes_per_s;  ///< peak memory bandwidth
   Sourced<double> bf16_flops_per_s;    ///< peak dense tensor-core rate, bf16 with fp32 accumulation
   Sourced<double> fp8_flops_per_s;     ///< peak dense rate in fp8; 0 where the GPU has no fp8 units
+  Sourced<double> fp4_flops_per_s;     ///< peak dense rate in fp4; 0 where the GPU has no fp4 units
   Sourced<double> multiprocessors;     ///< streaming multiprocessors (SMs); 0: not given
   Sourced<std::int64_t> l2_bytes;      ///< L2 cache; 0: not given
   Sourced<double> board_power_w;       ///< most that the board draws; 0: not given

@@ -20,7 +20,7 @@ namespace {
 
 /// `launches` calls that together pass over `bytes`, evenly; nothing of it is in L2 before.
 double passes_s(const ElementwiseForm& form, const Machine& machine, double bytes, double launches) {
-  return launches * form.t0_s * machine.latency_scale + form.stream.seconds(bytes, machine, true);
+  return launches * form.t0_s + form.stream.seconds(bytes, machine, true);
 }
 
 }  // namespace

@@ -38,6 +38,53 @@ ObjectSchema<CachedStream> stream_schema() {
   return s;
 }
 
+ObjectSchema<QuantiseForm> quantise_schema() {
+  using Q = QuantiseForm;
+  ObjectSchema<Q> s("quantise", "A pass over a linear layer's inputs that makes them as narrow as its weights.");
+  s.required("t0", &Q::t0_s, fixed_kernel_time(), "fixed time of a call");
+  s.required("per_token", &Q::per_token_s, fixed_kernel_time(), "least time of a token");
+  s.required("bandwidth_efficiency", &Q::bandwidth_efficiency, number().above(0).at_most(50),
+             "rate of what is read and written, as a multiple of the peak memory bandwidth (it mostly hits L2)");
+  return s;
+}
+
+ObjectSchema<LinearBenchmark> benchmark_schema() {
+  using B = LinearBenchmark;
+  ObjectSchema<B> s("benchmark", "What a benchmark's rows hold that a model's steps do not.");
+  s.optional("l2_efficiency", &B::l2_efficiency, number().non_negative().at_most(50),
+             "rate of weights that hit L2, as a multiple of the peak memory bandwidth; 0: none do");
+  s.optional("l2_share", &B::l2_share, number().positive().at_most(100),
+             "repeated weights of which half hit, as a share of the L2 size");
+  s.optional("l2_width", &B::l2_width, number().positive().at_most(10), "width of that transition in ln(bytes)");
+  s.optional("launch", &B::launch_s, fixed_kernel_time(), "least time of a call that is launched and not replayed");
+  s.optional("launch_few", &B::launch_few_s, fixed_kernel_time(), "the same of up to 16 tokens; 0: as of more");
+  return s;
+}
+
+ObjectSchema<SplitWalk> walk_schema() {
+  using W = SplitWalk;
+  ObjectSchema<W> s("walk", "How decode attention is spread over the multiprocessors.");
+  s.required("sm_bandwidth", &W::sm_bandwidth, number().positive().at_most(1000),
+             "of one multiprocessor, as a multiple of its share of the bandwidth reached");
+  s.required("efficiency", &W::efficiency, kernel_efficiency(), "of its share of the peak arithmetic rate in bf16");
+  s.optional("wave_quantisation", &W::wave_quantisation, share(), "0: work is balanced, 1: whole waves");
+  s.optional("unit", &W::unit_s, fixed_kernel_time(), "starting and ending one walk");
+  s.optional("least_keys", &W::least_keys, number().at_least(1).at_most(1e6),
+             "tokens of KV that are not split further");
+  s.optional("blend_power", &W::blend_power, number().at_least(1).at_most(64),
+             "how sharply the slower of the longest walk and all reading decides");
+  s.optional("join", &W::join_s, fixed_kernel_time(), "joining the parts of a KV that was split, each");
+  s.optional("regroup", &W::regroup_s, fixed_kernel_time(),
+             "more where several requests' groups of heads are laid out anew");
+  s.optional("splits_single_heads", &W::splits_single_heads, boolean(),
+             "KV is split too where every query head has its own");
+  return s;
+}
+
+ObjectSchema<Correction> attention_correction(const char* units) {
+  return correction_schema({units, "kv_length", "head_dim", "group"});
+}
+
 ObjectSchema<LinearForm> linear_form_schema() {
   using F = LinearForm;
   ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
@@ -47,7 +94,7 @@ ObjectSchema<LinearForm> linear_form_schema() {
                 "of one multiprocessor's share of the peak arithmetic rate");
 
   ObjectSchema<F> s("fitted linear", "Linear layers: weights streamed against tiles in waves.");
-  s.required("weights", &F::weights, number_format(), "format of the weights");
+  s.required("weights", &F::weights, weight_number_format(), "format of the weights");
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a call");
   s.required("bandwidth_efficiency", &F::bandwidth_efficiency, kernel_efficiency(), "of the peak memory bandwidth");
   s.optional("extra_input_bytes", &F::extra_input_bytes, number().non_negative().at_most(1000),
@@ -60,6 +107,16 @@ ObjectSchema<LinearForm> linear_form_schema() {
              "how sharply the slower of streaming and arithmetic decides");
   s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1),
              "further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall under load");
+  s.optional("io_efficiency", &F::io_efficiency, number().non_negative().at_most(50),
+             "rate of inputs and outputs, as a multiple of the peak memory bandwidth; 0: as the weights");
+  s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + inputs / 1024");
+  s.optional("sm_bandwidth", &F::sm_bandwidth, number().non_negative().at_most(1000),
+             "of one multiprocessor, as a multiple of its share of the bandwidth reached; 0: no such bound");
+  s.object("quantise", &F::quantise, quantise_schema(), Presence::optional, "quantising the inputs first");
+  s.object("correction", &F::correction, correction_schema({"tokens", "n", "k"}), Presence::optional,
+           "measured / form by region, for this architecture");
+  s.object("benchmark", &F::benchmark, benchmark_schema(), Presence::optional,
+           "what the rows that were fitted hold and steps do not");
   s.list("tiles", &F::tiles, tile, Presence::required, "tiles that the library chooses among", {.at_least = 1});
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
   add_source_fields(s, &F::source, Presence::optional);
@@ -77,6 +134,9 @@ ObjectSchema<DecodeForm> decode_form_schema() {
   s.optional("uneven_share", &F::uneven_share, share(),
              "of the time by which all requests being as long as the longest would take longer");
   s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the KV");
+  s.object("walk", &F::walk, walk_schema(), Presence::optional, "spread over the multiprocessors; left out: evenly");
+  s.object("correction", &F::correction, attention_correction("walks"), Presence::optional,
+           "measured / form by requests x KV heads, KV length, head size and query heads per KV head");
   s.optional("hits_in_serving", &F::hits_in_serving, boolean(),
              "measured with other layers' kernels in between: L2 helps as much in serving steps");
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
@@ -102,6 +162,16 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   s.optional(
       "io_efficiency", &F::io_efficiency, number().above(0).at_most(50),
       "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
+  s.optional("head_dim_power", &F::head_dim_power, number().at_least(0).at_most(4),
+             "efficiency grows with (head size / 128) to this power");
+  s.optional("tile", &F::tile_s, fixed_kernel_time(), "starting and ending a tile, beside overhead_tokens");
+  s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + KV length / 1024");
+  s.optional("write_efficiency", &F::write_efficiency, number().non_negative().at_most(50),
+             "rate of putting new keys and values into pages, as a multiple of the peak memory bandwidth; 0: no time");
+  s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1), "as of linear layers");
+  s.optional("packs_groups", &F::packs_groups, boolean(), "a tile has rows of all query heads that share a KV head");
+  s.object("correction", &F::correction, attention_correction("heads"), Presence::optional,
+           "measured / form by prompts x heads, KV length, head size and query heads per KV head");
   if (joined) {
     s.optional("empty_tile", &F::empty_tile_s, fixed_kernel_time(),
                "an empty tile of a decoding request beside a long chunk");
@@ -134,6 +204,13 @@ void once_per_format(const std::vector<Form>& forms, NumberFormat Form::*format,
 ScalarSpec number_format() {
   return choice<NumberFormat>(
       {{"bf16", NumberFormat::bf16, "16-bit floating point"}, {"fp8", NumberFormat::fp8, "8-bit floating point"}});
+}
+
+ScalarSpec weight_number_format() {
+  return choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
+                               {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
+                               {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
+                               {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}});
 }
 
 ObjectSchema<FittedForms> fitted_forms_schema() {
@@ -169,6 +246,8 @@ ObjectSchema<MeasuredMachine> measured_machine_schema() {
   s.required("bf16_peak", &M::bf16_flops_per_s, compute_rate().positive(), "peak dense rate in bf16");
   s.optional("fp8_peak", &M::fp8_flops_per_s, compute_rate().non_negative(),
              "peak dense rate in fp8; 0: no such units");
+  s.optional("fp4_peak", &M::fp4_flops_per_s, compute_rate().non_negative(),
+             "peak dense rate in fp4; 0: no such units");
   s.required("multiprocessors", &M::multiprocessors, number().positive(), "streaming multiprocessors");
   s.required("l2_cache", &M::l2_bytes, bytes().positive(), "L2 cache");
   s.optional("architecture", &M::architecture, text(), "for example hopper");

@@ -13,8 +13,9 @@ schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 
 /// Of a peak rate.
 schema::ScalarSpec kernel_efficiency();
-/// A word for the number format of weights or KV.
+/// A word for the number format of a KV cache, and of weights.
 schema::ScalarSpec number_format();
+schema::ScalarSpec weight_number_format();
 
 /// Fails the report where a table beats the machine it was measured on by more than 5 %, or needs a form that is not
 /// there.

@@ -8,14 +8,14 @@
 
 namespace kvsim::models {
 
-Machine Machine::of(const GpuSpec& gpu, double measured_bytes_per_s) {
+Machine Machine::of(const GpuSpec& gpu) {
   Machine m;
   m.memory_bytes_per_s = gpu.memory_bytes_per_s.value;
   m.bf16_flops_per_s = gpu.bf16_flops_per_s.value;
   m.fp8_flops_per_s = gpu.fp8_flops_per_s.value;
+  m.fp4_flops_per_s = gpu.fp4_flops_per_s.value;
   m.l2_bytes = static_cast<double>(gpu.l2_bytes.value);
   m.multiprocessors = static_cast<double>(gpu.multiprocessors.value);
-  if (measured_bytes_per_s > 0) m.latency_scale = measured_bytes_per_s / m.memory_bytes_per_s;
   return m;
 }
 
@@ -42,6 +42,28 @@ double CachedStream::seconds(double bytes, const Machine& machine, bool cold) co
   return miss * from_hbm + (1 - miss) * bytes / (l2_efficiency * machine.memory_bytes_per_s);
 }
 
+double QuantiseForm::seconds(double m, double k, double written, const Machine& machine) const {
+  if (bandwidth_efficiency <= 0) return 0;
+  constexpr double kRead = 2;   // bf16
+  constexpr double kPower = 3;  // a block a token, or all bytes: the slower
+  const double moved_s = m * k * (kRead + written) / (bandwidth_efficiency * machine.memory_bytes_per_s);
+  return t0_s + blend(per_token_s * m, moved_s, kPower);
+}
+
+double LinearForm::memory_s(double m, double n, double k, const Machine& machine, const LinearRun& run) const {
+  constexpr double kOutputBytes = 2;  // bf16
+  const double element = bytes_per_element(weights);
+  const double bytes_per_s = bandwidth_efficiency * machine.memory_bytes_per_s;
+  if (io_efficiency <= 0) return ((n + m) * k * element + m * n * kOutputBytes) / bytes_per_s;
+  const double weight_bytes = n * k * element;
+  double weights_s = weight_bytes / bytes_per_s;
+  if (run.repeated > 0 && benchmark.l2_efficiency > 0) {
+    const CachedStream repeated{bandwidth_efficiency, benchmark.l2_efficiency, benchmark.l2_share, benchmark.l2_width};
+    weights_s = repeated.seconds(run.repeated * weight_bytes, machine, false) / run.repeated;
+  }
+  return weights_s + (m * k * element + m * n * kOutputBytes) / (io_efficiency * machine.memory_bytes_per_s);
+}
+
 namespace {
 
 /// std::ceil() of what is not negative and below 2^53, without a call: it is most of what tabulating a form takes.
@@ -52,29 +74,73 @@ double rounded_up(double x) {
 
 }  // namespace
 
-FormTime LinearForm::time(double m, double n, double k, const Machine& machine) const {
-  constexpr double kOutputBytes = 2;   // bf16
+double LinearForm::compute_s(double m, double n, double k, const Machine& machine) const {
   constexpr double kPartialBytes = 4;  // fp32 sums of a split k
   constexpr std::array kSplits = {1.0, 2.0, 3.0, 4.0, 8.0};
   const double element = bytes_per_element(weights);
   const double bytes_per_s = bandwidth_efficiency * machine.memory_bytes_per_s;
-  const double memory_s = ((n + m) * k * element + m * n * kOutputBytes) / bytes_per_s;
+  const double io_bytes_per_s = io_efficiency > 0 ? io_efficiency * machine.memory_bytes_per_s : bytes_per_s;
   const double rate = machine.flops_per_s(weights) / machine.multiprocessors;
-  double compute_s = std::numeric_limits<double>::infinity();
+  const double sm_bytes_per_s = sm_bandwidth * bytes_per_s / machine.multiprocessors;
+  double best_s = std::numeric_limits<double>::infinity();
   for (const GemmTile& tile : tiles) {
     const double count = rounded_up(m / tile.rows) * rounded_up(n / tile.columns);
     for (const double split : kSplits) {
       const double even = count * split / machine.multiprocessors;
       const double waves = even + wave_quantisation * (rounded_up(even) - even);
-      const double tile_s = 2 * tile.rows * tile.columns * (k / split + tile_overhead_k) / (tile.efficiency * rate);
-      const double reduce_s = split > 1 ? m * n * kPartialBytes * split / bytes_per_s : 0;
-      compute_s = std::min(compute_s, waves * tile_s + reduce_s);
+      double tile_s = 2 * tile.rows * tile.columns * (k / split + tile_overhead_k) / (tile.efficiency * rate);
+      if (sm_bandwidth > 0) {
+        const double lines = std::min(tile.columns, n) + std::min(tile.rows, m);
+        tile_s = std::max(tile_s, lines * element * (k / split) / sm_bytes_per_s);
+      }
+      const double reduce_s = split > 1 ? m * n * kPartialBytes * split / io_bytes_per_s : 0;
+      best_s = std::min(best_s, waves * tile_s + reduce_s);
     }
   }
   constexpr double kLong = 1e-3;  // kernels shorter than this do not heat the GPU
-  compute_s *= 1 + power_droop * std::log2(1 + 2 * m * n * k / machine.flops_per_s(weights) / kLong);
-  const double extra_s = extra_input_bytes * m * k / bytes_per_s;
-  return {t0_s * machine.latency_scale + blend(memory_s, compute_s, blend_power) + extra_s, memory_s >= compute_s};
+  return best_s * (1 + power_droop * std::log2(1 + 2 * m * n * k / machine.flops_per_s(weights) / kLong));
+}
+
+FormTime LinearForm::time(double m, double n, double k, const Machine& machine, const LinearRun& run) const {
+  constexpr double kFewTokens = 16;
+  constexpr double kShortK = 1024;
+  const double stream_s = memory_s(m, n, k, machine, run);
+  const double tiles_s = compute_s(m, n, k, machine);
+  const double extra_s = extra_input_bytes * m * k / (bandwidth_efficiency * machine.memory_bytes_per_s);
+  double seconds = t0_s + blend(stream_s, tiles_s, blend_power) + extra_s;
+  if (per_doubling_s > 0) seconds += per_doubling_s * std::log2(1 + k / kShortK);
+  seconds += quantise.seconds(m, k, bytes_per_element(weights), machine);
+  if (machine.as_measured) seconds *= correction.at({m, n, k});
+  if (run.launched) {
+    constexpr double kPower = 8;
+    const double launch_s = m <= kFewTokens && benchmark.launch_few_s > 0 ? benchmark.launch_few_s : benchmark.launch_s;
+    seconds = blend(seconds, launch_s, kPower);
+  }
+  return {seconds, stream_s >= tiles_s};
+}
+
+/// The stream of all KV, or the multiprocessor that has most to walk through, and what splitting adds.
+double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine& machine) const {
+  constexpr double kRows = 16;  // of a tensor core's tile
+  const double group = call.heads / call.kv_heads;
+  const double units = call.requests * call.kv_heads;
+  const double keys = std::max(call.mean_kv, 1.0);
+  double parts = 1;
+  if (group > 1 || walk.splits_single_heads) {
+    parts = std::min(std::max(1.0, keys / walk.least_keys), std::max(1.0, machine.multiprocessors / units));
+  }
+  const double even = units * parts / machine.multiprocessors;
+  const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (std::ceil(even) - even);
+  const double key_bytes = call.kv_bytes / (units * keys);  // fewer where the KV is held in few bits
+  const double bytes_per_s = walk.sm_bandwidth * stream.bandwidth_efficiency * machine.memory_bytes_per_s;
+  const double row_tiles = group > kRows ? std::ceil(group / kRows) : 1;
+  const double flops = 4 * kRows * row_tiles * call.head_dim;
+  const double key_s =
+      machine.multiprocessors * std::max(key_bytes / bytes_per_s, flops / (walk.efficiency * machine.bf16_flops_per_s));
+  double seconds = blend(stream_s, waves * (keys / parts * key_s + walk.unit_s), walk.blend_power);
+  if (parts > 1) seconds += walk.join_s * even * group;
+  if (group > 1 && call.kv_heads > 1 && call.requests > 1) seconds += walk.regroup_s;
+  return seconds;
 }
 
 FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool read_before) const {
@@ -83,9 +149,16 @@ FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool r
   const double fixed_s =
       t0_s + per_doubling_s * std::log2(1 + call.mean_kv / kShortKv) + per_head_s * call.requests * call.heads;
   const double miss = warm ? stream.miss_share(call.kv_bytes, machine) : 1;
-  double stream_s = stream.seconds(call.kv_bytes, machine, !warm) + miss * cold_s * machine.latency_scale;
+  double stream_s = stream.seconds(call.kv_bytes, machine, !warm);
+  if (walk.sm_bandwidth > 0) stream_s = walked(stream_s, call, machine);
+  stream_s += miss * cold_s;
   stream_s += uneven_s(call, machine);
-  return {fixed_s * machine.latency_scale + stream_s, true};
+  double seconds = fixed_s + stream_s;
+  if (!correction.empty() && machine.as_measured) {
+    seconds *= correction.at(
+        {call.requests * call.kv_heads, std::max(call.mean_kv, 1.0), call.head_dim, call.heads / call.kv_heads});
+  }
+  return {seconds, true};
 }
 
 double DecodeForm::uneven_s(const DecodeCall& call, const Machine& machine) const {
@@ -109,9 +182,13 @@ void add(TileLoad& load, double tiles, double mean, double longest, double short
 }  // namespace
 
 void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape) const {
-  const double rows = std::ceil(tokens / tile_rows);
-  const double mean = before + (rows + 1) * tile_rows / 2;  // causal: half of the chunk's own keys
-  add(call.chunks, rows * shape.heads, mean, before + tokens, before + std::min(tile_rows, tokens));
+  const double group = packs_groups ? shape.heads / shape.kv_heads : 1;
+  const double tile_tokens = tile_rows / group;
+  const double rows = std::ceil(tokens / tile_tokens);
+  const double mean = before + (rows + 1) * tile_tokens / 2;  // causal: half of the chunk's own keys
+  add(call.chunks, rows * shape.heads / group, mean, before + tokens, before + std::min(tile_tokens, tokens));
+  call.prompts += 1;
+  call.written_bytes += 2 * bytes_per_element(kv) * tokens * shape.kv_heads * shape.head_dim;
   call.chunk_bytes += 2 * kActivationBytes * tokens * shape.heads * shape.head_dim +
                       2 * bytes_per_element(kv) * (before + tokens) * shape.kv_heads * shape.head_dim;
   call.widest_tiles = std::max(call.widest_tiles, rows);
@@ -129,25 +206,38 @@ void TiledForm::add_decodes(TiledCall& call, double requests, double query_token
 }
 
 /// Tokens that the busiest multiprocessor walks through, overheads included.
-double TiledForm::walked(const TileLoad& load, double multiprocessors) const {
+double TiledForm::walked(const TileLoad& load, double overhead, double multiprocessors) const {
   const double even = load.tiles / multiprocessors;
-  const double average = (load.tokens + load.tiles * overhead_tokens) / multiprocessors;
-  return average + wave_quantisation * (std::ceil(even) - even) * (load.shortest + overhead_tokens);
+  const double average = (load.tokens + load.tiles * overhead) / multiprocessors;
+  return average + wave_quantisation * (std::ceil(even) - even) * (load.shortest + overhead);
 }
 
 FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Machine& machine) const {
+  constexpr double kMostEfficiency = 1.05;
+  constexpr double kHeadDim = 128;
+  double reached = efficiency;
+  if (head_dim_power > 0) {
+    reached = std::min(efficiency * std::pow(shape.head_dim / kHeadDim, head_dim_power), kMostEfficiency);
+  }
   const double token_s =
-      4 * tile_rows * shape.head_dim * machine.multiprocessors / (efficiency * machine.bf16_flops_per_s);
+      4 * tile_rows * shape.head_dim * machine.multiprocessors / (reached * machine.bf16_flops_per_s);
+  const double overhead = overhead_tokens + tile_s / token_s;
   double load = 0;
   if (call.requests.tiles > 0 && call.chunks.tiles > 0) {
     const TileLoad both{call.chunks.tiles + call.requests.tiles, call.chunks.tokens + call.requests.tokens, 0,
                         std::min(call.chunks.shortest, call.requests.shortest)};
-    load = walked(both, machine.multiprocessors);
+    load = walked(both, overhead, machine.multiprocessors);
   }
   // Tiles of one kind fill what the other's last wave leaves idle, but never shorten it.
-  load = std::max({load, walked(call.chunks, machine.multiprocessors), walked(call.requests, machine.multiprocessors)});
-  const double longest = (std::max(call.chunks.longest, call.requests.longest) + overhead_tokens) * longest_factor;
-  const double compute_s = token_s * blend(load, longest, blend_power);
+  load = std::max({load, walked(call.chunks, overhead, machine.multiprocessors),
+                   walked(call.requests, overhead, machine.multiprocessors)});
+  const double longest = (std::max(call.chunks.longest, call.requests.longest) + overhead) * longest_factor;
+  double compute_s = token_s * blend(load, longest, blend_power);
+  if (power_droop > 0) {
+    constexpr double kLong = 1e-3;
+    const double flops = 4 * tile_rows * shape.head_dim * call.chunks.tokens;
+    compute_s *= 1 + power_droop * std::log2(1 + flops / machine.bf16_flops_per_s / kLong);
+  }
 
   double stream_s = 0;
   if (call.stream_bytes > 0) {
@@ -160,7 +250,17 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
   const double io_s = call.chunk_bytes / (io_efficiency * machine.memory_bytes_per_s);
   const double empty_s = call.decodes * shape.heads * (call.widest_tiles - 1) * empty_tile_s;
   const double size_s = blend(compute_s, stream_s, blend_power) + io_s;
-  return {(t0_s + empty_s) * machine.latency_scale + size_s, stream_s + io_s >= compute_s};
+  double seconds = (t0_s + empty_s) + size_s;
+  const double longest_kv = std::max(call.chunks.longest, call.requests.longest);
+  if (per_doubling_s > 0) {
+    constexpr double kShortKv = 1024;
+    seconds += per_doubling_s * std::log2(1 + longest_kv / kShortKv);
+  }
+  if (write_efficiency > 0) seconds += call.written_bytes / (write_efficiency * machine.memory_bytes_per_s);
+  if (machine.as_measured && call.prompts > 0) {
+    seconds *= correction.at({call.prompts * shape.heads, longest_kv, shape.head_dim, shape.heads / shape.kv_heads});
+  }
+  return {seconds, stream_s + io_s >= compute_s};
 }
 
 }  // namespace kvsim::models

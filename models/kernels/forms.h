@@ -4,41 +4,33 @@
 #include <vector>
 
 #include "models/hardware/gpu.h"
+#include "models/kernels/correction.h"
+#include "models/llm/number_format.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
 
-/// Number format of weights or of a KV cache, as kernels are measured in them.
-enum class NumberFormat { bf16, fp8 };
-
-/// As profiles and reports write it.
-[[nodiscard]] constexpr const char* word(NumberFormat f) {
-  return f == NumberFormat::fp8 ? "fp8" : "bf16";
-}
-
-[[nodiscard]] constexpr double bytes_per_element(NumberFormat f) {
-  return f == NumberFormat::fp8 ? 1.0 : 2.0;
-}
-
-/// Peaks of one GPU, and how the fixed times of a fit carry over to it.
+/// Peaks of one GPU.
 struct Machine {
   double memory_bytes_per_s = 0;
   double bf16_flops_per_s = 0;
   double fp8_flops_per_s = 0;  ///< 0: no such units
+  double fp4_flops_per_s = 0;  ///< 0: no such units
   double l2_bytes = 0;         ///< 0: not known
   double multiprocessors = 0;  ///< 0: not known
-  double latency_scale = 1;    ///< factor on every fixed time of a fitted form
+  bool as_measured = true;     ///< of the architecture that was measured: a form's correction holds
 
+  /// Of products whose weights are in `f`; 16 bits where the GPU has no units for it.
   [[nodiscard]] double flops_per_s(NumberFormat f) const {
-    return f == NumberFormat::fp8 && fp8_flops_per_s > 0 ? fp8_flops_per_s : bf16_flops_per_s;
+    const double narrow = f == NumberFormat::bf16 ? 0 : f == NumberFormat::nvfp4 ? fp4_flops_per_s : fp8_flops_per_s;
+    return narrow > 0 ? narrow : bf16_flops_per_s;
   }
 
   bool operator==(const Machine&) const = default;
 
-  /// The datasheet of `gpu`. A form fitted on a machine with `measured_bytes_per_s` of memory bandwidth has its fixed
-  /// times scaled by the ratio of the two bandwidths: between A100 and H100, in both directions, that predicts short
-  /// kernels better than the ratio of clocks does (docs/kernel_timing.md). 0: fitted on this machine, nothing scaled.
-  static Machine of(const GpuSpec& gpu, double measured_bytes_per_s = 0);
+  /// The datasheet of `gpu`. Fixed times of a form carry over as they stand: a decode attention of one short request
+  /// takes 8 to 12 us on all of A100, H100, H200, L40S, RTX PRO 6000 and B200.
+  static Machine of(const GpuSpec& gpu);
 };
 
 // What every fitted form returns, and the two shapes all of them are made of: a blend of what overlaps, and a stream
@@ -80,12 +72,40 @@ struct GemmTile {
   double efficiency = 1;  ///< of one multiprocessor's share of the peak arithmetic rate
 };
 
+/// Quantising a layer's inputs before it: t0 + blend(per_token m, (read and written bytes) / (efficiency BW), 3).
+struct QuantiseForm {
+  double t0_s = 0;
+  double per_token_s = 0;
+  double bandwidth_efficiency = 0;  ///< of the peak memory bandwidth; 0: inputs are not quantised
+
+  /// Seconds for m tokens of k inputs, two bytes read and `written` bytes written each.
+  [[nodiscard]] double seconds(double m, double k, double written, const Machine& machine) const;
+};
+
+/// What a benchmark's rows hold that steps of a model do not, which stream other layers' weights in between and replay
+/// a graph: weights in L2 from the last repetition, and launches from Python that take longer than the kernels.
+struct LinearBenchmark {
+  double l2_efficiency = 0;  ///< rate of weights that hit L2, as a multiple of the peak memory bandwidth; 0: none do
+  double l2_share = 1;       ///< of the L2 size: where half of what is repeated hits
+  double l2_width = 0.1;     ///< width of that transition in ln(bytes)
+  double launch_s = 0;       ///< no row took less
+  double launch_few_s = 0;   ///< the same of up to 16 tokens, where a library has another kernel for them
+};
+
+/// How one row was measured.
+struct LinearRun {
+  double repeated = 0;    ///< layers of this size that the benchmark goes round; 0: the weights come from memory
+  bool launched = false;  ///< each call launched, not replayed as a graph
+};
+
 /// t = t0 + blend(bytes / (eta BW), min over tiles and split-k of waves x time of a tile) + extra_input_bytes m k /
 /// (eta BW). A tile takes 2 rows columns (k + k0) / (its efficiency x peak / multiprocessors); waves is tiles /
 /// multiprocessors, of which the share `wave_quantisation` is rounded up. Splitting k over 2, 3, 4 or 8 tiles adds the
-/// traffic of their partial sums. The form is ours; the quantisation in waves is what GEMM libraries document and what
-/// the measured tables show (a 48 % dip of A100 at 512 tokens and n = 7168, where 112 tiles fall on 108
-/// multiprocessors).
+/// traffic of their partial sums. Where it is given, one multiprocessor reads no faster than `sm_bandwidth` times its
+/// share of eta BW, which few tiles are bound by; inputs and outputs move at `io_efficiency`; launches lengthen by
+/// `per_doubling` log2(1 + k / 1024); inputs are quantised first; and the correction is a factor on all. The form is
+/// ours; the quantisation in waves is what GEMM libraries document and what the measured tables show (a 48 % dip of
+/// A100 at 512 tokens and n = 7168, where 112 tiles fall on 108 multiprocessors).
 struct LinearForm {
   NumberFormat weights = NumberFormat::bf16;
   double t0_s = 0;
@@ -94,13 +114,23 @@ struct LinearForm {
   double tile_overhead_k = 0;    ///< k0: filling and draining a tile, as a length of k
   double wave_quantisation = 1;  ///< 0: tiles are spread evenly, 1: whole waves
   double blend_power = 4;
-  double power_droop = 0;  ///< further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall
+  double power_droop = 0;    ///< further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall
+  double io_efficiency = 0;  ///< of the peak memory bandwidth, inputs and outputs; 0: as the weights
+  double per_doubling_s = 0;
+  double sm_bandwidth = 0;  ///< 0: a multiprocessor reads as fast as it computes
+  QuantiseForm quantise;
+  Correction correction;  ///< tokens, n, k
+  LinearBenchmark benchmark;
   std::vector<GemmTile> tiles;
   double valid_to = 0;  ///< largest size that was fitted, tokens; 0: not stated
   schema::Source source;
 
   /// Seconds of one call. m, n, k > 0; the machine's multiprocessors must be known.
-  [[nodiscard]] FormTime time(double m, double n, double k, const Machine& machine) const;
+  [[nodiscard]] FormTime time(double m, double n, double k, const Machine& machine, const LinearRun& run = {}) const;
+
+ private:
+  [[nodiscard]] double memory_s(double m, double n, double k, const Machine& machine, const LinearRun& run) const;
+  [[nodiscard]] double compute_s(double m, double n, double k, const Machine& machine) const;
 };
 
 // Decode attention of one layer: one query token a request over its paged KV, split over the GPU (flash decoding).
@@ -112,11 +142,29 @@ struct DecodeCall {
   double kv_bytes = 0;    ///< of all requests, this layer, this GPU
   double mean_kv = 0;     ///< tokens of KV a request attends to
   double longest_kv = 0;  ///< of the longest request; 0: all alike
+  double kv_heads = 1;    ///< on this GPU
+  double head_dim = 128;
+};
+
+/// How decode attention is spread over the multiprocessors: one walks through the KV of one request and KV head, or
+/// through one of the parts it is split into where there are fewer of them than multiprocessors. With U parts in all
+/// and keys in each: waves(U / multiprocessors) x (unit_s + keys x the slower of reading and of arithmetic), blended
+/// with the stream of all KV; parts are joined at `join_s` each and query head.
+struct SplitWalk {
+  double sm_bandwidth = 0;  ///< of one multiprocessor, as a multiple of its share of eta BW; 0: no such bound
+  double efficiency = 1;    ///< of its share of the bf16 peak, query heads of a group in rows of 16
+  double wave_quantisation = 1;
+  double unit_s = 0;
+  double least_keys = 128;  ///< of a part
+  double blend_power = 4;
+  double join_s = 0;
+  double regroup_s = 0;             ///< more where several requests' groups of heads are laid out anew
+  bool splits_single_heads = true;  ///< false: not where every query head has KV of its own (FlashAttention 2)
 };
 
 /// t = t0 + per_doubling log2(1 + kv / 1024) + per_head requests heads + stream(bytes), the last with `cold_s` more
 /// where the KV comes from HBM. Uneven lengths add `uneven_share` of what all requests being as long as the longest
-/// would add: kernels split long contexts well, so that share is small.
+/// would add: kernels split long contexts well, so that share is small. The correction is a factor on all.
 struct DecodeForm {
   NumberFormat kv = NumberFormat::bf16;
   double t0_s = 0;
@@ -125,6 +173,8 @@ struct DecodeForm {
   double cold_s = 0;
   double uneven_share = 0;
   CachedStream stream;
+  SplitWalk walk;
+  Correction correction;         ///< requests x KV heads, KV length, head size, query heads per KV head
   bool hits_in_serving = false;  ///< measured with other layers' kernels in between: L2 helps as much in serving steps
   double valid_to = 0;           ///< largest size that was fitted, bytes of KV in a call; 0: not stated
   schema::Source source;
@@ -134,6 +184,9 @@ struct DecodeForm {
   [[nodiscard]] FormTime time(const DecodeCall& call, const Machine& machine, bool warm) const;
   /// What of that is due to uneven lengths.
   [[nodiscard]] double uneven_s(const DecodeCall& call, const Machine& machine) const;
+
+ private:
+  [[nodiscard]] double walked(double stream_s, const DecodeCall& call, const Machine& machine) const;
 };
 
 // Attention of many query tokens: prefill, chunks of it, and batches in which one launch serves chunks and decoding
@@ -151,11 +204,13 @@ struct TileLoad {
 /// What one launch has to do on one GPU for one layer; filled by TiledForm::add_chunk and add_decodes.
 struct TiledCall {
   TileLoad chunks;
-  TileLoad requests;        ///< decoding and verifying
-  double chunk_bytes = 0;   ///< queries, outputs and KV of chunks
-  double stream_bytes = 0;  ///< KV of decoding requests
-  double decodes = 0;       ///< decoding requests in the launch
-  double widest_tiles = 1;  ///< tiles of the longest chunk: the grid every request gets
+  TileLoad requests;         ///< decoding and verifying
+  double chunk_bytes = 0;    ///< queries, outputs and KV of chunks
+  double stream_bytes = 0;   ///< KV of decoding requests
+  double decodes = 0;        ///< decoding requests in the launch
+  double widest_tiles = 1;   ///< tiles of the longest chunk: the grid every request gets
+  double prompts = 0;        ///< chunks in the launch
+  double written_bytes = 0;  ///< keys and values of the chunks' own tokens, put into their pages
 };
 
 /// Shape of the attention on one GPU.
@@ -183,6 +238,13 @@ struct TiledForm {
   double empty_tile_s = 0;   ///< a decoding request is given as many tiles as the longest chunk; all but one empty
   double decode_overhead_tokens = 0;  ///< added to w0 for a decoding request's tile; may be negative
   CachedStream stream;                ///< KV of decoding requests in the launch
+  double head_dim_power = 0;          ///< efficiency grows with (head size / 128) to this power, to 1.05 at most
+  double tile_s = 0;                  ///< starting and ending a tile, beside overhead_tokens
+  double per_doubling_s = 0;          ///< more per doubling of 1 + longest KV / 1024
+  double write_efficiency = 0;  ///< of the peak memory bandwidth, putting new keys and values into pages; 0: no time
+  double power_droop = 0;       ///< as of linear layers
+  bool packs_groups = false;    ///< a tile has rows of all query heads that share a KV head
+  Correction correction;        ///< prompts x heads, longest KV, head size, query heads per KV head
   double valid_to =
       0;  ///< largest size that was fitted, tokens of KV that the longest tile walks through; 0: not stated
   schema::Source source;
@@ -197,7 +259,7 @@ struct TiledForm {
   [[nodiscard]] FormTime time(const TiledCall& call, const HeadShape& shape, const Machine& machine) const;
 
  private:
-  [[nodiscard]] double walked(const TileLoad& load, double multiprocessors) const;
+  [[nodiscard]] double walked(const TileLoad& load, double overhead, double multiprocessors) const;
 };
 
 // Kernels that pass over data once with hardly any arithmetic: norms, rotary embedding, activation, quantising.
@@ -210,7 +272,7 @@ struct ElementwiseForm {
   schema::Source source;
 
   [[nodiscard]] double seconds(double bytes, const Machine& machine) const {
-    return t0_s * machine.latency_scale + stream.seconds(bytes, machine, false);
+    return t0_s + stream.seconds(bytes, machine, false);
   }
 };
 

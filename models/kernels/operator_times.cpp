@@ -9,14 +9,10 @@ namespace kvsim::models {
 namespace {
 
 const LinearForm* form_of(const KernelProfile& profile, const LlmSpec& model) {
-  return form_for(profile.fitted.linear, &LinearForm::weights, weight_format(model));
+  return form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
 }
 
 }  // namespace
-
-NumberFormat weight_format(const LlmSpec& model) {
-  return model.weight_bytes_per_parameter <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
-}
 
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   const auto layers = static_cast<double>(m.layers);
@@ -35,14 +31,15 @@ LinearShape head_shape(const LlmSpec& m, double gpus) {
 
 bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, std::string& why) {
   const double width = model.weight_bytes_per_parameter;
+  const bool known = width == bytes_per_element(model.weight_format());
   if (profile.fitted.linear.empty()) {
     why = "the profile has no fitted form";
   } else if (model.attention == AttentionKind::mla || model.moe.experts > 0) {
     why = "forms cover dense models with grouped-query attention";
-  } else if (model.weight_bytes_override > 0 || (width != 1.0 && width != 2.0)) {
-    why = "weights are neither bf16 nor fp8";
+  } else if (!model.stated_weight_format && (model.weight_bytes_override > 0 || !known)) {
+    why = fmt::format("weights of {} bytes are in no format that kernels were measured in", width);
   } else if (form_of(profile, model) == nullptr) {
-    why = fmt::format("the profile has no fitted form for {} weights", width <= 1.0 ? "fp8" : "bf16");
+    why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));
   } else if (machine.multiprocessors <= 0) {
     why = "the GPU's multiprocessors are not given";
   } else {
@@ -52,8 +49,8 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
 }
 
 FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const LinearShape& shape, double tokens,
-                     const Machine& machine) {
-  FormTime t = form.time(tokens, shape.n, shape.k, machine);
+                     const Machine& machine, const LinearRun& run) {
+  FormTime t = form.time(tokens, shape.n, shape.k, machine, run);
   for (const LinearTable& table : profile.tables.linear) {
     if (table.weights != form.weights || table.n != shape.n || table.k != shape.k) continue;
     const double measured = std::clamp(tokens, table.points.front().size, table.points.back().size);
@@ -132,6 +129,13 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
   shape_ = {static_cast<double>(model.heads) / gpus, static_cast<double>(model.kv_heads) * kv_share_,
             static_cast<double>(model.head_dim)};
   decode_ = *form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv);
+  if (!decode_.correction.empty()) {
+    constexpr std::size_t kHeadDimAxis = 2;
+    const std::vector<double>& dims = decode_.correction.axes[kHeadDimAxis];
+    head_dims_ = {dims.front(), dims.back()};
+  }
+  plane_ = CorrectionPlane(decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads}));
+  decode_.correction = {};
   prefill_ = *form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv);
   if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
     mixed_ = *mixed;
@@ -172,16 +176,25 @@ double AttentionTimes::Grid::at(double requests, double kv) const {
 }
 
 FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
-  const double arithmetic_s = decode_.t0_s * machine_.latency_scale + flops_s / layers_;
+  const double arithmetic_s = decode_.t0_s + flops_s / layers_;
   return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
+}
+
+FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
+  FormTime t = decode_.time(call, machine, warm);
+  if (!plane_.empty() && machine.as_measured) {
+    t.seconds *= plane_.at(call.requests * call.kv_heads, std::max(call.mean_kv, 1.0));
+  }
+  return t;
 }
 
 FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
   const double requests = requests_of(work);
   const double kv_bytes = kv_per_layer(read_bytes);
-  DecodeCall call{requests, shape_.heads, kv_bytes, work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
-                  work.longest_kv};
-  if (!has_grid_ || kv_bytes <= 0) return decode_.time(call, machine_, false);
+  DecodeCall call{
+      requests,        shape_.heads,    kv_bytes,       work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
+      work.longest_kv, shape_.kv_heads, shape_.head_dim};
+  if (!has_grid_ || kv_bytes <= 0) return decode_time(call, machine_, false);
   // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
   const double tokens = kv_bytes / requests / kv_bytes_per_token_;
   const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
@@ -190,8 +203,8 @@ FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) co
   FormTime t{grid_.at(n, kv) + uneven_s, true};
   if (as_measured_ && kv == tokens && n == requests) return t;
   call.longest_kv = 0;
-  const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0};
-  const double carried = decode_.time(call, machine_, false).seconds / decode_.time(at, measured_, grid_warm_).seconds;
+  const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0, shape_.kv_heads, shape_.head_dim};
+  const double carried = decode_time(call, machine_, false).seconds / decode_time(at, measured_, grid_warm_).seconds;
   t.seconds = grid_.at(n, kv) * carried + uneven_s;
   return t;
 }

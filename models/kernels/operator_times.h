@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/kernels/profile.h"
@@ -67,9 +68,6 @@ struct LinearShape {
   double calls = 1;
 };
 
-/// What forms and tables of the model's linear layers are looked up by.
-[[nodiscard]] NumberFormat weight_format(const LlmSpec& model);
-
 /// Linear layers of a dense model with grouped-query attention, sharded over `gpus`: QKV, output, gate and up, down.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);
@@ -101,7 +99,7 @@ class LinearTimes {
 
 /// Seconds of one linear layer: by its table, scaled to the machine and beyond its range by the form; else by the form.
 [[nodiscard]] FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const LinearShape& shape,
-                                   double tokens, const Machine& machine);
+                                   double tokens, const Machine& machine, const LinearRun& run = {});
 
 // Time of a step's attention by the profile's fitted forms and tables.
 
@@ -125,6 +123,8 @@ class AttentionTimes {
   [[nodiscard]] bool one_launch() const { return has_mixed_; }
   /// Whether a measured table has the model's shape.
   [[nodiscard]] bool has_table() const { return has_grid_; }
+  /// Least and greatest width of a head that decode attention was fitted to.
+  [[nodiscard]] std::pair<double, double> head_dims() const { return head_dims_; }
   /// Whether all sizes of the step are within what was fitted or measured.
   [[nodiscard]] bool within_domain(const StepWork& work) const;
 
@@ -142,6 +142,8 @@ class AttentionTimes {
     return w.requests > 0 ? w.requests : w.query_tokens;
   }
   [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes) const;
+  /// The form and its correction for these heads.
+  [[nodiscard]] FormTime decode_time(const DecodeCall& call, const Machine& machine, bool warm) const;
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
   template <class Each>
   void each_chunk(const StepWork& work, Each&& each) const;
@@ -155,7 +157,9 @@ class AttentionTimes {
   double kv_share_ = 1;            ///< of the model's KV bytes, what one GPU reads
   double kv_bytes_per_token_ = 0;  ///< one layer, one GPU
   double further_query_share_ = 0;
-  DecodeForm decode_;
+  std::pair<double, double> head_dims_{128, 128};  ///< of all tables from before there were several
+  DecodeForm decode_;                              ///< without its correction
+  CorrectionPlane plane_;                          ///< of decode_, by walks and KV length; empty: none
   TiledForm prefill_;
   TiledForm mixed_;
   bool has_mixed_ = false;

@@ -31,6 +31,7 @@ Machine MeasuredMachine::peaks() const {
   m.memory_bytes_per_s = memory_bytes_per_s.value;
   m.bf16_flops_per_s = bf16_flops_per_s.value;
   m.fp8_flops_per_s = fp8_flops_per_s.value;
+  m.fp4_flops_per_s = fp4_flops_per_s.value;
   m.multiprocessors = multiprocessors;
   m.l2_bytes = static_cast<double>(l2_bytes);
   return m;
@@ -65,10 +66,10 @@ double DecodeTable::at(double requests, double kv_length) const {
 }
 
 Machine machine_for(const GpuSpec& gpu, const KernelProfile& profile) {
-  if (!profile.machine) return Machine::of(gpu);
-  const std::string& measured = profile.machine->architecture;
-  if (!measured.empty() && measured == gpu.architecture) return Machine::of(gpu);
-  return Machine::of(gpu, profile.machine->memory_bytes_per_s.value);
+  Machine machine = Machine::of(gpu);
+  const std::string measured = profile.machine ? profile.machine->architecture : "";
+  machine.as_measured = profile.measured_on == gpu.name || (!measured.empty() && measured == gpu.architecture);
+  return machine;
 }
 
 bool is_measured_machine(const KernelProfile& profile, const GpuSpec& gpu) {
@@ -218,7 +219,7 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
     out.add("profile.linear.compute_efficiency", "curve", p.linear_compute_efficiency.source);
     return;
   }
-  const NumberFormat format = weight_format(model);
+  const NumberFormat format = model.weight_format();
   out.add("profile.fitted.linear", "form", form_for(p.fitted.linear, &LinearForm::weights, format)->source);
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
   shapes.push_back(head_shape(model, gpus));

@@ -95,6 +95,7 @@ struct MeasuredMachine {
   Sourced<double> memory_bytes_per_s;
   Sourced<double> bf16_flops_per_s;
   Sourced<double> fp8_flops_per_s;  ///< 0: no such units
+  Sourced<double> fp4_flops_per_s;  ///< 0: no such units
   double multiprocessors = 0;
   std::int64_t l2_bytes = 0;
   std::string architecture;
@@ -142,8 +143,8 @@ template <class Form>
   return found == forms.end() ? nullptr : &*found;
 }
 
-/// The datasheet of `gpu` for the profile's forms. Between architectures fixed times are scaled by the ratio of memory
-/// bandwidths (Machine::of); within one, where clocks and multiprocessors are alike, they stay.
+/// The datasheet of `gpu` for the profile's forms, and whether their corrections hold on it: within an architecture,
+/// where libraries take the same kernels, they do.
 [[nodiscard]] Machine machine_for(const GpuSpec& gpu, const KernelProfile& profile);
 
 /// Whether the profile was measured on this GPU; one that a scenario changed in place ("x (changed)") is another one.

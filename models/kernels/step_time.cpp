@@ -7,7 +7,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr std::int64_t kFittedHeadDim = 128;  // of all published tables
 
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
 /// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
@@ -39,8 +38,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
                      std::int64_t tensor_parallel)
     : model_(model), profile_(profile), gpus_(static_cast<double>(tensor_parallel)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
-  const bool fp8 = model.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
-  linear_flops_per_s_ = fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value;
+  linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.weight_format());
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
   kv_share_ = model.kv_copies(tensor_parallel) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
@@ -102,9 +100,11 @@ void StepTimer::note_missing() {
   if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_times_.has_table()) {
     add("its tables of decode attention are of other heads than this model's: fitted forms");
   }
-  if (attention_fitted_ && model_.head_dim != kFittedHeadDim) {
-    add(fmt::format("attention was measured with heads of width {}, this model's are {} wide", kFittedHeadDim,
-                    model_.head_dim));
+  const auto [least, most] = attention_times_.head_dims();
+  const auto dim = static_cast<double>(model_.head_dim);
+  if (attention_fitted_ && (dim < least || dim > most)) {
+    add(fmt::format("attention was measured with heads of width {}, this model's are {} wide",
+                    least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), model_.head_dim));
   }
 }
 

@@ -64,6 +64,12 @@ std::int64_t LlmSpec::active_parameters() const {
          moe_layers(*this) * moe.experts_per_token * gated_block(hidden, moe.expert_intermediate);
 }
 
+NumberFormat LlmSpec::weight_format() const {
+  if (stated_weight_format) return *stated_weight_format;
+  if (weight_bytes_per_parameter > 1.0) return NumberFormat::bf16;
+  return weight_bytes_per_parameter == bytes_per_element(NumberFormat::nvfp4) ? NumberFormat::nvfp4 : NumberFormat::fp8;
+}
+
 std::int64_t LlmSpec::weight_bytes() const {
   if (weight_bytes_override > 0) return weight_bytes_override;
   return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter);
@@ -149,6 +155,17 @@ ObjectSchema<MoeShape> moe_schema() {
   return s;
 }
 
+void check_weights(const LlmSpec& llm, const Reporter& report) {
+  if (!llm.stated_weight_format) return;
+  // Some layers of a checkpoint may be left in 16 bits.
+  const double least = bytes_per_element(*llm.stated_weight_format);
+  constexpr double kMost = bytes_per_element(NumberFormat::bf16);
+  if (llm.weight_bytes_per_parameter >= least && llm.weight_bytes_per_parameter <= kMost) return;
+  report.fail("weight_bytes_per_parameter",
+              fmt::format("{} bytes, but weights in {} take {} to {} each", llm.weight_bytes_per_parameter,
+                          word(*llm.stated_weight_format), least, kMost));
+}
+
 void check_heads(const LlmSpec& llm, const Reporter& report) {
   if (llm.kv_heads > 0 && llm.heads % llm.kv_heads != 0) {
     report.fail("kv_heads",
@@ -195,12 +212,19 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
   s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive(),
-             "bf16: 2, fp8: 1, 4-bit: 0.5");
+             "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
+  s.optional("weight_format", &LlmSpec::stated_weight_format,
+             choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
+                                   {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
+                                   {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
+                                   {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}}),
+             "whose kernels time the linear layers; left out: what weight_bytes_per_parameter is the width of");
   s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive(), "bf16: 2, fp8: 1");
   s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive(),
              "bytes of all weights, where they are not parameters times their width");
   s.check(check_heads);
   s.check(check_moe);
+  s.check(check_weights);
   return s;
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "models/llm/number_format.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -50,11 +52,16 @@ struct LlmSpec {
   AttentionKind attention = AttentionKind::gqa;
   MlaShape mla;
   MoeShape moe;
-  double weight_bytes_per_parameter = 2.0;  ///< bf16: 2, fp8: 1
-  double kv_bytes_per_element = 2.0;        ///< bf16: 2, fp8: 1
-  std::int64_t weight_bytes_override = 0;   ///< > 0: use this for weights instead of deriving it
+  double weight_bytes_per_parameter = 2.0;           ///< bf16: 2, fp8: 1
+  std::optional<NumberFormat> stated_weight_format;  ///< none: what weight_bytes_per_parameter is the width of
+  double kv_bytes_per_element = 2.0;                 ///< bf16: 2, fp8: 1
+  std::int64_t weight_bytes_override = 0;            ///< > 0: use this for weights instead of deriving it
 
   // Derived quantities (llm_spec.cpp).
+
+  /// The format of the weights that kernels are looked up by: as stated, else by their width; widths between are taken
+  /// for the wider one's.
+  [[nodiscard]] NumberFormat weight_format() const;
 
   /// All parameters, embeddings and LM head included.
   [[nodiscard]] std::int64_t parameters() const;

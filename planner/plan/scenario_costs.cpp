@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/kernels/forms.h"
 #include "models/workload/trace_reader.h"
 #include "planner/infeasible.h"
 #include "sim/engine/random.h"
@@ -153,12 +154,11 @@ double peak_s(const serving::ServingConfig& config, const models::StepWork& work
   const double bytes = static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.tensor_parallel);
   const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
   if (!compute) return bytes_s;
-  const bool fp8 = m.weight_bytes_per_parameter <= 1.0 && gpu.fp8_flops_per_s.value > 0;
   const double linear = m.linear_flops_per_token() * work.tokens();
   const double attention = m.attention_flops_per_pair() * (work.decode.pairs + work.verify.pairs + work.prefill.pairs);
-  const double flops_s = (linear / (fp8 ? gpu.fp8_flops_per_s.value : gpu.bf16_flops_per_s.value) +
-                          attention / gpu.bf16_flops_per_s.value) /
-                         gpus;
+  const double flops_s =
+      (linear / models::Machine::of(gpu).flops_per_s(m.weight_format()) + attention / gpu.bf16_flops_per_s.value) /
+      gpus;
   return std::max(bytes_s, flops_s);
 }
 

@@ -39,6 +39,8 @@ void query(benchmark::State& state, const std::string& gpu_name, const std::stri
 
 BENCHMARK_CAPTURE(query, roofline, "h100-sxm", "datasheet-generic", false);
 BENCHMARK_CAPTURE(query, fitted_h100_decode, "h100-sxm", "", false);
+BENCHMARK_CAPTURE(query, fitted_h200_decode, "h200", "", false);  // walks and a correction
+BENCHMARK_CAPTURE(query, fitted_h200_chunk, "h200", "", true);
 BENCHMARK_CAPTURE(query, fitted_h100_chunk, "h100-sxm", "", true);
 BENCHMARK_CAPTURE(query, tables_rtx_decode, "rtx-pro-6000", "", false);
 BENCHMARK_CAPTURE(query, tables_rtx_chunk, "rtx-pro-6000", "", true);

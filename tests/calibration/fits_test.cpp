@@ -9,15 +9,51 @@
 namespace kvsim::models::KVSIM_FILE {
 namespace {
 
-TEST(Fits, DecodeParametersComeBackThroughNoiseAndOutliers) {
+constexpr DecodeKind kSplit{NumberFormat::bf16, true};
+
+TEST(Fits, DecodeTimesComeBackThroughNoiseAndOutliers) {
   const DecodeForm truth = testing::decode_truth();
-  const FitProblem problem = decode_problem(testing::decode_rows(truth, true), testing::machine());
-  const DecodeForm found = decode_form(NumberFormat::bf16, fit(problem, all_rows(problem)).values);
-  EXPECT_NEAR(found.t0_s, truth.t0_s, 0.5e-6);
-  EXPECT_NEAR(found.per_doubling_s, truth.per_doubling_s, 0.15e-6);
-  EXPECT_NEAR(found.per_head_s, truth.per_head_s, 1e-9);
-  EXPECT_NEAR(found.stream.bandwidth_efficiency, truth.stream.bandwidth_efficiency, 0.01);
-  EXPECT_NEAR(found.stream.l2_share, truth.stream.l2_share, 0.1);
+  const FitProblem problem = decode_problem(testing::decode_rows(truth, true), kSplit, testing::machine());
+  const Solution found = fit(problem, all_rows(problem));
+  EXPECT_NEAR(decode_form(kSplit, found.values).stream.bandwidth_efficiency, truth.stream.bandwidth_efficiency, 0.03);
+  const FitProblem clean = decode_problem(testing::decode_rows(truth, false), kSplit, testing::machine());
+  const ErrorSummary e = summarise(errors(clean, found, all_rows(clean)));
+  EXPECT_LT(e.median, 0.01);
+  EXPECT_LT(e.p90, 0.03);
+}
+
+TEST(Fits, ACorrectionMakesGoodWhatAFormMissesOverARegion) {
+  std::vector<LinearSample> rows;
+  const FitProblem shape = linear_problem({}, NumberFormat::bf16, testing::machine());
+  std::vector<double> truth;
+  for (const Parameter& p : shape.parameters) truth.push_back(p.start);
+  const LinearForm form = linear_form(NumberFormat::bf16, truth);
+  for (double n = 256; n <= 16384; n *= 1.5) {
+    for (double k = 256; k <= 16384; k *= 1.5) {
+      for (double m = 1; m <= 4096; m *= 2) {
+        LinearSample row{{}, NumberFormat::bf16, m, n, k, form.time(m, n, k, testing::machine()).seconds};
+        if (m <= 16) row.seconds *= 1.2;  // a kernel for few tokens that the form knows nothing of
+        rows.push_back(row);
+        // Bound by launches, wildly off and no evidence on kernels.
+        row.run.launched = true;
+        row.seconds = 1;
+        if (m == 64) rows.push_back(row);
+      }
+    }
+  }
+  FitProblem problem = linear_problem(rows, NumberFormat::bf16, testing::machine());
+  Solution s{truth, 0};
+  s.values[15] = s.values[16] = 1e6;  // launches of a second
+  s.correction = fit_correction(problem, s.values, all_rows(problem));
+  ASSERT_FALSE(s.correction.empty());
+  EXPECT_NEAR(s.correction.at({4, 2000, 2000}), 1.2, 0.01);
+  EXPECT_NEAR(s.correction.at({2048, 2000, 2000}), 1, 0.01);
+}
+
+TEST(Fits, AxesOfACorrectionReachAroundTheRows) {
+  EXPECT_EQ(axis_around({64, 128, 256}, 128, 128), std::vector<double>{128});
+  EXPECT_EQ(axis_around({64, 128, 256}, 100, 128), (std::vector<double>{64, 128}));
+  EXPECT_EQ(axis_around({64, 128, 256}, 1, 1000), (std::vector<double>{64, 128, 256}));
 }
 
 TEST(Fits, LinearTimesComeBackThroughNoiseAndOutliers) {
@@ -29,13 +65,14 @@ TEST(Fits, LinearTimesComeBackThroughNoiseAndOutliers) {
   const FitProblem problem = linear_problem(testing::linear_rows(form), NumberFormat::bf16, testing::machine());
   const LinearForm found = linear_form(NumberFormat::bf16, fit(problem, all_rows(problem)).values);
   EXPECT_NEAR(found.bandwidth_efficiency, form.bandwidth_efficiency, 0.03);
-  const ErrorSummary e = summarise(errors(problem, fit(problem, all_rows(problem)).values, all_rows(problem)));
+  const ErrorSummary e = summarise(errors(problem, fit(problem, all_rows(problem)), all_rows(problem)));
   EXPECT_LT(e.median, 0.015);
   EXPECT_NEAR(e.bias, 0, 0.01);
 }
 
 TEST(Fits, AreTheSameEveryTime) {
-  const FitProblem problem = decode_problem(testing::decode_rows(testing::decode_truth(), true), testing::machine());
+  const FitProblem problem =
+      decode_problem(testing::decode_rows(testing::decode_truth(), true), kSplit, testing::machine());
   EXPECT_EQ(fit(problem, all_rows(problem)).values, fit(problem, all_rows(problem)).values);
 }
 
@@ -46,9 +83,9 @@ TEST(Fits, ValuesCarryFourDigits) {
 
 TEST(Fits, NeedTwiceAsManyRowsAsParametersThatAreFree) {
   const FitProblem prefill = tiled_problem({}, {NumberFormat::bf16, 128, false}, testing::machine());
-  EXPECT_EQ(free_parameters(prefill), 7U);  // of 13: the others are for mixed batches
-  EXPECT_FALSE(enough_rows(prefill, 13));
-  EXPECT_TRUE(enough_rows(prefill, 14));
+  EXPECT_EQ(free_parameters(prefill), 10U);  // of 18: the others are for mixed batches and rows of other kinds
+  EXPECT_FALSE(enough_rows(prefill, 19));
+  EXPECT_TRUE(enough_rows(prefill, 20));
 }
 
 TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
@@ -57,8 +94,8 @@ TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
   for (DecodeSample& row : rows) {
     if (row.shape.heads == 64) row.seconds *= 3;
   }
-  const FitProblem problem = decode_problem(rows, testing::machine());
-  const std::vector<double> e = leave_out_shapes(problem);
+  const FitProblem problem = decode_problem(rows, kSplit, testing::machine());
+  const std::vector<double> e = leave_out_shapes(problem, fit(problem, all_rows(problem)));
   std::vector<double> slow;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].shape.heads == 64) slow.push_back(e[i]);
@@ -69,7 +106,7 @@ TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
 /// Prefill of a machine whose kernel has the tiles `tile_rows`; lengths between the tiles' multiples tell them apart.
 std::vector<TiledSample> prefill_rows(const GpuSpec& gpu, double tile_rows) {
   TiledForm form = tiled_form({NumberFormat::bf16, tile_rows, false},
-                              std::vector<double>{12, 0.65, 200, 1, 0, 3, 0.8, 0, 0, 0.9, 1, 0.1, 1});
+                              std::vector<double>{12, 0.65, 200, 1, 0, 3, 0.8, 0, 0, 0.9, 1, 0.1, 1, 0, 0, 0, 0, 0});
   std::vector<TiledSample> rows;
   for (const double heads : {8.0, 16.0, 32.0}) {
     for (const double tokens : {40.0, 60.0, 130.0, 190.0, 260.0, 700.0, 1030.0, 2100.0}) {
@@ -103,10 +140,10 @@ TEST(CrossValidation, TheTileOfAHeldOutMachineIsChosenOnItsOwnRows) {
   ASSERT_EQ(c.operators.size(), 1U);
   ASSERT_EQ(c.operators[0].machines.size(), 1U);
   const auto expected = [&](double tile_rows) {
-    const TiledKind kind{NumberFormat::bf16, tile_rows, false};
+    const TiledKind kind{NumberFormat::bf16, tile_rows, false, false};
     const FitProblem theirs = tiled_problem(there_rows, kind, Machine::of(there));
-    const FitProblem ours = tiled_problem(here_rows, kind, Machine::of(here, there.memory_bytes_per_s.value));
-    return summarise(errors(ours, fit(theirs, all_rows(theirs)).values, all_rows(ours))).median;
+    const FitProblem ours = tiled_problem(here_rows, kind, Machine::of(here));
+    return summarise(errors(ours, fit(theirs, all_rows(theirs)), all_rows(ours))).median;
   };
   ASSERT_NE(expected(64), expected(128));
   EXPECT_EQ(c.profile.fitted.prefill_attention.at(0).tile_rows, 128);

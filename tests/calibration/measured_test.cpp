@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/physics.h"
 #include "models/catalogue/catalogue.h"
 
 namespace kvsim::models::KVSIM_FILE {
@@ -23,10 +24,6 @@ Readings read(const std::string& folder, const LlmSpec* model) {
   return readings;
 }
 
-std::vector<GpuSpec> gpus(const Catalogue& catalogue) {
-  return {catalogue.gpu("a100"), catalogue.gpu("h100-sxm")};
-}
-
 class MeasuredTimes : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -39,19 +36,39 @@ class MeasuredTimes : public ::testing::Test {
 
 class MeasuredKernels : public MeasuredTimes, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(MeasuredKernels, HeldOutShapesArePredictedWithin5PercentAndHeldOutMachinesWithin15) {
+TEST_P(MeasuredKernels, HeldOutShapesArePredictedWithin5Percent) {
   CalibrationOptions options;
-  options.leave_out_models = false;
-  const Calibration c =
-      calibrate(read(kernels().string(), nullptr), catalogue_.gpu(GetParam()), gpus(catalogue_), {}, options);
+  options.leave_out_models = options.other_machines = false;
+  const Calibration c = calibrate(read(kernels().string(), nullptr), catalogue_.gpu(GetParam()), {}, {}, options);
   EXPECT_GE(c.operators.size(), 3U);
   for (const OperatorReport& op : c.operators) {
     ASSERT_GT(op.shapes.count, 0U) << op.name;
     EXPECT_LE(op.shapes.median, 0.05) << op.name << " " << op.format;
     EXPECT_LE(op.shapes.p90, 0.15) << op.name << " " << op.format;
-    for (const auto& transfer : op.machines) {
-      EXPECT_LE(transfer.errors.median, 0.15) << op.name << " " << op.format << " from " << transfer.from;
-    }
+  }
+}
+
+// Within a line of kernels: both run FlashAttention 3. Between lines another kernel runs (docs/kernel_timing.md).
+TEST_F(MeasuredTimes, AHeldOutMachineOfTheSameKernelsIsPredictedWithin10Percent) {
+  const fs::path second = kernels().parent_path() / "kernels2";
+  if (!fs::exists(second)) GTEST_SKIP() << "no second set of kernel tables in " << second;
+  Readings all;
+  for (const char* file : {"linear.csv", "decode_attention.csv", "prefill_attention.csv"}) {
+    read_samples((second / file).string(), nullptr, true, all);
+  }
+  Readings readings;
+  readings.samples.linear = of_format(all.samples.linear, NumberFormat::bf16);
+  readings.samples.decode = of_format(all.samples.decode, NumberFormat::bf16);
+  readings.samples.prefill = of_format(all.samples.prefill, NumberFormat::bf16);
+  CalibrationOptions options;
+  options.leave_out_models = options.leave_out_shapes = false;
+  const GpuSpec h100 = catalogue_.gpu("h100-sxm");
+  const Calibration c = calibrate(readings, h100, {h100, catalogue_.gpu("h200")}, {}, options);
+  ASSERT_EQ(c.operators.size(), 3U);
+  for (const OperatorReport& op : c.operators) {
+    ASSERT_EQ(op.machines.size(), 1U) << op.name;
+    EXPECT_LE(op.machines[0].errors.median, 0.10) << op.name;
+    EXPECT_LE(op.machines[0].errors.p90, 0.27) << op.name;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/calibration/calibrate.h"
 #include "models/calibration/physics.h"
+#include "models/catalogue/catalogue.h"
 #include "models/schema/error.h"
 
 namespace kvsim::models::KVSIM_FILE {
@@ -54,6 +55,44 @@ TEST_F(Reader, FindsColumnsByNameAndIgnoresOthers) {
   EXPECT_EQ(row.k, 4096);
   EXPECT_DOUBLE_EQ(row.seconds, 0.5e-3);
   EXPECT_EQ(row.from.origin.line(), 2);
+}
+
+TEST_F(Reader, KnowsHowEachFormatOfLinearLayersWasMeasured) {
+  Readings readings;
+  read_samples(
+      file(kHeader + "\nb200_sxm,vllm,1,bfloat16,16,8192,4096,0.5\nb200_sxm,vllm,1,fp8_block,16,8192,4096,0.5\n"
+                     "b200_sxm,vllm,1,nvfp4,16,8192,4096,0.5\nb200,kvsim,1,fp8,16,8192,4096,0.5\n"
+                     "b200_sxm,vllm,1,int4,16,8192,4096,0.5\n"),
+      nullptr, true, readings);
+  ASSERT_EQ(readings.samples.linear.size(), 4U);
+  const std::vector<LinearSample>& rows = readings.samples.linear;
+  EXPECT_EQ(rows[0].run.repeated, 6);
+  EXPECT_EQ(rows[1].weights, NumberFormat::fp8_block);
+  EXPECT_EQ(rows[1].run.repeated, 1);
+  EXPECT_TRUE(rows[1].run.launched);
+  EXPECT_EQ(rows[2].weights, NumberFormat::nvfp4);
+  EXPECT_FALSE(rows[2].run.launched);
+  EXPECT_EQ(rows[3].run.repeated, 0);  // L2 is flushed
+  ASSERT_EQ(readings.refused.size(), 1U);
+  EXPECT_EQ(readings.refused[0].origin.line(), 6);
+}
+
+TEST(LayerFolder, SaysModelAndShard) {
+  EXPECT_EQ(layer_folder("rtx-pro-6000_qwen3-32b").model, "qwen3-32b");
+  EXPECT_EQ(layer_folder("rtx-pro-6000_qwen3-32b").tensor_parallel, 1);
+  EXPECT_EQ(layer_folder("rtx-pro-6000_qwen3-32b_tp2").model, "qwen3-32b");
+  EXPECT_EQ(layer_folder("rtx-pro-6000_qwen3-32b_tp2").tensor_parallel, 2);
+  EXPECT_EQ(layer_folder("qwen3-32b_tp0").tensor_parallel, 1);  // no shard
+}
+
+TEST_F(Reader, ALayerProfileOfTwoGpusIsOfHalfTheModel) {
+  const LlmSpec model = Catalogue::built_in().model("llama-3.1-8b");
+  Readings readings;
+  read_samples(file("layer,tokens,time_us\nqkv_proj,1,10\nact_fn,1,3\n"), &model, true, readings, 2);
+  ASSERT_EQ(readings.samples.linear.size(), 1U);
+  EXPECT_EQ(readings.samples.linear[0].n, (16 + 2 * 4) * 128);
+  ASSERT_EQ(readings.samples.elementwise.size(), 1U);
+  EXPECT_EQ(readings.samples.elementwise[0].bytes, 3 * 14336 / 2 * 2);
 }
 
 TEST_F(Reader, SaysWhereANumberIsNone) {
@@ -116,12 +155,14 @@ TEST(Physics, ImpossibleRowsAreRefusedEachForItsReason) {
   EXPECT_NE(refused[1].reason.find("133 TFLOP/s"), std::string::npos);
 }
 
-TEST(Physics, WeightsAbove10MBAreColdEvenWhereTheyFitL2) {
+TEST(Physics, WeightsAreColdWhereSixLayersOfThemDoNotFitL2) {
   Machine m;
   m.memory_bytes_per_s = 1000e9;
   m.bf16_flops_per_s = 100e12;
   m.l2_bytes = 50e6;
-  const auto row = [](double n, double seconds) { return LinearSample{{}, NumberFormat::bf16, 1, n, 1000, seconds}; };
+  const auto row = [](double n, double seconds) {
+    return LinearSample{{}, NumberFormat::bf16, 1, n, 1000, seconds, {6, false}};
+  };
   Samples s;
   s.linear = {row(10000, 21e-6),  // 20 MB at 952 GB/s
               row(10001, 15e-6),  // 1333 GB/s

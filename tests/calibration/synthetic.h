@@ -41,7 +41,7 @@ inline std::vector<DecodeSample> decode_rows(const DecodeForm& form, bool noisy)
     for (double requests = 1; requests <= 64; requests *= 2) {
       for (double kv = 1024; kv <= 131072; kv *= 2) {
         DecodeSample row{{}, NumberFormat::bf16, {heads, heads / 4, 128}, requests, kv, true, 0};
-        row.seconds = form.time({requests, heads, row.kv_bytes(), kv, 0}, machine(), true).seconds;
+        row.seconds = form.time(call_of(row), machine(), true).seconds;
         if (noisy) row.seconds *= noise.next();
         rows.push_back(row);
       }
@@ -57,6 +57,7 @@ inline DecodeForm decode_truth() {
   form.per_head_s = 4e-9;
   form.cold_s = 6e-6;
   form.stream = {0.88, 2.2, 0.7, 0.1};
+  form.walk = {4, 0.5, 0.8, 2e-6, 256, 4, 20e-9, 1e-6, true};
   return form;
 }
 

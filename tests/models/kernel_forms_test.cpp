@@ -1,6 +1,8 @@
 // Fitted forms by hand, on a machine of 100 B/s, 1000 FLOP/s and 10 multiprocessors.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/forms.h"
 #include "models/kernels/profile.h"
@@ -71,17 +73,87 @@ TEST(LinearForm, Fp8HalvesTheBytesAndDoublesTheRate) {
   EXPECT_NEAR(f.time(1, 100, 100, small_machine()).seconds, 106, 0.1);
 }
 
-TEST(LinearForm, FixedTimesScaleByTheRatioOfBandwidths) {
-  GpuSpec gpu;
-  gpu.memory_bytes_per_s.value = 200;
-  EXPECT_DOUBLE_EQ(Machine::of(gpu, 100).latency_scale, 0.5);
-  EXPECT_DOUBLE_EQ(Machine::of(gpu).latency_scale, 1);
+TEST(LinearForm, InputsAndOutputsMoveAtARateOfTheirOwn) {
   LinearForm f = one_tile(1, 8);
-  f.t0_s = 10;
-  Machine machine = small_machine();
-  const double before = f.time(1, 8, 4, machine).seconds;
-  machine.latency_scale = 0.5;
-  EXPECT_NEAR(before - f.time(1, 8, 4, machine).seconds, 5, 1e-9);
+  f.io_efficiency = 0.5;
+  // 64 B of weights at 100 B/s, 8 B of inputs and 16 B of outputs at 50 B/s.
+  EXPECT_NEAR(f.time(1, 8, 4, small_machine()).seconds, 0.64 + 0.48, 1e-9);
+  f.per_doubling_s = 3;
+  EXPECT_NEAR(f.time(1, 8, 1024, small_machine()).seconds - f.time(1, 8, 4, small_machine()).seconds,
+              3 * (1 - std::log2(1 + 4.0 / 1024)) + 1020 * (16 / 100.0 + 2 / 50.0), 1e-6);
+}
+
+TEST(LinearForm, OneMultiprocessorReadsNoFasterThanItsShareAllows) {
+  LinearForm f = one_tile(1, 8);
+  f.sm_bandwidth = 2;
+  f.wave_quantisation = 1;
+  // One tile: (1 + 1) x 4 x 2 B on one of ten multiprocessors at 2 x 100 B/s / 10 = 20 B/s. Splitting k in two halves
+  // that and moves 2 x 4 B of partial sums at 100 B/s, in three a third for 12 B, in four, the least, a quarter for 16
+  // B.
+  EXPECT_NEAR(f.time(1, 1, 4, small_machine()).seconds, 0.8 / 4 + 0.16, 1e-6);
+}
+
+TEST(LinearForm, InputsAreQuantisedBeforeIt) {
+  LinearForm f = one_tile(1, 8);
+  f.weights = NumberFormat::fp8;
+  const double before = f.time(2, 8, 4, small_machine()).seconds;
+  f.quantise = {1, 0, 0.5};
+  // 2 x 4 inputs, two bytes read and one written each, at 50 B/s.
+  EXPECT_NEAR(f.time(2, 8, 4, small_machine()).seconds - before, 1 + 24 / 50.0, 1e-9);
+  f.quantise = {1, 10, 0.5};  // a block a token takes longer than the bytes
+  EXPECT_NEAR(f.time(2, 8, 4, small_machine()).seconds - before, 1 + 20, 1e-3);
+}
+
+TEST(LinearForm, OnlyBenchmarksFindTheirWeightsInL2OrWaitForLaunches) {
+  LinearForm f = one_tile(1, 8);
+  f.io_efficiency = 1e9;
+  f.benchmark = {.l2_efficiency = 4, .l2_share = 1, .l2_width = 0.01, .launch_s = 7, .launch_few_s = 5};
+  const auto seconds = [&](double n, const LinearRun& run) { return f.time(1, n, 4, small_machine(), run).seconds; };
+  EXPECT_NEAR(seconds(80, {}), 6.4, 1e-6);          // 640 B at 100 B/s: a step's weights come from memory
+  EXPECT_NEAR(seconds(80, {1, false}), 1.6, 1e-6);  // all of L2's 1000 B hold them
+  EXPECT_NEAR(seconds(80, {6, false}), 6.4, 1e-6);  // but not six layers of that size
+  EXPECT_NEAR(seconds(8, {0, true}), 5, 1e-3);      // launched: no less than that
+  EXPECT_NEAR(f.time(17, 8, 4, small_machine(), {0, true}).seconds, 7, 0.1);
+}
+
+TEST(LinearForm, ACorrectionHoldsWithinTheArchitecture) {
+  LinearForm f = one_tile(1, 8);
+  const double plain = f.time(1, 8, 4, small_machine()).seconds;
+  f.correction.axes = {std::vector<double>{1}, {8}, {4}, {}};
+  f.correction.factors = {1.5};
+  EXPECT_NEAR(f.time(1, 8, 4, small_machine()).seconds, 1.5 * plain, 1e-9);
+  Machine other = small_machine();
+  other.as_measured = false;
+  EXPECT_NEAR(f.time(1, 8, 4, other).seconds, plain, 1e-9);
+}
+
+TEST(Machine, NarrowProductsRunAtTheirRateWhereThereAreUnits) {
+  Machine m = small_machine();
+  EXPECT_EQ(m.flops_per_s(NumberFormat::fp8_block), 2000);
+  EXPECT_EQ(m.flops_per_s(NumberFormat::nvfp4), 1000);  // no fp4 units: widened to 16 bits
+  m.fp4_flops_per_s = 4000;
+  EXPECT_EQ(m.flops_per_s(NumberFormat::nvfp4), 4000);
+  EXPECT_EQ(m.flops_per_s(NumberFormat::bf16), 1000);
+  EXPECT_DOUBLE_EQ(bytes_per_element(NumberFormat::nvfp4), 0.5625);
+  EXPECT_DOUBLE_EQ(bytes_per_element(NumberFormat::fp8_block), 1);
+}
+
+TEST(Correction, IsInterpolatedInLogarithmsAndHeldAtItsEnds) {
+  Correction c;
+  EXPECT_EQ(c.at({5, 5}), 1);
+  c.axes = {std::vector<double>{1, 16}, {2, 8}, {}, {}};
+  c.factors = {1, 2, 3, 4};  // (1, 2), (1, 8), (16, 2), (16, 8)
+  EXPECT_NEAR(c.at({1, 2}), 1, 1e-12);
+  EXPECT_NEAR(c.at({1, 4}), 1.5, 1e-12);
+  EXPECT_NEAR(c.at({4, 4}), 2.5, 1e-12);
+  EXPECT_NEAR(c.at({0.5, 100}), 2, 1e-12);
+  const Correction first = c.with_last({4});
+  EXPECT_EQ(first.dimensions(), 1U);
+  EXPECT_NEAR(first.at({4}), 2.5, 1e-12);
+  const CorrectionPlane plane(c);  // the same, prepared
+  for (const double x : {0.5, 1.0, 3.0, 16.0, 99.0}) {
+    for (const double y : {1.0, 2.0, 5.0, 8.0, 99.0}) EXPECT_NEAR(plane.at(x, y), c.at({x, y}), 1e-12);
+  }
 }
 
 TEST(CachedStream, HalfOfTheReadsHitAtTheGivenShareOfL2) {
@@ -117,6 +189,27 @@ TEST(DecodeForm, UnevenLengthsCostAShareOfTheLongest) {
   uneven.longest_kv = 300;  // all as long as that: 8 s more
   EXPECT_NEAR(f.time(even, small_machine(), false).seconds, 4, 1e-12);
   EXPECT_NEAR(f.time(uneven, small_machine(), false).seconds, 4.8, 1e-12);
+}
+
+TEST(DecodeForm, OneMultiprocessorWalksThroughOneKvHeadUnlessItIsSplit) {
+  DecodeForm f;
+  f.stream.bandwidth_efficiency = 1;
+  f.walk = {
+      .sm_bandwidth = 1, .efficiency = 1, .wave_quantisation = 1, .unit_s = 2, .least_keys = 50, .blend_power = 64};
+  // One KV head, two query heads of width 1: 100 keys of 4 B; 16 rows are 64 FLOPs a key. A multiprocessor reads 10 B/s
+  // and computes 100 FLOP/s: 0.64 s a key. Two parts of 50 keys: 2 + 32 s, and all bytes at 100 B/s take 4 s.
+  const DecodeCall call{1, 2, 400, 100, 0, 1, 1};
+  EXPECT_NEAR(f.time(call, small_machine(), false).seconds, 2 + 32, 1e-6);
+  f.walk.join_s = 10;  // two parts on ten multiprocessors, two query heads: 10 x 0.2 x 2
+  EXPECT_NEAR(f.time(call, small_machine(), false).seconds, 34 + 4, 1e-6);
+  const DecodeCall alone{1, 1, 400, 100, 0, 1, 1};
+  EXPECT_NEAR(f.time(alone, small_machine(), false).seconds, 34 + 2, 1e-6);
+  f.walk.splits_single_heads = false;  // FlashAttention 2
+  EXPECT_NEAR(f.time(alone, small_machine(), false).seconds, 2 + 64, 1e-6);
+  // Eleven walks on ten multiprocessors take two waves; several requests of several groups are laid out anew.
+  f.walk.regroup_s = 5;
+  const DecodeCall many{5.5, 4, 4400, 100, 0, 2, 1};
+  EXPECT_NEAR(f.time(many, small_machine(), false).seconds, 2 * 66 + 5, 1e-6);
 }
 
 TiledForm plain_tiles(double rows) {
@@ -216,17 +309,62 @@ TEST(CompressionKernels, PassOverTheirBytes) {
   EXPECT_NEAR(compression_s(form, m, {160, 40, 25, 2, true}), 12 + 6, 1e-9);  // what is kept is quantised on the way
 }
 
-TEST(MachineFor, FixedTimesStayWithinAnArchitecture) {
+TEST(TiledForm, GroupsPackedIntoATileSaveItsEmptyRows) {
+  TiledForm f = plain_tiles(8);
+  const HeadShape shape{4, 1, 1};
+  const auto seconds = [&](double tokens) {
+    TiledCall call;
+    f.add_chunk(call, tokens, 0, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  // A tile of 8 rows is 32 FLOPs a key, 0.32 s. Four heads of 2 tokens: four tiles of 8 keys on ten multiprocessors, or
+  // one tile of 2 keys, its longest walk.
+  EXPECT_NEAR(seconds(2), 0.32 * 8 * 4 / 10, 1e-6);
+  f.packs_groups = true;
+  EXPECT_NEAR(seconds(2), 0.32 * 2, 1e-6);
+}
+
+TEST(TiledForm, NewKeysAndValuesAreWrittenIntoPages) {
+  TiledForm f = plain_tiles(8);
+  const HeadShape shape{1, 1, 1};
+  const auto seconds = [&](double tokens, double before) {
+    TiledCall call;
+    f.add_chunk(call, tokens, before, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  const double before = seconds(4, 100);
+  f.write_efficiency = 0.1;  // 4 tokens x 2 x 2 B at 10 B/s; what is there already is not written again
+  EXPECT_NEAR(seconds(4, 100) - before, 1.6, 1e-9);
+  f.tile_s = 3;
+  f.per_doubling_s = 2;
+  EXPECT_NEAR(seconds(4, 100) - before, 1.6 + 3 + 2 * std::log2(1 + 104.0 / 1024), 1e-6);
+}
+
+TEST(TiledForm, WiderHeadsComeNearerToThePeak) {
+  TiledForm f = plain_tiles(8);
+  f.efficiency = 0.5;
+  f.head_dim_power = 1;
+  const auto seconds = [&](double dim) {
+    TiledCall call;
+    const HeadShape shape{1, 1, dim};
+    f.add_chunk(call, 8, 0, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  EXPECT_NEAR(seconds(256) / seconds(128), 1, 1e-6);  // twice the work at twice the rate
+}
+
+TEST(MachineFor, CorrectionsStayWithinAnArchitecture) {
   KernelProfile p;
   p.machine.emplace();
   p.machine->memory_bytes_per_s.value = 100;
   p.machine->architecture = "one";
+  p.measured_on = "card";
   GpuSpec gpu;
   gpu.memory_bytes_per_s.value = 200;
   gpu.architecture = "one";
-  EXPECT_DOUBLE_EQ(machine_for(gpu, p).latency_scale, 1);
+  EXPECT_TRUE(machine_for(gpu, p).as_measured);
   gpu.architecture = "two";
-  EXPECT_DOUBLE_EQ(machine_for(gpu, p).latency_scale, 0.5);
+  EXPECT_FALSE(machine_for(gpu, p).as_measured);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include "models/catalogue/catalogue.h"
 #include "models/llm/llm_spec.h"
+#include "models/schema/error.h"
+#include "models/schema/yaml.h"
 #include "sim/engine/random.h"
 #include "tests/models/tiny_machine.h"
 
@@ -178,6 +180,36 @@ TEST(LlmSpec, NarrowerWeightsAndKvTakeProportionallyFewerBytes) {
   m.kv_bytes_per_element = 1;
   EXPECT_EQ(m.weight_bytes(), 380);
   EXPECT_EQ(m.kv_bytes_per_token(), 8);
+}
+
+TEST(LlmSpec, WeightsAreInTheStatedFormatElseInThatOfTheirWidth) {
+  LlmSpec m = testing::tiny_model();
+  EXPECT_EQ(m.weight_format(), NumberFormat::bf16);
+  m.weight_bytes_per_parameter = 1;
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8);
+  m.weight_bytes_per_parameter = 0.5625;
+  EXPECT_EQ(m.weight_format(), NumberFormat::nvfp4);
+  m.stated_weight_format = NumberFormat::fp8_block;
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8_block);
+}
+
+TEST(LlmSpec, AFormatThatTheWidthContradictsIsRefusedWithItsLine) {
+  const auto refusal = [](const std::string& width) {
+    Catalogue catalogue = Catalogue::built_in();
+    const std::string text = "models:\n  narrow:\n    base: llama-3.1-8b\n    weight_format: fp8_block\n" + width;
+    const schema::ConfigNode document = schema::read_yaml(text, "narrow.yaml");
+    try {
+      catalogue.add({&document, 1});
+    } catch (const schema::InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("    weight_bytes_per_parameter: 1\n"), "accepted");
+  EXPECT_EQ(refusal("    weight_bytes_per_parameter: 1.2\n"), "accepted");  // some layers in 16 bits
+  const std::string below = refusal("    weight_bytes_per_parameter: 0.5\n");
+  EXPECT_NE(below.find("narrow.yaml:5:"), std::string::npos) << below;
+  EXPECT_NE(below.find("weights in fp8_block take 1 to 2 each"), std::string::npos) << below;
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.gpu.type.memory_bandwidth", {}, "3350 GB/s", "2000 GB/s"},
       {"cluster.gpu.type.bf16_peak", recomputed(), "900 TFLOP/s", "500 TFLOP/s"},
       {"cluster.gpu.type.fp8_peak", recomputed({"model.weight_bytes_per_parameter=1"}), "1979 TFLOP/s", "1200 TFLOP/s"},
+      {"cluster.gpu.type.fp4_peak", recomputed({"model.weight_bytes_per_parameter=0.5625"}), "2000 TFLOP/s",
+       "4000 TFLOP/s"},
       {"cluster.gpu.type.multiprocessors", {fitted_profile()}, "132", "66"},
       {"cluster.gpu.type.l2_cache", recomputed({fitted_profile()}), "50 MiB", "5 MiB"},
       {"cluster.gpu.type.board_power", {}, "700 W", "350 W", Effect::reported},

@@ -16,15 +16,38 @@ struct Leaf {
   const char* value;
 };
 
-constexpr Leaf kMachine[] = {
-    {"memory_bandwidth", "3350 GB/s"}, {"bf16_peak", "989 TFLOP/s"}, {"fp8_peak", "1979 TFLOP/s"},
-    {"multiprocessors", "132"},        {"l2_cache", "50 MiB"},       {"architecture", "hopper"}};
+constexpr Leaf kMachine[] = {{"memory_bandwidth", "3350 GB/s"}, {"bf16_peak", "989 TFLOP/s"},
+                             {"fp8_peak", "1979 TFLOP/s"},      {"fp4_peak", "0 FLOP/s"},
+                             {"multiprocessors", "132"},        {"l2_cache", "50 MiB"},
+                             {"architecture", "hopper"}};
+constexpr Leaf kQuantise[] = {{"t0", "1 us"}, {"per_token", "1 ns"}, {"bandwidth_efficiency", "0.5"}};
+constexpr Leaf kBenchmark[] = {
+    {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}, {"launch", "60 us"}, {"launch_few", "50 us"}};
+constexpr Leaf kWalk[] = {{"sm_bandwidth", "4"}, {"efficiency", "0.5"}, {"wave_quantisation", "0.5"},
+                          {"unit", "2 us"},      {"least_keys", "128"}, {"blend_power", "4"},
+                          {"join", "20 ns"},     {"regroup", "1 us"},   {"splits_single_heads", "true"}};
+constexpr Leaf kLinearCorrection[] = {{"tokens", "[1, 4096]"},
+                                      {"n", "[64, 65536]"},
+                                      {"k", "[64, 65536]"},
+                                      {"factors", "[1, 1.2, 1.4, 1.1, 1.5, 1.3, 1.7, 1.6]"}};
+constexpr const char* kGridFactors = "[1, 1.2, 1.4, 1.1, 1.5, 1.3, 1.7, 1.6, 1.1, 1.4, 1.3, 1.2, 1.8, 1.5, 1.2, 1.9]";
+constexpr Leaf kWalkCorrection[] = {{"walks", "[1, 4096]"},
+                                    {"kv_length", "[16, 65536]"},
+                                    {"head_dim", "[64, 256]"},
+                                    {"group", "[1, 32]"},
+                                    {"factors", kGridFactors}};
+constexpr Leaf kHeadCorrection[] = {{"heads", "[1, 4096]"},
+                                    {"kv_length", "[16, 65536]"},
+                                    {"head_dim", "[64, 256]"},
+                                    {"group", "[1, 32]"},
+                                    {"factors", kGridFactors}};
 constexpr Leaf kStream[] = {
     {"bandwidth_efficiency", "0.9"}, {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}};
 constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
 constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
                             {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
                             {"blend_power", "4"},       {"power_droop", "0"},     {"valid_to", "4096"},
+                            {"io_efficiency", "0.9"},   {"per_doubling", "0 us"}, {"sm_bandwidth", "0"},
                             {"source", "measurement"},  {"reference", "one"}};
 constexpr Leaf kDecode[] = {{"kv", "bf16"},
                             {"t0", "13 us"},
@@ -45,6 +68,12 @@ constexpr Leaf kPrefill[] = {{"kv", "bf16"},
                              {"wave_quantisation", "0.5"},
                              {"blend_power", "4"},
                              {"io_efficiency", "0.8"},
+                             {"head_dim_power", "0"},
+                             {"tile", "0 us"},
+                             {"per_doubling", "0 us"},
+                             {"write_efficiency", "0"},
+                             {"power_droop", "0"},
+                             {"packs_groups", "false"},
                              {"valid_to", "16384"},
                              {"source", "measurement"},
                              {"reference", "one"}};
@@ -61,14 +90,17 @@ class Writer {
   Writer(std::string key, std::string value) : key_(std::move(key)), value_(std::move(value)) {}
 
   [[nodiscard]] std::string fitted(bool mixed) const {
-    std::string forms = "linear: [" + linear() + "], decode_attention: [" +
-                        with_stream("fitted.decode_attention", kDecode) + "], prefill_attention: [{" +
-                        leaves("fitted.prefill_attention", kPrefill) +
+    const std::string decode = "fitted.decode_attention";
+    const std::string prefill = "fitted.prefill_attention";
+    std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", stream: {" +
+                        leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
+                        asked(decode + ".correction", kWalkCorrection) + "}], prefill_attention: [{" +
+                        leaves(prefill, kPrefill) + asked(prefill + ".correction", kHeadCorrection) +
                         "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
-      forms += ", mixed_attention: [{" + leaves(at, kPrefill) + ", " + leaves(at, kJoined) + ", stream: {" +
-               leaves(at + ".stream", kStream) + "}}]";
+      forms += ", mixed_attention: [{" + leaves(at, kPrefill) + asked(at + ".correction", kHeadCorrection) + ", " +
+               leaves(at, kJoined) + ", stream: {" + leaves(at + ".stream", kStream) + "}}]";
     }
     return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}";
   }
@@ -102,12 +134,20 @@ class Writer {
     }
     return out;
   }
+  /// An object that stands there only where the row is about one of its keys.
+  template <std::size_t N>
+  [[nodiscard]] std::string asked(const std::string& at, const Leaf (&table)[N]) const {
+    if (key_.rfind(at + ".", 0) != 0) return "";
+    return ", " + at.substr(at.rfind('.') + 1) + ": {" + leaves(at, table) + "}";
+  }
   template <std::size_t N>
   [[nodiscard]] std::string with_stream(const std::string& at, const Leaf (&table)[N]) const {
     return "{" + leaves(at, table) + ", stream: {" + leaves(at + ".stream", kStream) + "}}";
   }
   [[nodiscard]] std::string linear() const {
-    return "{" + leaves("fitted.linear", kLinear) + ", tiles: [{" + leaves("fitted.linear.tiles", kTile) + "}]}";
+    const std::string at = "fitted.linear";
+    return "{" + leaves(at, kLinear) + asked(at + ".quantise", kQuantise) + asked(at + ".benchmark", kBenchmark) +
+           asked(at + ".correction", kLinearCorrection) + ", tiles: [{" + leaves(at + ".tiles", kTile) + "}]}";
   }
 
   std::string key_;
@@ -133,6 +173,20 @@ KeyRow row(const std::string& path, const std::string& a, const std::string& b, 
   return {kProfile + "." + path, fixture.base, assignment(a), assignment(b), effect};
 }
 
+Fixture with_wide_heads(Fixture f) {
+  f.base.push_back("model.head_dim=256");
+  return f;
+}
+
+void add_correction(std::vector<KeyRow>& rows, const std::string& form, const char* units, const Fixture& f) {
+  const std::string at = form + "correction.";
+  rows.push_back(row(at + units + "[]", "[1, 4096]", "[1, 8]", f));
+  rows.push_back(row(at + "kv_length[]", "[16, 65536]", "[16, 2048]", f));
+  rows.push_back(row(at + "head_dim[]", "[64, 256]", "[64, 1024]", f));
+  rows.push_back(row(at + "group[]", "[1, 32]", "[1, 8]", f));
+  rows.push_back(row(at + "factors[]", kGridFactors, "[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", f));
+}
+
 void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
   rows.push_back(row(at + "kv", "bf16", "fp8", f));
   rows.push_back(row(at + "tile_rows", "128", "64", f));
@@ -143,6 +197,13 @@ void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& 
   rows.push_back(row(at + "wave_quantisation", "0", "1", f));
   rows.push_back(row(at + "blend_power", "1", "4", f));
   rows.push_back(row(at + "io_efficiency", "0.8", "0.1", f));
+  rows.push_back(row(at + "head_dim_power", "0", "1", with_wide_heads(f)));
+  rows.push_back(row(at + "tile", "0 us", "9 us", f));
+  rows.push_back(row(at + "per_doubling", "0 us", "20 us", f));
+  rows.push_back(row(at + "write_efficiency", "0", "0.01", f));
+  rows.push_back(row(at + "power_droop", "0", "1", f));
+  rows.push_back(row(at + "packs_groups", "false", "true", f));
+  add_correction(rows, at, "heads", f);
   rows.push_back(row(at + "valid_to", "64", "1000000", f, Effect::reported));
   rows.push_back(row(at + "source", "measurement", "publication", f, Effect::reported));
   rows.push_back(row(at + "reference", "one", "two", f, Effect::reported));
@@ -166,6 +227,7 @@ std::vector<KeyRow> kernel_rows() {
   const Fixture mixed{.mixed = true,
                       .base = recomputed({"workload.closed={concurrency: 40}", "cluster.gpu.type.multiprocessors=20"})};
   const Fixture tables{.tables = true};
+  const Fixture crowded{.base = {"cluster.gpu.type.multiprocessors=5"}};
   // Tables measured on another machine are scaled by what the forms say of both.
   const Fixture other{.tables = true, .base = {"cluster.gpu.type=h200"}};
   std::vector<KeyRow> rows = {
@@ -173,6 +235,7 @@ std::vector<KeyRow> kernel_rows() {
       row("machine.bf16_peak", "989 TFLOP/s", "960 TFLOP/s",
           {.tables = true, .base = recomputed({"cluster.gpu.type=h200"})}),
       row("machine.multiprocessors", "132", "64", other),
+      row("machine.fp4_peak", "0 FLOP/s", "4000 TFLOP/s", {}, Effect::refused),  // the H100 has no such units
       row("machine.architecture", "hopper", "ampere", other, Effect::reported),
       row("fitted.linear[].weights", "bf16", "fp8"),
       row("fitted.linear[].t0", "4 us", "9 us"),
@@ -185,6 +248,31 @@ std::vector<KeyRow> kernel_rows() {
       row("fitted.linear[].tiles[].rows", "128", "256", prefilling),
       row("fitted.linear[].tiles[].columns", "128", "512", prefilling),
       row("fitted.linear[].tiles[].efficiency", "0.7", "0.3", prefilling),
+      row("fitted.linear[].io_efficiency", "0.9", "0.01"),
+      row("fitted.linear[].per_doubling", "0 us", "9 us"),
+      row("fitted.linear[].sm_bandwidth", "0", "0.5"),
+      row("fitted.linear[].quantise.t0", "1 us", "9 us"),
+      row("fitted.linear[].quantise.per_token", "1 ns", "9 us"),
+      row("fitted.linear[].quantise.bandwidth_efficiency", "0.5", "0.001"),
+      row("fitted.linear[].correction.tokens[]", "[1, 4096]", "[1, 8]"),
+      row("fitted.linear[].correction.n[]", "[64, 65536]", "[64, 8192]"),
+      row("fitted.linear[].correction.k[]", "[64, 65536]", "[64, 8192]"),
+      row("fitted.linear[].correction.factors[]", "[1, 1, 1, 1, 1, 1, 1, 1]", "[2, 2, 2, 2, 2, 2, 2, 2]"),
+      row("fitted.linear[].benchmark.l2_efficiency", "2", "3", {}, Effect::none_yet),
+      row("fitted.linear[].benchmark.l2_share", "0.8", "0.9", {}, Effect::none_yet),
+      row("fitted.linear[].benchmark.l2_width", "0.4", "0.5", {}, Effect::none_yet),
+      row("fitted.linear[].benchmark.launch", "60 us", "70 us", {}, Effect::none_yet),
+      row("fitted.linear[].benchmark.launch_few", "50 us", "60 us", {}, Effect::none_yet),
+      row("fitted.decode_attention[].walk.sm_bandwidth", "4", "0.1"),
+      row("fitted.decode_attention[].walk.efficiency", "0.5", "0.001"),
+      row("fitted.decode_attention[].walk.wave_quantisation", "0", "1", crowded),
+      row("fitted.decode_attention[].walk.unit", "2 us", "90 us"),
+      row("fitted.decode_attention[].walk.least_keys", "16", "100000"),
+      row("fitted.decode_attention[].walk.blend_power", "1", "4"),
+      row("fitted.decode_attention[].walk.join", "20 ns", "20 us"),
+      row("fitted.decode_attention[].walk.regroup", "1 us", "20 us"),
+      row("fitted.decode_attention[].walk.splits_single_heads", "true", "false",
+          {.base = {"model.kv_heads=32", "workload.closed={concurrency: 1}"}}),
       row("fitted.linear[].valid_to", "8", "4096", {}, Effect::reported),
       row("fitted.linear[].source", "measurement", "publication", {}, Effect::reported),
       row("fitted.linear[].reference", "one", "two", {}, Effect::reported),
@@ -249,6 +337,7 @@ std::vector<KeyRow> kernel_rows() {
   rows.push_back(fp8);
   add_stream(rows, "fitted.elementwise.", prefilling);
   add_stream(rows, "fitted.mixed_attention[].", mixed);
+  add_correction(rows, "fitted.decode_attention[].", "walks", {});
   add_tiled(rows, "fitted.prefill_attention[].", prefilling);
   add_tiled(rows, "fitted.mixed_attention[].", mixed);
   return rows;

@@ -49,6 +49,9 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   add("moe.expert_intermediate", experts, "2048", "1024");
   add("moe.dense_layers", experts, "2", "10");
   add("weight_bytes_per_parameter", base, "2", "1");
+  Sets narrow = base;
+  narrow.push_back(key + ".weight_bytes_per_parameter=1");
+  add("weight_format", narrow, "fp8", "fp8_block");
   add("kv_bytes_per_element", base, "2", "1");
   add("weights", base, "3 GB", heavier);
 }
@@ -87,6 +90,7 @@ std::vector<KeyRow> model_rows() {
       {"model.moe.expert_intermediate", kDeepseek, "2048", "1024"},
       {"model.moe.dense_layers", kDeepseek, "3", "10"},
       {"model.weight_bytes_per_parameter", {}, "2", "1"},
+      {"model.weight_format", recomputed({"model.weight_bytes_per_parameter=1"}), "fp8", "fp8_block"},
       {"model.kv_bytes_per_element", {}, "2", "1"},
       {"model.weights", {}, "16 GB", "20 GB"},
   };

@@ -57,7 +57,7 @@ TEST(Groups, ThoseOfMeasuredDataAreSkippedWithoutIt) {
 }
 
 TEST(Groups, ThoseThatAFolderOfMeasuredDataLacksAreSkipped) {
-  const testing::TemporaryFolder folder;
+  const kvsim::testing::TemporaryFolder folder;
   const std::string header = "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n";
   static_cast<void>(folder.write("kernels/linear.csv", header + "a100_sxm,vllm,1,x,bfloat16,1,4096,4096,0.05\n"));
   for (const char* name : {"measured-kernels", "transfers", "serving"}) {
@@ -74,6 +74,22 @@ TEST(Groups, AMisspeltNameGetsTheNearest) {
     FAIL();
   } catch (const schema::InputError& e) {
     EXPECT_STREQ(e.what(), "--group: unknown group \"servign\"; did you mean \"serving\"?");
+  }
+}
+
+TEST(MeasuredKernels, RowsOfAGpuThatNoFigureComparesAreNamed) {
+  const kvsim::testing::TemporaryFolder folder;
+  folder.write("linear.csv",
+               "gpu,framework,version,dtype,m_tokens,n,k,measured_ms\nh20,vllm,1,bfloat16,1,4096,4096,0.05\n");
+  const std::string text =
+      "description: rows\nsections:\n  - source: a file\n    measure: absolute\n    figures:\n      - id: others\n"
+      "        what: rows\n        expected: 0\n        tolerance: 0\n"
+      "        simulated: other_rows(linear.csv, a100 h100-sxm)\n";
+  try {
+    static_cast<void>(figures_of(text, "rows.yaml", {folder.path(), {}, {}}));
+    FAIL() << "accepted";
+  } catch (const schema::InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("no figure compares the rows of h20 (1 rows)"), std::string::npos) << e.what();
   }
 }
 

@@ -1,10 +1,14 @@
 // Probes of measured data: kernel times row by row against profiles, and a recorded serving run beside its replay.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "models/calibration/calibrate.h"
+#include "models/calibration/operator_fits.h"
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/operator_times.h"
 #include "tools/validation/expression.h"
@@ -19,12 +23,12 @@ using models::NumberFormat;
 
 double linear_s(const KernelProfile& p, const Machine& m, const models::LinearSample& row) {
   const auto& form = *form_for(p.fitted.linear, &models::LinearForm::weights, row.weights);
-  return models::linear_time(p, form, {row.n, row.k, 1}, row.m, m).seconds;
+  return models::linear_time(p, form, {row.n, row.k, 1}, row.m, m, row.run).seconds;
 }
 
 double decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSample& row) {
   const auto& form = *form_for(p.fitted.decode_attention, &models::DecodeForm::kv, row.kv);
-  return form.time({row.requests, row.shape.heads, row.kv_bytes(), row.kv_length, 0}, m, row.warm).seconds;
+  return form.time(models::call_of(row), m, row.warm).seconds;
 }
 
 double tiled_s(const models::TiledForm& form, const Machine& m, const models::TiledSample& row) {
@@ -100,8 +104,9 @@ models::ErrorSummary kernel_errors(const models::Samples& samples, const Rows& w
 /// rows; 1 where there are none.
 double kernel_error(const Question& q) {
   Rows which{q.arguments[1], q.arguments[4], std::nullopt};
-  const std::size_t format = q.word(3, {"bf16", "fp8", "any"});
-  if (format < 2) which.format = format == 0 ? NumberFormat::bf16 : NumberFormat::fp8;
+  constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block, NumberFormat::nvfp4};
+  const std::size_t format = q.word(3, {"bf16", "fp8", "fp8_block", "nvfp4", "any"});
+  if (format < kFormats.size()) which.format = kFormats[format];
   const models::ErrorSummary e =
       kernel_errors(samples_of(q.measured, q.arguments[0]), which, q.word(2, {"linear", "decode", "prefill", "mixed"}));
   const std::size_t statistic = q.word(5, {"count", "median", "p90"});
@@ -129,6 +134,32 @@ double collective_error(const Question& q) {
   if (statistic == 0) return static_cast<double>(e.count);
   if (e.count == 0) return 1;
   return statistic == 1 ? e.median : e.p90;
+}
+
+/// Rows whose GPU none of the names (between blanks) means, by their GPU.
+template <class Row>
+void count_others(const std::vector<Row>& rows, const std::vector<std::string>& names,
+                  std::map<std::string, std::size_t>& others) {
+  for (const Row& row : rows) {
+    const auto means = [&row](const std::string& name) { return models::names_gpu(row.from.gpu, name); };
+    if (!row.from.gpu.empty() && std::none_of(names.begin(), names.end(), means)) ++others[row.from.gpu];
+  }
+}
+
+/// other_rows(files, GPUs): rows of other GPUs than these, which no figure compares: 0, for where there are some they
+/// are named in an error.
+double other_rows(const Question& q) {
+  const models::Samples& samples = samples_of(q.measured, q.arguments[0]);
+  const std::vector<std::string> names = split(q.arguments[1], ' ');
+  std::map<std::string, std::size_t> others;
+  count_others(samples.linear, names, others);
+  count_others(samples.decode, names, others);
+  count_others(samples.prefill, names, others);
+  if (others.empty()) return 0;
+  std::string list;
+  for (const auto& [gpu, count] : others) list += fmt::format("{}{} ({} rows)", list.empty() ? "" : ", ", gpu, count);
+  throw ExpressionError(
+      fmt::format("{}: no figure compares the rows of {}; expected one of {}", q.arguments[0], list, q.arguments[1]));
 }
 
 const RecordedRun& recording(const Question& q) {
@@ -211,6 +242,7 @@ double full_decode_s(const Question& q) {
 constexpr Probe kMeasuredProbes[] = {
     {"kernel_error", 6, false, kernel_error},
     {"collective_error", 6, false, collective_error},
+    {"other_rows", 2, false, other_rows},
     {"recorded_latency_s", 3, false, recorded_latency_s},
     {"recorded_requests", 1, false, recorded_requests},
     {"recorded_kv_percent", 1, false, recorded_kv_percent},

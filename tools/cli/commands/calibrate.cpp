@@ -62,12 +62,10 @@ void read_cross_validation(const std::string& list, models::CalibrationOptions& 
   }
 }
 
-/// The model that a folder of layer profiles is of: what follows the last "_" of its name.
-std::string model_of_folder(const std::string& file) {
+/// What the folder of a file is a layer profile of, if it is one.
+models::LayerFolder folder_of(const std::string& file) {
   std::error_code error;
-  const std::string folder = fs::absolute(file, error).lexically_normal().parent_path().filename().string();
-  const std::size_t mark = folder.rfind('_');
-  return mark == std::string::npos ? folder : folder.substr(mark + 1);
+  return models::layer_folder(fs::absolute(file, error).lexically_normal().parent_path().filename().string());
 }
 
 models::Readings read_all(const Options& options, const models::Catalogue& catalogue) {
@@ -77,17 +75,18 @@ models::Readings read_all(const Options& options, const models::Catalogue& catal
     const bool folder = fs::is_directory(path, error);
     for (const std::string& file : models::csv_files(path)) {
       std::optional<models::LlmSpec> model;
+      const models::LayerFolder of = folder_of(file);
       if (models::needs_model(file)) {
-        const std::string name = options.model.empty() ? model_of_folder(file) : options.model;
+        const std::string name = options.model.empty() ? of.model : options.model;
         if (options.model.empty() && !catalogue.contains(models::EntryKind::model, name)) {
           throw schema::InputError(
-              fmt::format("{}: is a layer profile of a model, expected its name as --model or after the last \"_\" of "
-                          "the folder's name",
+              fmt::format("{}: is a layer profile of a model, expected its name as --model or in its folder's name, "
+                          "GPU_MODEL or GPU_MODEL_tp2",
                           file));
         }
         model = catalogue.model(name, schema::Origin("--model"));
       }
-      models::read_samples(file, model ? &*model : nullptr, !folder, readings);
+      models::read_samples(file, model ? &*model : nullptr, !folder, readings, of.tensor_parallel);
     }
   }
   return readings;
@@ -171,7 +170,9 @@ void declare_fit(CLI::App& sub, Options& o) {
   sub.add_option("--framework", o.fit.framework,
                  "Whose rows to fit; rows that name none count always. Default: vllm, else the only one")
       ->type_name("NAME");
-  sub.add_option("--model", o.model, "The model that layer profiles are of; otherwise their folder's name says it")
+  sub.add_option(
+         "--model", o.model,
+         "The model that layer profiles are of; otherwise their folder's name says it (GPU_MODEL or GPU_MODEL_tp2)")
       ->type_name("NAME");
   sub.add_option("--name", o.fit.profile, "Name of the profile")->type_name("PROFILE")->capture_default_str();
   sub.add_option("--data", o.fit.data, "What the rows are, for the profile's references")

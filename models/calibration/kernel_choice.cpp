@@ -1,0 +1,50 @@
+// What of a kernel is no figure but a choice: tried each, the one that fits the rows better is taken.
+#include <algorithm>
+#include <limits>
+
+#include "models/calibration/operator_fits.h"
+
+namespace kvsim::models {
+namespace {
+
+/// The first of some kinds whose fit costs least; the first of all where rows are too few to tell.
+template <class Kind, class Make>
+Kind cheapest(const std::vector<Kind>& kinds, const Make& make, const std::function<void()>& before_step) {
+  Kind best = kinds.front();
+  double cost = std::numeric_limits<double>::infinity();
+  for (const Kind& kind : kinds) {
+    FitProblem problem = make(kind);
+    problem.before_step = before_step;
+    if (!enough_rows(problem, problem.measured.size())) return kinds.front();
+    const double c = fit(problem, all_rows(problem)).cost;
+    if (c >= cost) continue;
+    cost = c;
+    best = kind;
+  }
+  return best;
+}
+
+}  // namespace
+
+DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format, const Machine& machine,
+                      const std::function<void()>& before_step) {
+  const auto make = [&](const DecodeKind& kind) { return decode_problem(rows, kind, machine); };
+  return cheapest<DecodeKind>({{format, true}, {format, false}}, make, before_step);
+}
+
+TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed, const Machine& machine,
+                    const std::function<void()>& before_step) {
+  // Only rows of groups tell whether these are packed; a mixed launch is of a kernel that does not.
+  const bool groups = !mixed && std::any_of(rows.begin(), rows.end(), [](const TiledSample& row) {
+    return row.shape.heads > row.shape.kv_heads;
+  });
+  std::vector<TiledKind> kinds;
+  for (const double tile_rows : {128.0, 64.0, 256.0}) {
+    kinds.push_back({format, tile_rows, mixed, false});
+    if (groups) kinds.push_back({format, tile_rows, mixed, true});
+  }
+  const auto make = [&](const TiledKind& kind) { return tiled_problem(rows, kind, machine); };
+  return cheapest(kinds, make, before_step);
+}
+
+}  // namespace kvsim::models
