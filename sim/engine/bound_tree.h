@@ -11,7 +11,7 @@
 namespace kvsim::engine {
 
 /// `Bounds` says what a candidate can be at best, has a static Bounds worst() for none, and a.take_better(b), after
-/// which a is at least as good as b in everything.
+/// which a is at least as good as b in everything; equal bounds say the same.
 template <class Bounds>
 class BoundTree {
  public:
@@ -20,14 +20,16 @@ class BoundTree {
 
   [[nodiscard]] const Bounds& of(std::size_t candidate) const { return nodes_[first_ + candidate]; }
 
-  /// Takes time in proportion to the logarithm of the number of candidates.
+  /// Takes time in proportion to the logarithm of the number of candidates, or less: as far up as bounds change.
   void set(std::size_t candidate, const Bounds& bounds) {
     std::size_t at = first_ + candidate;
     nodes_[at] = bounds;
     while (at > 1) {
       at /= 2;
-      nodes_[at] = nodes_[2 * at];
-      nodes_[at].take_better(nodes_[2 * at + 1]);
+      Bounds of_both = nodes_[2 * at];
+      of_both.take_better(nodes_[2 * at + 1]);
+      if (of_both == nodes_[at]) return;
+      nodes_[at] = of_both;
     }
   }
 

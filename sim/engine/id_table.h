@@ -24,10 +24,7 @@ class IdTable {
   T& add(std::uint64_t id) {
     KVSIM_ALWAYS(id >= end_, "numbers do not ascend");
     end_ = id + 1;
-    if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(slots_.of.size()));
-      slots_.of.push_back(std::make_unique<Slot>());
-    }
+    if (free_.empty()) add_chunk();
     const std::uint32_t slot = free_.back();
     free_.pop_back();
     slots_[slot].id = id;
@@ -79,15 +76,22 @@ class IdTable {
 
  private:
   static constexpr std::size_t kFirstWindow = 64;
+  static constexpr std::uint32_t kChunk = 64;  // things for which there is memory at once
 
   struct Slot : OrderLinks {
     std::uint64_t id = 0;
     T value{};
   };
   struct Slots {
-    Slot& operator[](std::uint32_t slot) const { return *of[slot]; }
-    std::vector<std::unique_ptr<Slot>> of;
+    Slot& operator[](std::uint32_t slot) const { return chunks[slot / kChunk][slot % kChunk]; }
+    std::vector<std::unique_ptr<Slot[]>> chunks;
   };
+
+  void add_chunk() {
+    const auto first = static_cast<std::uint32_t>(slots_.chunks.size() * kChunk);
+    slots_.chunks.push_back(std::make_unique<Slot[]>(kChunk));
+    for (std::uint32_t i = kChunk; i > 0; --i) free_.push_back(first + i - 1);  // the first one is taken first
+  }
 
   [[nodiscard]] std::size_t mask() const { return window_.size() - 1; }
 

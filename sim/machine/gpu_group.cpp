@@ -65,7 +65,7 @@ Callback GpuGroup::ended() {
 
 void GpuGroup::pass(const Step& step, Duration length) {
   KVSIM_ALWAYS(!computing_, "a step begins while another is under way");
-  if (spent_until_ != env_.simulator.now()) note_time();
+  note_time();
   idle_ = false;
   step_ = step;
   step_begin_ = env_.simulator.now();
@@ -101,6 +101,7 @@ void GpuGroup::wait_for_link(bool waits) {
 }
 
 void GpuGroup::note_time() {
+  if (spent_until_ == env_.simulator.now()) return;
   spent_ = time();
   spent_until_ = env_.simulator.now();
 }

@@ -17,7 +17,7 @@ std::uint64_t word_of(const PoolRequest& r, Claim claim) {
 }
 
 memory::MemoryClaim& claim_of(PoolRequest& r, Claim claim) {
-  return claim == Claim::local ? r.local_claim : claim == Claim::remote ? r.remote_claim : r.reload.claim;
+  return claim == Claim::local ? r.held->local : claim == Claim::remote ? r.held->remote : r.held->reload.claim;
 }
 
 Node& node_of(PoolRequest& r, Claim claim) {
@@ -80,7 +80,8 @@ std::optional<Loads::Coming> Loads::coming(const PoolRequest& r) const {
   const std::vector<Load>& loads = of(*r.local).all;
   const auto mine = std::find_if(loads.begin(), loads.end(),
                                  [&](const Load& load) { return load.request == &r && load.claim == Claim::reload; });
-  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.reload.claim)) return std::nullopt;
+  if (mine == loads.end() || mine->arrived || !r.local->memory().complete_but_own(r.held->reload.claim))
+    return std::nullopt;
   transport::Lane& lane = network_.lane(Pool::local, r.local->index(), Direction::read);
   const auto left = lane.time_left(mine->transfer);
   if (!left) return std::nullopt;
@@ -119,19 +120,19 @@ void Loads::drop(PoolRequest& r, Node& node, Claim claim) {
 }
 
 void Loads::load_rest(PoolRequest& r, std::int64_t bytes, std::int64_t layers) {
-  r.rest.bytes_left = bytes;
-  r.rest.layers_left = layers;
+  r.held->rest.bytes_left = bytes;
+  r.held->rest.layers_left = layers;
   send_rest(r);
 }
 
 /// One layer moves, the next is set up.
 void Loads::send_rest(PoolRequest& r) {
   transport::Lane& lane = network_.lane(Pool::remote, r.remote->index(), Direction::read);
-  for (transport::TransferId& part : r.rest.transfers) {
-    if (part.value != 0 || r.rest.layers_left == 0) continue;
-    const std::int64_t bytes = r.rest.bytes_left / r.rest.layers_left;
-    r.rest.bytes_left -= bytes;
-    r.rest.layers_left -= 1;
+  for (transport::TransferId& part : r.held->rest.transfers) {
+    if (part.value != 0 || r.held->rest.layers_left == 0) continue;
+    const std::int64_t bytes = r.held->rest.bytes_left / r.held->rest.layers_left;
+    r.held->rest.bytes_left -= bytes;
+    r.held->rest.layers_left -= 1;
     part = lane.submit({.bytes = bytes,
                         .priority = kDeferrable,
                         .on_complete = Callback::to<&Loads::on_rest>(this, r.request->id),
@@ -143,18 +144,18 @@ void Loads::send_rest(PoolRequest& r) {
 void Loads::on_rest(std::uint64_t id) {
   PoolRequest* r = requests_.find(id);
   if (r == nullptr || r->left) return;  // finished while the last bytes were on their way
-  r->rest.transfers = {r->rest.transfers[1], {}};
+  r->held->rest.transfers = {r->held->rest.transfers[1], {}};
   send_rest(*r);
-  if (r->rest.transfers[0].value != 0) return;
-  r->rest.there = true;
+  if (r->held->rest.transfers[0].value != 0) return;
+  r->held->rest.there = true;
   owner_.on_whole(*r);
 }
 
 void Loads::cancel_rest(PoolRequest& r) {
-  for (auto part = r.rest.transfers.rbegin(); part != r.rest.transfers.rend(); ++part) {
+  for (auto part = r.held->rest.transfers.rbegin(); part != r.held->rest.transfers.rend(); ++part) {
     if (part->value != 0) network_.lane(Pool::remote, r.remote->index(), Direction::read).cancel(*part);
   }
-  r.rest.transfers = {};
+  r.held->rest.transfers = {};
 }
 
 }  // namespace kvsim::pools

@@ -97,23 +97,55 @@ bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
 std::optional<Assignment> Outlook::room(const PoolRequest& r, Path path) const {
   if (!could_ever_run(r, path)) return std::nullopt;
   const PathTraits& t = models::traits(path);
+  if (t.on_local && holds_for_good(r, path)) (void)expects_stateless(r);  // dispatchers remember what they answered
   Assignment assignment{path, nullptr, nullptr};
-  if (t.on_local) assignment.local = local_room(r, path);
-  if (t.on_remote) assignment.remote = remote_room(r, path);
-  if ((t.on_local && !assignment.local) || (t.on_remote && !assignment.remote)) return std::nullopt;
+  if (t.on_remote && (assignment.remote = remote_room(r, path)) == nullptr) return std::nullopt;
+  if (t.on_local && (assignment.local = local_room(r, path)) == nullptr) return std::nullopt;
   return assignment;
+}
+
+void Outlook::look_anew() {
+  found_.local.clear();
+  found_.remote.clear();
+  found_.expects_stateless.reset();
+}
+
+namespace {
+
+template <class Places, class Search>
+Node* find_once(Places& found, bool kind, std::int64_t own, const Search& search) {
+  for (const auto& place : found) {
+    if (place.kind == kind && place.own == own) return place.node;
+  }
+  Node* node = search();
+  found.push_back({kind, own, node});
+  return node;
+}
+
+bool is_stateless(Path path) {
+  const PathTraits& t = models::traits(path);
+  return t.drafts && !t.cached;
+}
+
+}  // namespace
+
+/// A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
+bool Outlook::holds_for_good(const PoolRequest& r, Path path) const {
+  return !is_stateless(path) || parts_.stored.tokens(r) < r.request->prompt;
+}
+
+Node* Outlook::local_room(const PoolRequest& r, Path path) const {
+  const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
+  const std::int64_t own = parts_.memory.local_private(r, path, hits);
+  return find_once(found_.local, is_stateless(path), own, [&] { return best_local(r, path, own); });
 }
 
 /// Of the nodes with room, the one whose link is free first, then the one with most memory. Stateless requests go where
 /// the fewest are.
-Node* Outlook::local_room(const PoolRequest& r, Path path) const {
-  const PathTraits& t = models::traits(path);
-  const bool stateless = t.drafts && !t.cached;
-  // A stateless request holds memory for good only while what is not stored of its prompt is prefilled.
-  const bool holds = !stateless || parts_.stored.tokens(r) < r.request->prompt;
+Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) const {
+  const bool stateless = is_stateless(path), holds = holds_for_good(r, path);
   const bool keeps_room = holds && expects_stateless(r);
-  const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
-  const std::int64_t own = parts_.memory.local_private(r, path, hits), reload = parts_.memory.largest_reload(r);
+  const std::int64_t reload = parts_.memory.largest_reload(r);
   renew_bounds();
   using Rank = std::tuple<std::int64_t, double, std::int64_t>;
   const auto best = bounds_.front().best(
@@ -133,11 +165,16 @@ Node* Outlook::local_room(const PoolRequest& r, Path path) const {
 }
 
 Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
+  const auto hits = static_cast<std::int64_t>(parts_.stored.blocks(r));
+  const std::int64_t own = parts_.memory.remote_private(r, path, hits);
+  const bool compressed = parts_.memory.remote_form(path) == memory::KvForm::compressed;
+  return find_once(found_.remote, compressed, own, [&] { return best_remote(r, path, own); });
+}
+
+Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) const {
   const memory::KvForm form = parts_.memory.remote_form(path);
-  const std::size_t hits = parts_.stored.blocks(r);
-  const std::span<const std::uint64_t> chain(r.blocks.data(), hits);
+  const std::span<const std::uint64_t> chain(r.blocks.data(), parts_.stored.blocks(r));
   const std::int64_t block = parts_.memory.block_bytes(form);
-  const std::int64_t own = parts_.memory.remote_private(r, path, static_cast<std::int64_t>(hits));
   const double link_s = parts_.network.read_s(Pool::remote, 0, 0);
   renew_bounds();
   using Rank = std::pair<double, std::int64_t>;
@@ -174,6 +211,11 @@ bool Outlook::room_for_good(const PoolRequest& r, const Node& node, std::int64_t
 bool Outlook::expects_stateless(const PoolRequest& r) const {
   if (!may_be_stateless_) return false;
   if (weighted_) return true;
+  if (!found_.expects_stateless) found_.expects_stateless = look_for_stateless(r);
+  return *found_.expects_stateless;
+}
+
+bool Outlook::look_for_stateless(const PoolRequest& r) const {
   // Nothing else for the remote pool to do.
   if (std::find(parts_.paths.begin(), parts_.paths.end(), Path::B2) == parts_.paths.end()) return true;
   renew_bounds();

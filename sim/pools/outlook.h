@@ -64,6 +64,7 @@ struct NodeBounds {
 
   static NodeBounds worst() { return {}; }
   void take_better(const NodeBounds& other);
+  bool operator==(const NodeBounds&) const = default;
 };
 
 class Outlook final : public PoolsView {
@@ -72,6 +73,9 @@ class Outlook final : public PoolsView {
 
   /// Whether it fits into empty nodes.
   [[nodiscard]] bool could_ever_run(const PoolRequest& r, models::Path path) const;
+
+  /// A request may be assigned next. What is found for it holds until the next call: nothing happens meanwhile.
+  void look_anew();
 
   [[nodiscard]] engine::SimTime now() const override { return parts_.simulator.now(); }
   [[nodiscard]] std::span<const models::Path> paths() const override { return parts_.paths; }
@@ -91,6 +95,19 @@ class Outlook final : public PoolsView {
   [[nodiscard]] double reload_room(const Node& node) const override;
 
  private:
+  /// The best node for requests that would hold so much there, stateless ones or in compressed form; null: none.
+  struct Place {
+    bool kind;
+    std::int64_t own;
+    Node* node;
+  };
+  /// Several paths need the same of a pool: what is found for one is found for the others.
+  struct Found {
+    std::vector<Place> local, remote;
+    std::optional<bool> expects_stateless;
+  };
+
+  [[nodiscard]] bool holds_for_good(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* local_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] Node* remote_room(const PoolRequest& r, models::Path path) const;
   [[nodiscard]] bool room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const;
@@ -101,7 +118,10 @@ class Outlook final : public PoolsView {
   [[nodiscard]] double least_backlog_s(const NodeBounds& bounds) const;
   /// backlog_s(); where the bounds had promised much less, they are renewed before the next search.
   [[nodiscard]] double seen_backlog_s(Node& node) const;
+  [[nodiscard]] Node* best_local(const PoolRequest& r, models::Path path, std::int64_t own) const;
+  [[nodiscard]] Node* best_remote(const PoolRequest& r, models::Path path, std::int64_t own) const;
   [[nodiscard]] bool expects_stateless(const PoolRequest& r) const;
+  [[nodiscard]] bool look_for_stateless(const PoolRequest& r) const;
   [[nodiscard]] bool room_for_reloads(const PoolRequest& r, const Node& node) const;
 
   /// Of a round: its drafts, and the verdict on them.
@@ -109,6 +129,7 @@ class Outlook final : public PoolsView {
 
   OutlookParts parts_;
   mutable std::array<engine::BoundTree<NodeBounds>, 2> bounds_;  // by pool; of all nodes, as they are or better
+  mutable Found found_;                                          // since look_anew()
   bool weighted_;
   bool may_be_stateless_;  // requests may take a stateless path
 };

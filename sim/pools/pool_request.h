@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -33,9 +34,8 @@ struct ReloadWish {
 
   State state = State::none;
   memory::MemoryClaim claim;
-  std::int64_t bytes = 0;               ///< memory reserved for it
-  std::optional<engine::SimTime> from;  ///< the dispatcher's wish; none: just in time
-  engine::EventHandle look;             ///< in flight: whether its last layers are in time is looked at then
+  std::int64_t bytes = 0;    ///< memory reserved for it
+  engine::EventHandle look;  ///< in flight: whether its last layers are in time is looked at then
 };
 
 /// Of a request that goes on alone when the remote node has all of its KV (P2): what was not sent with the compressed
@@ -47,6 +47,17 @@ struct RestOfKv {
   bool there = false;  ///< all of it has reached the remote node
 };
 
+/// Of a request that has been assigned to nodes.
+struct HeldOnNodes {
+  std::vector<std::uint64_t> chain;  ///< of PoolRequest::blocks, the leading ones that the storage node had when it was
+                                     ///< assigned, as far as nodes share them
+  memory::MemoryClaim local;         ///< full KV, from assignment to the end; or only while a prompt is prefilled
+  memory::MemoryClaim remote;        ///< full or compressed KV
+  ReloadWish reload;
+  RestOfKv rest;
+};
+
+/// What only assigned requests have lies apart: many may wait at once.
 struct PoolRequest {
   serving::Request* request = nullptr;
   models::Path path = models::Path::B1;
@@ -55,28 +66,23 @@ struct PoolRequest {
   Node* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::vector<std::uint64_t> chain;   ///< of these, the leading ones that the storage node had when it was assigned, as
-                                      ///< far as nodes share them
-  std::int64_t chain_tokens = 0;
+  std::int64_t chain_tokens = 0;      ///< in HeldOnNodes::chain
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled
 
-  memory::MemoryClaim local_claim;   ///< full KV, from assignment to the end; or only while a prompt is prefilled
-  memory::MemoryClaim remote_claim;  ///< full or compressed KV
-  bool local_ready = false;          ///< its full KV stays on the local node and is there
-  bool local_left = false;           ///< the local node has done its part
-  int remote_parts = 0;              ///< loads of the remote node before it can draft
-  int in_transit = 0;                ///< transfers under way that end in a claim of its
-  bool counted = false;              ///< its prompt's KV has been available once
-  std::int64_t counted_tokens = 0;   ///< of its output, in the figures of its path
-  RestOfKv rest;
+  std::unique_ptr<HeldOnNodes> held;  ///< null: it waits
+  bool local_ready = false;           ///< its full KV stays on the local node and is there
+  bool local_left = false;            ///< the local node has done its part
+  int remote_parts = 0;               ///< loads of the remote node before it can draft
+  int in_transit = 0;                 ///< transfers under way that end in a claim of its
+  bool counted = false;               ///< its prompt's KV has been available once
+  std::int64_t counted_tokens = 0;    ///< of its output, in the figures of its path
 
   Round round = Round::none;
   engine::SimTime begun;     ///< this round
   engine::SimTime due;       ///< when this round's drafts are expected on the local node
   bool drafts_here = false;  ///< of this round, on the local node
-  ReloadWish reload;
-  bool loaded = false;  ///< has begun to draft
-  bool left = false;    ///< holds nothing any more
+  bool loaded = false;       ///< has begun to draft
+  bool left = false;         ///< holds nothing any more
 
   [[nodiscard]] const models::PathTraits& traits() const { return models::traits(path); }
   /// Reads its full KV anew for every verification.

@@ -99,8 +99,8 @@ void PoolSystem::check_conservation() const {
   };
   requests_.for_each([&](const PoolRequest& r) {
     assigned += !r.left && (r.local || r.remote) ? 1 : 0;
-    if (r.local) held_on(*r.local) += r.local_claim.private_bytes + r.reload.claim.private_bytes;
-    if (r.remote) held_on(*r.remote) += r.remote_claim.private_bytes;
+    if (r.local) held_on(*r.local) += r.held->local.private_bytes + r.held->reload.claim.private_bytes;
+    if (r.remote) held_on(*r.remote) += r.held->remote.private_bytes;
   });
   nodes_.each([&](const Node& node) {
     node.check_conservation();
@@ -166,7 +166,7 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
   r.path_given = path.has_value();
   q.phase = serving::Phase::queued;
   q.prefill_target = q.prompt;
-  serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
+  if (decode_.verifies) serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
   if (decode_.drafter) serving::draw_drafter_acceptance(q, drafter_acceptance_, config_.run.seed, spec.id);
   queues_.enqueue(r);
   settle_soon();

@@ -52,7 +52,10 @@ class PoolSystem final : public serving::ServingSystem,
   void settle();
 
   // From assignment to the first draft or decoded token.
-  void before_assigning(PoolRequest& r) override { stored_->look(r); }
+  void before_assigning(PoolRequest& r) override {
+    stored_->look(r);
+    outlook_.look_anew();
+  }
   void on_assigned(PoolRequest& r, const Assignment& assignment) override;
   void load_to_remote(PoolRequest& r);
   void load_to_local(PoolRequest& r);

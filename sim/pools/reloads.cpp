@@ -57,24 +57,23 @@ void Reloads::leave(PoolRequest& r) {
 }
 
 void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
-  r.reload.state = ReloadWish::State::wished;
-  r.reload.from = from;
-  of(*r.local).due.push_back(&r);
+  r.held->reload.state = ReloadWish::State::wished;
+  of(*r.local).due.push_back({&r, memory_.full_transfer(r.request->context()), from});
   start(*r.local);
 }
 
 void Reloads::withdraw(PoolRequest& r) {
-  if (r.reload.state == ReloadWish::State::none) return;
-  if (r.reload.state == ReloadWish::State::wished) {
-    std::erase(of(*r.local).due, &r);
+  if (r.held->reload.state == ReloadWish::State::none) return;
+  if (r.held->reload.state == ReloadWish::State::wished) {
+    forget(of(*r.local), r);
   } else {
     loads_.drop(r, *r.local, Claim::reload);
   }
-  r.reload.state = ReloadWish::State::none;
+  r.held->reload.state = ReloadWish::State::none;
 }
 
 void Reloads::released(PoolRequest& r) {
-  of(*r.local).bytes -= std::exchange(r.reload.bytes, 0);
+  of(*r.local).bytes -= std::exchange(r.held->reload.bytes, 0);
 }
 
 double Reloads::length_s(const PoolRequest& r, const Node& local) const {
@@ -83,7 +82,7 @@ double Reloads::length_s(const PoolRequest& r, const Node& local) const {
 
 std::optional<SimTime> Reloads::in_time_from(const PoolRequest& r) const {
   if (config_.schedule.arrival != serving::ReloadArrival::layerwise) return std::nullopt;
-  if (r.reload.state != ReloadWish::State::in_flight) return std::nullopt;
+  if (r.held->reload.state != ReloadWish::State::in_flight) return std::nullopt;
   const std::optional<Loads::Coming> coming = loads_.coming(r);
   if (!coming) return std::nullopt;
   const double pass_s = r.local->gpus().iteration_s();
@@ -92,15 +91,21 @@ std::optional<SimTime> Reloads::in_time_from(const PoolRequest& r) const {
   return simulator_.now() + std::max(coming->left - may_be_left, engine::Duration{});
 }
 
-std::int64_t Reloads::late(const Node& local) const {
-  const std::vector<PoolRequest*>& due = of(local).due;
-  return std::count_if(due.begin(), due.end(), [](const PoolRequest* r) { return r->drafts_here; });
+void Reloads::forget(NodeReloads& node, const PoolRequest& r) {
+  std::erase_if(node.due, [&r](const Due& due) { return due.request == &r; });
 }
 
-SimTime Reloads::start_of(const PoolRequest& r) const {
+std::int64_t Reloads::late(const Node& local) const {
+  const std::vector<Due>& due = of(local).due;
+  return std::count_if(due.begin(), due.end(), [](const Due& d) { return d.request->drafts_here; });
+}
+
+/// `backlog_s`: of its node's link.
+SimTime Reloads::start_of(const Due& due, double backlog_s) const {
+  const PoolRequest& r = *due.request;
   if (r.drafts_here) return simulator_.now();
-  if (r.reload.from) return *r.reload.from;
-  const double lead = kLead * length_s(r, *r.local) + network_.backlog_s(Pool::local, r.local->index());
+  if (due.from) return *due.from;
+  const double lead = kLead * network_.read_s(Pool::local, r.local->index(), due.bytes) + backlog_s;
   return r.due - engine::from_seconds(std::min(lead, r.due.seconds()));
 }
 
@@ -122,8 +127,10 @@ void Reloads::start(Node& local) {
   while (!node.due.empty() && loads_.reloads(local) < kMostMoving) {
     PoolRequest* first = nullptr;
     SimTime soonest{};
-    for (PoolRequest* r : node.due) {
-      const SimTime from = start_of(*r);
+    const double backlog_s = network_.backlog_s(Pool::local, local.index());
+    for (const Due& due : node.due) {
+      PoolRequest* r = due.request;
+      const SimTime from = start_of(due, backlog_s);
       if (from > now) {
         if (soonest.ns == 0 || from < soonest) soonest = from;
       } else if (first == nullptr || std::pair(r->due, r->request->id) < std::pair(first->due, first->request->id)) {
@@ -132,7 +139,7 @@ void Reloads::start(Node& local) {
     }
     if (first == nullptr) {
       // As the link's queue drains, the time moves on with the clock: look again after a while, not at once.
-      const double look_s = std::min(kLook * length_s(*node.due.front(), local), kLongestLook_s);
+      const double look_s = std::min(kLook * length_s(*node.due.front().request, local), kLongestLook_s);
       soonest = std::max(soonest, now + engine::from_seconds(look_s));
       node.timer = simulator_.schedule_at(soonest, Callback::to<&Reloads::on_timer>(this, local.index()));
       return;
@@ -155,15 +162,16 @@ bool Reloads::try_start(PoolRequest& r) {
   NodeReloads& node = of(local);
   const std::int64_t before = local.memory().reserved();
   constexpr memory::KvForm kFull = memory::KvForm::full;
-  if (!local.memory().try_claim(r.reload.claim, r.chain, kFull, memory_.block_bytes(kFull),
+  if (!local.memory().try_claim(r.held->reload.claim, r.held->chain, kFull, memory_.block_bytes(kFull),
                                 memory_.reload_private(r))) {
     return false;
   }
-  r.reload.bytes = local.memory().reserved() - before;
-  node.bytes += r.reload.bytes;
-  std::erase(node.due, &r);
-  r.reload.state = ReloadWish::State::in_flight;
-  const std::int64_t tokens = r.request->context() - r.chain_tokens + r.reload.claim.missing * memory_.block_tokens();
+  r.held->reload.bytes = local.memory().reserved() - before;
+  node.bytes += r.held->reload.bytes;
+  forget(node, r);
+  r.held->reload.state = ReloadWish::State::in_flight;
+  const std::int64_t tokens =
+      r.request->context() - r.chain_tokens + r.held->reload.claim.missing * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
   return true;
 }

@@ -60,10 +60,16 @@ class Reloads {
   [[nodiscard]] bool starved(const Node& local) const { return of(local).starved; }
 
  private:
+  /// A wish that was not begun.
+  struct Due {
+    PoolRequest* request;
+    std::int64_t bytes;                   // of the whole reload over the link
+    std::optional<engine::SimTime> from;  // the dispatcher's wish; none: just in time
+  };
   struct NodeReloads {
     Node* node = nullptr;
     std::vector<PoolRequest*> stateless;  // verified there
-    std::vector<PoolRequest*> due;        // with a wish that was not begun
+    std::vector<Due> due;
     std::int64_t drafting = 0;
     std::int64_t bytes = 0;
     std::int64_t largest = 0;
@@ -74,7 +80,8 @@ class Reloads {
 
   [[nodiscard]] NodeReloads& of(const Node& local) { return nodes_[local.index()]; }
   [[nodiscard]] const NodeReloads& of(const Node& local) const { return nodes_[local.index()]; }
-  [[nodiscard]] engine::SimTime start_of(const PoolRequest& r) const;
+  [[nodiscard]] engine::SimTime start_of(const Due& due, double backlog_s) const;
+  static void forget(NodeReloads& node, const PoolRequest& r);
   bool try_start(PoolRequest& r);
   void on_timer(std::uint64_t node);
 

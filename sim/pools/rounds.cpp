@@ -31,7 +31,7 @@ void Rounds::begin(PoolRequest& r) {
 void Rounds::end(PoolRequest& r) {
   if (r.round == Round::drafting) r.remote->stop(*r.request);
   r.round = Round::none;
-  parts_.simulator.cancel(r.reload.look);
+  parts_.simulator.cancel(r.held->reload.look);
   parts_.lengths.leave(r);
 }
 
@@ -50,7 +50,7 @@ void Rounds::on_drafts_here(std::uint64_t id) {
   verify_if_ready(*r);
   if (r->round != Round::sent) return;
   r->request->round.late = true;
-  if (r->reload.state == ReloadWish::State::wished) parts_.reloads.start(*r->local);
+  if (r->held->reload.state == ReloadWish::State::wished) parts_.reloads.start(*r->local);
 }
 
 void Rounds::verify_if_ready(PoolRequest& r) {
@@ -58,7 +58,7 @@ void Rounds::verify_if_ready(PoolRequest& r) {
   const bool there = full_kv_there(r);
   if (!there && !in_time(r)) return;
   r.round = Round::verifying;
-  parts_.simulator.cancel(r.reload.look);
+  parts_.simulator.cancel(r.held->reload.look);
   there ? r.local->enqueue(*r.request, Work::verify) : r.local->verify_as_it_arrives(*r.request);
 }
 
@@ -67,8 +67,8 @@ bool Rounds::in_time(PoolRequest& r) {
   const std::optional<engine::SimTime> from = parts_.reloads.in_time_from(r);
   if (!from) return false;
   if (*from == parts_.simulator.now()) return true;
-  parts_.simulator.cancel(r.reload.look);
-  r.reload.look = parts_.simulator.schedule_at(*from, Callback::to<&Rounds::on_look>(this, r.request->id));
+  parts_.simulator.cancel(r.held->reload.look);
+  r.held->reload.look = parts_.simulator.schedule_at(*from, Callback::to<&Rounds::on_look>(this, r.request->id));
   return false;
 }
 
@@ -78,7 +78,8 @@ void Rounds::on_look(std::uint64_t id) {
 
 std::int64_t Rounds::settle(PoolRequest& r) {
   serving::Request& q = *r.request;
-  const std::int64_t accepted = parts_.acceptance.accepted(q.round.drafted, q.luck.stream.uniform(), q.luck.acceptance);
+  const std::int64_t accepted =
+      parts_.acceptance.accepted(q.round.drafted, q.luck->stream.uniform(), q.luck->acceptance);
   parts_.lengths.verified(r, accepted);
   const std::int64_t emitted = parts_.log.verified(r, q.round.drafted, accepted);
   q.round.unseen = 1;

@@ -72,7 +72,7 @@ class Rounds {
   void on_verdict(std::uint64_t id);
   [[nodiscard]] bool in_time(PoolRequest& r);
   [[nodiscard]] static bool full_kv_there(const PoolRequest& r) {
-    return r.traits().cached ? r.local_ready : r.reload.state == ReloadWish::State::arrived;
+    return r.traits().cached ? r.local_ready : r.held->reload.state == ReloadWish::State::arrived;
   }
   [[nodiscard]] double message_s() const { return parts_.config.cluster.pools->message_latency_s; }
 

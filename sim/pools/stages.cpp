@@ -1,4 +1,5 @@
 // A request's way from one stage to the next: what its path makes of the end of each.
+#include <memory>
 #include <utility>
 
 #include "sim/engine/invariant.h"
@@ -14,6 +15,7 @@ void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.path = assignment.path;
   r.local = assignment.local;
   r.remote = assignment.remote;
+  r.held = std::make_unique<HeldOnNodes>();
   stored_->hold(r);
   r.request->phase = Phase::loading;
   r.request->prefill_done = r.stored;
@@ -26,26 +28,26 @@ void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
 
 void PoolSystem::load_to_remote(PoolRequest& r) {
   const memory::KvForm form = memory_.remote_form(r.path);
-  const auto blocks = static_cast<std::int64_t>(r.chain.size());
-  KVSIM_ALWAYS(r.remote->memory().try_claim(r.remote_claim, r.chain, form, memory_.block_bytes(form),
+  const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
+  KVSIM_ALWAYS(r.remote->memory().try_claim(r.held->remote, r.held->chain, form, memory_.block_bytes(form),
                                             memory_.remote_private(r, r.path, blocks)),
                "memory that was available could not be reserved");
   r.remote->count_requests(1);
   r.remote_parts = r.traits().drafts && r.stored < r.request->prompt ? 2 : 1;
-  const std::int64_t tokens = r.stored - r.chain_tokens + r.remote_claim.missing * memory_.block_tokens();
-  log_.loads(r.remote_claim, tokens, memory_.block_tokens());
+  const std::int64_t tokens = r.stored - r.chain_tokens + r.held->remote.missing * memory_.block_tokens();
+  log_.loads(r.held->remote, tokens, memory_.block_tokens());
   stored_->load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens));
 }
 
 void PoolSystem::load_to_local(PoolRequest& r) {
   const memory::KvForm form = memory_.local_form();
-  const auto blocks = static_cast<std::int64_t>(r.chain.size());
-  KVSIM_ALWAYS(r.local->memory().try_claim(r.local_claim, r.chain, form, memory_.block_bytes(form),
+  const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
+  KVSIM_ALWAYS(r.local->memory().try_claim(r.held->local, r.held->chain, form, memory_.block_bytes(form),
                                            memory_.local_private(r, r.path, blocks)),
                "memory that was available could not be reserved");
   r.local->count_requests(1);
-  const std::int64_t tokens = r.stored - r.chain_tokens + r.local_claim.missing * memory_.block_tokens();
-  if (!r.traits().on_remote) log_.loads(r.local_claim, tokens, memory_.block_tokens());  // each prompt once
+  const std::int64_t tokens = r.stored - r.chain_tokens + r.held->local.missing * memory_.block_tokens();
+  if (!r.traits().on_remote) log_.loads(r.held->local, tokens, memory_.block_tokens());  // each prompt once
   stored_->load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens));
 }
 
@@ -59,7 +61,7 @@ void PoolSystem::on_loaded(PoolRequest& r, Claim claim, bool wanted) {
         on_remote_complete(r);
         break;
       case Claim::reload:
-        r.reload.state = ReloadWish::State::arrived;
+        r.held->reload.state = ReloadWish::State::arrived;
         r.local->arrived(*r.request);
         rounds_.verify_if_ready(r);
         reloads_.changed(*r.local);
@@ -212,8 +214,8 @@ void PoolSystem::on_all_offloaded(Node& node, PoolRequest& r) {
 
 void PoolSystem::start_decoding(Node& node, PoolRequest& r) {
   log_.decodes(r);
-  memory::MemoryClaim& claim = r.local == &node ? r.local_claim : r.remote_claim;
-  const auto blocks = static_cast<std::int64_t>(r.chain.size());
+  memory::MemoryClaim& claim = r.local == &node ? r.held->local : r.held->remote;
+  const auto blocks = static_cast<std::int64_t>(r.held->chain.size());
   if (const std::int64_t kept = memory_.decoding_private(r, r.path, blocks); kept < claim.private_bytes) {
     node.memory().shrink(claim, kept);
     settle_soon();
@@ -231,7 +233,7 @@ void PoolSystem::start_drafting(PoolRequest& r) {
 void PoolSystem::on_verdict(PoolRequest& r) {
   if (r.request->remaining() == 0) {
     leave(r);
-  } else if (r.rest.there) {
+  } else if (r.held->rest.there) {
     go_alone(r);
   } else {
     rounds_.begin(r);
@@ -282,7 +284,7 @@ void PoolSystem::leave_local(PoolRequest& r) {
     reloads_.leave(r);
     dispatcher_->leaves(r);
   }
-  if (r.local_claim.empty()) return;
+  if (r.held->local.empty()) return;
   r.local->count_requests(-1);
   loads_.drop(r, *r.local, Claim::local);
 }

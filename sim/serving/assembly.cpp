@@ -1,6 +1,7 @@
 #include "sim/serving/assembly.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "sim/serving/step_parts.h"
@@ -10,7 +11,8 @@ namespace kvsim::serving {
 using engine::Callback;
 
 void Assembly::begin(Request& r) {
-  AssemblyProgress& p = r.assembling;
+  if (!r.assembling) r.assembling = std::make_unique<AssemblyProgress>();
+  AssemblyProgress& p = *r.assembling;
   p.underway_ = true;
   p.apart_done_ = 0;
   p.scored_ = 0;
@@ -22,13 +24,13 @@ void Assembly::begin(Request& r) {
 }
 
 void Assembly::loaded(Request& r) {
-  r.assembling.load_pending_ = false;
-  r.assembling.loaded_ = env_.simulator.now();
+  r.assembling->load_pending_ = false;
+  r.assembling->loaded_ = env_.simulator.now();
   try_end(r);
 }
 
 void Assembly::abandon(Request& r) {
-  AssemblyProgress& p = r.assembling;
+  AssemblyProgress& p = *r.assembling;
   if (p.load_pending_) r.moving.stale_loads += 1;  // others may wait for the same load
   if (p.selection_event_) p.stale_selections_ += 1;
   p.underway_ = p.load_pending_ = p.selection_pending_ = p.selection_event_ = false;
@@ -41,7 +43,7 @@ Callback Assembly::selected(Request& r) {
 
 void Assembly::on_selected(std::uint64_t request) {
   Request& r = env_.requests[request];
-  AssemblyProgress& p = r.assembling;
+  AssemblyProgress& p = *r.assembling;
   if (p.stale_selections_ > 0) {
     p.stale_selections_ -= 1;
     env_.requests.release_if_over(r);
@@ -58,9 +60,9 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
   std::int64_t scoring_budget = env_.config.schedule.max_batched_tokens;
   scoring_.clear();
   for (Request* r : loading) {
-    if (!r->assembling.underway()) continue;
+    if (!r->being_assembled()) continue;
     const std::int64_t apart = batch_apart(*r, budget, work);
-    const std::int64_t done = r->assembling.scored_;
+    const std::int64_t done = r->assembling->scored_;
     const std::int64_t scored = std::min(scoring_budget, r->assembly->scored_here - done);
     if (scored > 0) scoring_.push_back({static_cast<double>(scored), static_cast<double>(done)});
     if (apart > 0 || scored > 0) step_.push_back({r, r->admission, apart, scored});
@@ -74,7 +76,7 @@ void Assembly::batch(std::span<Request* const> loading, models::StepWork& work) 
 
 std::int64_t Assembly::batch_apart(const Request& r, std::int64_t budget, models::StepWork& work) const {
   const PromptAssembly& a = *r.assembly;
-  const std::int64_t done = r.assembling.apart_done_;
+  const std::int64_t done = r.assembling->apart_done_;
   const std::int64_t end = std::min(a.apart, done + std::max<std::int64_t>(budget, 0));
   add_chunks_alone(work, env_.geometry, a.apart_unit, done, end);
   return end - done;
@@ -92,7 +94,7 @@ bool Assembly::computes() const {
 void Assembly::apply() {
   for (const Entry& e : step_) {
     Request& r = *e.request;
-    AssemblyProgress& p = r.assembling;
+    AssemblyProgress& p = *r.assembling;
     if (r.admission != e.admission || !p.underway_) continue;
     p.apart_done_ += e.apart;
     p.scored_ += e.scored;
@@ -105,7 +107,7 @@ void Assembly::apply() {
 }
 
 bool Assembly::try_end(Request& r) {
-  AssemblyProgress& p = r.assembling;
+  AssemblyProgress& p = *r.assembling;
   if (p.load_pending_ || p.selection_pending_ || p.apart_done_ < r.assembly->apart) return false;
   p.underway_ = false;
   p.assembled_ = env_.simulator.now();
@@ -124,7 +126,7 @@ void Assembly::batch_rows(Request& r, std::int64_t rows, bool last, models::Step
 
 void Assembly::note(const Request& r) const {
   if (r.had_prompt) return;  // it was pushed out, and has been put together before
-  const AssemblyProgress& p = r.assembling;
+  const AssemblyProgress& p = *r.assembling;
   const PromptAssembly& a = *r.assembly;
   const std::int64_t chunks = a.apart + r.prefix.tokens;
   const std::int64_t other = r.prompt - chunks;

@@ -1,6 +1,7 @@
 #include "sim/serving/drafting.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "sim/engine/random.h"
 #include "sim/serving/decode_policy.h"
@@ -24,20 +25,27 @@ models::AcceptanceModel acceptance_of(const ServingConfig& config, std::int64_t 
   return {decode.acceptance, decode.compressor.agreement_at(ratio), longest};
 }
 
+namespace {
+
+std::unique_ptr<Luck> drawn(const char* stream, const char* agreement, const models::AcceptanceModel& acceptance,
+                            std::uint64_t seed, std::uint64_t id) {
+  auto luck = std::make_unique<Luck>(Luck{engine::RandomStream(seed, stream, id), {}});
+  if (!acceptance.heterogeneous()) return luck;
+  engine::RandomStream of_agreement(seed, agreement, id);
+  luck->acceptance.agreement = of_agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  return luck;
+}
+
+}  // namespace
+
 void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                      std::uint64_t id) {
-  request.luck.stream = engine::RandomStream(seed, "acceptance", id);
-  if (!acceptance.heterogeneous()) return;
-  engine::RandomStream agreement(seed, "agreement", id);
-  request.luck.acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  request.luck = drawn("acceptance", "agreement", acceptance, seed, id);
 }
 
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id) {
-  request.luck.drafter_stream = engine::RandomStream(seed, "drafter acceptance", id);
-  if (!acceptance.heterogeneous()) return;
-  engine::RandomStream agreement(seed, "drafter agreement", id);
-  request.luck.drafter_acceptance.agreement = agreement.beta(acceptance.beta_a(), acceptance.beta_b());
+  request.drafter_luck = drawn("drafter acceptance", "drafter agreement", acceptance, seed, id);
 }
 
 namespace {
@@ -75,7 +83,7 @@ std::int64_t Drafting::most(std::int64_t context) const {
 }
 
 std::int64_t Drafting::accepted(Request& r, std::int64_t proposed) const {
-  return acceptance_.accepted(proposed, r.luck.drafter_stream.uniform(), r.luck.drafter_acceptance);
+  return acceptance_.accepted(proposed, r.drafter_luck->stream.uniform(), r.drafter_luck->acceptance);
 }
 
 void Drafting::clear() {

@@ -35,7 +35,7 @@ class WholePrompts : public FullKvSource {
   void found(Request& r) const override {
     r.direct = r.resident = whole(r);
     if (parts_.config.decode.acceptance.kind == models::AcceptanceKind::compressor) {
-      r.luck.acceptance.agreement = r.prefix.agreement;
+      r.luck->acceptance.agreement = r.prefix.agreement;
     }
   }
 

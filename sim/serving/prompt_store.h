@@ -67,7 +67,7 @@ class PromptStore {
   virtual void load_missing(const Request&, engine::Callback) {}
 
   /// How the request's prompt is put together from what find() returns now, where prompts are put together at all.
-  [[nodiscard]] virtual std::optional<PromptAssembly> assembly(const Request&) const { return std::nullopt; }
+  [[nodiscard]] virtual std::unique_ptr<PromptAssembly> assembly(const Request&) const { return nullptr; }
   /// Of an assembly that selects: the small model reads the prompt on GPUs of its own; `on_selected` runs when the
   /// tokens are chosen, never within the call.
   virtual void select_elsewhere(const Request&, engine::Callback) {}

@@ -118,7 +118,7 @@ void Replica::enter(const Admitted& admitted) {
 }
 
 void Replica::on_loaded(Request& r) {
-  if (r.assembling.underway()) {
+  if (r.being_assembled()) {
     assembly_.loaded(r);
     return;
   }
@@ -192,7 +192,6 @@ void Replica::preempt(Request& r) {
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();
   r.prefill_done = 0;
-  r.record.preemptions += 1;
   env_.measured.preemptions += 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "models/acceptance/acceptance.h"
@@ -48,7 +49,7 @@ struct DraftState {
   engine::SimTime reload_at;                                      ///< its reload was asked for
 };
 
-enum class Phase {
+enum class Phase : std::uint8_t {
   queued,      ///< waiting for admission; holds no GPU memory
   loading,     ///< its stored KV is on the way to the GPU
   prefilling,  ///< its KV is being computed
@@ -58,7 +59,7 @@ enum class Phase {
 };
 
 /// Where the full KV for a request's next verification is.
-enum class Reload {
+enum class Reload : std::uint8_t {
   none,       ///< in host memory, not asked for
   in_flight,  ///< on the link or queued for it; its GPU memory is reserved
   arrived     ///< in GPU memory, together with the compressed KV or instead of it
@@ -125,20 +126,14 @@ class AssemblyProgress {
 
 class SteadyBatch;
 
-/// Whether a request takes part in the same step again and again with others, and since when; SteadyBatch writes it.
-/// What it has come to is then written into it only when somebody asks: SteadyBatch::update().
+/// Whether a request takes part in the same step again and again with others; SteadyBatch writes it. What it has come
+/// to is then written into it only when somebody asks: SteadyBatch::update().
 class SteadyPlace {
  private:
   friend class SteadyBatch;
   const SteadyBatch* batch_ = nullptr;
-  bool drafts_ = false;        // else it decodes
-  std::int64_t since_ = 0;     // steps of the batch that it has been told of
-  std::uint64_t due_ = 0;      // its place in the batch's order of who is due
-  std::uint64_t longest_ = 0;  // and of who attends to how much
-  // What it would have read, attended to and held, in the units of the batch, in the batch's first step; and by how
-  // much it reads more with each.
-  double kv_bytes_ = 0, pairs_ = 0, kv_growth_ = 0;
-  std::int64_t held_ = 0;
+  std::uint32_t member_ = 0;  // its number there
+  bool drafts_ = false;       // else it decodes
 };
 
 class Scheduling;
@@ -174,17 +169,15 @@ struct DraftRound {
 struct KvMoving {
   transport::TransferId transfer;   ///< first load or reload
   std::int64_t loading_bytes = 0;   ///< of its first load
-  std::int64_t writebacks = 0;      ///< to host memory, or a storage node
-  std::uint64_t stale_loads = 0;    ///< first loads for an admission that is over
-  std::uint64_t stale_reloads = 0;  ///< reloads for one that is over
+  std::uint32_t writebacks = 0;     ///< to host memory, or a storage node
+  std::uint32_t stale_loads = 0;    ///< first loads for an admission that is over
+  std::uint32_t stale_reloads = 0;  ///< reloads for one that is over
 };
 
-/// What a request's verifications are drawn from.
+/// What it is drawn from how many of a request's tokens are accepted.
 struct Luck {
+  engine::RandomStream stream;
   models::RequestAcceptance acceptance;
-  engine::RandomStream stream{0, "acceptance"};
-  models::RequestAcceptance drafter_acceptance;  ///< of an auxiliary drafter's tokens
-  engine::RandomStream drafter_stream{0, "drafter acceptance"};
 };
 
 /// When a request's tokens came, and how.
@@ -192,14 +185,13 @@ struct TokenRecord {
   engine::SimTime first_token;
   engine::SimTime last_token;
   double largest_gap_s = 0;
-  std::int64_t rounds = 0;
   std::int64_t drafted_tokens = 0;
   std::int64_t accepted_tokens = 0;
   std::int64_t corrections = 0;    ///< tokens the verifier itself gave: first mismatch or bonus
   std::int64_t direct_tokens = 0;  ///< tokens from ordinary decoding or prefill
-  std::int64_t preemptions = 0;
 };
 
+/// What only some requests need lies apart: many may wait at once.
 struct Request {
   std::uint64_t id = 0;
   engine::SimTime arrival;
@@ -208,37 +200,41 @@ struct Request {
   std::int64_t generated = 0;  ///< tokens emitted: final, verified by the full KV under a lossless policy
 
   Phase phase = Phase::queued;
-  std::int64_t prefill_target = 0;         ///< tokens whose KV must exist before decoding
-  std::int64_t prefill_done = 0;           ///< of which exist
-  std::int64_t recomputed = 0;             ///< of these, computed again whole for a verification (FullKvSource)
-  std::int64_t judged = -1;                ///< place in Measurements::verdicts; below 0: not judged
-  std::uint64_t admission = 0;             ///< order of the latest admission: the newest is preempted first
-  bool resident = false;                   ///< pinned: its full KV stays in GPU memory
-  std::int64_t in_host_tokens = 0;         ///< tokens whose full KV is in host memory or on its way there
-  StoredPrefix prefix;                     ///< what of its prompt was loaded at the latest admission
-  std::optional<PromptAssembly> assembly;  ///< how the latest admission puts it together; none: it is simply prefilled
-  AssemblyProgress assembling;             ///< of that
-
-  Residence kv;  ///< memory that it has reserved
-  SteadyPlace steady;
-  ScheduledPlace scheduled;
+  bool resident = false;    ///< pinned: its full KV stays in GPU memory
   bool settling = false;    ///< prefilled, but its full KV is still on the way to host memory
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
+  std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
+  std::int64_t prefill_done = 0;                 ///< of which exist
+  std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
+  std::int64_t judged = -1;                      ///< place in Measurements::verdicts; below 0: not judged
+  std::uint64_t admission = 0;                   ///< order of the latest admission: the newest is preempted first
+  std::int64_t in_host_tokens = 0;               ///< tokens whose full KV is in host memory or on its way there
+  StoredPrefix prefix;                           ///< what of its prompt was loaded at the latest admission
+  std::unique_ptr<PromptAssembly> assembly;      ///< how the latest admission puts it together; null: simply prefilled
+  std::unique_ptr<AssemblyProgress> assembling;  ///< of that; null: it never was
+
+  Residence kv;  ///< memory that it has reserved
+  SteadyPlace steady;
+  ScheduledPlace scheduled;
 
   DraftRound round;
   KvMoving moving;
-  Luck luck;
+  std::unique_ptr<Luck> luck;          ///< of its drafts; null: nothing is verified
+  std::unique_ptr<Luck> drafter_luck;  ///< of an auxiliary drafter's tokens; null: there is none
   TokenRecord record;
 
   [[nodiscard]] std::int64_t context() const { return prompt + generated; }
   /// Tokens of the context whose KV there is: all but those that a stored prefix gave up.
   [[nodiscard]] std::int64_t attended() const { return context() - prefix.dropped; }
   [[nodiscard]] std::int64_t remaining() const { return output - generated; }
+  /// Its prompt is being put together, and its rows cannot be computed yet.
+  [[nodiscard]] bool being_assembled() const { return assembling && assembling->underway(); }
   /// Whether something will still refer to it after its end.
   [[nodiscard]] bool referred_to() const {
-    return moving.writebacks > 0 || moving.stale_loads > 0 || assembling.awaits_stale() || moving.stale_reloads > 0;
+    return moving.writebacks > 0 || moving.stale_loads > 0 || (assembling && assembling->awaits_stale()) ||
+           moving.stale_reloads > 0;
   }
 };
 

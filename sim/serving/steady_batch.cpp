@@ -40,50 +40,71 @@ std::optional<std::int64_t> SteadyBatch::held_units(const Request& r) const {
 void SteadyBatch::count(const Request& r, std::int64_t sign) {
   const auto one = static_cast<double>(sign), steps = static_cast<double>(steps_);
   (r.steady.drafts_ ? drafting_ : decoding_) += sign;
-  kv_growth_ += one * r.steady.kv_growth_;
-  kv_bytes_ += one * (r.steady.kv_bytes_ + steps * r.steady.kv_growth_);
-  pairs_ += one * (r.steady.pairs_ + steps);
-  if (grows(r)) by_held_[within_block(r.steady.held_ - 1)] += sign;
+  const Member& member = of(r);
+  kv_growth_ += one * member.kv_growth;
+  kv_bytes_ += one * (member.kv_bytes + steps * member.kv_growth);
+  pairs_ += one * (member.pairs + steps);
+  if (grows(r)) by_held_[within_block(member.held - 1)] += sign;
 }
 
 bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTime now) {
   if (!possible(work)) return false;
   KVSIM_ALWAYS(r.steady.batch_ == nullptr && !under_way_, "a request joins a batch twice, or during a step");
   KVSIM_ALWAYS(tokens > 0, "a request joins a batch that has nothing to do there");
+  Member member;
   const std::optional<double> growth = parts_.growth(r, work);
   if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
   if (memory_ && work == Work::decode) {
     const std::optional<std::int64_t> held = held_units(r);
     if (!held || r.kv.held() != bytes_of(*held)) return false;
-    r.steady.held_ = *held - steps_ * units_->a_token_adds;
+    member.held = *held - steps_ * units_->a_token_adds;
   }
   KVSIM_ALWAYS(size() == 0 || last_end_ == now, "a request joins a batch between two of its steps");
   last_end_ = now;
-  r.steady.batch_ = this;
-  r.steady.drafts_ = work == Work::draft;
-  r.steady.since_ = steps_;
   models::StepWork its;
   parts_.add(r, {work, 1}, its);
-  r.steady.kv_growth_ = *growth;
-  r.steady.kv_bytes_ = its.decode.kv_bytes - static_cast<double>(steps_) * *growth;
-  r.steady.pairs_ = its.decode.pairs - static_cast<double>(steps_);
-  r.steady.longest_ = longest_.push(-static_cast<std::int64_t>(r.steady.pairs_ * kParts), &r);
-  r.steady.due_ = due_.push(steps_ + tokens, &r);
+  member.since = steps_;
+  member.kv_growth = *growth;
+  member.kv_bytes = its.decode.kv_bytes - static_cast<double>(steps_) * *growth;
+  member.pairs = its.decode.pairs - static_cast<double>(steps_);
+  member.due = due_.push(steps_ + tokens, &r);
+  enter(r, work, member);
   count(r, 1);
   return true;
+}
+
+void SteadyBatch::enter(Request& r, Work work, const Member& member) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(members_.size()));
+    members_.emplace_back();
+  }
+  r.steady.batch_ = this;
+  r.steady.drafts_ = work == Work::draft;
+  r.steady.member_ = free_.back();
+  free_.pop_back();
+  of(r) = member;
+  of(r).longest = longest_.push(-static_cast<std::int64_t>(member.pairs * kParts), r.steady.member_);
+  find_first();
+}
+
+void SteadyBatch::find_first() {
+  next_due_ = due_.empty() ? kNever : due_.top_key();
+  if (!longest_.empty()) longest_pairs_ = members_[longest_.top()].pairs;
 }
 
 void SteadyBatch::leave(Request& r) {
   if (!has(r)) return;
   update(r);
-  due_.cancel(r.steady.due_);
+  due_.cancel(of(r).due);
   forget(r);
+  find_first();
 }
 
 /// It is up to date, and nothing is due of it any more.
 void SteadyBatch::forget(Request& r) {
   count(r, -1);
-  longest_.cancel(r.steady.longest_);
+  longest_.cancel(of(r).longest);
+  free_.push_back(r.steady.member_);
   r.steady.batch_ = nullptr;
   if (size() == 0) gaps_.clear();
 }
@@ -91,7 +112,8 @@ void SteadyBatch::forget(Request& r) {
 void SteadyBatch::update(Request& r) {
   if (!has(r)) return;
   if (grows(r)) memory_->attribute(r.kv, held(r));
-  const std::int64_t steps = steps_ - r.steady.since_;
+  Member& member = of(r);
+  const std::int64_t steps = steps_ - member.since;
   if (steps == 0) return;
   if (r.steady.drafts_) {
     r.round.drafted += steps;
@@ -99,14 +121,14 @@ void SteadyBatch::update(Request& r) {
     r.generated += steps;
     r.record.direct_tokens += steps;
     r.record.last_token = last_end_;
-    r.record.largest_gap_s = std::max(r.record.largest_gap_s, largest_gap_since(r.steady.since_).seconds());
+    r.record.largest_gap_s = std::max(r.record.largest_gap_s, largest_gap_since(member.since).seconds());
   }
-  r.steady.since_ = steps_;
+  member.since = steps_;
 }
 
 std::int64_t SteadyBatch::held(const Request& r) const {
   if (!has(r) || !grows(r)) return r.kv.held();
-  return bytes_of(r.steady.held_ + (steps_ + (under_way_ ? 1 : 0)) * units_->a_token_adds);
+  return bytes_of(of(r).held + (steps_ + (under_way_ ? 1 : 0)) * units_->a_token_adds);
 }
 
 engine::Duration SteadyBatch::largest_gap_since(std::int64_t step) const {
@@ -137,8 +159,7 @@ void SteadyBatch::begin_step(models::StepWork& work) {
   work.logit_tokens += requests;
   work.decode.kv_bytes += kv_bytes_;
   work.decode.pairs += pairs_;
-  work.decode.longest_kv =
-      std::max(work.decode.longest_kv, longest_.top()->steady.pairs_ + static_cast<double>(steps_));
+  work.decode.longest_kv = std::max(work.decode.longest_kv, longest_pairs_ + static_cast<double>(steps_));
 }
 
 void SteadyBatch::end_step(engine::SimTime now) {
@@ -157,12 +178,14 @@ void SteadyBatch::end_step(engine::SimTime now) {
 void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
   end_step(now);
   const auto before = static_cast<std::ptrdiff_t>(over.size());
+  if (next_due_ != steps_) return;
   while (!due_.empty() && due_.top_key() == steps_) {
     Request& r = *due_.pop().value;
     update(r);
     forget(r);
     over.push_back(&r);
   }
+  find_first();
   std::sort(over.begin() + before, over.end(),
             [](const Request* a, const Request* b) { return a->admission < b->admission; });
 }

@@ -57,7 +57,7 @@ class SteadyBatch {
   [[nodiscard]] engine::Duration gap(engine::SimTime now) const { return now - last_end_; }
   /// With the step under way, or the coming one, somebody is due, or the owner looks; or there is no memory for the one
   /// after it.
-  [[nodiscard]] bool ends_with_step() {
+  [[nodiscard]] bool ends_with_step() const {
     return anybody_due() || steps_ >= looks_after_ || (memory_ && growth(1) > memory_->available());
   }
   /// The owner looks after the step under way and so many further ones.
@@ -75,6 +75,20 @@ class SteadyBatch {
   };
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+  /// A member, numbered by its place in members_.
+  struct Member {
+    std::int64_t since = 0;     // steps of the batch that it has been told of
+    std::uint64_t due = 0;      // its place in the order of who is due
+    std::uint64_t longest = 0;  // and of who attends to how much
+    // What it would have read, attended to and held, in the units of the batch, in the batch's first step; and by how
+    // much it reads more with each.
+    double kv_bytes = 0, pairs = 0, kv_growth = 0;
+    std::int64_t held = 0;
+  };
+
+  [[nodiscard]] Member& of(const Request& r) { return members_[r.steady.member_]; }
+  [[nodiscard]] const Member& of(const Request& r) const { return members_[r.steady.member_]; }
+  void enter(Request& r, Work work, const Member& member);
   [[nodiscard]] bool grows(const Request& r) const { return memory_ != nullptr && !r.steady.drafts_; }
   /// What it holds after its latest step, in the units of those who decode; nothing where it will not grow regularly.
   [[nodiscard]] std::optional<std::int64_t> held_units(const Request& r) const;
@@ -86,7 +100,8 @@ class SteadyBatch {
   [[nodiscard]] std::size_t within_block(std::int64_t units) const {
     return static_cast<std::size_t>((units % block_ + block_) % block_);
   }
-  [[nodiscard]] bool anybody_due() { return !due_.empty() && due_.top_key() == steps_ + 1; }
+  [[nodiscard]] bool anybody_due() const { return next_due_ == steps_ + 1; }
+  void find_first();
   [[nodiscard]] engine::Duration largest_gap_since(std::int64_t step) const;
   void count(const Request& r, std::int64_t sign);
   void forget(Request& r);
@@ -104,7 +119,13 @@ class SteadyBatch {
   double kv_bytes_ = 0, pairs_ = 0;  // of the coming step, all members; exact, whoever came and went: see KvGeometry
   // Members by the step after which they are over, and by what they attend to, in 1024ths, of which the steps that had
   // ended when they joined are taken off, so that it is the same as long as they are members: the longest comes first.
-  engine::OrderedQueue<Request*> due_, longest_;
+  engine::OrderedQueue<Request*> due_;
+  engine::OrderedQueue<std::uint32_t> longest_;
+  // The first of both, looked at in every step.
+  std::int64_t next_due_ = kNever;
+  double longest_pairs_ = 0;
+  std::vector<Member> members_;
+  std::vector<std::uint32_t> free_;  // numbers there that nobody has
   // What those who decode hold: its units, how many a block has, and members by what they would have held in the first
   // step, less one unit and whole blocks. No units: nobody's grows regularly.
   std::optional<KvGeometry::TokenUnits> units_;

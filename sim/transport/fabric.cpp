@@ -14,8 +14,14 @@ LinkId Fabric::link(const std::string& kind, const std::string& owner, double by
   const auto same = [&](const NamedLink& l) { return l.kind == kind && l.owner == owner; };
   const auto found = std::find_if(links_.begin(), links_.end(), same);
   if (found != links_.end()) return {static_cast<std::uint32_t>(found - links_.begin())};
-  links_.push_back({kind, owner, bytes_per_s});
+  links_.push_back({kind, owner, bytes_per_s, number_of(kind)});
   return network_.add_link(owner + "/" + kind, bytes_per_s);
+}
+
+std::size_t Fabric::number_of(const std::string& kind) {
+  const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
+  if (found == kinds_.end()) return kinds_.push_back(kind), kinds_.size() - 1;
+  return static_cast<std::size_t>(found - kinds_.begin());
 }
 
 Lane& Fabric::add_lane(LaneConfig config) {
@@ -55,7 +61,9 @@ Fabric::PlannedLanes Fabric::add_planned_host_lanes(const std::string& group, co
 }
 
 PlannedLink& Fabric::add_planned(const std::string& kind, double bytes_per_s, const LaneConfig& config) {
-  return *planned_.emplace_back(Planned{kind, std::make_unique<PlannedLink>(simulator_, trace_, config, bytes_per_s)})
+  return *planned_
+              .emplace_back(
+                  Planned{number_of(kind), std::make_unique<PlannedLink>(simulator_, trace_, config, bytes_per_s)})
               .link;
 }
 
@@ -103,7 +111,7 @@ std::map<std::string, LinkTotals> Fabric::totals() const {
 
 std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
   const Counts now = count();
-  std::map<std::string, LinkTotals> totals;
+  std::vector<LinkTotals> totals(kinds_.size());
   const auto at = [](const std::vector<LinkStatistics>& all, std::size_t i) {
     return i < all.size() ? all[i] : LinkStatistics{};
   };
@@ -119,25 +127,29 @@ std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
     t.transfers += s.transfers_started - b.transfers_started;
   };
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    if (!links_[i].kind.empty()) was_busy(totals[links_[i].kind], now.links[i], at(before.links, i));
+    was_busy(totals[links_[i].kind_number], now.links[i], at(before.links, i));
   }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::vector<LinkId>& route = lanes_[i]->config().route;
     for (const LinkId link : route) {
-      const std::string& kind = links_[link.index].kind;
-      if (kind.empty()) continue;
-      carried(totals[kind], now.lanes[i], at(before.lanes, i));
-      if (link.index == route.front().index) waited(totals[kind], now.lanes[i], at(before.lanes, i));
+      LinkTotals& t = totals[links_[link.index].kind_number];
+      carried(t, now.lanes[i], at(before.lanes, i));
+      if (link.index == route.front().index) waited(t, now.lanes[i], at(before.lanes, i));
     }
   }
   for (std::size_t i = 0; i < planned_.size(); ++i) {
-    LinkTotals& t = totals[planned_[i].kind];
+    LinkTotals& t = totals[planned_[i].kind_number];
     was_busy(t, now.planned[i], at(before.planned, i));
     carried(t, now.planned[i], at(before.planned, i));
     waited(t, now.planned[i], at(before.planned, i));
   }
-  for (auto& [kind, t] : totals) t.capacity_s = (now.at - before.at).seconds() * static_cast<double>(t.links);
-  return totals;
+  std::map<std::string, LinkTotals> by_kind;
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i].empty()) continue;
+    totals[i].capacity_s = (now.at - before.at).seconds() * static_cast<double>(totals[i].links);
+    by_kind[kinds_[i]] = totals[i];
+  }
+  return by_kind;
 }
 
 void Fabric::check_conservation() const {

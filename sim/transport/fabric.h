@@ -70,9 +70,10 @@ class Fabric {
   struct NamedLink {
     std::string kind, owner;
     double bytes_per_s = 0;
+    std::size_t kind_number = 0;  // in kinds_
   };
   struct Planned {
-    std::string kind;
+    std::size_t kind_number = 0;
     std::unique_ptr<PlannedLink> link;
   };
   struct Change {
@@ -86,6 +87,7 @@ class Fabric {
     std::vector<LinkStatistics> links, lanes, planned;
   };
 
+  std::size_t number_of(const std::string& kind);
   void plan_change(double at_s, Change change);
   void change(std::uint64_t index);
   [[nodiscard]] Counts count() const;
@@ -94,6 +96,7 @@ class Fabric {
   engine::Simulator& simulator_;
   engine::TraceSink* trace_;
   Network network_;
+  std::vector<std::string> kinds_;
   std::vector<NamedLink> links_;  // by LinkId
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Planned> planned_;

@@ -22,6 +22,7 @@ struct Bounds {
     room = std::max(room, other.room);
     wait = std::min(wait, other.wait);
   }
+  bool operator==(const Bounds&) const = default;
 };
 
 struct Candidate {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <vector>
 
 namespace kvsim::serving {
@@ -29,6 +30,11 @@ class RosterTest : public ::testing::Test {
 };
 
 using Ids = std::vector<std::uint64_t>;
+
+TEST(RequestSize, ARequestInFlightTakesAtMost500Bytes) {
+  // Beside it, 16 for its place in the table of requests, up to 16 to find it there, 8 in the line of those who wait.
+  EXPECT_LE(sizeof(Request), std::size_t{500 - 16 - 16 - 8});
+}
 
 TEST_F(RosterTest, ListsAreInOrderOfAdmissionWhoeverGetsThereFirst) {
   for (std::size_t id : {0U, 1U, 2U}) roster_.arrive(r(id));
