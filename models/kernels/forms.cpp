@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace kvsim::models {
@@ -41,6 +42,16 @@ double CachedStream::seconds(double bytes, const Machine& machine, bool cold) co
   return miss * from_hbm + (1 - miss) * bytes / (l2_efficiency * machine.memory_bytes_per_s);
 }
 
+namespace {
+
+/// std::ceil() of what is not negative and below 2^53, without a call: it is most of what tabulating a form takes.
+double rounded_up(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
+}  // namespace
+
 FormTime LinearForm::time(double m, double n, double k, const Machine& machine) const {
   constexpr double kOutputBytes = 2;   // bf16
   constexpr double kPartialBytes = 4;  // fp32 sums of a split k
@@ -51,10 +62,10 @@ FormTime LinearForm::time(double m, double n, double k, const Machine& machine) 
   const double rate = machine.flops_per_s(weights) / machine.multiprocessors;
   double compute_s = std::numeric_limits<double>::infinity();
   for (const GemmTile& tile : tiles) {
-    const double count = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double count = rounded_up(m / tile.rows) * rounded_up(n / tile.columns);
     for (const double split : kSplits) {
       const double even = count * split / machine.multiprocessors;
-      const double waves = even + wave_quantisation * (std::ceil(even) - even);
+      const double waves = even + wave_quantisation * (rounded_up(even) - even);
       const double tile_s = 2 * tile.rows * tile.columns * (k / split + tile_overhead_k) / (tile.efficiency * rate);
       const double reduce_s = split > 1 ? m * n * kPartialBytes * split / bytes_per_s : 0;
       compute_s = std::min(compute_s, waves * tile_s + reduce_s);

@@ -2,6 +2,7 @@
 // operator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -112,6 +113,33 @@ class StepTimer {
   TokenCurve elementwise_;  // empty: the profile has no form for them
   std::vector<ElementwiseKernel> elementwise_kernels_;
   std::vector<std::string> fallbacks_;
+};
+
+/// Token times of a timer, of which those that come again and again are worked out once.
+class TokenTimes {
+ public:
+  /// The timer outlives it.
+  explicit TokenTimes(const StepTimer& timer) : timer_(timer) {}
+
+  /// StepTimer::token_time().
+  const TokenTime& of(const StepWork& work) {
+    const double tokens = work.tokens();
+    Known& known = known_[static_cast<std::size_t>(tokens) % kKept];
+    if (known.tokens != tokens || known.logit_tokens != work.logit_tokens || known.sampled != work.sampled) {
+      known = {tokens, work.logit_tokens, work.sampled, timer_.token_time(work)};
+    }
+    return known.time;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 64;
+  struct Known {
+    double tokens = 0, logit_tokens = 0, sampled = 0;
+    TokenTime time;  // of a step without tokens
+  };
+
+  const StepTimer& timer_;
+  std::vector<Known> known_ = std::vector<Known>(kKept);  // by tokens
 };
 
 // Where decoding two tokens a request in one pass stops being free: while a step streams weights and KV, a second query

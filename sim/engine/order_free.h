@@ -23,6 +23,7 @@ class ExactSum {
     if (exponent == kExponents) return add_infinity(value > 0);
     const std::uint64_t fraction = bits & ((std::uint64_t{1} << kMantissaBits) - 1);
     const std::uint64_t mantissa = exponent == 0 ? fraction : fraction | std::uint64_t{1} << kMantissaBits;
+    if (mantissa == 0) return;
     const bool negative = bits >> 63U != 0;
     for (std::size_t at = std::max(exponent, std::size_t{1}) - 1; count != 0; count >>= kCountBits, at += kCountBits) {
       const std::uint64_t part = count & ((std::uint64_t{1} << kCountBits) - 1);

@@ -106,7 +106,8 @@ class OrderedQueue {
   static constexpr Entry infinity =
       Entry{std::numeric_limits<std::int64_t>::max()} * two_to_64 + std::numeric_limits<std::uint64_t>::max();
   static constexpr std::size_t max_dead_surplus = 64;
-  static constexpr std::size_t prefetch_from_lines = 1024;  // 64 KiB
+  static constexpr std::size_t prefetch_from_lines = 1024;      // 64 KiB
+  static constexpr std::size_t prefetch_items_from_lines = 64;  // with a few hundred items
 
   // The root is the last entry of line 0, so that the four children of position p fill line p - 2, and the parent of p
   // lies at p / 4 + 2.
@@ -134,7 +135,7 @@ class OrderedQueue {
 
   // The item of the next root will be wanted; it is the smallest child of the present one.
   void prefetch_next_item() const {
-    if (line_of(end_ - 1) >= 1) slots_.prefetch(id_of(lines_[1].entries[smallest(lines_[1])]));
+    if (line_of(end_ - 1) >= prefetch_items_from_lines) slots_.prefetch(id_of(lines_[1].entries[smallest(lines_[1])]));
   }
 
   void sift_down(std::size_t position, Entry entry) {

@@ -145,7 +145,7 @@ void Sample::sketch(double value, std::size_t before, std::size_t count) {
   sketch_.add(value, count);
   if (in_order_) {
     const std::size_t up_to = before + count;
-    totals_.grow_to(up_to);
+    if (up_to >= totals_.next()) totals_.grow_to(up_to);
     while (totals_.next() <= up_to) {
       sum_.add(value, totals_.next() - before);
       before = totals_.next();

@@ -21,7 +21,12 @@ Duration saturated(double ns) {
 
 Duration from_seconds(double seconds) {
   KVSIM_ALWAYS(!std::isnan(seconds), "a duration must be a number");
-  return saturated(std::round(seconds * ns_per_s));
+  const double ns = seconds * ns_per_s;
+  constexpr double exact = 4503599627370496.0;  // 2^52: beyond it every double is whole
+  if (!(std::abs(ns) < exact)) return saturated(ns);
+  const auto towards_zero = static_cast<std::int64_t>(ns);
+  const double cut_off = ns - static_cast<double>(towards_zero);  // exact
+  return {towards_zero + (cut_off >= 0.5 ? 1 : 0) - (cut_off <= -0.5 ? 1 : 0)};
 }
 
 Duration from_seconds_ceil(double seconds) {

@@ -42,12 +42,21 @@ void Admission::choose_residency(Request& r) const {
                demand_.resident(r) <= memory_.capacity();
 }
 
-bool Admission::has_memory_for(const Request& r) const {
-  const std::int64_t need = demand_.admission(r);
-  if (memory_.available() < need) return false;
+bool Admission::has_memory_for(const Request& r) {
+  if (!knows_need_of(r)) {
+    need_ = {&r, roster_.changes(), demand_.admission(r)};
+    if (env_.decode.verifies) {
+      need_.held = std::min(need_.admission, demand_.decoding(r));
+      need_.reload = r.resident ? 0 : reloads_.full_kv().reservation(r);
+    }
+  }
+  return has_needed_memory();
+}
+
+bool Admission::has_needed_memory() const {
+  if (memory_.available() < need_.admission) return false;
   if (!env_.decode.verifies) return true;
-  const std::int64_t reload = std::max(reloads_.largest(), r.resident ? 0 : reloads_.full_kv().reservation(r));
-  return memory_.capacity() - memory_.held() >= std::min(need, demand_.decoding(r)) + reload;
+  return memory_.capacity() - memory_.held() >= need_.held + std::max(reloads_.largest(), need_.reload);
 }
 
 std::optional<Admitted> Admission::try_next(std::int64_t budget) {
@@ -58,6 +67,10 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if (!seen(r) || (budget <= 0 && needs_computing(r))) return {};
   const DecodePolicy& decode = env_.decode;
   if (decode.fetches() && r.moving.writebacks > 0) return {};  // pushed out before all of its KV was in host memory
+  if (knows_need_of(r) && !has_needed_memory()) {
+    looked_ = lacks_memory_ = true;
+    return {};
+  }
   choose_residency(r);
   r.prefix = env_.prompts.find(r);
   r.assembly = env_.prompts.assembly(r);

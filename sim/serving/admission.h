@@ -67,7 +67,21 @@ class Admission {
   [[nodiscard]] std::optional<Admitted> try_next(std::int64_t budget);
   [[nodiscard]] bool seen(const Request& r) const { return !decided_ahead_ || r.id < known_requests_; }
   void choose_residency(Request& r) const;
-  [[nodiscard]] bool has_memory_for(const Request& r) const;
+  /// What memory has to have room for before it enters.
+  struct Need {
+    const Request* of = nullptr;
+    std::uint64_t changes = 0;   // of the roster
+    std::int64_t admission = 0;  // beside what is reserved
+    std::int64_t held = 0;       // beside what requests hold, with the largest reload
+    std::int64_t reload = 0;     // its own
+  };
+  /// Of the next request, as it was worked out last; it changes with what is stored of it, and when somebody comes or
+  /// goes.
+  [[nodiscard]] bool knows_need_of(const Request& r) const {
+    return need_.of == &r && need_.changes == roster_.changes() && !env_.prompts.stores();
+  }
+  [[nodiscard]] bool has_memory_for(const Request& r);
+  [[nodiscard]] bool has_needed_memory() const;
   [[nodiscard]] bool needs_computing(const Request& r) const;
 
   const ReplicaEnvironment& env_;
@@ -79,6 +93,7 @@ class Admission {
   bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
   std::int64_t finished_since_decided_ = 0;  // in the last iteration
   std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
+  Need need_;
   bool lacks_memory_ = false;
   bool looked_ = false;        // whether the next one fits, as it was last tried
   bool put_off_ = false;       // by the schedule, whose belief changes with every iteration

@@ -19,31 +19,32 @@ std::int64_t span_windows(double transfer_s, double iteration_s) {
 AdmissionRings::AdmissionRings(std::int64_t windows, std::int64_t slack)
     : link_(index(windows)), memory_(index(windows)), windows_(windows), slack_(slack) {}
 
-std::optional<AdmittedReload> AdmissionRings::place(std::int64_t verify, const ReloadDemand& demand, double iteration_s,
-                                                    double memory_bytes) const {
-  const std::int64_t span = span_windows(demand.transfer_s, iteration_s);
-  const std::int64_t last = verify - (span == 1 ? std::max<std::int64_t>(slack_, 1) : slack_);
-  const AdmittedReload r{last - span + 1, last, verify, demand.transfer_s / static_cast<double>(span), demand.bytes};
-  if (r.first < demand.earliest) return std::nullopt;
-  if (!link_.fits(index(r.first), index(r.last), r.link_s, iteration_s)) return std::nullopt;
-  if (!memory_.fits(index(r.first), index(r.verify), r.bytes, memory_bytes)) return std::nullopt;
-  return r;
+bool AdmissionRings::fits(const AdmittedReload& r, double iteration_s, double memory_bytes) const {
+  return link_.fits(index(r.first), index(r.last), r.link_s, iteration_s) &&
+         memory_.fits(index(r.first), index(r.verify), r.bytes, memory_bytes);
 }
 
 std::optional<AdmittedReload> AdmissionRings::admit(const ReloadDemand& demand, double iteration_s,
                                                     double memory_bytes) {
   if (demand.transfer_s > iteration_s * static_cast<double>(windows_)) return std::nullopt;
   const std::int64_t span = span_windows(demand.transfer_s, iteration_s);
+  const std::int64_t before = span == 1 ? std::max<std::int64_t>(slack_, 1) : slack_;  // the verification, its last one
   const std::int64_t lowest = std::max(span, span - 1 + slack_) + demand.earliest;
   const std::int64_t highest = windows_ - 1;
   if (lowest > highest) return std::nullopt;
   const std::int64_t anchor = std::clamp(demand.anchor, lowest, highest);
+  AdmittedReload r;
+  r.link_s = demand.transfer_s / static_cast<double>(span);
+  r.bytes = demand.bytes;
   for (std::int64_t step = 0; anchor + step <= highest || anchor - step >= lowest; ++step) {
     for (const std::int64_t d : {anchor + step, anchor - step}) {
       if (d < lowest || d > highest) continue;
-      if (const auto r = place(d, demand, iteration_s, memory_bytes)) {
-        link_.add(index(r->first), index(r->last), r->link_s);
-        memory_.add(index(r->first), index(r->verify), r->bytes);
+      r.verify = d;
+      r.last = d - before;
+      r.first = r.last - span + 1;
+      if (fits(r, iteration_s, memory_bytes)) {
+        link_.add(index(r.first), index(r.last), r.link_s);
+        memory_.add(index(r.first), index(r.verify), r.bytes);
         return r;
       }
       if (step == 0) break;

@@ -56,9 +56,8 @@ class AdmissionRings {
   [[nodiscard]] const engine::ReservationRing& memory() const { return memory_; }
 
  private:
-  /// The reservation that verifies at `verify`, if both rings have room for it.
-  [[nodiscard]] std::optional<AdmittedReload> place(std::int64_t verify, const ReloadDemand& demand, double iteration_s,
-                                                    double memory_bytes) const;
+  /// Both rings have room for it.
+  [[nodiscard]] bool fits(const AdmittedReload& r, double iteration_s, double memory_bytes) const;
 
   engine::ReservationRing link_;    // T: seconds promised per window
   engine::ReservationRing memory_;  // Bm: bytes in flight per window

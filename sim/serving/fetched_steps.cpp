@@ -25,6 +25,7 @@ FetchedSteps::FetchedSteps(const GroupEnvironment& environment, machine::GpuGrou
 }
 
 bool FetchedSteps::lags() const {
+  if (!by_layers()) return false;
   const std::int64_t window = std::max<std::int64_t>(env_.config.decode.compressor.residual_tokens, 1);
   return static_cast<std::int64_t>(leaving_.size()) > window;
 }

@@ -56,7 +56,9 @@ class FetchedSteps {
   }
 
   /// A new step is put together.
-  void begin_step() { fetching_.clear(); }
+  void begin_step() {
+    if (possible()) fetching_.clear();
+  }
   void add(const Request& r, std::int64_t proposed, models::StepWork& work);
   /// A chunk of a prompt is computed.
   void add_chunk(std::int64_t tokens) { fetching_.add_offload(tokens); }

@@ -29,6 +29,7 @@ void Profiling::batch(models::StepWork& work) {
 }
 
 void Profiling::apply() {
+  if (contexts_.empty()) return;
   for (Context& c : contexts_) {
     if (c.prefilled < c.work.prefill_tokens) {
       c.prefilled += c.chunk;

@@ -1,6 +1,7 @@
 #include "sim/serving/reloads.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/engine/invariant.h"
 
@@ -58,17 +59,27 @@ void Reloads::mark_arriving(Request& r) const {
   r.round.arriving = false;
   if (r.round.reload != Reload::in_flight) return;
   const auto left = from_host_.time_left(r.moving.transfer);
-  if (!left) return;
+  const std::int64_t layers = env_.config.model.layers;
+  const double pass_s = gpus_.iteration_s();
+  if (!left || left->seconds() > most_left_s(pass_s, pass_s, layers)) return;  // whatever the transfer takes
   const double transfer_s =
       static_cast<double>(env_.geometry.reload_transfer(r.prompt, r.generated)) / from_host_.bandwidth();
-  r.round.arriving = left->seconds() <= most_left_s(transfer_s, gpus_.iteration_s(), env_.config.model.layers);
+  r.round.arriving = left->seconds() <= most_left_s(transfer_s, pass_s, layers);
 }
 
 void Reloads::start(const IterationPlan& plan) {
   lacks_memory_ = false;
   for (const IterationPlan::ReloadStart& wish : plan.reloads) {
     Request& r = env_.requests[wish.request->id];
-    if (!start(r, wish.replaces_compressed)) scheduling_.ask(r);
+    const bool lacked = std::exchange(lacks_memory_, false);
+    if (start(r, wish.replaces_compressed)) {
+      scheduling_.reload_started(r);
+    } else if (lacks_memory_ && !wish.replaces_compressed) {
+      scheduling_.reload_found_no_memory(r, full_kv_->reservation(r), wish.until_it_starts);
+    } else {
+      scheduling_.ask(r);
+    }
+    lacks_memory_ = lacks_memory_ || lacked;
   }
 }
 

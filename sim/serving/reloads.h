@@ -33,7 +33,7 @@ class Reloads {
   /// As planned and as far as memory allows; the schedule is asked anew about the others.
   void start(const IterationPlan& plan);
   /// Some of these found no memory.
-  [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
+  [[nodiscard]] bool lacks_memory() const { return lacks_memory_ || scheduling_.memory_awaited(); }
   /// Of a step that takes so long: until its last layer can have run, for what is still arriving.
   [[nodiscard]] engine::Duration tail(std::span<const StepEntry> step, const models::StepTime& time) const;
   [[nodiscard]] bool under_way() const;

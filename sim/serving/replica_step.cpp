@@ -44,7 +44,7 @@ void Replica::run_step() {
     stretch_.run(pass_);
   } else {
     pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
-    time = env_.timer.time(pass_.work);
+    time = stretch_.time(pass_.work);
   }
   machine::Step step = pass_.step();
   step.memory_bound = time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s();
@@ -223,7 +223,7 @@ void Replica::on_steady_step_begins() {
   env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.size());
   if (steady_rounds_.possible()) steady_rounds_.pass();
   admission_.look_again();
-  use_.set_short(admission_.lacks_memory());
+  use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
 }
 
 void Replica::apply_decoding() {

@@ -28,14 +28,13 @@ struct ReplicaView {
   std::span<const Request* const> decoding;
   /// Of these, in the same order, those about whom plan() decides.
   std::span<const Request* const> asked;
-  std::int64_t drafting = 0;        ///< others that draft, as was decided before
-  bool kv_comes_by_layers = false;  ///< a verification may begin while the last layers of its KV are on their way
-  double iteration_s = 0;           ///< estimate of an iteration's length
-  double link_bytes_per_s = 0;      ///< host to GPU
-  std::int64_t kv_capacity = 0;     ///< bytes of GPU memory for KV
-  std::int64_t held_bytes = 0;      ///< of it, reserved other than for reloads
-  std::int64_t draft_limit = 0;     ///< most positions a request may draft
-  double tokens_per_draft = 1;      ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
+  std::int64_t drafting = 0;     ///< others that draft, as was decided before
+  double iteration_s = 0;        ///< estimate of an iteration's length
+  double link_bytes_per_s = 0;   ///< host to GPU
+  std::int64_t kv_capacity = 0;  ///< bytes of GPU memory for KV
+  std::int64_t held_bytes = 0;   ///< of it, reserved other than for reloads
+  std::int64_t draft_limit = 0;  ///< most positions a request may draft
+  double tokens_per_draft = 1;   ///< mean that one drafting step adds: more than 1 with an auxiliary drafter
   const class KvGeometry* geometry = nullptr;
 };
 
@@ -46,8 +45,9 @@ struct Decision {
   Action action = Action::stall;
   bool late = false;  ///< its verification should have begun by now
   /// Iterations, the coming one included. Whatever it says, the policy is asked about a request again when it has
-  /// drafted what its round asks for or all that it may (most_drafts), when its KV has arrived, when a reload wished
-  /// for could not start, and after it should have been verified.
+  /// drafted what its round asks for or all that it may (most_drafts), when its KV has arrived or, where a verification
+  /// may begin before that, in each iteration while it comes, when a reload wished for could not start, and after it
+  /// should have been verified.
   std::int64_t stands = 1;
   /// Neither a complete draft nor its KV changes it: about these the policy need not be asked.
   bool whatever_comes = false;
@@ -58,6 +58,9 @@ struct IterationPlan {
   struct ReloadStart {
     const Request* request;    ///< decoding
     bool replaces_compressed;  ///< the compressed KV leaves GPU memory while the full one is there
+    /// As long as there is no memory for it the policy would wish for it in each iteration, and what it has decided
+    /// stands as if it had started: it need not be asked before there is, or nobody drafts.
+    bool until_it_starts = false;
   };
   std::vector<Decision> decisions;   ///< one for each of view.asked, to be written
   std::vector<ReloadStart> reloads;  ///< to start now, in this order, as far as memory allows
@@ -122,11 +125,6 @@ inline std::int64_t most_drafts(const Request& r, std::int64_t draft_limit) {
 /// Draft on, unless the request has nothing left to draft or has reached the limit.
 inline Action draft_or_stall(const Request& r, const ReplicaView& view) {
   return r.round.drafted < most_drafts(r, view.draft_limit) ? Action::draft : Action::stall;
-}
-
-/// How long a decision about a request stands that is due to be verified once its KV has arrived.
-inline std::int64_t stands_until_arrival(const ReplicaView& view) {
-  return view.kv_comes_by_layers ? 1 : Decision::kUntilItChanges;
 }
 
 // The factories of the schedule policies, one file each in schedules/.

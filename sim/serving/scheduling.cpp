@@ -35,6 +35,11 @@ void Scheduling::ask(Request& r) {
   all_ = all_ || together_;
 }
 
+void Scheduling::reload_found_no_memory(Request& r, std::int64_t bytes, bool wished_until_it_starts) {
+  if (!wished_until_it_starts || together_ || !when_due_) return ask(r);
+  awaiting_memory_.push_back({&r, bytes});
+}
+
 void Scheduling::kv_arrived(Request& r) {
   if (!r.scheduled.whatever_comes_) ask(r);
 }
@@ -59,6 +64,7 @@ void Scheduling::removed(Request& r) {
     std::erase(asking_, &r);
     std::erase(asked_, &r);
   }
+  std::erase_if(awaiting_memory_, [&r](const AwaitingMemory& a) { return a.request == &r; });
   r.scheduled = {};
   all_ = all_ || together_;
 }
@@ -94,18 +100,30 @@ std::span<Request* const> Scheduling::begin_iteration() {
     r.scheduled.ends_ = 0;
     ask(r);
   }
+  for (const AwaitingMemory& a : awaiting_memory_) {
+    if (a.bytes <= memory_.available()) ask(*a.request);
+  }
   asked_.clear();
   if (all_ || !when_due_) {
     const std::vector<Request*>& decoding = roster_.decoding();
     asked_.assign(decoding.begin(), decoding.end());
     asking_.clear();
+    for (Request* r : asked_) forget(*r);
+    awaiting_memory_.clear();
   } else {
+    for (Request* r : asking_) forget(*r);
+    if (drafting_ == 0) {
+      for (const AwaitingMemory& a : awaiting_memory_) {
+        forget(*a.request);
+        ask(*a.request);
+      }
+    }
+    std::erase_if(awaiting_memory_, [](const AwaitingMemory& a) { return a.request->scheduled.asked_; });
     asked_.swap(asking_);
     std::sort(asked_.begin(), asked_.end(),
               [](const Request* a, const Request* b) { return a->admission < b->admission; });
   }
   all_ = false;
-  for (Request* r : asked_) forget(*r);
   return asked_;
 }
 
@@ -129,7 +147,7 @@ void Scheduling::decide(Request& r, const Decision& decision) {
   place.asked_ = false;
   place.whatever_comes_ = decision.whatever_comes;
   count(place, 1);
-  if (decision.stands <= 1 || place.action_ == Action::verify) {
+  if (decision.stands <= 1 || place.action_ == Action::verify || asked_while_kv_comes(r)) {
     ask(r);
   } else if (decision.stands != Decision::kUntilItChanges) {
     place.ends_ = ends_.push(now_ + decision.stands, &r);
@@ -146,7 +164,6 @@ ReplicaView Scheduling::view() const {
   v.decoding = roster_.decoding();
   v.asked = asked_;
   v.drafting = drafting_;
-  v.kv_comes_by_layers = kv_comes_by_layers_;
   v.iteration_s = gpus_.iteration_s();
   v.link_bytes_per_s = from_host_.bandwidth();
   v.kv_capacity = memory_.capacity();

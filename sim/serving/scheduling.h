@@ -28,6 +28,14 @@ class Scheduling {
   [[nodiscard]] bool admit(const Request& r, std::int64_t first_load_bytes);
   /// Something has happened to a decoding request: the policy is asked about it in the coming iteration.
   void ask(Request& r);
+  /// Its reload, as wished for, has started.
+  void reload_started(Request& r) {
+    if (asked_while_kv_comes(r)) ask(r);
+  }
+  /// Its reload found no memory: so many bytes.
+  void reload_found_no_memory(Request& r, std::int64_t bytes, bool wished_until_it_starts);
+  /// A reload that was wished for waits for memory.
+  [[nodiscard]] bool memory_awaited() const { return !awaiting_memory_.empty(); }
   /// Its KV has arrived.
   void kv_arrived(Request& r);
   /// It has drafted what its round asks for, or all that it may. False: what was decided stands.
@@ -62,6 +70,9 @@ class Scheduling {
   void tell_passed();
   void decide(Request& r, const Decision& decision);
   void forget(Request& r);
+  [[nodiscard]] bool asked_while_kv_comes(const Request& r) const {
+    return kv_comes_by_layers_ && !r.scheduled.whatever_comes_ && r.round.reload == Reload::in_flight;
+  }
   void count(const ScheduledPlace& place, std::int64_t sign);
 
   const ReplicaEnvironment& env_;
@@ -78,7 +89,12 @@ class Scheduling {
   std::int64_t untold_ = 0;              // of these, that the policy has not been told of
   engine::OrderedQueue<Request*> ends_;  // decisions, by the first iteration that they are not for
   std::vector<Request*> asking_;         // in the coming iteration
-  bool all_ = false;                     // all are asked about in the coming iteration
+  struct AwaitingMemory {
+    Request* request;
+    std::int64_t bytes;
+  };
+  std::vector<AwaitingMemory> awaiting_memory_;                 // not to be asked about before
+  bool all_ = false;                                            // all are asked about in the coming iteration
   std::int64_t drafting_ = 0, stalled_ = 0, stalled_late_ = 0;  // as decided
   std::vector<Request*> asked_;                                 // in this iteration
   IterationPlan plan_;                                          // kept for its memory

@@ -176,24 +176,13 @@ void SteadyBatch::end_step(engine::SimTime now) {
 }
 
 void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
-  end_step(now);
-  const auto before = static_cast<std::ptrdiff_t>(over.size());
-  if (next_due_ != steps_) return;
-  while (!due_.empty() && due_.top_key() == steps_) {
-    Request& r = *due_.pop().value;
-    update(r);
-    forget(r);
-    over.push_back(&r);
-  }
-  find_first();
-  std::sort(over.begin() + before, over.end(),
-            [](const Request* a, const Request* b) { return a->admission < b->admission; });
+  end_step(now, over, [](const Request&) { return std::int64_t{0}; });
 }
 
 void Stretch::begin(const ForwardPass& pass, bool alone) {
   under_way_ = alone && enabled_ && steady_.size() > 0 && pass.entries.empty() &&
                pass.work.tokens() == static_cast<double>(steady_.size()) && pass.work.extra_gpu_s == 0;
-  if (under_way_) by_tokens_ = timer_.token_time(pass.work);
+  if (under_way_) by_tokens_ = token_times_.of(pass.work);
 }
 
 void Stretch::run(ForwardPass& pass) {

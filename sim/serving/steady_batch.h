@@ -5,6 +5,8 @@
 // such steps is one event.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -65,6 +67,10 @@ class SteadyBatch {
   /// Each has emitted or drafted a token. Those that now have all of theirs leave, and are appended to `over` in order
   /// of admission.
   void end_step(engine::SimTime now, std::vector<Request*>& over);
+  /// The same, but that a member may go on: `further(r)`, which is up to date, says for how many more tokens; 0: it
+  /// leaves.
+  template <class Further>
+  void end_step(engine::SimTime now, std::vector<Request*>& over, Further&& further);
   /// The same where there are none.
   void end_step(engine::SimTime now);
 
@@ -134,6 +140,26 @@ class SteadyBatch {
   std::vector<Gap> gaps_;  // of steps: those that none after them was as long as
 };
 
+template <class Further>
+void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over, Further&& further) {
+  end_step(now);
+  const auto before = static_cast<std::ptrdiff_t>(over.size());
+  if (next_due_ != steps_) return;
+  while (!due_.empty() && due_.top_key() == steps_) {
+    Request& r = *due_.pop().value;
+    update(r);
+    if (const std::int64_t tokens = further(r); tokens > 0) {
+      of(r).due = due_.push(steps_ + tokens, &r);
+      continue;
+    }
+    forget(r);
+    over.push_back(&r);
+  }
+  find_first();
+  std::sort(over.begin() + before, over.end(),
+            [](const Request* a, const Request* b) { return a->admission < b->admission; });
+}
+
 // Steps of a steady batch that follow each other while nothing happens to its group of GPUs: nobody comes, is admitted
 // or finishes, and memory suffices. Of such a step only its length, and what is measured of it, has to be worked out;
 // and as far as nothing happens anywhere, many of them are one event.
@@ -153,11 +179,19 @@ class Stretch {
   /// All of it outlives this. Not `enabled`: every step is an event.
   Stretch(engine::Simulator& simulator, const models::StepTimer& timer, bool enabled, machine::GpuGroup& gpus,
           SteadyBatch& steady, StretchOwner& owner)
-      : simulator_(simulator), timer_(timer), enabled_(enabled), gpus_(gpus), steady_(steady), owner_(owner) {}
+      : simulator_(simulator),
+        timer_(timer),
+        token_times_(timer),
+        enabled_(enabled),
+        gpus_(gpus),
+        steady_(steady),
+        owner_(owner) {}
 
   /// The step that begins, as it was put together. `alone`: beside the steady batch there is no other work, and none
   /// will come up but by an event.
   void begin(const ForwardPass& pass, bool alone);
+  /// The time of any step.
+  [[nodiscard]] models::StepTime time(const models::StepWork& work) { return timer_.time(work, token_times_.of(work)); }
   /// The step that begins, or is under way, is one of a stretch.
   [[nodiscard]] bool under_way() const { return under_way_; }
   /// Within on_steady_step_ended(): the step was one of many at once, of which its owner has heard nothing before.
@@ -175,6 +209,7 @@ class Stretch {
 
   engine::Simulator& simulator_;
   const models::StepTimer& timer_;
+  models::TokenTimes token_times_;
   bool enabled_;
   machine::GpuGroup& gpus_;
   SteadyBatch& steady_;

@@ -65,12 +65,10 @@ void SteadyRounds::pass() {
 
 void SteadyRounds::end_step() {
   over_.clear();
-  steady_.end_step(env_.simulator.now(), over_);
-  for (Request* r : over_) {
-    if (r->round.drafted == r->round.target) r->round.length.complete_at = env_.simulator.now();
-    if (scheduling_.drafted(*r)) continue;
-    steady_.join(*r, Work::draft, rounds_.drafts_left(*r), env_.simulator.now());
-  }
+  steady_.end_step(env_.simulator.now(), over_, [this](Request& r) {
+    if (r.round.drafted == r.round.target) r.round.length.complete_at = env_.simulator.now();
+    return scheduling_.drafted(r) ? 0 : rounds_.drafts_left(r);
+  });
 }
 
 }  // namespace kvsim::serving

@@ -126,7 +126,13 @@ bool Lane::cancel(TransferId id) {
 }
 
 std::int64_t Lane::backlog_bytes() const {
+  if (under_way_ == 0) return waiting_bytes_;
   double bytes = 0;
+  if (carried_ != 0) {
+    const Job& job = jobs_[carried_];
+    bytes = network_.remaining(job.flow) / job.transfer.slowdown;
+    return waiting_bytes_ + static_cast<std::int64_t>(std::ceil(bytes));
+  }
   jobs_.for_each([&](std::uint64_t, const Job& job) {
     if (job.state == State::under_way) bytes += network_.remaining(job.flow) / job.transfer.slowdown;
   });

@@ -16,6 +16,12 @@ TEST(Time, secondsRoundToTheNearestNanosecondHalvesAwayFromZero) {
   EXPECT_EQ(from_seconds(1.4e-9).ns, 1);
   EXPECT_EQ(from_seconds(1.5e-9).ns, 2);
   EXPECT_EQ(from_seconds(-1.5e-9).ns, -2);
+  EXPECT_EQ(from_seconds(0.49999999999999994e-9).ns, 0);
+  for (double seconds = 1e-10; seconds < 9e9; seconds *= 1.001) {
+    for (const double s : {seconds, -seconds}) {
+      EXPECT_EQ(from_seconds(s).ns, static_cast<std::int64_t>(std::round(s * 1e9))) << s;
+    }
+  }
   EXPECT_EQ(from_seconds(0.1).ns, 100'000'000);
 }
 

@@ -33,6 +33,28 @@ TEST(StepTime, WithoutTokensIsTheExtraKernelsAlone) {
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(nothing).total_s, 0.25);
 }
 
+TEST(StepTime, ThePartOfTokensIsTheSameWhicheverCameBefore) {
+  const KernelProfile profile = ideal_profile();
+  const StepTimer timer = tiny_timer(profile);
+  TokenTimes times(timer);
+  for (const double tokens : {0.0, 8.0, 8.0, 72.0, 8.5, 8.0, 136.0, 0.0, 8.0}) {
+    for (const double logit_tokens : {8.0, 3.0, 0.0}) {
+      StepWork work;
+      work.decode.query_tokens = tokens;
+      work.logit_tokens = logit_tokens;
+      for (const double sampled : {0.0, 2.0}) {
+        work.sampled = sampled;
+        const TokenTime expected = timer.token_time(work);
+        const TokenTime& found = times.of(work);
+        EXPECT_EQ(found.linear.linear_s, expected.linear.linear_s) << tokens;
+        EXPECT_EQ(found.linear.head_s, expected.linear.head_s) << tokens;
+        EXPECT_EQ(found.all_reduce_s, expected.all_reduce_s) << tokens;
+        EXPECT_EQ(found.elementwise_s, expected.elementwise_s) << tokens;
+      }
+    }
+  }
+}
+
 TEST(StepTime, FewTokensStreamTheWeights) {
   // 1360 B / 100 B/s = 13.6 s, more than 2 x 680 / 1000 = 1.36 s of arithmetic.
   const StepTime t = tiny_timer(ideal_profile()).time(one_decode());

@@ -191,6 +191,25 @@ TEST(SteadyDecoding, WhoHasNothingToDraftIsVerifiedWhenAReloadThatWasBroughtForw
   EXPECT_EQ(one_by_one(s), together(s));
 }
 
+TEST(SteadyDecoding, WhoWaitsForMemoryToBeVerifiedIsTheSame) {
+  // Room for few reloads: one waits for it, and its request drafts on, or stalls where it may draft no more, while
+  // others go on. By layers, it is verified while the last of them arrive. Of four requests hardly ever one waits to
+  // enter.
+  for (const char* policy : {"fcfs", "staggered"}) {
+    for (const char* arrival : {"layerwise", "whole"}) {
+      for (const int requests : {4, 6}) {
+        const scenario::Scenario s = small_scenario(
+            {fmt::format("schedule={{policy: {}, arrival: {}}}", policy, arrival), "cluster.gpu.memory_fraction=0.25",
+             fmt::format("workload.closed.concurrency={}", requests), "workload.output=100 tokens",
+             "workload.context={distribution: lognormal, mean: 10k tokens, cv: 0.9, max: 40k tokens}"});
+        EXPECT_GT(measure(s).memory_short_s, 0) << policy << ", " << arrival << ", " << requests;
+        EXPECT_EQ(over_time(s, false), over_time(s, true)) << policy << ", " << arrival << ", " << requests;
+        EXPECT_EQ(one_by_one(s), together(s)) << policy << ", " << arrival << ", " << requests;
+      }
+    }
+  }
+}
+
 TEST(SteadyDecoding, WhoIsPushedOutForLackOfMemoryIsTheSame) {
   const scenario::Scenario s =
       small_scenario({"decode={policy: full_kv}", "schedule.policy=fcfs", "cluster.gpu.memory_fraction=0.22",

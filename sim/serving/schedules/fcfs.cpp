@@ -17,8 +17,8 @@ class Fcfs final : public SchedulePolicy {
     const Action draft = draft_or_stall(r, view);
     if (!draft_complete(r)) return {draft, false, Decision::kUntilItChanges};
     if (verifiable(r)) return {Action::verify};
-    if (r.round.reload == Reload::none) plan.reloads.push_back({&r, false});
-    return {draft, true, stands_until_arrival(view)};
+    if (r.round.reload == Reload::none) plan.reloads.push_back({&r, false, true});
+    return {draft, true, Decision::kUntilItChanges};
   }
 };
 

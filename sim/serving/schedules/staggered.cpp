@@ -59,13 +59,17 @@ class Staggered final : public SchedulePolicy {
     if (!request.resident) reserve(request, 1, false, view);
   }
 
-  void removed(const Request& request) override { forget(request); }
+  void removed(const Request& request) override {
+    forget(request);
+    reservations_.erase(request.id);
+  }
 
  private:
   struct Reservation {
     AdmittedReload reload;
     std::int64_t made_at = 0;
     bool before_decoding = false;
+    bool stands = false;
     [[nodiscard]] std::int64_t start() const { return made_at + reload.first; }
     [[nodiscard]] std::int64_t verify() const { return made_at + reload.verify; }
   };
@@ -74,32 +78,31 @@ class Staggered final : public SchedulePolicy {
     if (r.direct) return {Action::draft};
     const Action draft = draft_or_stall(r, view);
     if (r.resident) return {draft_complete(r) ? Action::verify : draft, false, Decision::kUntilItChanges};
-    auto it = reservations_.find(r.id);
-    if (it != reservations_.end() && it->second.before_decoding) {
-      it->second.before_decoding = false;
-      if (misjudged(it->second, r, view)) {
+    Reservation* reserved = find(r);
+    if (reserved && reserved->before_decoding) {
+      reserved->before_decoding = false;
+      if (misjudged(*reserved, r, view)) {
         forget(r);
-        it = reservations_.end();
+        reserved = nullptr;
       }
     }
-    if (it == reservations_.end()) {
+    if (!reserved) {
       if (r.round.reload == Reload::none && !reserve(r, 0, false, view)) {
         // What no ring of this size could ever hold is not worth waiting for: it is asked for when drafting is over.
         const bool on_demand = draft == Action::stall && never_fits(r, view);
         if (on_demand) plan.reloads.push_back({&r, false});
         return {draft, on_demand};
       }
-      it = reservations_.find(r.id);
+      reserved = find(r);
     }
-    const bool due = it == reservations_.end() || now_ >= it->second.verify();
+    const bool due = !reserved || now_ >= reserved->verify();
     const bool awaits_kv = due || draft == Action::stall;
     if (verifiable(r) && awaits_kv) return {Action::verify};
     // Who has nothing to draft may find its reload brought forward: start_earliest().
-    std::int64_t stands = awaits_kv ? stands_until_arrival(view) : Decision::kUntilItChanges;
-    if (!due) stands = std::min(stands, it->second.verify() - now_);
-    if (r.round.reload == Reload::none && it != reservations_.end()) {
-      if (now_ < it->second.start()) return {draft, due, std::min(stands, it->second.start() - now_), !awaits_kv};
-      plan.reloads.push_back({&r, false});
+    const std::int64_t stands = due ? Decision::kUntilItChanges : reserved->verify() - now_;
+    if (r.round.reload == Reload::none && reserved) {
+      if (now_ < reserved->start()) return {draft, due, std::min(stands, reserved->start() - now_), !awaits_kv};
+      plan.reloads.push_back({&r, false, true});
     }
     return {draft, due, stands, !awaits_kv};
   }
@@ -131,15 +134,21 @@ class Staggered final : public SchedulePolicy {
     const auto limit = static_cast<double>(view.kv_capacity - view.held_bytes);
     const auto admitted = rings_.admit(demand, view.iteration_s, limit);
     if (!admitted) return false;
-    reservations_[r.id] = {*admitted, now_, before_decoding};
+    reservations_[r.id] = {*admitted, now_, before_decoding, true};
     return true;
   }
 
-  void forget(const Request& r) {
+  /// Null where nothing is reserved for it.
+  Reservation* find(const Request& r) {
     const auto it = reservations_.find(r.id);
-    if (it == reservations_.end()) return;
-    rings_.withdraw(it->second.reload, now_ - it->second.made_at);
-    reservations_.erase(it);
+    return it != reservations_.end() && it->second.stands ? &it->second : nullptr;
+  }
+
+  void forget(const Request& r) {
+    Reservation* reserved = find(r);
+    if (!reserved) return;
+    rings_.withdraw(reserved->reload, now_ - reserved->made_at);
+    reserved->stands = false;
   }
 
   /// Nobody can move and nothing is on its way: the belief is holding up the facts. Bring the earliest reload forward.
@@ -148,8 +157,8 @@ class Staggered final : public SchedulePolicy {
     std::int64_t at = 0;
     for (const Request* r : view.decoding) {
       if (r->resident || r->round.reload != Reload::none) continue;
-      const auto it = reservations_.find(r->id);
-      const std::int64_t start = it == reservations_.end() ? now_ : it->second.start();
+      const Reservation* reserved = find(*r);
+      const std::int64_t start = reserved ? reserved->start() : now_;
       if (!earliest || start < at) {
         earliest = r;
         at = start;
@@ -159,8 +168,8 @@ class Staggered final : public SchedulePolicy {
   }
 
   AdmissionRings rings_;
-  std::int64_t now_ = 0;  // iterations since the start
-  std::unordered_map<std::uint64_t, Reservation> reservations_;
+  std::int64_t now_ = 0;                                         // iterations since the start
+  std::unordered_map<std::uint64_t, Reservation> reservations_;  // of requests, as long as they run
 };
 
 }  // namespace
