@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/calibration/model_shapes.h"
+#include "models/calibration/moe_fit.h"
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
 #include "models/calibration/samples.h"
@@ -25,26 +27,6 @@ struct OtherMachine {
   GpuSpec gpu;
   Samples samples;
 };
-
-struct ModelShapes {
-  std::vector<ShapeSet> linear;
-  std::vector<ShapeSet> attention;
-};
-
-ModelShapes shapes_of(const std::vector<LlmSpec>& models) {
-  ModelShapes result;
-  for (const LlmSpec& model : models) {
-    ShapeSet linear;
-    ShapeSet attention;
-    for (const int tensor_parallel : {1, 2, 4, 8}) {
-      for (const LayerShape& shape : linear_shapes(model, tensor_parallel)) linear.insert({shape.n, shape.k});
-      attention.insert(head_counts(model, tensor_parallel));
-    }
-    result.linear.push_back(std::move(linear));
-    result.attention.push_back(std::move(attention));
-  }
-  return result;
-}
 
 class Calibrator {
  public:
@@ -66,6 +48,7 @@ class Calibrator {
       fit_decode(format);
       fit_tiled(format, false);
       fit_tiled(format, true);
+      fit_moe(format);
     }
     fit_elementwise();
     add_tables();
@@ -111,6 +94,7 @@ class Calibrator {
     note_versions(samples_.linear);
     note_versions(samples_.decode);
     note_versions(samples_.prefill);
+    note_versions(samples_.moe);
   }
 
   /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
@@ -287,6 +271,30 @@ class Calibrator {
     form.source = {schema::SourceKind::measurement, reference(name, report)};
     auto& forms = mixed ? result_->profile.fitted.mixed_attention : result_->profile.fitted.prefill_attention;
     forms.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  void fit_moe(NumberFormat format) {
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(moe_problem(of_main_kernel(of_format(s.moe, format)), format, machine));
+    };
+    const std::vector<MoeSample> all = of_format(samples_.moe, format);
+    const std::vector<MoeSample> rows = of_main_kernel(all);
+    OperatorReport report;
+    const auto found = fit_operator("routed experts", word(format), make(samples_, machine_), models_.moe, report);
+    if (!found) return;
+    if (rows.size() < all.size()) {
+      result_->warnings.push_back(fmt::format("routed experts {}: {} rows by other kernels than {} are left out",
+                                              report.format, all.size() - rows.size(), rows.front().kernel));
+    }
+    add_transfers(make, report);
+    MoeForm form = moe_form(format, found->values);
+    for (const MoeSample& row : rows) form.valid_to = std::max(form.valid_to, row.tokens);
+    form.source = {schema::SourceKind::measurement,
+                   reference(rows.front().kernel.empty() ? "routed experts"
+                                                         : fmt::format("routed experts by {}", rows.front().kernel),
+                             report)};
+    result_->profile.fitted.moe.push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }
 

@@ -1,4 +1,3 @@
-// One kind of table of measured times: its columns and what a row of it becomes. Internal to the readers.
 #include "models/calibration/samples.h"
 
 #include <fmt/format.h>
@@ -7,10 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <optional>
 #include <span>
-#include <string_view>
 
+#include "models/calibration/table_kind.h"
 #include "models/kernels/elementwise_kernels.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
@@ -18,31 +16,6 @@
 
 namespace kvsim::models {
 namespace {
-
-/// The current row of a table, its fields by the order of the kind's columns.
-class TableRow {
- public:
-  TableRow(const CsvTable& table, schema::Origin origin) : table_(table), origin_(std::move(origin)) {}
-  [[nodiscard]] std::string_view text(std::size_t column) const { return table_.field(column).text; }
-  [[nodiscard]] double number(std::size_t column) const { return table_.number(table_.field(column)); }
-  [[nodiscard]] const schema::Origin& origin() const { return origin_; }
-
- private:
-  const CsvTable& table_;
-  schema::Origin origin_;
-};
-
-struct TableKind {
-  std::string_view name;
-  std::span<const std::string_view> columns;
-  /// Tables with one of these measure something else: their rows are not what the other columns alone say.
-  std::span<const std::string_view> foreign;
-  bool needs_model;
-  void (*add)(const TableRow& row, const LlmSpec* model, Readings& into);
-};
-
-/// bf16 or fp8 by the names that files use; none for other formats.
-[[nodiscard]] std::optional<NumberFormat> format_of(std::string_view text);
 
 /// Tables of single kernels over many shapes.
 [[nodiscard]] std::span<const TableKind> kernel_tables();
@@ -220,18 +193,19 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
       TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
       TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
+      TableKind{"routed experts", kMoeColumns, {}, false, add_moe},
       TableKind{"collectives of NCCL", kNcclColumns, {}, false, add_nccl},
       TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm}};
   return kTables;
 }
+
+}  // namespace
 
 std::optional<NumberFormat> format_of(std::string_view text) {
   if (text == "bfloat16" || text == "bf16") return NumberFormat::bf16;
   if (text == "fp8" || text == "fp8_e4m3") return NumberFormat::fp8;
   return std::nullopt;
 }
-
-}  // namespace
 
 bool needs_model(const std::string& path) {
   const TableKind* kind = kind_of(path);
@@ -364,7 +338,7 @@ std::span<const TableKind> layer_tables() {
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.collectives.size();
+         s.sampler.size() + s.moe.size() + s.collectives.size();
 }
 
 }  // namespace kvsim::models
