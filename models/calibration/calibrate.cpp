@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/calibration/model_shapes.h"
+#include "models/calibration/moe_fit.h"
 #include "models/calibration/operator_fits.h"
 #include "models/calibration/physics.h"
 #include "models/calibration/samples.h"
@@ -28,27 +30,6 @@ struct OtherMachine {
   Samples samples;
 };
 
-struct ModelShapes {
-  std::vector<ShapeSet> linear;
-  std::vector<ShapeSet> attention;
-};
-
-ModelShapes shapes_of(const std::vector<LlmSpec>& models) {
-  ModelShapes result;
-  for (const LlmSpec& model : models) {
-    ShapeSet linear;
-    ShapeSet attention;
-    for (const int tensor_parallel : {1, 2, 4, 8}) {
-      for (const LayerShape& shape : linear_shapes(model, tensor_parallel)) linear.insert({shape.n, shape.k});
-      const auto [heads, kv_heads] = head_counts(model, tensor_parallel);
-      attention.insert({heads * kHeadDimLabel + static_cast<double>(model.head_dim), kv_heads});
-    }
-    result.linear.push_back(std::move(linear));
-    result.attention.push_back(std::move(attention));
-  }
-  return result;
-}
-
 class Calibrator {
  public:
   Calibrator(const GpuSpec& gpu, Samples samples, std::vector<OtherMachine> others, const std::vector<LlmSpec>& models,
@@ -64,7 +45,10 @@ class Calibrator {
     result_ = &result;
     describe_machine();
     fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
-    for (const NumberFormat format : kWeightFormats) fit_linear(format);
+    for (const NumberFormat format : kWeightFormats) {
+      fit_linear(format);
+      fit_moe(format);
+    }
     for (const NumberFormat format : kKvFormats) {
       fit_decode(format);
       fit_tiled(format, false);
@@ -115,6 +99,7 @@ class Calibrator {
     note_versions(samples_.linear);
     note_versions(samples_.decode);
     note_versions(samples_.prefill);
+    note_versions(samples_.moe);
   }
 
   /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
@@ -289,6 +274,30 @@ class Calibrator {
     form.source = {schema::SourceKind::measurement, reference(name, report)};
     auto& forms = mixed ? result_->profile.fitted.mixed_attention : result_->profile.fitted.prefill_attention;
     forms.push_back(std::move(form));
+    result_->operators.push_back(std::move(report));
+  }
+
+  void fit_moe(NumberFormat format) {
+    const auto make = [this, format](const Samples& s, const Machine& machine) {
+      return stoppable(moe_problem(of_main_kernel(of_format(s.moe, format)), format, machine));
+    };
+    const std::vector<MoeSample> all = of_format(samples_.moe, format);
+    const std::vector<MoeSample> rows = of_main_kernel(all);
+    OperatorReport report;
+    const auto found = fit_operator("routed experts", word(format), make(samples_, machine_), models_.moe, report);
+    if (!found) return;
+    if (rows.size() < all.size()) {
+      result_->warnings.push_back(fmt::format("routed experts {}: {} rows by other kernels than {} are left out",
+                                              report.format, all.size() - rows.size(), rows.front().kernel));
+    }
+    add_transfers(make, report);
+    MoeForm form = moe_form(format, found->values);
+    for (const MoeSample& row : rows) form.valid_to = std::max(form.valid_to, row.tokens);
+    form.source = {schema::SourceKind::measurement,
+                   reference(rows.front().kernel.empty() ? "routed experts"
+                                                         : fmt::format("routed experts by {}", rows.front().kernel),
+                             report)};
+    result_->profile.fitted.moe.push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }
 

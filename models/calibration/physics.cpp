@@ -108,6 +108,28 @@ std::string implied(const SamplerSample& row, const Machine& /*machine*/) {
   return bad_size({{"sequences", row.sequences}});
 }
 
+std::string implied(const MoeSample& row, const Machine& machine) {
+  const ExpertLayer& l = row.layer;
+  std::string reason = bad_size({{"tokens", row.tokens},
+                                 {"hidden", l.hidden},
+                                 {"intermediate", l.intermediate},
+                                 {"top_k", l.top_k},
+                                 {"experts", l.experts},
+                                 {"moe_tp", l.tensor_parallel},
+                                 {"moe_ep", l.expert_parallel}});
+  if (!reason.empty()) return reason;
+  constexpr double kMostExperts = 1e5;
+  if (l.top_k > l.experts) return fmt::format("{:.0f} of {:.0f} experts for each token", l.top_k, l.experts);
+  if (l.experts > kMostExperts) return fmt::format("{:.0f} experts, expected at most 100000", l.experts);
+  if (std::fmod(l.experts, l.expert_parallel) != 0) {
+    return fmt::format("{:.0f} experts cannot be shared evenly by {:.0f} GPUs", l.experts, l.expert_parallel);
+  }
+  // What is certain whatever the routing: an even share of the pairs, on the GPU that has most of them.
+  const double pairs = row.tokens * l.top_k / l.expert_parallel;
+  const double matrix = l.hidden * l.intermediate / l.tensor_parallel * (l.gated ? 3 : 2);
+  return above_rate(2 * pairs * matrix, row.seconds, machine.flops_per_s(row.weights));
+}
+
 std::string implied(const CollectiveSample& row, const Machine& machine) {
   std::string reason = bad_size({{"GPUs", static_cast<double>(row.gpus), 2}, {"bytes", row.bytes}});
   if (!reason.empty()) return reason;
@@ -131,6 +153,10 @@ auto work(const ElementwiseSample& r) {
 }
 auto work(const SamplerSample& r) {
   return r.sequences;
+}
+auto work(const MoeSample& r) {
+  return std::tuple(r.kernel, r.weights, r.layer.hidden, r.layer.intermediate, r.layer.top_k, r.layer.experts,
+                    r.layer.tensor_parallel, r.layer.expert_parallel, r.tokens, r.alpha);
 }
 auto work(const CollectiveSample& r) {
   return std::tuple(r.operation, r.library, r.from.version, r.gpus, r.bytes);
@@ -187,6 +213,7 @@ std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machi
   }
   refuse(samples.elementwise, machine, refused);
   refuse(samples.sampler, machine, refused);
+  refuse(samples.moe, machine, refused);
   refuse(samples.collectives, machine, refused);
   return refused;
 }
@@ -254,6 +281,7 @@ Samples select(const Samples& all, const std::string& gpu, const std::string& fr
   copy(all.elementwise, s.elementwise, gpu, framework, unnamed);
   copy(all.sampler, s.sampler, gpu, framework, unnamed);
   copy(all.skew, s.skew, gpu, framework, unnamed);
+  copy(all.moe, s.moe, gpu, framework, unnamed);
   copy(all.collectives, s.collectives, gpu, framework, unnamed);
   return s;
 }
@@ -270,6 +298,7 @@ std::vector<std::string> frameworks_of(const Samples& all, const std::string& gp
   note(all.decode);
   note(all.prefill);
   note(all.mixed);
+  note(all.moe);
   return {names.begin(), names.end()};
 }
 
@@ -295,6 +324,9 @@ std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, Numbe
 }
 std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format) {
   return filtered(rows, &TiledSample::kv, format);
+}
+std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format) {
+  return filtered(rows, &MoeSample::weights, format);
 }
 
 }  // namespace kvsim::models

@@ -37,5 +37,6 @@ inline constexpr double kFastestCache = 5;
 [[nodiscard]] std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format);
 [[nodiscard]] std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format);
 [[nodiscard]] std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format);
+[[nodiscard]] std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format);
 
 }  // namespace kvsim::models

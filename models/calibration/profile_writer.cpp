@@ -86,6 +86,13 @@ class Writer {
       line(level, "stream: {{bandwidth_efficiency: {}}}", number(s.bandwidth_efficiency));
     }
   }
+  void tiles(int level, const std::vector<GemmTile>& tiles) {
+    line(level, "tiles:");
+    for (const GemmTile& t : tiles) {
+      line(level + 1, "- {{rows: {}, columns: {}, efficiency: {}}}", number(t.rows), number(t.columns),
+           number(t.efficiency));
+    }
+  }
   void points(int level, const char* key, const std::vector<TimePoint>& points) {
     line(level, "{}:", key);
     for (const TimePoint& p : points) {
@@ -147,10 +154,7 @@ void write_linear(Writer& w, const std::vector<LinearForm>& forms) {
       w.line(5, "benchmark: {{l2_efficiency: {}, l2_share: {}, l2_width: {}, launch: {}, launch_few: {}}}",
              number(b.l2_efficiency), number(b.l2_share), number(b.l2_width), time(b.launch_s), time(b.launch_few_s));
     }
-    w.line(5, "tiles:");
-    for (const GemmTile& t : f.tiles) {
-      w.line(6, "- {{rows: {}, columns: {}, efficiency: {}}}", number(t.rows), number(t.columns), number(t.efficiency));
-    }
+    w.tiles(5, f.tiles);
     w.line(5, "valid_to: {}", number(f.valid_to));
     w.source(5, f.source);
   }
@@ -215,9 +219,28 @@ void write_tiled(Writer& w, const char* key, bool mixed, const std::vector<Tiled
   }
 }
 
+void write_moe(Writer& w, const std::vector<MoeForm>& forms) {
+  if (!forms.empty()) w.line(3, "moe:");
+  for (const MoeForm& f : forms) {
+    w.line(4, "- weights: {}", word(f.weights));
+    w.line(5, "t0: {}", time(f.t0_s));
+    w.line(5, "per_expert: {}", time(f.per_expert_s));
+    w.line(5, "per_doubling: {}", time(f.per_doubling_s));
+    w.line(5, "foreign_share: {}", number(f.foreign_share));
+    w.line(5, "tile_overhead_k: {}", number(f.tile_overhead_k));
+    w.line(5, "wave_quantisation: {}", number(f.wave_quantisation));
+    w.line(5, "blend_power: {}", number(f.blend_power));
+    w.line(5, "io_efficiency: {}", number(f.io_efficiency));
+    w.stream(5, f.stream);
+    w.tiles(5, f.tiles);
+    w.line(5, "valid_to: {}", number(f.valid_to));
+    w.source(5, f.source);
+  }
+}
+
 void write_fitted(Writer& w, const FittedForms& f) {
   if (f.linear.empty() && f.decode_attention.empty() && f.prefill_attention.empty() && f.mixed_attention.empty() &&
-      !f.elementwise) {
+      f.moe.empty() && !f.elementwise) {
     return;
   }
   w.line(2, "fitted:");
@@ -225,6 +248,7 @@ void write_fitted(Writer& w, const FittedForms& f) {
   write_decode(w, f.decode_attention);
   write_tiled(w, "prefill_attention", false, f.prefill_attention);
   write_tiled(w, "mixed_attention", true, f.mixed_attention);
+  write_moe(w, f.moe);
   if (f.elementwise) {
     w.line(3, "elementwise:");
     w.line(4, "t0: {}", time(f.elementwise->t0_s));

@@ -1,4 +1,3 @@
-// One kind of table of measured times: its columns and what a row of it becomes. Internal to the readers.
 #include "models/calibration/samples.h"
 
 #include <fmt/format.h>
@@ -8,10 +7,9 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 #include <span>
-#include <string_view>
 
+#include "models/calibration/table_kind.h"
 #include "models/kernels/elementwise_kernels.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
@@ -19,37 +17,6 @@
 
 namespace kvsim::models {
 namespace {
-
-/// The current row of a table, its fields by the order of the kind's columns.
-class TableRow {
- public:
-  TableRow(const CsvTable& table, schema::Origin origin) : table_(table), origin_(std::move(origin)) {}
-  [[nodiscard]] std::string_view text(std::size_t column) const { return table_.field(column).text; }
-  [[nodiscard]] double number(std::size_t column) const { return table_.number(table_.field(column)); }
-  [[nodiscard]] const schema::Origin& origin() const { return origin_; }
-
- private:
-  const CsvTable& table_;
-  schema::Origin origin_;
-};
-
-/// Whose layers a layer profile times.
-struct Shard {
-  const LlmSpec* model = nullptr;  ///< null for tables that name their shapes
-  int tensor_parallel = 1;
-};
-
-struct TableKind {
-  std::string_view name;
-  std::span<const std::string_view> columns;
-  /// Tables with one of these measure something else: their rows are not what the other columns alone say.
-  std::span<const std::string_view> foreign;
-  bool needs_model;
-  void (*add)(const TableRow& row, const Shard& shard, Readings& into);
-};
-
-/// By the names that files use; none for other formats.
-[[nodiscard]] std::optional<NumberFormat> format_of(std::string_view text);
 
 /// Tables of single kernels over many shapes.
 [[nodiscard]] std::span<const TableKind> kernel_tables();
@@ -236,10 +203,13 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"linear layers", kLinearColumns, {}, false, add_linear},
       TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
       TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
+      TableKind{"routed experts", kMoeColumns, {}, false, add_moe},
       TableKind{"collectives of NCCL", kNcclColumns, {}, false, add_nccl},
       TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm}};
   return kTables;
 }
+
+}  // namespace
 
 std::optional<NumberFormat> format_of(std::string_view text) {
   if (text == "bfloat16" || text == "bf16") return NumberFormat::bf16;
@@ -248,8 +218,6 @@ std::optional<NumberFormat> format_of(std::string_view text) {
   if (text == "nvfp4") return NumberFormat::nvfp4;
   return std::nullopt;
 }
-
-}  // namespace
 
 bool needs_model(const std::string& path) {
   const TableKind* kind = kind_of(path);
@@ -402,7 +370,7 @@ std::span<const TableKind> layer_tables() {
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.collectives.size();
+         s.sampler.size() + s.moe.size() + s.collectives.size();
 }
 
 }  // namespace kvsim::models

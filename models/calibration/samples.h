@@ -8,6 +8,7 @@
 
 #include "models/hardware/collectives.h"
 #include "models/kernels/forms.h"
+#include "models/kernels/moe_form.h"
 #include "models/llm/llm_spec.h"
 #include "models/schema/error.h"
 
@@ -81,6 +82,17 @@ struct SkewSample {
   double uneven_s = 0;
 };
 
+/// The routed experts of one layer on one GPU, one layer repeated.
+struct MoeSample {
+  SampleSource from;
+  std::string kernel;  ///< empty: the file does not say
+  NumberFormat weights = NumberFormat::bf16;
+  ExpertLayer layer;
+  double tokens = 0;  ///< of all GPUs of an expert-parallel group together
+  double alpha = 0;   ///< routed by that power law; 0: evenly
+  double seconds = 0;
+};
+
 struct CollectiveSample {
   SampleSource from;
   Collective operation = Collective::all_reduce;
@@ -98,6 +110,7 @@ struct Samples {
   std::vector<ElementwiseSample> elementwise;
   std::vector<SamplerSample> sampler;
   std::vector<SkewSample> skew;
+  std::vector<MoeSample> moe;
   std::vector<CollectiveSample> collectives;
 };
 

@@ -8,11 +8,15 @@ std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus
   const auto hidden = static_cast<double>(m.hidden);
   const auto rotated = static_cast<double>((m.heads + m.kv_heads) * m.head_dim) / gpus;
   const auto inner = static_cast<double>(m.intermediate) / gpus;
+  // Of routed experts the activation is a part of their grouped products.
+  const auto routed = static_cast<double>(m.moe.experts > 0 ? m.layers - m.moe.dense_layers : 0);
+  const auto shared = static_cast<double>(m.moe.shared_experts * m.moe.expert_intermediate) / gpus;
   return {{"embedding", 2 * hidden * kBytes, 1, 0, 0},
           // input and residual, both read and written
           {"layernorm", 4 * hidden * kBytes, 2 * layers, layers, layers},
           {"rotary_emb", 2 * rotated * kBytes, layers, layers, 0},
-          {"act_fn", 3 * inner * kBytes, layers, 0, layers},
+          {"act_fn", 3 * inner * kBytes, layers - routed, 0, layers - routed},
+          {"act_fn", 3 * shared * kBytes, shared > 0 ? routed : 0, 0, shared > 0 ? routed : 0},
           {"final_layernorm", 4 * hidden * kBytes, 1, 0, 0}};
 }
 

@@ -8,19 +8,12 @@ schema::ScalarSpec kernel_efficiency() {
   return schema::number().above(0).at_most(1.05).because("a kernel reaches some of its GPU's peak, and not more");
 }
 
-namespace {
-
-using namespace schema;
-
-ScalarSpec fixed_kernel_time() {
-  return time().non_negative().at_most(1).because("a kernel's fixed time lies between nothing and a second");
+schema::ScalarSpec fixed_kernel_time() {
+  return schema::time().non_negative().at_most(1).because("a kernel's fixed time lies between nothing and a second");
 }
 
-ScalarSpec share() {
-  return number().at_least(0).at_most(1);
-}
-
-ObjectSchema<CachedStream> stream_schema() {
+schema::ObjectSchema<CachedStream> stream_schema() {
+  using namespace schema;
   ObjectSchema<CachedStream> s("stream", "Bytes read from HBM, and from L2 while they fit there.");
   s.required("bandwidth_efficiency", &CachedStream::bandwidth_efficiency, kernel_efficiency(),
              "fraction of the peak memory bandwidth of reads from HBM");
@@ -36,6 +29,24 @@ ObjectSchema<CachedStream> stream_schema() {
     }
   });
   return s;
+}
+
+schema::ObjectSchema<GemmTile> gemm_tile_schema() {
+  using namespace schema;
+  ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
+  tile.required("rows", &GemmTile::rows, number().at_least(1).at_most(4096), "tokens");
+  tile.required("columns", &GemmTile::columns, number().at_least(1).at_most(4096), "outputs");
+  tile.required("efficiency", &GemmTile::efficiency, kernel_efficiency(),
+                "of one multiprocessor's share of the peak arithmetic rate");
+  return tile;
+}
+
+namespace {
+
+using namespace schema;
+
+ScalarSpec share() {
+  return number().at_least(0).at_most(1);
 }
 
 ObjectSchema<QuantiseForm> quantise_schema() {
@@ -87,12 +98,6 @@ ObjectSchema<Correction> attention_correction(const char* units) {
 
 ObjectSchema<LinearForm> linear_form_schema() {
   using F = LinearForm;
-  ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
-  tile.required("rows", &GemmTile::rows, number().at_least(1).at_most(4096), "tokens");
-  tile.required("columns", &GemmTile::columns, number().at_least(1).at_most(4096), "outputs");
-  tile.required("efficiency", &GemmTile::efficiency, kernel_efficiency(),
-                "of one multiprocessor's share of the peak arithmetic rate");
-
   ObjectSchema<F> s("fitted linear", "Linear layers: weights streamed against tiles in waves.");
   s.required("weights", &F::weights, weight_number_format(), "format of the weights");
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a call");
@@ -117,7 +122,8 @@ ObjectSchema<LinearForm> linear_form_schema() {
            "measured / form by region, for this architecture");
   s.object("benchmark", &F::benchmark, benchmark_schema(), Presence::optional,
            "what the rows that were fitted hold and steps do not");
-  s.list("tiles", &F::tiles, tile, Presence::required, "tiles that the library chooses among", {.at_least = 1});
+  s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",
+         {.at_least = 1});
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
   add_source_fields(s, &F::source, Presence::optional);
   return s;
@@ -229,12 +235,14 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
   s.list("mixed_attention", &F::mixed_attention,
          tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.", true),
          Presence::optional, "one per KV format; none: kinds of attention are launched apart");
+  s.list("moe", &F::moe, moe_form_schema(), Presence::optional, "routed experts of a layer, one per weight format");
   s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
   s.check([](const F& f, const Reporter& report) {
     once_per_format(f.linear, &LinearForm::weights, "linear", report);
     once_per_format(f.decode_attention, &DecodeForm::kv, "decode_attention", report);
     once_per_format(f.prefill_attention, &TiledForm::kv, "prefill_attention", report);
     once_per_format(f.mixed_attention, &TiledForm::kv, "mixed_attention", report);
+    once_per_format(f.moe, &MoeForm::weights, "moe", report);
   });
   return s;
 }

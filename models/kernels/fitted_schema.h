@@ -11,6 +11,13 @@ schema::ObjectSchema<MeasuredMachine> measured_machine_schema();
 /// The keys of a profile's `tables`; times are checked against the peaks where the profile is read.
 schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 
+/// Of routed experts (moe_schema.cpp).
+schema::ObjectSchema<MoeForm> moe_form_schema();
+/// Parts of several forms.
+schema::ObjectSchema<CachedStream> stream_schema();
+schema::ObjectSchema<GemmTile> gemm_tile_schema();
+schema::ScalarSpec fixed_kernel_time();
+
 /// Of a peak rate.
 schema::ScalarSpec kernel_efficiency();
 /// A word for the number format of a KV cache, and of weights.

@@ -125,11 +125,12 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
   const double group = call.heads / call.kv_heads;
   const double units = call.requests * call.kv_heads;
   const double keys = std::max(call.mean_kv, 1.0);
+  const double fills = machine.multiprocessors / units;  // parts with which each multiprocessor has one
   double parts = 1;
   if (group > 1 || walk.splits_single_heads) {
-    parts = std::min(std::max(1.0, keys / walk.least_keys), std::max(1.0, machine.multiprocessors / units));
+    parts = std::min(std::max(1.0, keys / walk.least_keys), std::max(1.0, fills));
   }
-  const double even = units * parts / machine.multiprocessors;
+  const double even = parts == fills ? 1 : units * parts / machine.multiprocessors;  // not a wave more by rounding
   const double waves = even < 1 ? 1 : even + walk.wave_quantisation * (std::ceil(even) - even);
   const double key_bytes = call.kv_bytes / (units * keys);  // fewer where the KV is held in few bits
   const double bytes_per_s = walk.sm_bandwidth * stream.bandwidth_efficiency * machine.memory_bytes_per_s;

@@ -12,17 +12,69 @@ const LinearForm* form_of(const KernelProfile& profile, const LlmSpec& model) {
   return form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
 }
 
+const MoeForm* experts_form_of(const KernelProfile& profile, const LlmSpec& model) {
+  return form_for(profile.fitted.moe, &MoeForm::weights, model.weight_format());
+}
+
+}  // namespace
+
+double routed_layers(const LlmSpec& m) {
+  return m.moe.experts > 0 ? static_cast<double>(m.layers - m.moe.dense_layers) : 0;
+}
+
+ExpertLayer routed_layer(const LlmSpec& m, double gpus) {
+  ExpertLayer layer;
+  layer.hidden = static_cast<double>(m.hidden);
+  layer.intermediate = static_cast<double>(m.moe.expert_intermediate);
+  layer.top_k = static_cast<double>(m.moe.experts_per_token);
+  layer.experts = static_cast<double>(m.moe.experts);
+  layer.tensor_parallel = gpus;
+  return layer;
+}
+
+namespace {
+
+void add_attention_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape>& shapes) {
+  const auto layers = static_cast<double>(m.layers);
+  const auto hidden = static_cast<double>(m.hidden);
+  const double heads = static_cast<double>(m.heads) / gpus;
+  if (m.attention != AttentionKind::mla) {
+    const double queries = static_cast<double>(m.heads * m.head_dim) / gpus;
+    const double kv =
+        2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
+    shapes.push_back({queries + kv, hidden, layers});
+    shapes.push_back({hidden, queries, layers});
+    return;
+  }
+  const MlaShape& s = m.mla;
+  const auto query = static_cast<double>(s.q_lora_rank);
+  const auto latent = static_cast<double>(s.kv_lora_rank);
+  const auto nope = static_cast<double>(s.qk_nope_head_dim);
+  const auto rope = static_cast<double>(s.qk_rope_head_dim);
+  const auto value = static_cast<double>(s.v_head_dim);
+  shapes.push_back({query + latent + rope, hidden, layers});
+  shapes.push_back({heads * (nope + rope), query > 0 ? query : hidden, layers});
+  shapes.push_back({heads * (nope + value), latent, layers});
+  shapes.push_back({hidden, heads * value, layers});
+}
+
 }  // namespace
 
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
-  const auto layers = static_cast<double>(m.layers);
+  std::vector<LinearShape> shapes;
+  add_attention_shapes(m, gpus, shapes);
   const auto hidden = static_cast<double>(m.hidden);
-  const double queries = static_cast<double>(m.heads * m.head_dim) / gpus;
-  const double kv =
-      2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
-  const double inner = static_cast<double>(m.intermediate) / gpus;
-  return {
-      {queries + kv, hidden, layers}, {hidden, queries, layers}, {2 * inner, hidden, layers}, {hidden, inner, layers}};
+  const auto add_block = [&](std::int64_t width, double layers) {
+    const double inner = static_cast<double>(width) / gpus;
+    if (inner <= 0 || layers <= 0) return;
+    shapes.push_back({2 * inner, hidden, layers});
+    shapes.push_back({hidden, inner, layers});
+  };
+  const double routed = routed_layers(m);
+  add_block(m.intermediate, static_cast<double>(m.layers) - routed);
+  if (routed > 0) shapes.push_back({static_cast<double>(m.moe.experts), hidden, routed});
+  add_block(m.moe.shared_experts * m.moe.expert_intermediate, routed);
+  return shapes;
 }
 
 LinearShape head_shape(const LlmSpec& m, double gpus) {
@@ -34,12 +86,12 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
   const bool known = width == bytes_per_element(model.weight_format());
   if (profile.fitted.linear.empty()) {
     why = "the profile has no fitted form";
-  } else if (model.attention == AttentionKind::mla || model.moe.experts > 0) {
-    why = "forms cover dense models with grouped-query attention";
   } else if (!model.stated_weight_format && (model.weight_bytes_override > 0 || !known)) {
     why = fmt::format("weights of {} bytes are in no format that kernels were measured in", width);
   } else if (form_of(profile, model) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));
+  } else if (model.moe.experts > 0 && experts_form_of(profile, model) == nullptr) {
+    why = fmt::format("the profile has no fitted form for routed experts with {} weights", word(model.weight_format()));
   } else if (machine.multiprocessors <= 0) {
     why = "the GPU's multiprocessors are not given";
   } else {
@@ -61,21 +113,33 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
 
 LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
   const LinearForm& form = *form_of(profile, model);
-  const auto tabulate = [&](const std::vector<LinearShape>& shapes) {
-    return TokenCurve([&](double tokens) {
-      SplitTime sum;
-      for (const LinearShape& shape : shapes) {
-        const FormTime t = linear_time(profile, form, shape, tokens, machine);
-        sum.seconds += shape.calls * t.seconds;
-        if (t.memory_bound) sum.memory_bound_s += shape.calls * t.seconds;
-      }
-      return sum;
-    });
+  const auto add = [](SplitTime& sum, const FormTime& t, double calls) {
+    sum.seconds += calls * t.seconds;
+    if (t.memory_bound) sum.memory_bound_s += calls * t.seconds;
   };
-  body_ = tabulate(body_shapes(model, gpus));
-  head_ = tabulate({head_shape(model, gpus)});
-  valid_to_ = form.valid_to;
+  const auto time_of = [&](const std::vector<LinearShape>& shapes, double tokens) {
+    SplitTime sum;
+    for (const LinearShape& shape : shapes) {
+      add(sum, linear_time(profile, form, shape, tokens, machine), shape.calls);
+    }
+    return sum;
+  };
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
+  valid_to_ = form.valid_to;
+  const MoeForm* experts = model.moe.experts > 0 ? experts_form_of(profile, model) : nullptr;
+  if (experts != nullptr && experts->valid_to > 0) {
+    valid_to_ = valid_to_ > 0 ? std::min(valid_to_, experts->valid_to) : experts->valid_to;
+  }
+  const ExpertLayer layer = routed_layer(model, gpus);
+  body_ = TokenCurve([&](double tokens) {
+    SplitTime sum = time_of(shapes, tokens);
+    if (experts != nullptr) {
+      const MoeCall call{layer, tokens, routed_at_random(layer, tokens)};
+      add(sum, experts->time(call, machine, false), routed_layers(model));
+    }
+    return sum;
+  });
+  head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); });
   shapes.push_back(head_shape(model, gpus));
   has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {
     return t.weights == form.weights &&

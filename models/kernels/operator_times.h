@@ -68,8 +68,13 @@ struct LinearShape {
   double calls = 1;
 };
 
-/// Linear layers of a dense model with grouped-query attention, sharded over `gpus`: QKV, output, gate and up, down.
+/// Linear layers of a model, sharded over `gpus`: QKV, output, gate and up, down; of a mixture of experts the router
+/// and the shared experts, the routed ones apart (routed_layer). A latent's down projections are copied on every GPU;
+/// its up projection is the same products whether it is absorbed into queries and outputs or expands the latent.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
+/// Layers with routed experts, sharded within each expert, and what is in one.
+[[nodiscard]] double routed_layers(const LlmSpec& model);
+[[nodiscard]] ExpertLayer routed_layer(const LlmSpec& model, double gpus);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);
 
 class LinearTimes {

@@ -221,6 +221,9 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
   }
   const NumberFormat format = model.weight_format();
   out.add("profile.fitted.linear", "form", form_for(p.fitted.linear, &LinearForm::weights, format)->source);
+  if (model.moe.experts > 0) {
+    out.add("profile.fitted.moe", "form", form_for(p.fitted.moe, &MoeForm::weights, format)->source);
+  }
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
   shapes.push_back(head_shape(model, gpus));
   for (const LinearTable& t : p.tables.linear) {

@@ -11,6 +11,7 @@
 
 #include "models/hardware/gpu.h"
 #include "models/kernels/forms.h"
+#include "models/kernels/moe_form.h"
 #include "models/llm/llm_spec.h"
 #include "models/schema/sourced.h"
 
@@ -87,6 +88,7 @@ struct FittedForms {
   std::vector<DecodeForm> decode_attention;
   std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
   std::vector<TiledForm> mixed_attention;  ///< one launch for chunks, verifications and decoding; none: launched apart
+  std::vector<MoeForm> moe;                ///< routed experts of one layer, one per format of the weights
   std::optional<ElementwiseForm> elementwise;
 };
 

@@ -49,7 +49,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, tensor_parallel);
   const auto gpus = static_cast<double>(tensor_parallel);
   const double tokens = work.tokens();
-  const double linear_flops_per_s = Machine::of(gpu).flops_per_s(weight_format(model));
+  const double linear_flops_per_s = Machine::of(gpu).flops_per_s(model.weight_format());
   const auto head = static_cast<double>(model.vocabulary * model.hidden);
   const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
 

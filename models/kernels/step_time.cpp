@@ -7,7 +7,6 @@
 namespace kvsim::models {
 namespace {
 
-
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
 /// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
 /// layer, the LM head.

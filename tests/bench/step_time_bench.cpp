@@ -22,11 +22,12 @@ StepWork work_of(std::int64_t requests, bool chunk) {
   return w;
 }
 
-void query(benchmark::State& state, const std::string& gpu_name, const std::string& profile, bool chunk) {
+void query(benchmark::State& state, const std::string& gpu_name, const std::string& profile, bool chunk,
+           const std::string& model = "llama-3.1-8b") {
   const Catalogue catalogue = Catalogue::built_in();
   const GpuSpec gpu = catalogue.gpu(gpu_name);
   const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile(profile.empty() ? gpu.profile : profile),
-                        catalogue.model("llama-3.1-8b"), 1);
+                        catalogue.model(model), 1);
   // Another size each time, so that nothing is predicted.
   std::vector<StepWork> steps;
   for (std::int64_t i = 1; i <= 256; ++i) steps.push_back(work_of((i * 37) % 256 + 1, chunk));
@@ -42,6 +43,8 @@ BENCHMARK_CAPTURE(query, fitted_h100_decode, "h100-sxm", "", false);
 BENCHMARK_CAPTURE(query, fitted_h200_decode, "h200", "", false);  // walks and a correction
 BENCHMARK_CAPTURE(query, fitted_h200_chunk, "h200", "", true);
 BENCHMARK_CAPTURE(query, fitted_h100_chunk, "h100-sxm", "", true);
+BENCHMARK_CAPTURE(query, fitted_h100_mixture_decode, "h100-sxm", "", false, "qwen3-30b-a3b");
+BENCHMARK_CAPTURE(query, fitted_h100_mixture_chunk, "h100-sxm", "", true, "qwen3-30b-a3b");
 BENCHMARK_CAPTURE(query, tables_rtx_decode, "rtx-pro-6000", "", false);
 BENCHMARK_CAPTURE(query, tables_rtx_chunk, "rtx-pro-6000", "", true);
 

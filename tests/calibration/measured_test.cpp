@@ -91,5 +91,21 @@ TEST_F(MeasuredTimes, TablesOfAServingGpuFollowTheirRows) {
   }
 }
 
+TEST_F(MeasuredTimes, RoutedExpertsOfHeldOutShapesArePredictedWithin8Percent) {
+  const fs::path table = kernels().parent_path() / "kernels2" / "moe.csv";
+  if (!fs::exists(table)) GTEST_SKIP() << "no " << table;
+  Readings readings;
+  read_samples(table.string(), nullptr, true, readings);
+  CalibrationOptions options;
+  options.leave_out_models = options.other_machines = false;
+  for (const char* gpu : {"h100-sxm", "h200", "l40s", "b200", "rtx-pro-6000"}) {
+    for (const OperatorReport& op : calibrate(readings, catalogue_.gpu(gpu), {}, {}, options).operators) {
+      if (op.format != "bf16") continue;
+      EXPECT_LE(op.shapes.median, 0.08) << gpu;
+      EXPECT_LE(op.shapes.p90, 0.20) << gpu;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE

@@ -212,6 +212,20 @@ TEST(DecodeForm, OneMultiprocessorWalksThroughOneKvHeadUnlessItIsSplit) {
   EXPECT_NEAR(f.time(many, small_machine(), false).seconds, 2 * 66 + 5, 1e-6);
 }
 
+TEST(DecodeForm, PartsThatFillTheGpuAreOneWaveWhateverTheRounding) {
+  DecodeForm f;
+  f.stream.bandwidth_efficiency = 1;
+  f.walk = {.sm_bandwidth = 1, .efficiency = 1, .wave_quantisation = 1, .unit_s = 2, .least_keys = 1};
+  Machine machine = small_machine();
+  machine.multiprocessors = 108;
+  double before = 0;
+  for (double requests = 1; requests <= machine.multiprocessors; requests += 1) {
+    const double seconds = f.time({requests, 1, requests * 400, 100, 0, 1, 1}, machine, false).seconds;
+    EXPECT_GE(seconds, before) << requests;
+    before = seconds;
+  }
+}
+
 TiledForm plain_tiles(double rows) {
   TiledForm f;
   f.tile_rows = rows;

@@ -22,6 +22,8 @@ fitted:
     - {kv: bf16, t0: 9 us, per_doubling: 1 us, stream: {bandwidth_efficiency: 0.9}}
   prefill_attention:
     - {kv: bf16, tile_rows: 128, t0: 9 us, efficiency: 0.6}
+  moe:
+    - {weights: bf16, t0: 30 us, stream: {bandwidth_efficiency: 0.8}, tiles: [{rows: 16, columns: 128, efficiency: 0.4}]}
 tables:
   linear:
     - {weights: bf16, n: 4096, k: 4096, points: [{size: 1, seconds: 40 us}, {size: 512, seconds: 300 us}]}
@@ -90,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "a kernel reaches some of its GPU's peak, and not more"},
         Hostile{"NoTiles", "tiles: [{rows: 64, columns: 64, efficiency: 0.5}]", "tiles: []", "profile.yaml:8:"},
         Hostile{"EmptyTable", "points: [{size: 1, seconds: 40 us}, {size: 512, seconds: 300 us}]", "points: []",
-                "profile.yaml:15:"},
+                "profile.yaml:17:"},
         Hostile{"WeightsFasterThanMemory", "seconds: 40 us", "seconds: 4 us",
                 "implies 8389 GB/s, the machine's peak is 1000 GB/s"},
         Hostile{"ArithmeticFasterThanThePeak", "seconds: 300 us", "seconds: 45 us",
@@ -114,6 +116,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "    - {kv: bf16, t0: 9 us, stream: {bandwidth_efficiency: 0.9}}\n"
                 "    - {kv: bf16, t0: 8 us, stream: {bandwidth_efficiency: 0.9}}",
                 "two forms for the same number format"},
+        Hostile{"TwoFormsForRoutedExperts", "  moe:\n",
+                "  moe:\n    - {weights: bf16, t0: 9 us, stream: {bandwidth_efficiency: 0.8}, tiles: [{rows: 8, "
+                "columns: 8, "
+                "efficiency: 0.4}]}\n",
+                "two forms for the same number format"},
+        Hostile{"ExpertsFasterThanTheirGpu", "columns: 128, efficiency: 0.4", "columns: 128, efficiency: 1.4",
+                "a kernel reaches some of its GPU's peak, and not more"},
+        Hostile{"ExpertsWithoutTiles", "tiles: [{rows: 16, columns: 128, efficiency: 0.4}]", "tiles: []",
+                "profile.yaml:14:"},
+        Hostile{"ExpertsOfAges", "t0: 30 us", "t0: 30 s", "a kernel's fixed time lies between nothing and a second"},
         Hostile{"SlowL2", "stream: {bandwidth_efficiency: 0.9}",
                 "stream: {bandwidth_efficiency: 0.9, l2_efficiency: 0.5}",
                 "a hit in L2 is not slower than a read from HBM"},

@@ -79,6 +79,10 @@ constexpr Leaf kPrefill[] = {{"kv", "bf16"},
                              {"reference", "one"}};
 constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
 constexpr Leaf kElementwise[] = {{"t0", "2 us"}, {"source", "measurement"}, {"reference", "one"}};
+constexpr Leaf kExperts[] = {{"weights", "bf16"},          {"t0", "20 us"},           {"per_expert", "10 ns"},
+                             {"per_doubling", "1 us"},     {"foreign_share", "0.5"},  {"tile_overhead_k", "0"},
+                             {"wave_quantisation", "0.5"}, {"blend_power", "4"},      {"io_efficiency", "0.8"},
+                             {"valid_to", "16384"},        {"source", "measurement"}, {"reference", "one"}};
 constexpr Leaf kLinearTable[] = {
     {"weights", "bf16"}, {"n", "6144"}, {"k", "4096"}, {"source", "measurement"}, {"reference", "one"}};
 constexpr Leaf kDecodeTable[] = {{"kv", "bf16"},    {"heads", "32"},           {"kv_heads", "8"},   {"head_dim", "128"},
@@ -95,8 +99,10 @@ class Writer {
     std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", stream: {" +
                         leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
                         asked(decode + ".correction", kWalkCorrection) + "}], prefill_attention: [{" +
-                        leaves(prefill, kPrefill) + asked(prefill + ".correction", kHeadCorrection) +
-                        "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
+                        leaves(prefill, kPrefill) + asked(prefill + ".correction", kHeadCorrection) + "}], moe: [{" +
+                        leaves("fitted.moe", kExperts) + ", stream: {" + leaves("fitted.moe.stream", kStream) +
+                        "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) +
+                        "}]}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
       forms += ", mixed_attention: [{" + leaves(at, kPrefill) + asked(at + ".correction", kHeadCorrection) + ", " +
@@ -214,6 +220,38 @@ void add_stream(std::vector<KeyRow>& rows, const std::string& at, const Fixture&
   rows.push_back(row(at + "stream.l2_efficiency", "2", "4", f));
   rows.push_back(row(at + "stream.l2_share", "0.8", "0.01", f));
   rows.push_back(row(at + "stream.l2_width", "0.4", "2", f));
+}
+
+/// Of routed experts, in a mixture that is sharded within each expert at most.
+void add_experts(std::vector<KeyRow>& rows) {
+  const std::string mixture =
+      "model={base: llama-3.1-8b, moe: {experts: 16, experts_per_token: 2, shared_experts: 0, expert_intermediate: "
+      "1024, "
+      "dense_layers: 2}}";
+  const Fixture decoding{.base = {mixture}};
+  const Fixture prefilling{.base = recomputed({mixture})};
+  const std::string at = "fitted.moe[].";
+  rows.push_back(row(at + "weights", "bf16", "fp8", decoding));
+  rows.push_back(row(at + "t0", "20 us", "50 us", decoding));
+  rows.push_back(row(at + "per_expert", "10 ns", "90 ns", decoding));
+  rows.push_back(row(at + "per_doubling", "1 us", "9 us", decoding));
+  rows.push_back(
+      row(at + "foreign_share", "0.5", "1", decoding, Effect::none_yet));  // no scenario spreads whole experts
+  rows.push_back(row(at + "tile_overhead_k", "0", "9000", prefilling));
+  rows.push_back(row(at + "wave_quantisation", "0", "1", prefilling));
+  rows.push_back(row(at + "blend_power", "1", "4", decoding));
+  rows.push_back(row(at + "io_efficiency", "0.8", "0.1", decoding));
+  rows.push_back(row(at + "stream.bandwidth_efficiency", "0.9", "0.5", decoding));
+  // A step reads other layers' weights in between: none of these hit L2.
+  rows.push_back(row(at + "stream.l2_efficiency", "2", "4", decoding, Effect::none_yet));
+  rows.push_back(row(at + "stream.l2_share", "0.8", "0.01", decoding, Effect::none_yet));
+  rows.push_back(row(at + "stream.l2_width", "0.4", "2", decoding, Effect::none_yet));
+  rows.push_back(row(at + "tiles[].rows", "128", "512", prefilling));
+  rows.push_back(row(at + "tiles[].columns", "128", "512", prefilling));
+  rows.push_back(row(at + "tiles[].efficiency", "0.7", "0.2", prefilling));
+  rows.push_back(row(at + "valid_to", "8", "16384", prefilling, Effect::reported));
+  rows.push_back(row(at + "source", "measurement", "publication", decoding, Effect::reported));
+  rows.push_back(row(at + "reference", "one", "two", decoding, Effect::reported));
 }
 
 }  // namespace
@@ -340,6 +378,7 @@ std::vector<KeyRow> kernel_rows() {
   add_correction(rows, "fitted.decode_attention[].", "walks", {});
   add_tiled(rows, "fitted.prefill_attention[].", prefilling);
   add_tiled(rows, "fitted.mixed_attention[].", mixed);
+  add_experts(rows);
   return rows;
 }
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "models/calibration/fit_problem.h"
+#include "models/llm/llm_spec.h"
+
+namespace kvsim::models {
+
+/// Of each model of a catalogue, the shapes that its rows have in a fit's labels.
+struct ModelShapes {
+  std::vector<ShapeSet> linear;
+  std::vector<ShapeSet> attention;
+  std::vector<ShapeSet> moe;
+};
+
+[[nodiscard]] ModelShapes shapes_of(const std::vector<LlmSpec>& models);
+
+}  // namespace kvsim::models

@@ -1,0 +1,113 @@
+#include "models/calibration/moe_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "models/schema/units.h"
+
+namespace kvsim::models {
+namespace {
+
+struct ExpertTile {
+  double rows;
+  double columns;
+  double start;  ///< efficiency
+};
+constexpr std::array kExpertTiles{ExpertTile{16, 128, 0.2}, ExpertTile{32, 128, 0.3}, ExpertTile{64, 128, 0.5},
+                                  ExpertTile{128, 128, 0.6}, ExpertTile{128, 256, 0.6}};
+
+struct ExpertValue {
+  enum : std::size_t {
+    kT0,
+    kExpert,
+    kDoubling,
+    kForeign,
+    kOverhead,
+    kQuantisation,
+    kPower,
+    kIo,
+    kBandwidth,
+    kL2,
+    kL2Share,
+    kL2Width,
+    kTile
+  };
+};
+
+}  // namespace
+
+MoeForm moe_form(NumberFormat weights, std::span<const double> values) {
+  MoeForm form;
+  form.weights = weights;
+  form.t0_s = values[ExpertValue::kT0] * kMicrosecond;
+  form.per_expert_s = values[ExpertValue::kExpert] * kNanosecond;
+  form.per_doubling_s = values[ExpertValue::kDoubling] * kMicrosecond;
+  form.foreign_share = values[ExpertValue::kForeign];
+  form.tile_overhead_k = values[ExpertValue::kOverhead];
+  form.wave_quantisation = values[ExpertValue::kQuantisation];
+  form.blend_power = values[ExpertValue::kPower];
+  form.io_efficiency = values[ExpertValue::kIo];
+  form.stream = {values[ExpertValue::kBandwidth], rounded(values[ExpertValue::kBandwidth] * values[ExpertValue::kL2]),
+                 values[ExpertValue::kL2Share], values[ExpertValue::kL2Width]};
+  form.stream.l2_efficiency = std::max(form.stream.l2_efficiency, form.stream.bandwidth_efficiency);
+  for (std::size_t i = 0; i < kExpertTiles.size(); ++i) {
+    form.tiles.push_back({kExpertTiles[i].rows, kExpertTiles[i].columns, values[ExpertValue::kTile + i]});
+  }
+  return form;
+}
+
+FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const Machine& machine) {
+  FitProblem problem;
+  problem.parameters = {
+      {"t0 (us)", 20, 0, 200},          {"per_expert (ns)", 10, 0, 500},   {"per_doubling (us)", 1, 0, 50},
+      {"foreign_share", 0.5, 0, 1},     {"tile_overhead_k", 200, 0, 5000}, {"wave_quantisation", 0.3, 0, 1},
+      {"blend_power", 3, 1, 30},        {"io_efficiency", 0.8, 0.05, 20},  {"bandwidth_efficiency", 0.85, 0.2, 0.97},
+      {"l2_rate (of HBM's)", 2, 1, 10}, {"l2_share", 0.8, 0.2, 3},         {"l2_width", 0.2, 0.05, 1}};
+  for (const ExpertTile& tile : kExpertTiles) {
+    problem.parameters.push_back(
+        {fmt::format("efficiency of {:.0f} x {:.0f}", tile.rows, tile.columns), tile.start, 0.005, 1.0});
+  }
+  problem.scale = 0.05;
+  std::vector<MoeCall> calls;
+  for (const MoeSample& row : rows) {
+    problem.measured.push_back(row.seconds);
+    MoeCall call{
+        row.layer, row.tokens,
+        row.alpha > 0 ? routed_by_power_law(row.layer, row.tokens, row.alpha) : routed_evenly(row.layer, row.tokens)};
+    const double mean = call.pairs() / call.reached();
+    constexpr double kFew = 16;
+    constexpr double kMany = 256;
+    problem.labels.push_back({{row.layer.hidden, row.layer.intermediate},
+                              fmt::format("{} tokens an expert{}",
+                                          mean < kFew    ? "below 16"
+                                          : mean < kMany ? "16 to 256"
+                                                         : "above 256",
+                                          row.alpha > 0 ? ", power law" : "")});
+    calls.push_back(std::move(call));
+  }
+  problem.predict = [calls = std::move(calls), weights, machine](
+                        std::span<const double> values, const Correction& /*correction*/,
+                        std::span<const std::size_t> which, std::span<double> seconds) {
+    const MoeForm form = moe_form(weights, values);
+    for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.time(calls[which[i]], machine, true).seconds;
+  };
+  return problem;
+}
+
+std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows) {
+  std::map<std::string, std::size_t> counts;
+  for (const MoeSample& row : rows) ++counts[row.kernel];
+  if (counts.empty()) return {};
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<MoeSample> result;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
+               [&](const MoeSample& row) { return row.kernel == most->first; });
+  return result;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,95 @@
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/calibration/table_kind.h"
+#include "models/schema/units.h"
+
+namespace kvsim::models {
+namespace {
+
+/// Experts of two matrices, not three: Nemotron's, by hidden size and width of an expert. Tables do not say it.
+constexpr std::array<std::pair<double, double>, 3> kUngated{{{2688, 1856}, {2048, 5120}, {1024, 2688}}};
+
+/// What a table of this version of vLLM was made by: a benchmark that gave every expert three matrices, and one GPU of
+/// an expert-parallel group other tokens than later ones do.
+constexpr std::string_view kFormerVersion = "0.14.0";
+
+bool gated(double hidden, double intermediate, std::string_view version) {
+  if (version == kFormerVersion) return true;
+  for (const auto& [h, i] : kUngated) {
+    if (h == hidden && i == intermediate) return false;
+  }
+  return true;
+}
+
+/// The power of power_law_1.2; 0 of balanced, negative of what is neither.
+double power_of(std::string_view distribution) {
+  constexpr std::string_view kPowerLaw = "power_law_";
+  if (distribution == "balanced") return 0;
+  if (distribution.substr(0, kPowerLaw.size()) != kPowerLaw) return -1;
+  const std::string_view text = distribution.substr(kPowerLaw.size());
+  double alpha = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), alpha);
+  constexpr double kSteepest = 5;
+  const bool good = error == std::errc() && end == text.data() + text.size() && alpha > 0 && alpha != 1;
+  return good && alpha <= kSteepest ? alpha : -1;
+}
+
+}  // namespace
+
+void add_moe(const TableRow& row, const Shard& /*shard*/, Readings& into) {
+  enum Column {
+    kGpu,
+    kFramework,
+    kVersion,
+    kKernel,
+    kFormat,
+    kTokens,
+    kHidden,
+    kIntermediate,
+    kTopK,
+    kExperts,
+    kTensor,
+    kExpert,
+    kDistribution,
+    kTime
+  };
+  const auto format = format_of(row.text(kFormat));
+  if (!format) {
+    into.refused.push_back(
+        {row.origin(), fmt::format("weights in {}: profiles have bf16, fp8, fp8_block and nvfp4", row.text(kFormat))});
+    return;
+  }
+  const double alpha = power_of(row.text(kDistribution));
+  if (alpha < 0) {
+    into.refused.push_back({row.origin(), fmt::format("distribution {}: expected balanced or power_law_ALPHA, alpha "
+                                                      "above 0, not 1 and at most 5",
+                                                      row.text(kDistribution))});
+    return;
+  }
+  MoeSample sample;
+  sample.from = {std::string(row.text(kGpu)), std::string(row.text(kFramework)), std::string(row.text(kVersion)),
+                 row.origin()};
+  sample.kernel = row.text(kKernel);
+  sample.weights = *format;
+  sample.layer = {row.number(kHidden),
+                  row.number(kIntermediate),
+                  row.number(kTopK),
+                  row.number(kExperts),
+                  row.number(kTensor),
+                  row.number(kExpert),
+                  gated(row.number(kHidden), row.number(kIntermediate), row.text(kVersion))};
+  sample.tokens = row.number(kTokens);
+  sample.alpha = alpha;
+  sample.seconds = row.number(kTime) * kMillisecond;
+  if (row.text(kVersion) == kFormerVersion && sample.layer.expert_parallel > 1) {
+    into.refused.push_back({row.origin(), "how this version's benchmark routes to one of several GPUs is not known"});
+    return;
+  }
+  into.samples.moe.push_back(std::move(sample));
+}
+
+}  // namespace kvsim::models

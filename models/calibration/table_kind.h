@@ -1,0 +1,52 @@
+// One kind of table of measured times: its columns and what a row of it becomes. Internal to the readers.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "models/calibration/samples.h"
+#include "models/workload/csv_table.h"
+
+namespace kvsim::models {
+
+/// The current row of a table, its fields by the order of the kind's columns.
+class TableRow {
+ public:
+  TableRow(const CsvTable& table, schema::Origin origin) : table_(table), origin_(std::move(origin)) {}
+  [[nodiscard]] std::string_view text(std::size_t column) const { return table_.field(column).text; }
+  [[nodiscard]] double number(std::size_t column) const { return table_.number(table_.field(column)); }
+  [[nodiscard]] const schema::Origin& origin() const { return origin_; }
+
+ private:
+  const CsvTable& table_;
+  schema::Origin origin_;
+};
+
+/// Whose layers a layer profile times.
+struct Shard {
+  const LlmSpec* model = nullptr;  ///< null for tables that name their shapes
+  int tensor_parallel = 1;
+};
+
+struct TableKind {
+  std::string_view name;
+  std::span<const std::string_view> columns;
+  /// Tables with one of these measure something else: their rows are not what the other columns alone say.
+  std::span<const std::string_view> foreign;
+  bool needs_model;
+  void (*add)(const TableRow& row, const Shard& shard, Readings& into);
+};
+
+/// By the names that files use; none for other formats.
+[[nodiscard]] std::optional<NumberFormat> format_of(std::string_view text);
+
+// Routed experts (moe_tables.cpp).
+inline constexpr std::array<std::string_view, 14> kMoeColumns{
+    "gpu",          "framework", "version", "kernel", "dtype",  "m_tokens",     "hidden",
+    "intermediate", "top_k",     "experts", "moe_tp", "moe_ep", "distribution", "measured_ms"};
+void add_moe(const TableRow& row, const Shard& shard, Readings& into);
+
+}  // namespace kvsim::models
