@@ -75,6 +75,7 @@ double kernel(const Question& q) {
     case 0:
       work.decode.query_tokens = 1;
       work.decode.kv_bytes = amount * static_cast<double>(model.layers);
+      work.decode.pairs = work.decode.kv_bytes / static_cast<double>(model.kv_bytes_per_token());
       return work.decode.kv_bytes / timer.time(work).attention_s / gpu.memory_bytes_per_s.value;
     case 1:
       work.decode.query_tokens = 1;
