@@ -119,7 +119,7 @@ serving::LoadSample PoolSystem::load() {
     sample.kv_bytes += node.memory().reserved();
     sample.gpu += node.gpus().time();
   });
-  for (const auto& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(*node);
+  for (const Node& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
   return sample;
 }
 
@@ -161,7 +161,7 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
     const std::int64_t need =
         models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
-                       (nodes_.local.empty() ? nodes_.remote : nodes_.local).front()->memory().capacity());
+                       std::as_const(nodes_.all[0]).memory().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();
