@@ -17,30 +17,30 @@ namespace kvsim::engine {
 template <class T>
 class Row {
  public:
-  explicit Row(std::size_t most) : first_(PageAllocator<T>{}.allocate(most)), most_(most) {}
-  Row(Row&& other) noexcept
-      : first_(std::exchange(other.first_, nullptr)), most_(other.most_), made_(std::exchange(other.made_, 0)) {}
+  explicit Row(std::size_t most) : memory_(PageAllocator<T>{}.allocate(most), Free{most}) {}
+  Row(Row&& other) noexcept : memory_(std::move(other.memory_)), made_(std::exchange(other.made_, 0)) {}
   Row& operator=(Row&&) = delete;
-  ~Row() {
-    std::destroy_n(first_, made_);
-    if (first_ != nullptr) PageAllocator<T>{}.deallocate(first_, most_);
-  }
+  ~Row() { std::destroy_n(memory_.get(), made_); }
 
   /// The next one. It stays at its address.
   template <class... Of>
   T& add(Of&&... of) {
-    KVSIM_ALWAYS(made_ < most_, "there is no room in a row");
-    T* made = std::construct_at(first_ + made_, std::forward<Of>(of)...);
+    KVSIM_ALWAYS(!full(), "there is no room in a row");
+    T* made = std::construct_at(memory_.get() + made_, std::forward<Of>(of)...);
     ++made_;
     return *made;
   }
-  [[nodiscard]] T& operator[](std::size_t i) const { return first_[i]; }
-  [[nodiscard]] std::span<T> made() const { return {first_, made_}; }
-  [[nodiscard]] bool full() const { return made_ == most_; }
+  [[nodiscard]] T& operator[](std::size_t i) const { return memory_.get()[i]; }
+  [[nodiscard]] std::span<T> made() const { return {memory_.get(), made_}; }
+  [[nodiscard]] bool full() const { return made_ == memory_.get_deleter().most; }
 
  private:
-  T* first_;
-  std::size_t most_;
+  struct Free {
+    std::size_t most;
+    void operator()(T* memory) const { PageAllocator<T>{}.deallocate(memory, most); }
+  };
+
+  std::unique_ptr<T, Free> memory_;  // for `most`, of which `made_` are there
   std::size_t made_ = 0;
 };
 
