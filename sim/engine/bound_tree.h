@@ -57,15 +57,21 @@ class BoundTree {
     void descend(std::size_t at) {
       if (at >= tree.first_) return look_at(at - tree.first_);
       const std::size_t left = 2 * at, right = left + 1;
-      const bool left_first = !(least(tree.nodes_[right]) < least(tree.nodes_[left]));
-      for (const std::size_t child : {left_first ? left : right, left_first ? right : left}) {
-        if (possible(tree.nodes_[child]) && may_win(child)) descend(child);
-      }
+      const auto of_left = least(tree.nodes_[left]), of_right = least(tree.nodes_[right]);
+      const bool left_first = !(of_right < of_left);
+      if (left_first) descend(left, of_left);
+      descend(right, of_right);
+      if (!left_first) descend(left, of_left);
     }
 
-    [[nodiscard]] bool may_win(std::size_t at) const {
+    template <class Bound>
+    void descend(std::size_t at, const Bound& bound) {
+      if (possible(tree.nodes_[at]) && may_win(at, bound)) descend(at);
+    }
+
+    template <class Bound>
+    [[nodiscard]] bool may_win(std::size_t at, const Bound& bound) const {
       if (!found) return true;
-      const auto bound = least(tree.nodes_[at]);
       return bound < *found_rank || (!(*found_rank < bound) && tree.first_below(at) < *found);
     }
 

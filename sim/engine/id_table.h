@@ -3,14 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/invariant.h"
 #include "sim/engine/linked_order.h"
+#include "sim/engine/row.h"
 
 namespace kvsim::engine {
 
@@ -24,9 +25,7 @@ class IdTable {
   T& add(std::uint64_t id) {
     KVSIM_ALWAYS(id >= end_, "numbers do not ascend");
     end_ = id + 1;
-    if (free_.empty()) add_chunk();
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
+    const std::uint32_t slot = take_slot();
     slots_[slot].id = id;
     order_.push_newest(slots_, slot);
     order_.size() > window_.size() / 2 ? widen() : place(slot);
@@ -76,21 +75,32 @@ class IdTable {
 
  private:
   static constexpr std::size_t kFirstWindow = 64;
-  static constexpr std::uint32_t kChunk = 64;  // things for which there is memory at once
+  static constexpr std::uint32_t kFirstChunk = 64;  // slots; each further chunk has as many as all before it, and these
 
   struct Slot : OrderLinks {
     std::uint64_t id = 0;
     T value{};
   };
   struct Slots {
-    Slot& operator[](std::uint32_t slot) const { return chunks[slot / kChunk][slot % kChunk]; }
-    std::vector<std::unique_ptr<Slot[]>> chunks;
+    Slot& operator[](std::uint32_t slot) const {
+      const std::uint32_t from_first = slot + kFirstChunk, chunk = std::bit_width(from_first / kFirstChunk) - 1U;
+      return chunks[chunk][from_first - (kFirstChunk << chunk)];
+    }
+    std::vector<Row<Slot>> chunks;
+    std::uint32_t made = 0;
   };
 
-  void add_chunk() {
-    const auto first = static_cast<std::uint32_t>(slots_.chunks.size() * kChunk);
-    slots_.chunks.push_back(std::make_unique<Slot[]>(kChunk));
-    for (std::uint32_t i = kChunk; i > 0; --i) free_.push_back(first + i - 1);  // the first one is taken first
+  std::uint32_t take_slot() {
+    if (!free_.empty()) {
+      const std::uint32_t slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    if (slots_.chunks.empty() || slots_.chunks.back().full()) {
+      slots_.chunks.emplace_back(std::size_t{kFirstChunk} << slots_.chunks.size());
+    }
+    slots_.chunks.back().add();
+    return slots_.made++;
   }
 
   [[nodiscard]] std::size_t mask() const { return window_.size() - 1; }

@@ -70,6 +70,13 @@ class OrderedQueue {
     return slots_[id_of(at(root))];
   }
 
+  /// After pop(): the value of the item that is first then, unless an earlier one comes; null where none is left. It
+  /// may be one that was cancelled, so that it is only good for prefetching what it refers to.
+  [[nodiscard]] const Value* likely_next() const {
+    if (!hole_ || end_ <= root + 1) return nullptr;
+    return &slots_.at_slot_of(id_of(lines_[1].entries[smallest(lines_[1])]));
+  }
+
   /// True if the item was pending and is now gone.
   bool cancel(std::uint64_t id) {
     if (!slots_.contains(id)) return false;
@@ -126,14 +133,14 @@ class OrderedQueue {
 
   // The children of the four entries of a line fill four lines in a row. Fetching all four before the smallest entry
   // is known hides the latency of large heaps; small ones are in the nearest cache anyway.
-  void prefetch_children_of(std::size_t line) const {
+  [[gnu::always_inline]] void prefetch_children_of(std::size_t line) const {
     const std::size_t first = child_line(4 * line);
     if (lines_.size() < prefetch_from_lines || first + 3 >= lines_.size()) return;
     for (std::size_t i = 0; i < 4; ++i) __builtin_prefetch(lines_.data() + first + i);
   }
 
   // The item of the next root will be wanted; it is the smallest child of the present one.
-  void prefetch_next_item() const {
+  [[gnu::always_inline]] void prefetch_next_item() const {
     if (line_of(end_ - 1) >= 1) slots_.prefetch(id_of(lines_[1].entries[smallest(lines_[1])]));
   }
 

@@ -1,5 +1,5 @@
-// Internal: an allocator for large tables that are read at random. Blocks start on a cache line; those of a few
-// megabytes or more start on a huge page and ask the system for huge pages, because with small ones each random access
+// Internal: an allocator for large tables that are read at random. Blocks start on a cache line; those of a
+// megabyte or more take whole huge pages and ask the system for such, because with small ones each random access
 // to a million pending events also walks the page table.
 #pragma once
 
@@ -21,10 +21,11 @@ struct PageAllocator {
   PageAllocator(const PageAllocator<U>& /*other*/) {}  // NOLINT: allocators convert implicitly
 
   [[nodiscard]] T* allocate(std::size_t count) {
-    const std::size_t bytes = count * sizeof(T);
+    std::size_t bytes = count * sizeof(T);
+    if (huge(bytes)) bytes = (bytes + huge_page - 1) / huge_page * huge_page;
     void* block = ::operator new(bytes, alignment_of(bytes));
 #ifdef __linux__
-    if (bytes >= huge_page) madvise(block, bytes, MADV_HUGEPAGE);  // a hint: failing costs speed only
+    if (huge(bytes)) madvise(block, bytes, MADV_HUGEPAGE);  // a hint: failing costs speed only
 #endif
     return static_cast<T*>(block);
   }
@@ -40,8 +41,11 @@ struct PageAllocator {
   static constexpr std::size_t cache_line = 64;
   static constexpr std::size_t huge_page = std::size_t{1} << 21;
 
+  static constexpr bool huge(std::size_t bytes) {
+    return bytes >= huge_page / 2;
+  }
   static constexpr std::align_val_t alignment_of(std::size_t bytes) {
-    return std::align_val_t{bytes >= huge_page ? huge_page : cache_line};
+    return std::align_val_t{huge(bytes) ? huge_page : cache_line};
   }
 };
 

@@ -67,6 +67,16 @@ class EventQueue {
     return {{item.key}, item.value};
   }
 
+  /// After pop(): asks for the memory of the object of the event that will probably be next, whose turn comes when this
+  /// one has run. Of thousands of objects that take turns, each has left the nearest caches until then. (Always
+  /// inlined: g++ takes a function that only prefetches for one without effect, and leaves out its call.)
+  [[gnu::always_inline]] void prefetch_next() const {
+    const Callback* next = queue_.likely_next();
+    if (next == nullptr || next->object == nullptr) return;
+    const auto* object = static_cast<const char*>(next->object);
+    for (std::size_t i = 0; i < kPrefetched; i += kCacheLine) __builtin_prefetch(object + i);
+  }
+
   /// The time of the earliest event; throws InvariantViolation when empty.
   [[nodiscard]] SimTime top_time() { return {queue_.top_key()}; }
 
@@ -83,6 +93,8 @@ class EventQueue {
   void set_next_sequence(std::uint64_t sequence) { queue_.set_next_sequence(sequence); }
 
  private:
+  static constexpr std::size_t kCacheLine = 64, kPrefetched = 8 * kCacheLine;  // bytes
+
   OrderedQueue<Callback> queue_;
 };
 
@@ -161,6 +173,7 @@ inline bool Simulator::step(SimTime horizon) {
   if (queue_.empty()) return false;
   horizon_ = horizon;
   const EventQueue::Event event = queue_.pop();
+  queue_.prefetch_next();
   now_ = event.time;
   ++executed_;
   event.callback();

@@ -57,6 +57,9 @@ class SlotTable {
     return slots_[index_of(id)].value;
   }
 
+  /// The value in its slot, whoever has that now.
+  [[nodiscard]] const T& at_slot_of(std::uint64_t id) const { return slots_[index_of(id)].value; }
+
   /// Releases an identifier known to be in use (checked in debug builds).
   void release(std::uint64_t id) {
     KVSIM_DEBUG(contains(id), "stale identifier");
@@ -68,7 +71,7 @@ class SlotTable {
 
   [[nodiscard]] std::size_t size() const { return in_use_; }
   void reserve(std::size_t slots) { slots_.reserve(slots); }
-  void prefetch(std::uint64_t id) const { __builtin_prefetch(slots_.data() + index_of(id)); }
+  [[gnu::always_inline]] void prefetch(std::uint64_t id) const { __builtin_prefetch(slots_.data() + index_of(id)); }
 
   /// Calls visit(id, value) for each slot in use, in order of slots.
   template <class Visit>

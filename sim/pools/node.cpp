@@ -24,12 +24,13 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
       listener_(listener),
       pool_(pool),
       index_(index),
-      memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace),
-      gpus_(environment.gpus, *this, node_name(pool, index)),
       parts_(environment.config, environment.decode, environment.geometry, environment.timer,
              drafts_read(environment.config.decode.compressor)),
+      memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace),
+      gpus_(environment.gpus, *this, node_name(pool, index)),
+      stretch_(environment.simulator, environment.timer, environment.token_times, environment.config.run.stretches,
+               gpus_, steady_, *this),
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
-      stretch_(environment.simulator, environment.timer, environment.config.run.stretches, gpus_, steady_, *this),
       proposals_(environment),
       fetched_(environment, gpus_, network.kv_link(pool, index), engine::Callback::to<&Node::on_offloaded>(this)) {
   touch();

@@ -117,11 +117,14 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   StepListener& listener_;
   Pool pool_;
   std::size_t index_;
-  memory::KvMemory memory_;
-  machine::GpuGroup gpus_;
   serving::StepParts parts_;
-  serving::SteadyBatch steady_;
+  memory::KvMemory memory_;
+  // What a step of a stretch needs, from the object of its event on: see EventQueue::prefetch_next().
+  machine::GpuGroup gpus_;
   serving::Stretch stretch_;
+  serving::SteadyBatch steady_;
+  serving::ForwardPass pass_;
+  serving::PoolMeasurement sums_;
   std::vector<serving::StepEntry> alone_;  // decoding or drafting, and not in step; in order of their start
   std::uint64_t starts_ = 0;
   serving::Proposals proposals_;
@@ -131,13 +134,11 @@ class Node final : private machine::StepOwner, private serving::StretchOwner {
   std::vector<const serving::Request*> arriving_;  // verify_as_it_arrives()
   bool ends_by_arrival_ = false;                   // the step under way: when that is over, its end is known
   std::deque<Prompt> prompts_;
-  std::size_t known_prompts_ = 0;  // of these, there when the last iteration began
-  bool decided_ahead_ = false;     // the coming iteration was decided when the last one began
-  serving::ForwardPass pass_;
+  std::size_t known_prompts_ = 0;        // of these, there when the last iteration began
+  bool decided_ahead_ = false;           // the coming iteration was decided when the last one began
   std::vector<serving::Request*> over_;  // of one step; kept for its memory
   std::int64_t requests_ = 0, stateless_ = 0;
   bool touched_ = false;
-  serving::PoolMeasurement sums_;
 };
 
 }  // namespace kvsim::pools

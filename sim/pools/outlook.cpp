@@ -11,15 +11,19 @@ using models::Path;
 using models::PathTraits;
 
 Nodes::Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
-             const StorageNetwork& network) {
+             const StorageNetwork& network)
+    : all(static_cast<std::size_t>(environment.config.cluster.pools->local.nodes +
+                                   environment.config.cluster.pools->remote.nodes)) {
   const serving::PoolsConfig& pools = *environment.config.cluster.pools;
-  const auto add = [&](std::vector<std::unique_ptr<Node>>& nodes, Pool pool, std::int64_t count) {
+  const auto add = [&](Pool pool, std::int64_t count) {
+    const std::size_t before = all.made().size();
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      nodes.push_back(std::make_unique<Node>(environment, listener, pool, i, kv_capacity_bytes, network));
+      all.add(environment, listener, pool, i, kv_capacity_bytes, network);
     }
+    return all.made().subspan(before);
   };
-  add(local, Pool::local, pools.local.nodes);
-  add(remote, Pool::remote, pools.remote.nodes);
+  local = add(Pool::local, pools.local.nodes);
+  remote = add(Pool::remote, pools.remote.nodes);
 }
 
 void NodeBounds::take_better(const NodeBounds& other) {
@@ -74,23 +78,23 @@ constexpr double kRounding_s = 1e-6;  // far more than sums of seconds are round
 
 }  // namespace
 
-double Outlook::least_backlog_s(const NodeBounds& bounds) const {
-  return std::max(0.0, bounds.backlog_until_s - parts_.simulator.now().seconds() - kRounding_s);
+double Outlook::least_backlog_s(const NodeBounds& bounds, double now_s) {
+  return std::max(0.0, bounds.backlog_until_s - now_s - kRounding_s);
 }
 
 double Outlook::seen_backlog_s(Node& node) const {
   const double s = backlog_s(node);
   const auto& bounds = bounds_.at(static_cast<std::size_t>(node.pool())).of(node.index());
-  if (s > least_backlog_s(bounds) + 2 * kRounding_s) node.touch();
+  if (s > least_backlog_s(bounds, now().seconds()) + 2 * kRounding_s) node.touch();
   return s;
 }
 
 bool Outlook::could_ever_run(const PoolRequest& r, Path path) const {
   const PathTraits& t = models::traits(path);
-  const bool local =
-      !t.on_local || parts_.memory.local_private(r, path, 0) <= parts_.nodes.local.front()->memory().capacity();
-  const bool remote =
-      !t.on_remote || parts_.memory.remote_private(r, path, 0) <= parts_.nodes.remote.front()->memory().capacity();
+  const bool local = !t.on_local || parts_.memory.local_private(r, path, 0) <=
+                                        std::as_const(parts_.nodes.local.front()).memory().capacity();
+  const bool remote = !t.on_remote || parts_.memory.remote_private(r, path, 0) <=
+                                          std::as_const(parts_.nodes.remote.front()).memory().capacity();
   return local && remote;
 }
 
@@ -146,6 +150,7 @@ Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
   const bool stateless = is_stateless(path), holds = holds_for_good(r, path);
   const bool keeps_room = holds && expects_stateless(r);
   const std::int64_t reload = parts_.memory.largest_reload(r);
+  const double now_s = now().seconds();
   renew_bounds();
   using Rank = std::tuple<std::int64_t, double, std::int64_t>;
   const auto best = bounds_.front().best(
@@ -154,14 +159,14 @@ Node* Outlook::best_local(const PoolRequest& r, Path path, std::int64_t own) con
         return !holds || (own <= (parts_.reloads.taking_turns() ? b.room : b.room_in_turn) &&
                           own + (keeps_room ? reload : 0) <= b.beside);
       },
-      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b), -b.available); },
+      [&](const NodeBounds& b) { return Rank(stateless ? b.stateless : 0, least_backlog_s(b, now_s), -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
-        Node& node = *parts_.nodes.local[index];
+        Node& node = parts_.nodes.local[index];
         if (stateless && !room_for_reloads(r, node)) return std::nullopt;
         if (holds && !room_for_good(r, node, own, keeps_room)) return std::nullopt;
         return Rank(stateless ? node.stateless() : 0, seen_backlog_s(node), -std::as_const(node).memory().available());
       });
-  return best ? parts_.nodes.local[*best].get() : nullptr;
+  return best ? &parts_.nodes.local[*best] : nullptr;
 }
 
 Node* Outlook::remote_room(const PoolRequest& r, Path path) const {
@@ -175,14 +180,14 @@ Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
   const memory::KvForm form = parts_.memory.remote_form(path);
   const std::span<const std::uint64_t> chain(r.blocks.data(), parts_.stored.blocks(r));
   const std::int64_t block = parts_.memory.block_bytes(form);
-  const double link_s = parts_.network.read_s(Pool::remote, 0, 0);
+  const double link_s = parts_.network.read_s(Pool::remote, 0, 0), now_s = now().seconds();
   renew_bounds();
   using Rank = std::pair<double, std::int64_t>;
   const auto best = bounds_.back().best(
       [&](const NodeBounds& b) { return own <= b.room; },
-      [&](const NodeBounds& b) { return Rank(least_backlog_s(b) + link_s, -b.available); },
+      [&](const NodeBounds& b) { return Rank(least_backlog_s(b, now_s) + link_s, -b.available); },
       [&](std::size_t index) -> std::optional<Rank> {
-        Node& node = *parts_.nodes.remote[index];
+        Node& node = parts_.nodes.remote[index];
         const memory::KvMemory& held = std::as_const(node).memory();
         if (node.requests() >= parts_.config.schedule.max_requests) return std::nullopt;
         if (!held.fits(chain, form, block, own)) return std::nullopt;
@@ -190,7 +195,7 @@ Node* Outlook::best_remote(const PoolRequest& r, Path path, std::int64_t own) co
         const std::int64_t missing = chain.empty() ? 0 : held.need(chain, form, block, 0);
         return Rank(seen_backlog_s(node) + parts_.network.read_s(Pool::remote, index, missing), -held.available());
       });
-  return best ? parts_.nodes.remote[*best].get() : nullptr;
+  return best ? &parts_.nodes.remote[*best] : nullptr;
 }
 
 bool Outlook::room_for_good(const PoolRequest& r, const Node& node, std::int64_t own, bool keeps_room) const {
@@ -218,11 +223,12 @@ bool Outlook::expects_stateless(const PoolRequest& r) const {
 bool Outlook::look_for_stateless(const PoolRequest& r) const {
   // Nothing else for the remote pool to do.
   if (std::find(parts_.paths.begin(), parts_.paths.end(), Path::B2) == parts_.paths.end()) return true;
+  const double now_s = now().seconds();
   renew_bounds();
   const auto free = bounds_.back().best(
-      [this](const NodeBounds& b) { return least_backlog_s(b) <= 0; }, [](const NodeBounds&) { return 0; },
+      [now_s](const NodeBounds& b) { return least_backlog_s(b, now_s) <= 0; }, [](const NodeBounds&) { return 0; },
       [this](std::size_t index) {
-        return seen_backlog_s(*parts_.nodes.remote[index]) > 0 ? std::nullopt : std::optional(0);
+        return seen_backlog_s(parts_.nodes.remote[index]) > 0 ? std::nullopt : std::optional(0);
       });
   return !free && parts_.dispatcher.wants_reload_room(r, *this);
 }
@@ -232,8 +238,8 @@ Node* Outlook::local_for_reloads() const {
   const auto fewest =
       bounds_.front().best([](const NodeBounds& b) { return b.stateless < std::numeric_limits<std::int64_t>::max(); },
                            [](const NodeBounds& b) { return b.stateless; },
-                           [this](std::size_t index) { return std::optional(parts_.nodes.local[index]->stateless()); });
-  return fewest ? parts_.nodes.local[*fewest].get() : nullptr;
+                           [this](std::size_t index) { return std::optional(parts_.nodes.local[index].stateless()); });
+  return fewest ? &parts_.nodes.local[*fewest] : nullptr;
 }
 
 /// Beside what is held for good, one reload must always find room, whoever's it is.

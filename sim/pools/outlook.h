@@ -4,12 +4,12 @@
 
 #include <array>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "sim/engine/bound_tree.h"
+#include "sim/engine/row.h"
 #include "sim/engine/simulator.h"
 #include "sim/pools/dispatcher.h"
 #include "sim/pools/node.h"
@@ -22,7 +22,8 @@ namespace kvsim::pools {
 
 /// The nodes of both pools.
 struct Nodes {
-  std::vector<std::unique_ptr<Node>> local, remote;
+  engine::Row<Node> all;  ///< local ones first
+  std::span<Node> local, remote;
 
   /// All of it outlives them; each has so many bytes for KV.
   Nodes(const NodeEnvironment& environment, StepListener& listener, std::int64_t kv_capacity_bytes,
@@ -31,9 +32,7 @@ struct Nodes {
   /// do_it(node) for each, local ones first.
   template <class Do>
   void each(Do&& do_it) const {
-    for (const auto* pool : {&local, &remote}) {
-      for (const auto& node : *pool) do_it(*node);
-    }
+    for (Node& node : all.made()) do_it(node);
   }
 };
 
@@ -114,8 +113,8 @@ class Outlook final : public PoolsView {
   /// Brings the bounds of nodes that have changed up to date.
   void renew_bounds() const;
   [[nodiscard]] NodeBounds bounds_of(const Node& node) const;
-  /// No more than backlog_s() of any node with these bounds.
-  [[nodiscard]] double least_backlog_s(const NodeBounds& bounds) const;
+  /// At `now_s`, no more than backlog_s() of any node with these bounds.
+  [[nodiscard]] static double least_backlog_s(const NodeBounds& bounds, double now_s);
   /// backlog_s(); where the bounds had promised much less, they are renewed before the next search.
   [[nodiscard]] double seen_backlog_s(Node& node) const;
   [[nodiscard]] Node* best_local(const PoolRequest& r, models::Path path, std::int64_t own) const;

@@ -37,6 +37,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.tensor_parallel),
+      token_times_(timer_),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
       drafter_acceptance_(serving::Drafting(config_, decode_).acceptance()),
@@ -44,7 +45,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
       memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
-      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, environment.measured,
+      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, token_times_, environment.measured,
                          environment.trace, environment.gpus(timer_)},
                         changed_nodes_},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),
@@ -118,7 +119,7 @@ serving::LoadSample PoolSystem::load() {
     sample.kv_bytes += node.memory().reserved();
     sample.gpu += node.gpus().time();
   });
-  for (const auto& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(*node);
+  for (const Node& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
   return sample;
 }
 
@@ -160,7 +161,7 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
     const std::int64_t need =
         models::traits(tried).on_local ? memory_.local_private(r, tried, 0) : memory_.remote_private(r, tried, 0);
     return fmt::format("needs {} bytes of KV memory on path {}, a node has {}", need, path_name(tried),
-                       (nodes_.local.empty() ? nodes_.remote : nodes_.local).front()->memory().capacity());
+                       std::as_const(nodes_.all[0]).memory().capacity());
   }
   if (path) r.path = *path;
   r.path_given = path.has_value();

@@ -25,9 +25,9 @@ constexpr double kLongestLook_s = 0.1;
 }  // namespace
 
 Reloads::Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
-                 const StorageNetwork& network, std::span<const std::unique_ptr<Node>> local, Loads& loads)
+                 const StorageNetwork& network, std::span<Node> local, Loads& loads)
     : simulator_(simulator), config_(config), memory_(memory), network_(network), loads_(loads), nodes_(local.size()) {
-  for (std::size_t i = 0; i < local.size(); ++i) nodes_[i].node = local[i].get();
+  for (std::size_t i = 0; i < local.size(); ++i) nodes_[i].node = &local[i];
 }
 
 void Reloads::join(PoolRequest& r) {
@@ -58,7 +58,7 @@ void Reloads::leave(PoolRequest& r) {
 
 void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
   r.held->reload.state = ReloadWish::State::wished;
-  of(*r.local).due.push_back({&r, memory_.full_transfer(r.request->context()), from});
+  of(*r.local).due.push_back({&r, r.request->id, memory_.full_transfer(r.request->context()), from, r.due});
   start(*r.local);
 }
 
@@ -97,16 +97,15 @@ void Reloads::forget(NodeReloads& node, const PoolRequest& r) {
 
 std::int64_t Reloads::late(const Node& local) const {
   const std::vector<Due>& due = of(local).due;
-  return std::count_if(due.begin(), due.end(), [](const Due& d) { return d.request->drafts_here; });
+  return std::count_if(due.begin(), due.end(), [](const Due& d) { return d.drafts_wait; });
 }
 
-/// `backlog_s`: of its node's link.
-SimTime Reloads::start_of(const Due& due, double backlog_s) const {
-  const PoolRequest& r = *due.request;
-  if (r.drafts_here) return simulator_.now();
+/// `read` and `backlog_s`: of its node's link.
+SimTime Reloads::start_of(const Due& due, const StorageNetwork::ReadTime& read, double backlog_s) const {
+  if (due.drafts_wait) return simulator_.now();
   if (due.from) return *due.from;
-  const double lead = kLead * network_.read_s(Pool::local, r.local->index(), due.bytes) + backlog_s;
-  return r.due - engine::from_seconds(std::min(lead, r.due.seconds()));
+  const double lead = kLead * read.of(due.bytes) + backlog_s;
+  return due.due - engine::from_seconds(std::min(lead, due.due.seconds()));
 }
 
 void Reloads::start_changed() {
@@ -125,32 +124,41 @@ void Reloads::start(Node& local) {
   if (std::exchange(node.starved, false)) local.touch();
   simulator_.cancel(node.timer);
   while (!node.due.empty() && loads_.reloads(local) < kMostMoving) {
-    PoolRequest* first = nullptr;
+    const Due* first = nullptr;
     SimTime soonest{};
     const double backlog_s = network_.backlog_s(Pool::local, local.index());
+    const StorageNetwork::ReadTime read = network_.read_time(Pool::local, local.index());
     for (const Due& due : node.due) {
-      PoolRequest* r = due.request;
-      const SimTime from = start_of(due, backlog_s);
+      const SimTime from = start_of(due, read, backlog_s);
       if (from > now) {
         if (soonest.ns == 0 || from < soonest) soonest = from;
-      } else if (first == nullptr || std::pair(r->due, r->request->id) < std::pair(first->due, first->request->id)) {
-        first = r;
+      } else if (first == nullptr || std::pair(due.due, due.id) < std::pair(first->due, first->id)) {
+        first = &due;
       }
     }
     if (first == nullptr) {
       // As the link's queue drains, the time moves on with the clock: look again after a while, not at once.
-      const double look_s = std::min(kLook * length_s(*node.due.front().request, local), kLongestLook_s);
+      const double look_s = std::min(kLook * read.of(node.due.front().bytes), kLongestLook_s);
       soonest = std::max(soonest, now + engine::from_seconds(look_s));
       node.timer = simulator_.schedule_at(soonest, Callback::to<&Reloads::on_timer>(this, local.index()));
       return;
     }
     // While somebody's turn for memory is overdue, one reload at a time.
     if (turns_ && node.bytes > 0) return;
-    if (!try_start(*first)) {
+    if (!try_start(*first->request)) {
       node.starved = true;
       return;
     }
   }
+}
+
+void Reloads::drafts_wait(const PoolRequest& r) {
+  std::vector<Due>& all = of(*r.local).due;
+  const auto mine = std::find_if(all.begin(), all.end(), [&r](const Due& due) { return due.request == &r; });
+  if (mine == all.end()) return;
+  mine->due = r.due;
+  mine->drafts_wait = true;
+  start(*r.local);
 }
 
 void Reloads::on_timer(std::uint64_t node) {

@@ -20,7 +20,7 @@ class Reloads {
  public:
   /// All of it outlives this; `local` are all local nodes.
   Reloads(engine::Simulator& simulator, const serving::ServingConfig& config, const RequestMemory& memory,
-          const StorageNetwork& network, std::span<const std::unique_ptr<Node>> local, Loads& loads);
+          const StorageNetwork& network, std::span<Node> local, Loads& loads);
 
   // A stateless request is verified on its local node, has begun to draft, and needs that node no more.
   void join(PoolRequest& r);
@@ -31,6 +31,8 @@ class Reloads {
   void wish(PoolRequest& r, std::optional<engine::SimTime> from);
   /// It is not wanted any more, or has been used.
   void withdraw(PoolRequest& r);
+  /// Its drafts wait on the local node (PoolRequest::drafts_here), and if its reload has not begun, for that.
+  void drafts_wait(const PoolRequest& r);
   /// Those whose time has come, in the order in which their drafts are due, as far as the link and the memory allow.
   void start(Node& local);
   /// Memory of a claim was released.
@@ -60,11 +62,14 @@ class Reloads {
   [[nodiscard]] bool starved(const Node& local) const { return of(local).starved; }
 
  private:
-  /// A wish that was not begun.
+  /// A wish that was not begun, with what of its request decides when it does: all of a node are looked at often.
   struct Due {
     PoolRequest* request;
+    std::uint64_t id;
     std::int64_t bytes;                   // of the whole reload over the link
     std::optional<engine::SimTime> from;  // the dispatcher's wish; none: just in time
+    engine::SimTime due;                  // PoolRequest::due
+    bool drafts_wait = false;
   };
   struct NodeReloads {
     Node* node = nullptr;
@@ -80,7 +85,7 @@ class Reloads {
 
   [[nodiscard]] NodeReloads& of(const Node& local) { return nodes_[local.index()]; }
   [[nodiscard]] const NodeReloads& of(const Node& local) const { return nodes_[local.index()]; }
-  [[nodiscard]] engine::SimTime start_of(const Due& due, double backlog_s) const;
+  [[nodiscard]] engine::SimTime start_of(const Due& due, const StorageNetwork::ReadTime& read, double backlog_s) const;
   static void forget(NodeReloads& node, const PoolRequest& r);
   bool try_start(PoolRequest& r);
   void on_timer(std::uint64_t node);

@@ -50,7 +50,7 @@ void Rounds::on_drafts_here(std::uint64_t id) {
   verify_if_ready(*r);
   if (r->round != Round::sent) return;
   r->request->round.late = true;
-  if (r->held->reload.state == ReloadWish::State::wished) parts_.reloads.start(*r->local);
+  parts_.reloads.drafts_wait(*r);
 }
 
 void Rounds::verify_if_ready(PoolRequest& r) {

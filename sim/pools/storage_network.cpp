@@ -97,9 +97,9 @@ double StorageNetwork::backlog_until_s(Pool pool, std::size_t node) const {
   return begin.seconds() + static_cast<double>(bytes) / reads.bytes_per_s;
 }
 
-double StorageNetwork::read_s(Pool pool, std::size_t node, std::int64_t bytes) const {
+StorageNetwork::ReadTime StorageNetwork::read_time(Pool pool, std::size_t node) const {
   const transport::LaneConfig& lane = of(pool, node, Direction::read).lane->config();
-  return static_cast<double>(bytes) / read_bandwidth(pool, node) + lane.latency.seconds() + lane.setup.seconds();
+  return {read_bandwidth(pool, node), lane.latency.seconds(), lane.setup.seconds()};
 }
 
 /// As it is now; a dead link is a very slow one to whoever plans with it.

@@ -51,9 +51,17 @@ class StorageNetwork {
   [[nodiscard]] double backlog_s(Pool pool, std::size_t node) const;
   /// A time, in seconds, before which backlog_s(), rounding aside, is more than what is left until it, now and later.
   [[nodiscard]] double backlog_until_s(Pool pool, std::size_t node) const;
-  /// Seconds that a node's read of `bytes` takes at its bandwidth as it is now, beside the others, latency and setup
-  /// included.
-  [[nodiscard]] double read_s(Pool pool, std::size_t node, std::int64_t bytes) const;
+  /// How long a node's reads take at its bandwidth as it is now, beside the others, latency and setup included.
+  struct ReadTime {
+    double bytes_per_s, latency_s, setup_s;
+    [[nodiscard]] double of(std::int64_t bytes) const {
+      return static_cast<double>(bytes) / bytes_per_s + latency_s + setup_s;
+    }
+  };
+  [[nodiscard]] ReadTime read_time(Pool pool, std::size_t node) const;
+  [[nodiscard]] double read_s(Pool pool, std::size_t node, std::int64_t bytes) const {
+    return read_time(pool, node).of(bytes);
+  }
 
  private:
   struct NodeLane {

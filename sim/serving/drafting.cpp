@@ -70,8 +70,9 @@ Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
     : most_(most_proposed(config.decode, decode)), acceptance_(law(config, decode, most_)) {
   if (most_ == 0) return;
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
-  timer_.emplace(config.cluster.gpu, config.cluster.peer_link, without_iteration_overhead(config.cluster.profile),
-                 drafter.network, config.cluster.tensor_parallel);
+  timer_ = std::make_unique<const models::StepTimer>(config.cluster.gpu, config.cluster.peer_link,
+                                                     without_iteration_overhead(config.cluster.profile),
+                                                     drafter.network, config.cluster.tensor_parallel);
   window_ = drafter.network.max_context;
   pass_overhead_s_ = drafter.pass_overhead_s.value;
   token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());

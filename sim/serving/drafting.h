@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "models/acceptance/acceptance.h"
@@ -65,7 +65,7 @@ class Drafting {
 
   std::int64_t most_ = 0;
   models::AcceptanceModel acceptance_;
-  std::optional<models::StepTimer> timer_;
+  std::unique_ptr<const models::StepTimer> timer_;  // null: there is none, as in most groups
   std::int64_t window_ = 0;
   double pass_overhead_s_ = 0;
   double token_bytes_ = 0;  // KV of one token, one copy

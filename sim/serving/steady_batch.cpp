@@ -106,7 +106,9 @@ void SteadyBatch::forget(Request& r) {
   longest_.cancel(of(r).longest);
   free_.push_back(r.steady.member_);
   r.steady.batch_ = nullptr;
-  if (size() == 0) gaps_.clear();
+  if (size() > 0) return;
+  gaps_.clear();
+  last_gap_ = {};
 }
 
 void SteadyBatch::update(Request& r) {
@@ -132,9 +134,9 @@ std::int64_t SteadyBatch::held(const Request& r) const {
 }
 
 engine::Duration SteadyBatch::largest_gap_since(std::int64_t step) const {
-  return std::upper_bound(gaps_.begin(), gaps_.end(), step,
-                          [](std::int64_t before, const Gap& gap) { return before < gap.step; })
-      ->length;
+  const auto largest = std::upper_bound(gaps_.begin(), gaps_.end(), step,
+                                        [](std::int64_t before, const Gap& gap) { return before < gap.step; });
+  return largest == gaps_.end() ? last_gap_.length : largest->length;
 }
 
 std::int64_t SteadyBatch::growth(std::int64_t after) const {
@@ -171,8 +173,9 @@ void SteadyBatch::end_step(engine::SimTime now) {
   const engine::Duration length = gap(now);
   last_end_ = now;
   if (decoding_ == 0) return;
+  if (last_gap_.length > length) gaps_.push_back(last_gap_);
   while (!gaps_.empty() && gaps_.back().length <= length) gaps_.pop_back();
-  gaps_.push_back({steps_, length});
+  last_gap_ = {steps_, length};
 }
 
 void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {

@@ -137,7 +137,8 @@ class SteadyBatch {
   std::optional<KvGeometry::TokenUnits> units_;
   std::int64_t block_ = 1;
   std::vector<std::int64_t> by_held_;
-  std::vector<Gap> gaps_;  // of steps: those that none after them was as long as
+  Gap last_gap_{};         // of the last step; step 0: nobody decoded in one
+  std::vector<Gap> gaps_;  // of the steps before it, those that none after them was as long as
 };
 
 template <class Further>
@@ -176,12 +177,12 @@ class StretchOwner {
 
 class Stretch {
  public:
-  /// All of it outlives this. Not `enabled`: every step is an event.
-  Stretch(engine::Simulator& simulator, const models::StepTimer& timer, bool enabled, machine::GpuGroup& gpus,
-          SteadyBatch& steady, StretchOwner& owner)
+  /// All of it outlives this; `token_times` are the timer's. Not `enabled`: every step is an event.
+  Stretch(engine::Simulator& simulator, const models::StepTimer& timer, models::TokenTimes& token_times, bool enabled,
+          machine::GpuGroup& gpus, SteadyBatch& steady, StretchOwner& owner)
       : simulator_(simulator),
         timer_(timer),
-        token_times_(timer),
+        token_times_(token_times),
         enabled_(enabled),
         gpus_(gpus),
         steady_(steady),
@@ -209,7 +210,7 @@ class Stretch {
 
   engine::Simulator& simulator_;
   const models::StepTimer& timer_;
-  models::TokenTimes token_times_;
+  models::TokenTimes& token_times_;
   bool enabled_;
   machine::GpuGroup& gpus_;
   SteadyBatch& steady_;

@@ -112,7 +112,6 @@ std::map<std::string, LinkTotals> Fabric::totals() const {
 }
 
 std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
-  const Counts now = count();
   std::vector<LinkTotals> totals(kinds_.size());
   const auto at = [](const std::vector<LinkStatistics>& all, std::size_t i) {
     return i < all.size() ? all[i] : LinkStatistics{};
@@ -129,26 +128,28 @@ std::map<std::string, LinkTotals> Fabric::since(const Counts& before) const {
     t.transfers += s.transfers_started - b.transfers_started;
   };
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    was_busy(totals[links_[i].kind], now.links[i], at(before.links, i));
+    was_busy(totals[links_[i].kind], network_.statistics({static_cast<std::uint32_t>(i)}), at(before.links, i));
   }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::vector<LinkId>& route = lanes_[i]->config().route;
+    const LinkStatistics now = lanes_[i]->statistics();
     for (const LinkId link : route) {
       LinkTotals& t = totals[links_[link.index].kind];
-      carried(t, now.lanes[i], at(before.lanes, i));
-      if (link.index == route.front().index) waited(t, now.lanes[i], at(before.lanes, i));
+      carried(t, now, at(before.lanes, i));
+      if (link.index == route.front().index) waited(t, now, at(before.lanes, i));
     }
   }
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     LinkTotals& t = totals[planned_[i].kind];
-    was_busy(t, now.planned[i], at(before.planned, i));
-    carried(t, now.planned[i], at(before.planned, i));
-    waited(t, now.planned[i], at(before.planned, i));
+    const LinkStatistics now = planned_[i].link->statistics();
+    was_busy(t, now, at(before.planned, i));
+    carried(t, now, at(before.planned, i));
+    waited(t, now, at(before.planned, i));
   }
   std::map<std::string, LinkTotals> by_kind;
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     if (kinds_[i].empty()) continue;
-    totals[i].capacity_s = (now.at - before.at).seconds() * static_cast<double>(totals[i].links);
+    totals[i].capacity_s = (simulator_.now() - before.at).seconds() * static_cast<double>(totals[i].links);
     by_kind[kinds_[i]] = totals[i];
   }
   return by_kind;

@@ -41,6 +41,21 @@ TEST(EventQueue, equalTimesComeOutInOrderOfPushing) {
   EXPECT_EQ(drain(queue), expected);
 }
 
+// After a pop it is known what comes next, unless something earlier is pushed meanwhile.
+TEST(OrderedQueue, likelyNextIsWhatIsPoppedNext) {
+  OrderedQueue<int> queue;
+  EXPECT_EQ(queue.likely_next(), nullptr);
+  for (int i = 0; i < 100; ++i) queue.push((i * 37) % 100, (i * 37) % 100);
+  EXPECT_EQ(queue.likely_next(), nullptr) << "nothing was popped";
+  for (int i = 0; i < 99; ++i) {
+    EXPECT_EQ(queue.pop().value, i);
+    ASSERT_NE(queue.likely_next(), nullptr);
+    EXPECT_EQ(*queue.likely_next(), i + 1);
+  }
+  EXPECT_EQ(queue.pop().value, 99);
+  EXPECT_EQ(queue.likely_next(), nullptr) << "nothing is left";
+}
+
 TEST(EventQueue, negativeAndExtremeTimesAreOrderedToo) {
   EventQueue queue;
   queue.push(SimTime::never(), word(3));

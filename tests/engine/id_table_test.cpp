@@ -28,6 +28,16 @@ TEST(IdTable, WhatIsErasedIsGoneAndNewOnesAreFresh) {
   EXPECT_EQ(table.size(), 2U);
 }
 
+TEST(IdTable, AThingStaysWhereItIsWhileOthersCome) {
+  IdTable<std::uint64_t> table;
+  std::vector<std::uint64_t*> at;
+  for (std::uint64_t id = 0; id < 10'000; ++id) at.push_back(&(table.add(id) = id));
+  for (std::uint64_t id = 0; id < 10'000; ++id) {
+    ASSERT_EQ(table.find(id), at[id]);
+    ASSERT_EQ(*at[id], id);
+  }
+}
+
 // One stays from the first to the last, a hundred come and go: a million numbers, and nothing is allocated after the
 // first few thousand.
 TEST(IdTable, MemoryFollowsWhoIsThereNotWhoWas) {

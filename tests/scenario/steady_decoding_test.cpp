@@ -154,6 +154,19 @@ RC_GTEST_PROP(SteadyDecodingProperty, BetweenPoolsTogetherIsOneByOne, ()) {
   RC_ASSERT(over_time(s, false) == over_time(s, true));
 }
 
+TEST(SteadyDecoding, NodesInLockStepAreOneByOne) {
+  // Equal requests that all come at once: steps, arrivals and messages of many nodes are at the same nanosecond again
+  // and again, and which is first decides who is verified with whom.
+  for (const char* latency : {"0 ms", "1 ms"}) {
+    const scenario::Scenario s = pools_scenario({"cluster.pools.local.nodes=6", "cluster.pools.remote.nodes=14",
+                                                 "workload.closed.concurrency=160", "workload.requests=640",
+                                                 "decode.acceptance={model: constant, agreement: 1}",
+                                                 fmt::format("cluster.pools.message_latency={}", latency)});
+    EXPECT_EQ(one_by_one(s), together(s)) << latency;
+    EXPECT_EQ(over_time(s, false), over_time(s, true)) << latency;
+  }
+}
+
 TEST(SteadyDecoding, AStretchEndsWhereSomebodyLooks) {
   // One request alone: all of its steps are one stretch, but for the samples on the way.
   scenario::Scenario s =
