@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/calibration/latent_fit.h"
 #include "models/calibration/model_shapes.h"
 #include "models/calibration/moe_fit.h"
 #include "models/calibration/operator_fits.h"
+#include "models/calibration/operator_report.h"
 #include "models/calibration/physics.h"
 #include "models/calibration/samples.h"
 #include "models/schema/error.h"
@@ -49,10 +51,13 @@ class Calibrator {
       fit_linear(format);
       fit_moe(format);
     }
+    prepare_blocks();
     for (const NumberFormat format : kKvFormats) {
-      fit_decode(format);
-      fit_tiled(format, false);
-      fit_tiled(format, true);
+      fit_decode(format, false);
+      fit_tiled({.kv = format});
+      fit_tiled({.kv = format, .mixed = true});
+      fit_decode(format, true);
+      fit_tiled({.kv = format, .latent = true});
     }
     fit_elementwise();
     add_tables();
@@ -100,6 +105,8 @@ class Calibrator {
     note_versions(samples_.decode);
     note_versions(samples_.prefill);
     note_versions(samples_.moe);
+    note_versions(samples_.latent_decode);
+    note_versions(samples_.latent_prefill);
   }
 
   /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
@@ -119,54 +126,9 @@ class Calibrator {
   /// Fits one problem and reports on it; null where there are too few rows.
   std::optional<Solution> fit_operator(const std::string& name, const std::string& format, const FitProblem& problem,
                                        const std::vector<ShapeSet>& models, OperatorReport& report) {
-    if (problem.measured.empty()) return std::nullopt;
-    if (!enough_rows(problem, problem.measured.size())) {
-      result_->warnings.push_back(
-          fmt::format("{} {}: {} rows are too few to fit {} parameters, expected twice as many; left out", name, format,
-                      problem.measured.size(), free_parameters(problem)));
-      return std::nullopt;
-    }
     report.name = name;
     report.format = format;
-    const std::vector<std::size_t> rows = all_rows(problem);
-    Solution found = fit(problem, rows);
-    const std::vector<double> in_sample = errors(problem, found, rows);
-    report.in_sample = summarise(in_sample);
-    std::vector<double> held_out;
-    if (options_.leave_out_shapes) held_out = leave_out_shapes(problem, found);
-    report.shapes = summarise(held_out);
-    if (options_.leave_out_models) report.models = summarise(leave_out_models(problem, found, models));
-    add_values(problem, found, report);
-    add_regions(problem, in_sample, held_out, report);
-    return found;
-  }
-
-  void add_values(const FitProblem& problem, const Solution& found, OperatorReport& report) {
-    constexpr double kNear = 1e-3;
-    for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
-      const Parameter& p = problem.parameters[i];
-      if (p.low >= p.high) continue;  // not fitted here
-      const double range = p.high - p.low;
-      // At zero, or at a whole: nothing of the effect, or all of it.
-      const bool at_low = found.values[i] - p.low < kNear * range && p.low != 0;
-      const bool at_high = p.high - found.values[i] < kNear * range;
-      report.values.push_back({p.name, found.values[i], at_low || at_high});
-      if (at_low || at_high) {
-        result_->warnings.push_back(
-            fmt::format("{} {}: {} is at its bound, {:.4g}", report.name, report.format, p.name, found.values[i]));
-      }
-    }
-  }
-
-  static void add_regions(const FitProblem& problem, const std::vector<double>& in_sample,
-                          const std::vector<double>& held_out, OperatorReport& report) {
-    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> regions;
-    for (std::size_t i = 0; i < in_sample.size(); ++i) {
-      auto& [in, out] = regions[problem.labels[i].region];
-      in.push_back(in_sample[i]);
-      if (!held_out.empty()) out.push_back(held_out[i]);
-    }
-    for (const auto& [name, e] : regions) report.regions.push_back({name, summarise(e.first), summarise(e.second)});
+    return fit_and_report(problem, models, options_, report, result_->warnings);
   }
 
   /// `make` builds the problem of an operator from samples on a machine.
@@ -207,34 +169,65 @@ class Calibrator {
     result_->operators.push_back(std::move(report));
   }
 
-  void fit_decode(NumberFormat format) {
-    const std::vector<DecodeSample> rows = of_format(samples_.decode, format);
+  /// The form of bf16 linear layers of a GPU that rows of whole attention blocks are read by; null: none is known.
+  [[nodiscard]] const LinearForm* linear_of(const std::string& gpu) const {
+    const auto known = options_.linear.find(gpu);
+    return known == options_.linear.end() ? nullptr : form_for(known->second, &LinearForm::weights, NumberFormat::bf16);
+  }
+
+  void prepare_blocks() {
+    const LinearForm* fitted = form_for(result_->profile.fitted.linear, &LinearForm::weights, NumberFormat::bf16);
+    for (std::string& note : prepare_latents(samples_, fitted != nullptr ? fitted : linear_of(gpu_.name), machine_)) {
+      result_->warnings.push_back(std::move(note));
+    }
+    for (OtherMachine& other : others_) {
+      prepare_latents(other.samples, linear_of(other.gpu.name), Machine::of(other.gpu));
+    }
+  }
+
+  /// What is fitted, and whose kernel.
+  template <class Sample>
+  [[nodiscard]] static std::string name_of(const char* operation, bool latent, const std::vector<Sample>& rows) {
+    if (!latent) return operation;
+    const bool block = rows.front().block.projections.has_value();
+    return fmt::format("latent {} by {}{}", operation, main_kernel(rows),
+                       block ? ", of blocks with their linear layers" : "");
+  }
+
+  void fit_decode(NumberFormat format, bool latent) {
+    const auto rows_of = [format, latent](const Samples& s) {
+      return of_format(latent ? s.latent_decode : s.decode, format);
+    };
+    const std::vector<DecodeSample> rows = rows_of(samples_);
     if (rows.empty()) return;
-    const DecodeKind kind = best_split(rows, format, machine_, options_.before_step);
+    const DecodeKind any{.kv = format, .latent = latent};
+    const DecodeKind kind = best_split(rows, any, machine_, options_.before_step);
     const auto make_with = [&](const DecodeKind& chosen) {
       return [&, chosen](const Samples& s, const Machine& machine) {
-        return stoppable(decode_problem(of_format(s.decode, format), chosen, machine));
+        return stoppable(decode_problem(rows_of(s), chosen, machine));
       };
     };
     const auto make_for = [&](const OtherMachine& other) {
-      return make_with(
-          best_split(of_format(other.samples.decode, format), format, Machine::of(other.gpu), options_.before_step));
+      return make_with(best_split(rows_of(other.samples), any, Machine::of(other.gpu), options_.before_step));
     };
     OperatorReport report;
     const auto found =
-        fit_operator("decode attention", word(format), make_with(kind)(samples_, machine_), models_.attention, report);
+        fit_operator(latent ? "latent decode attention" : "decode attention", word(format),
+                     make_with(kind)(samples_, machine_), latent ? models_.latent : models_.attention, report);
     if (!found) return;
     add_chosen_transfers(make_for, report);
     DecodeForm form = decode_form(kind, found->values);
     form.correction = found->correction;
     form.uneven_share = rounded(uneven_share(samples_.skew));
-    for (const DecodeSample& row : of_format(samples_.decode, format)) {
+    for (const DecodeSample& row : rows) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
+      if (row.queries > 1) form.chunks_up_to = std::max(form.chunks_up_to, row.queries);
     }
     const auto warm = [](const DecodeSample& row) { return row.warm; };
-    form.hits_in_serving = std::none_of(samples_.decode.begin(), samples_.decode.end(), warm);
-    form.source = {schema::SourceKind::measurement, reference("decode attention", report)};
-    result_->profile.fitted.decode_attention.push_back(std::move(form));
+    form.hits_in_serving = !latent && std::none_of(samples_.decode.begin(), samples_.decode.end(), warm);
+    form.source = {schema::SourceKind::measurement, reference(name_of("decode attention", latent, rows), report)};
+    FittedForms& fitted = result_->profile.fitted;
+    (latent ? fitted.latent_decode_attention : fitted.decode_attention).push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }
 
@@ -243,26 +236,29 @@ class Calibrator {
     return problem;
   }
 
-  void fit_tiled(NumberFormat format, bool mixed) {
-    const auto rows_of = [mixed](const Samples& s) -> const std::vector<TiledSample>& {
-      return mixed ? s.mixed : s.prefill;
+  /// `any`: of every tile.
+  void fit_tiled(const TiledKind& any) {
+    const auto rows_of = [&any](const Samples& s) {
+      return of_format(any.latent ? s.latent_prefill : any.mixed ? s.mixed : s.prefill, any.kv);
     };
-    const std::vector<TiledSample> rows = of_format(rows_of(samples_), format);
+    const std::vector<TiledSample> rows = rows_of(samples_);
     if (rows.empty()) return;
-    const TiledKind kind = best_tile(rows, format, mixed, machine_, options_.before_step);
+    const TiledKind kind = best_tile(rows, any, machine_, options_.before_step);
     const auto make_with = [&](const TiledKind& chosen) {
       return [&, chosen](const Samples& s, const Machine& machine) {
-        return stoppable(tiled_problem(of_format(rows_of(s), format), chosen, machine));
+        return stoppable(tiled_problem(rows_of(s), chosen, machine));
       };
     };
     // A fit of another machine's rows must know nothing of this one's, the tile included.
     const auto make_for = [&](const OtherMachine& other) {
-      return make_with(best_tile(of_format(rows_of(other.samples), format), format, mixed, Machine::of(other.gpu),
-                                 options_.before_step));
+      return make_with(best_tile(rows_of(other.samples), any, Machine::of(other.gpu), options_.before_step));
     };
     OperatorReport report;
-    const std::string name = mixed ? "mixed attention" : "prefill attention";
-    const auto found = fit_operator(name, word(format), make_with(kind)(samples_, machine_), models_.attention, report);
+    const std::string name = any.latent  ? "latent prefill attention"
+                             : any.mixed ? "mixed attention"
+                                         : "prefill attention";
+    const auto found = fit_operator(name, word(any.kv), make_with(kind)(samples_, machine_),
+                                    any.latent ? models_.latent : models_.attention, report);
     if (!found) return;
     add_chosen_transfers(make_for, report);
     report.values.push_back({"tile_rows", kind.tile_rows, false});
@@ -271,9 +267,13 @@ class Calibrator {
     for (const TiledSample& row : rows) {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }
-    form.source = {schema::SourceKind::measurement, reference(name, report)};
-    auto& forms = mixed ? result_->profile.fitted.mixed_attention : result_->profile.fitted.prefill_attention;
-    forms.push_back(std::move(form));
+    form.source = {schema::SourceKind::measurement,
+                   reference(any.latent ? name_of("prefill attention", true, rows) : name, report)};
+    FittedForms& fitted = result_->profile.fitted;
+    (any.latent  ? fitted.latent_prefill_attention
+     : any.mixed ? fitted.mixed_attention
+                 : fitted.prefill_attention)
+        .push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }
 

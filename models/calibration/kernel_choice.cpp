@@ -26,24 +26,30 @@ Kind cheapest(const std::vector<Kind>& kinds, const Make& make, const std::funct
 
 }  // namespace
 
-DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format, const Machine& machine,
+DecodeKind best_split(const std::vector<DecodeSample>& rows, DecodeKind kind, const Machine& machine,
                       const std::function<void()>& before_step) {
-  const auto make = [&](const DecodeKind& kind) { return decode_problem(rows, kind, machine); };
-  return cheapest<DecodeKind>({{format, true}, {format, false}}, make, before_step);
+  const auto make = [&](const DecodeKind& tried) { return decode_problem(rows, tried, machine); };
+  std::vector<DecodeKind> kinds{kind, kind};
+  kinds[0].splits_single_heads = true;
+  kinds[1].splits_single_heads = false;
+  return cheapest(kinds, make, before_step);
 }
 
-TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed, const Machine& machine,
+TiledKind best_tile(const std::vector<TiledSample>& rows, TiledKind kind, const Machine& machine,
                     const std::function<void()>& before_step) {
   // Only rows of groups tell whether these are packed; a mixed launch is of a kernel that does not.
-  const bool groups = !mixed && std::any_of(rows.begin(), rows.end(), [](const TiledSample& row) {
+  const bool groups = !kind.mixed && std::any_of(rows.begin(), rows.end(), [](const TiledSample& row) {
     return row.shape.heads > row.shape.kv_heads;
   });
   std::vector<TiledKind> kinds;
   for (const double tile_rows : {128.0, 64.0, 256.0}) {
-    kinds.push_back({format, tile_rows, mixed, false});
-    if (groups) kinds.push_back({format, tile_rows, mixed, true});
+    kind.tile_rows = tile_rows;
+    for (const bool packs : {false, true}) {
+      kind.packs_groups = packs;
+      if (groups || !packs) kinds.push_back(kind);
+    }
   }
-  const auto make = [&](const TiledKind& kind) { return tiled_problem(rows, kind, machine); };
+  const auto make = [&](const TiledKind& tried) { return tiled_problem(rows, tried, machine); };
   return cheapest(kinds, make, before_step);
 }
 

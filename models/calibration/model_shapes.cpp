@@ -17,6 +17,16 @@ ModelShapes shapes_of(const std::vector<LlmSpec>& models) {
     }
     result.linear.push_back(std::move(linear));
     result.attention.push_back(std::move(attention));
+    if (model.attention == AttentionKind::mla) {
+      ShapeSet latent;
+      for (const double gpus : {1.0, 2.0, 4.0, 8.0}) {
+        const double heads = static_cast<double>(model.heads) / gpus;
+        for (const HeadShape& shape : {absorbed_shape(model.mla, heads), expanded_shape(model.mla, heads)}) {
+          latent.insert({shape.heads * kHeadDimLabel + shape.head_dim, shape.kv_heads});
+        }
+      }
+      result.latent.push_back(std::move(latent));
+    }
     if (model.moe.experts == 0) continue;
     result.moe.push_back({{static_cast<double>(model.hidden), static_cast<double>(model.moe.expert_intermediate)}});
   }

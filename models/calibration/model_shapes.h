@@ -12,6 +12,7 @@ struct ModelShapes {
   std::vector<ShapeSet> linear;
   std::vector<ShapeSet> attention;
   std::vector<ShapeSet> moe;
+  std::vector<ShapeSet> latent;  ///< absorbed and expanded
 };
 
 [[nodiscard]] ModelShapes shapes_of(const std::vector<LlmSpec>& models);

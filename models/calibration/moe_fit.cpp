@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -96,18 +94,6 @@ FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const 
     for (std::size_t i = 0; i < which.size(); ++i) seconds[i] = form.time(calls[which[i]], machine, true).seconds;
   };
   return problem;
-}
-
-std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows) {
-  std::map<std::string, std::size_t> counts;
-  for (const MoeSample& row : rows) ++counts[row.kernel];
-  if (counts.empty()) return {};
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<MoeSample> result;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
-               [&](const MoeSample& row) { return row.kernel == most->first; });
-  return result;
 }
 
 }  // namespace kvsim::models

@@ -11,7 +11,4 @@ namespace kvsim::models {
 [[nodiscard]] FitProblem moe_problem(std::vector<MoeSample> rows, NumberFormat weights, const Machine& machine);
 [[nodiscard]] MoeForm moe_form(NumberFormat weights, std::span<const double> values);
 
-/// Of rows by several kernels, those of the one with the most rows (of as many, the first by name).
-[[nodiscard]] std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows);
-
 }  // namespace kvsim::models

@@ -26,7 +26,9 @@ struct DecodeValue {
     kLeastKeys,
     kBlend,
     kJoin,
-    kRegroup
+    kRegroup,
+    kRequestDoubling,  // and what follows: of latents alone
+    kToken
   };
 };
 
@@ -51,6 +53,10 @@ DecodeForm decode_form(const DecodeKind& kind, std::span<const double> values) {
   form.walk.blend_power = values[DecodeValue::kBlend];
   form.walk.join_s = values[DecodeValue::kJoin] * kNanosecond;
   form.walk.regroup_s = values[DecodeValue::kRegroup] * kMicrosecond;
+  if (kind.latent) {
+    form.per_request_doubling_s = values[DecodeValue::kRequestDoubling] * kMicrosecond;
+    form.per_token_s = values[DecodeValue::kToken] * kNanosecond;
+  }
   form.walk.splits_single_heads = kind.splits_single_heads;
   return form;
 }
@@ -73,11 +79,19 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
                         {"walk_blend_power", 3, 1.2, 12},
                         {"join (ns)", 30, 0, 200},
                         {"regroup (us)", 1, 0, 20}};
+  if (kind.latent) {  // a block launches some ten kernels beside its linear layers
+    problem.parameters[DecodeValue::kT0] = {"t0 (us)", 40, 0, 300};
+    problem.parameters[DecodeValue::kHead] = {"per_head (ns)", 2, 0, 300};
+    problem.parameters[DecodeValue::kRegroup] = {"regroup (us)", 0, 0, 0};
+    problem.parameters[DecodeValue::kCold] = {"cold (us)", 0, 0, 0};  // it would make good what is none of L2
+    problem.parameters.push_back({"per_request_doubling (us)", 2, 0, 20});
+    problem.parameters.push_back({"per_token (ns)", 10, 0, 300});
+  }
   std::vector<double> start;
   for (const Parameter& p : problem.parameters) start.push_back(p.start);
   for (const auto& [share, cold] : {std::pair{0.3, 0.1}, {0.3, 8.0}, {0.9, 0.1}, {1.7, 15.0}}) {
     start[DecodeValue::kL2Share] = share;
-    start[DecodeValue::kCold] = cold;
+    start[DecodeValue::kCold] = kind.latent ? 0 : cold;
     problem.starts.push_back(start);
   }
   problem.spread_starts = 8;
@@ -85,12 +99,15 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
     problem.measured.push_back(row.seconds);
     const bool fits = machine.l2_bytes > 0 && row.kv_bytes() < machine.l2_bytes;
     problem.labels.push_back({{row.shape.heads * kHeadDimLabel + row.shape.head_dim, row.shape.kv_heads},
-                              fits ? "KV below L2" : "KV above L2"});
+                              row.queries > 1 ? "short prompts"
+                              : fits          ? "KV below L2"
+                                              : "KV above L2"});
     problem.sizes.push_back(
         {row.requests * row.shape.kv_heads, row.kv_length, row.shape.head_dim, row.shape.heads / row.shape.kv_heads});
   }
-  problem.grid =
-      grid_around({{{1, 16, 128, 2048}, {16, 128, 1024, 8192, 65536}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
+  if (!kind.latent)
+    problem.grid = grid_around({{{1, 16, 128, 2048}, {16, 128, 1024, 8192, 65536}, {64, 128, 256, 512}, {1, 4, 32}}},
+                               problem.sizes);
   problem.predict = [rows = std::move(rows), kind, machine](
                         std::span<const double> values, const Correction& correction,
                         std::span<const std::size_t> which, std::span<double> seconds) {
@@ -98,7 +115,7 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
     form.correction = correction;
     for (std::size_t i = 0; i < which.size(); ++i) {
       const DecodeSample& row = rows[which[i]];
-      seconds[i] = form.time(call_of(row), machine, true).seconds;
+      seconds[i] = form.time(call_of(row), machine, true).seconds + row.block.linear_s;
     }
   };
   return problem;
@@ -112,6 +129,7 @@ DecodeCall call_of(const DecodeSample& row) {
   call.mean_kv = row.kv_length;
   call.kv_heads = row.shape.kv_heads;
   call.head_dim = row.shape.head_dim;
+  call.queries = row.queries;
   return call;
 }
 
@@ -183,7 +201,8 @@ struct TiledValue {
     kTile,
     kDoubling,
     kWrite,
-    kDroop
+    kDroop,
+    kToken  // of latents alone
   };
 };
 
@@ -216,6 +235,7 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   form.per_doubling_s = values[TiledValue::kDoubling] * kMicrosecond;
   form.write_efficiency = values[TiledValue::kWrite];
   form.power_droop = values[TiledValue::kDroop];
+  if (kind.latent) form.per_token_s = values[TiledValue::kToken] * kNanosecond;
   form.packs_groups = kind.packs_groups;
   if (kind.mixed) {
     form.stream = {values[TiledValue::kBandwidth], values[TiledValue::kL2Efficiency], values[TiledValue::kL2Share],
@@ -269,6 +289,10 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
                           {"per_doubling (us)", 0.5, 0, 10},
                           {"write_efficiency", written ? 0.2 : 0, written ? 0.02 : 0, written ? 10.0 : 0},
                           {"power_droop", 0.02, 0, 0.3}};
+    if (kind.latent) {
+      problem.parameters[TiledValue::kT0] = {"t0 (us)", 40, 0, 300};
+      problem.parameters.push_back({"per_token (ns)", 10, 0, 300});
+    }
   }
   for (const TiledSample& row : rows) {
     problem.measured.push_back(row.seconds);
@@ -280,7 +304,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
     problem.sizes.push_back({row.chunks * row.shape.heads, row.before + row.tokens, row.shape.head_dim,
                              row.shape.heads / row.shape.kv_heads});
   }
-  if (!kind.mixed) {
+  if (!kind.mixed && !kind.latent) {
     problem.grid =
         grid_around({{{1, 16, 128, 2048}, {16, 128, 512, 2048, 8192}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
   }
@@ -297,7 +321,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
       const double token_bytes = 2 * bytes_per_element(kind.kv) * row.shape.kv_heads * row.shape.head_dim;
       form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token_bytes * row.decodes * row.decode_kv,
                        row.shape);
-      seconds[i] = form.time(call, row.shape, machine).seconds;
+      seconds[i] = form.time(call, row.shape, machine).seconds + row.block.linear_s;
     }
   };
   return problem;

@@ -21,6 +21,7 @@ inline constexpr double kHeadDimLabel = 4096;
 struct DecodeKind {
   NumberFormat kv = NumberFormat::bf16;
   bool splits_single_heads = true;
+  bool latent = false;  ///< rows of latents, in their blocks or alone
 };
 /// Rows as they were measured: of benchmarks that reuse one buffer (`warm`), or with other kernels in between.
 [[nodiscard]] FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind, const Machine& machine);
@@ -36,16 +37,17 @@ struct TiledKind {
   double tile_rows = 128;
   bool mixed = false;
   bool packs_groups = false;
+  bool latent = false;  ///< rows of latents, in their blocks or alone
 };
 [[nodiscard]] FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine);
 [[nodiscard]] TiledForm tiled_form(const TiledKind& kind, std::span<const double> values);
 
 /// Whether the kernel behind some rows splits single heads, and how it cuts queries into tiles: whichever fits them
-/// better (kernel_choice.cpp). `before_step` as in FitProblem.
-[[nodiscard]] DecodeKind best_split(const std::vector<DecodeSample>& rows, NumberFormat format, const Machine& machine,
+/// better, else as `kind` (kernel_choice.cpp). `before_step` as in FitProblem.
+[[nodiscard]] DecodeKind best_split(const std::vector<DecodeSample>& rows, DecodeKind kind, const Machine& machine,
                                     const std::function<void()>& before_step);
-[[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, NumberFormat format, bool mixed,
-                                  const Machine& machine, const std::function<void()>& before_step);
+[[nodiscard]] TiledKind best_tile(const std::vector<TiledSample>& rows, TiledKind kind, const Machine& machine,
+                                  const std::function<void()>& before_step);
 
 [[nodiscard]] FitProblem elementwise_problem(std::vector<ElementwiseSample> rows, const Machine& machine);
 [[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);

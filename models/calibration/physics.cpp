@@ -78,6 +78,11 @@ std::string implied(const DecodeSample& row, const Machine& machine) {
   std::string reason = bad_heads(row.shape);
   if (reason.empty()) reason = bad_size({{"requests", row.requests}, {"tokens of KV", row.kv_length}});
   if (!reason.empty()) return reason;
+  if (row.block.latent > 0) {
+    const double flops = 4 * row.requests * row.kv_length * row.shape.heads * row.shape.head_dim;
+    reason = above_rate(flops, row.seconds, machine.flops_per_s(row.kv));
+    if (!reason.empty()) return reason;
+  }
   const double from_hbm = row.kv_bytes() - (row.warm ? machine.l2_bytes : 0);
   return above_bandwidth(from_hbm, row.seconds, machine);
 }
@@ -142,11 +147,12 @@ auto work(const LinearSample& r) {
   return std::tuple(r.weights, r.m, r.n, r.k);
 }
 auto work(const DecodeSample& r) {
-  return std::tuple(r.kv, r.shape.heads, r.shape.kv_heads, r.shape.head_dim, r.requests, r.kv_length, r.warm);
+  return std::tuple(r.kv, r.shape.heads, r.shape.kv_heads, r.shape.head_dim, r.requests, r.kv_length, r.warm,
+                    r.block.kernel, r.block.projections);
 }
 auto work(const TiledSample& r) {
   return std::tuple(r.kv, r.shape.heads, r.shape.kv_heads, r.shape.head_dim, r.chunks, r.tokens, r.before, r.decodes,
-                    r.decode_kv);
+                    r.decode_kv, r.block.kernel, r.block.projections);
 }
 auto work(const ElementwiseSample& r) {
   return std::tuple(r.layer, r.tokens);
@@ -214,6 +220,8 @@ std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machi
   refuse(samples.elementwise, machine, refused);
   refuse(samples.sampler, machine, refused);
   refuse(samples.moe, machine, refused);
+  refuse(samples.latent_decode, machine, refused);
+  refuse(samples.latent_prefill, machine, refused);
   refuse(samples.collectives, machine, refused);
   return refused;
 }
@@ -246,11 +254,11 @@ void copy(const std::vector<Sample>& from, std::vector<Sample>& to, const std::s
   });
 }
 
-template <class Sample, class Format>
-std::vector<Sample> filtered(const std::vector<Sample>& rows, Format Sample::*member, NumberFormat format) {
+template <class Sample, class Value>
+std::vector<Sample> filtered(const std::vector<Sample>& rows, Value Sample::*member, const Value& wanted) {
   std::vector<Sample> result;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(result),
-               [&](const Sample& row) { return row.*member == format; });
+               [&](const Sample& row) { return row.*member == wanted; });
   return result;
 }
 
@@ -282,6 +290,8 @@ Samples select(const Samples& all, const std::string& gpu, const std::string& fr
   copy(all.sampler, s.sampler, gpu, framework, unnamed);
   copy(all.skew, s.skew, gpu, framework, unnamed);
   copy(all.moe, s.moe, gpu, framework, unnamed);
+  copy(all.latent_decode, s.latent_decode, gpu, framework, unnamed);
+  copy(all.latent_prefill, s.latent_prefill, gpu, framework, unnamed);
   copy(all.collectives, s.collectives, gpu, framework, unnamed);
   return s;
 }
@@ -299,6 +309,8 @@ std::vector<std::string> frameworks_of(const Samples& all, const std::string& gp
   note(all.prefill);
   note(all.mixed);
   note(all.moe);
+  note(all.latent_decode);
+  note(all.latent_prefill);
   return {names.begin(), names.end()};
 }
 
@@ -327,6 +339,29 @@ std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberF
 }
 std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format) {
   return filtered(rows, &MoeSample::weights, format);
+}
+
+namespace {
+
+template <class Sample, class KernelOf>
+std::string with_most_rows(const std::vector<Sample>& rows, const KernelOf& kernel_of) {
+  std::map<std::string, std::size_t> counts;
+  for (const Sample& row : rows) ++counts[kernel_of(row)];
+  if (counts.empty()) return {};
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::max_element(counts.begin(), counts.end(), fewer)->first;
+}
+
+}  // namespace
+
+std::string main_kernel(const std::vector<DecodeSample>& rows) {
+  return with_most_rows(rows, [](const DecodeSample& row) { return row.block.kernel; });
+}
+std::string main_kernel(const std::vector<TiledSample>& rows) {
+  return with_most_rows(rows, [](const TiledSample& row) { return row.block.kernel; });
+}
+std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows) {
+  return filtered(rows, &MoeSample::kernel, with_most_rows(rows, [](const MoeSample& row) { return row.kernel; }));
 }
 
 }  // namespace kvsim::models

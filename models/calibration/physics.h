@@ -39,4 +39,9 @@ inline constexpr double kFastestCache = 5;
 [[nodiscard]] std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format);
 [[nodiscard]] std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format);
 
+/// Of rows by several kernels, the one with the most rows (of as many, the first by name), and its rows.
+[[nodiscard]] std::string main_kernel(const std::vector<DecodeSample>& rows);
+[[nodiscard]] std::string main_kernel(const std::vector<TiledSample>& rows);
+[[nodiscard]] std::vector<MoeSample> of_main_kernel(const std::vector<MoeSample>& rows);
+
 }  // namespace kvsim::models

@@ -160,15 +160,21 @@ void write_linear(Writer& w, const std::vector<LinearForm>& forms) {
   }
 }
 
-void write_decode(Writer& w, const std::vector<DecodeForm>& forms) {
-  if (!forms.empty()) w.line(3, "decode_attention:");
+void write_decode(Writer& w, const char* key, bool latent, const std::vector<DecodeForm>& forms) {
+  if (!forms.empty()) w.line(3, "{}:", key);
   for (const DecodeForm& f : forms) {
     w.line(4, "- kv: {}", word(f.kv));
     w.line(5, "t0: {}", time(f.t0_s));
     w.line(5, "per_doubling: {}", time(f.per_doubling_s));
     w.line(5, "per_head: {}", time(f.per_head_s));
-    w.line(5, "cold: {}", time(f.cold_s));
-    w.line(5, "uneven_share: {}", number(f.uneven_share));
+    if (!latent) w.line(5, "cold: {}", time(f.cold_s));
+    if (latent) {
+      w.line(5, "per_request_doubling: {}", time(f.per_request_doubling_s));
+      w.line(5, "per_token: {}", time(f.per_token_s));
+      w.line(5, "chunks_up_to: {}", number(f.chunks_up_to));
+    } else {
+      w.line(5, "uneven_share: {}", number(f.uneven_share));
+    }
     if (f.hits_in_serving) w.line(5, "hits_in_serving: true");
     w.stream(5, f.stream);
     const SplitWalk& walk = f.walk;
@@ -188,7 +194,10 @@ void write_decode(Writer& w, const std::vector<DecodeForm>& forms) {
   }
 }
 
-void write_tiled(Writer& w, const char* key, bool mixed, const std::vector<TiledForm>& forms) {
+enum class TiledOf { heads, joined_launch, latent };
+
+void write_tiled(Writer& w, const char* key, TiledOf of, const std::vector<TiledForm>& forms) {
+  const bool mixed = of == TiledOf::joined_launch;
   if (!forms.empty()) w.line(3, "{}:", key);
   for (const TiledForm& f : forms) {
     w.line(4, "- kv: {}", word(f.kv));
@@ -200,12 +209,15 @@ void write_tiled(Writer& w, const char* key, bool mixed, const std::vector<Tiled
     w.line(5, "wave_quantisation: {}", number(f.wave_quantisation));
     w.line(5, "blend_power: {}", number(f.blend_power));
     w.line(5, "io_efficiency: {}", number(f.io_efficiency));
+    if (of == TiledOf::latent) w.line(5, "per_token: {}", time(f.per_token_s));
+    if (of == TiledOf::heads) w.line(5, "head_dim_power: {}", number(f.head_dim_power));
     if (!mixed) {
-      w.line(5, "head_dim_power: {}", number(f.head_dim_power));
       w.line(5, "tile: {}", time(f.tile_s));
       w.line(5, "per_doubling: {}", time(f.per_doubling_s));
       w.line(5, "write_efficiency: {}", number(f.write_efficiency));
       w.line(5, "power_droop: {}", number(f.power_droop));
+    }
+    if (of == TiledOf::heads) {
       w.line(5, "packs_groups: {}", f.packs_groups);
       w.correction(5, {"heads", "kv_length", "head_dim", "group"}, f.correction);
     }
@@ -240,14 +252,16 @@ void write_moe(Writer& w, const std::vector<MoeForm>& forms) {
 
 void write_fitted(Writer& w, const FittedForms& f) {
   if (f.linear.empty() && f.decode_attention.empty() && f.prefill_attention.empty() && f.mixed_attention.empty() &&
-      f.moe.empty() && !f.elementwise) {
+      f.latent_decode_attention.empty() && f.latent_prefill_attention.empty() && f.moe.empty() && !f.elementwise) {
     return;
   }
   w.line(2, "fitted:");
   write_linear(w, f.linear);
-  write_decode(w, f.decode_attention);
-  write_tiled(w, "prefill_attention", false, f.prefill_attention);
-  write_tiled(w, "mixed_attention", true, f.mixed_attention);
+  write_decode(w, "decode_attention", false, f.decode_attention);
+  write_tiled(w, "prefill_attention", TiledOf::heads, f.prefill_attention);
+  write_tiled(w, "mixed_attention", TiledOf::joined_launch, f.mixed_attention);
+  write_decode(w, "latent_decode_attention", true, f.latent_decode_attention);
+  write_tiled(w, "latent_prefill_attention", TiledOf::latent, f.latent_prefill_attention);
   write_moe(w, f.moe);
   if (f.elementwise) {
     w.line(3, "elementwise:");

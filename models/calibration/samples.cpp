@@ -204,6 +204,8 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"decode attention", kDecodeColumns, kUnlikeDecode, false, add_decode},
       TableKind{"prefill attention", kPrefillColumns, kUnlikeDecode, false, add_prefill},
       TableKind{"routed experts", kMoeColumns, {}, false, add_moe},
+      TableKind{"attention blocks over latents", kLatentBlockColumns, {}, false, add_latent_block},
+      TableKind{"attention over latents", kLatentColumns, {}, false, add_latent},
       TableKind{"collectives of NCCL", kNcclColumns, {}, false, add_nccl},
       TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm}};
   return kTables;
@@ -370,7 +372,7 @@ std::span<const TableKind> layer_tables() {
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.moe.size() + s.collectives.size();
+         s.sampler.size() + s.moe.size() + s.latent_decode.size() + s.latent_prefill.size() + s.collectives.size();
 }
 
 }  // namespace kvsim::models

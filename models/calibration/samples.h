@@ -1,6 +1,7 @@
 // Measured kernel times as read from files, in seconds, bytes and tokens: one row, one sample.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,18 @@ struct LinearSample {
   LinearRun run{};
 };
 
+/// What a row of latent attention is of: the attention alone, or a whole block with its linear layers.
+struct LatentBlock {
+  double latent = 0;   ///< elements of a token's latent; 0: attention of heads with KV of their own
+  std::string kernel;  ///< whose attention
+  std::optional<NumberFormat> projections;  ///< of the linear layers that the row holds; none: attention alone
+  double heads = 0;                         ///< on the GPU
+  double linear_s = 0;                      ///< of the row's seconds, those linear layers, by the profile's form
+};
+
+/// The model of whose blocks rows are, with so many heads and one layer.
+[[nodiscard]] LlmSpec latent_model(double heads);
+
 /// Decode attention of one layer.
 struct DecodeSample {
   SampleSource from;
@@ -41,10 +54,15 @@ struct DecodeSample {
   double kv_length = 0;
   bool warm = false;  ///< one KV buffer reused over all repeats: what fits L2 is in L2
   double seconds = 0;
+  double queries = 1;   ///< query tokens a request, whose keys kv_length counts in the mean
+  LatentBlock block{};  ///< of latents; the shape is the absorbed one
 
   [[nodiscard]] double kv_bytes() const {
-    return 2 * bytes_per_element(kv) * shape.kv_heads * shape.head_dim * requests * kv_length;
+    const double width = block.latent > 0 ? block.latent : 2 * shape.kv_heads * shape.head_dim;
+    return bytes_per_element(kv) * width * requests * cached();
   }
+  /// Tokens of each request's KV once its query tokens are in it; a token sees itself and those before.
+  [[nodiscard]] double cached() const { return kv_length + (queries - 1) / 2; }
 };
 
 /// Attention of chunks of prompts, alone (decodes = 0) or in one launch with decoding requests.
@@ -58,6 +76,7 @@ struct TiledSample {
   double decodes = 0;
   double decode_kv = 0;  ///< tokens of KV of each decoding request
   double seconds = 0;
+  LatentBlock block{};  ///< of latents; the shape is the expanded one
 };
 
 struct ElementwiseSample {
@@ -111,6 +130,8 @@ struct Samples {
   std::vector<SamplerSample> sampler;
   std::vector<SkewSample> skew;
   std::vector<MoeSample> moe;
+  std::vector<DecodeSample> latent_decode;
+  std::vector<TiledSample> latent_prefill;
   std::vector<CollectiveSample> collectives;
 };
 

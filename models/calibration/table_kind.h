@@ -49,4 +49,14 @@ inline constexpr std::array<std::string_view, 14> kMoeColumns{
     "intermediate", "top_k",     "experts", "moe_tp", "moe_ep", "distribution", "measured_ms"};
 void add_moe(const TableRow& row, const Shard& shard, Readings& into);
 
+// Latent attention, alone and in its block (latent_tables.cpp).
+inline constexpr std::array<std::string_view, 11> kLatentColumns{"gpu",   "framework", "version",         "kernel",
+                                                                 "phase", "num_heads", "attention_dtype", "kv_dtype",
+                                                                 "batch", "length",    "measured_ms"};
+inline constexpr std::array<std::string_view, 12> kLatentBlockColumns{
+    "gpu",      "framework", "version", "kernel",      "phase",           "num_heads", "attention_dtype",
+    "kv_dtype", "batch",     "length",  "measured_ms", "projection_dtype"};
+void add_latent(const TableRow& row, const Shard& shard, Readings& into);
+void add_latent_block(const TableRow& row, const Shard& shard, Readings& into);
+
 }  // namespace kvsim::models

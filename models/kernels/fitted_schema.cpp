@@ -129,29 +129,42 @@ ObjectSchema<LinearForm> linear_form_schema() {
   return s;
 }
 
-ObjectSchema<DecodeForm> decode_form_schema() {
+/// Whose attention a form is of, for keys that only one of them has.
+enum class FormOf { heads, joined_launch, latent };
+
+ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* description, FormOf of) {
   using F = DecodeForm;
-  ObjectSchema<F> s("fitted decode_attention", "Attention of one query token a request, split over the GPU.");
+  ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a layer's call");
   s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + KV length / 1024");
-  s.optional("per_head", &F::per_head_s, fixed_kernel_time(), "more per request and query head");
-  s.optional("cold", &F::cold_s, fixed_kernel_time(), "more where the KV comes from HBM");
-  s.optional("uneven_share", &F::uneven_share, share(),
-             "of the time by which all requests being as long as the longest would take longer");
+  s.optional("per_head", &F::per_head_s, fixed_kernel_time(), "more per query token and query head");
+  if (of != FormOf::latent) {
+    s.optional("cold", &F::cold_s, fixed_kernel_time(), "more where the KV comes from HBM");
+    s.optional("uneven_share", &F::uneven_share, share(),
+               "of the time by which all requests being as long as the longest would take longer");
+  }
   s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the KV");
   s.object("walk", &F::walk, walk_schema(), Presence::optional, "spread over the multiprocessors; left out: evenly");
-  s.object("correction", &F::correction, attention_correction("walks"), Presence::optional,
-           "measured / form by requests x KV heads, KV length, head size and query heads per KV head");
-  s.optional("hits_in_serving", &F::hits_in_serving, boolean(),
-             "measured with other layers' kernels in between: L2 helps as much in serving steps");
+  if (of == FormOf::latent) {
+    s.optional("per_request_doubling", &F::per_request_doubling_s, fixed_kernel_time(),
+               "more per doubling of the requests");
+    s.optional("per_token", &F::per_token_s, fixed_kernel_time(),
+               "more per query token: norms, rotary embedding, writing the cache");
+    s.optional("chunks_up_to", &F::chunks_up_to, number().non_negative(),
+               "chunks of at most so many tokens are absorbed too, beside decoding requests; 0: all are expanded");
+  } else {
+    s.object("correction", &F::correction, attention_correction("walks"), Presence::optional,
+             "measured / form by requests x KV heads, KV length, head size and query heads per KV head");
+    s.optional("hits_in_serving", &F::hits_in_serving, boolean(),
+               "measured with other layers' kernels in between: L2 helps as much in serving steps");
+  }
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
   add_source_fields(s, &F::source, Presence::optional);
   return s;
 }
 
-/// `joined`: decoding requests share the launch, so the keys that concern them are there.
-ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, bool joined) {
+ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, FormOf of) {
   using F = TiledForm;
   ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
@@ -168,17 +181,24 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   s.optional(
       "io_efficiency", &F::io_efficiency, number().above(0).at_most(50),
       "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
-  s.optional("head_dim_power", &F::head_dim_power, number().at_least(0).at_most(4),
-             "efficiency grows with (head size / 128) to this power");
+  if (of == FormOf::latent) {
+    s.optional("per_token", &F::per_token_s, fixed_kernel_time(),
+               "more per new token: norms, rotary embedding, writing the cache");
+  } else {
+    s.optional("head_dim_power", &F::head_dim_power, number().at_least(0).at_most(4),
+               "efficiency grows with (head size / 128) to this power");
+  }
   s.optional("tile", &F::tile_s, fixed_kernel_time(), "starting and ending a tile, beside overhead_tokens");
   s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + KV length / 1024");
   s.optional("write_efficiency", &F::write_efficiency, number().non_negative().at_most(50),
              "rate of putting new keys and values into pages, as a multiple of the peak memory bandwidth; 0: no time");
   s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1), "as of linear layers");
-  s.optional("packs_groups", &F::packs_groups, boolean(), "a tile has rows of all query heads that share a KV head");
-  s.object("correction", &F::correction, attention_correction("heads"), Presence::optional,
-           "measured / form by prompts x heads, KV length, head size and query heads per KV head");
-  if (joined) {
+  if (of != FormOf::latent) {
+    s.optional("packs_groups", &F::packs_groups, boolean(), "a tile has rows of all query heads that share a KV head");
+    s.object("correction", &F::correction, attention_correction("heads"), Presence::optional,
+             "measured / form by prompts x heads, KV length, head size and query heads per KV head");
+  }
+  if (of == FormOf::joined_launch) {
     s.optional("empty_tile", &F::empty_tile_s, fixed_kernel_time(),
                "an empty tile of a decoding request beside a long chunk");
     s.optional("decode_overhead_tokens", &F::decode_overhead_tokens, number(),
@@ -228,13 +248,28 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
 
   ObjectSchema<F> s("fitted", "Forms fitted to measured kernels; an operator they cover does not use its roofline.");
   s.list("linear", &F::linear, linear_form_schema(), Presence::optional, "dense linear layers, one per weight format");
-  s.list("decode_attention", &F::decode_attention, decode_form_schema(), Presence::optional, "one per KV format");
+  s.list("decode_attention", &F::decode_attention,
+         decode_form_schema("fitted decode_attention", "Attention of one query token a request, split over the GPU.",
+                            FormOf::heads),
+         Presence::optional, "one per KV format");
   s.list("prefill_attention", &F::prefill_attention,
-         tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own.", false),
+         tiled_schema("fitted prefill_attention", "Attention of chunks of prompts in a launch of their own.",
+                      FormOf::heads),
          Presence::optional, "one per KV format");
   s.list("mixed_attention", &F::mixed_attention,
-         tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.", true),
+         tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.",
+                      FormOf::joined_launch),
          Presence::optional, "one per KV format; none: kinds of attention are launched apart");
+  s.list("latent_decode_attention", &F::latent_decode_attention,
+         decode_form_schema("fitted latent_decode_attention",
+                            "What an attention block over latents (MLA) takes beside its linear layers, absorbed.",
+                            FormOf::latent),
+         Presence::optional, "decoding, verifying and short chunks, one per KV format");
+  s.list("latent_prefill_attention", &F::latent_prefill_attention,
+         tiled_schema("fitted latent_prefill_attention",
+                      "What an attention block over latents (MLA) takes beside its linear layers, expanded.",
+                      FormOf::latent),
+         Presence::optional, "chunks of prompts, one per KV format");
   s.list("moe", &F::moe, moe_form_schema(), Presence::optional, "routed experts of a layer, one per weight format");
   s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
   s.check([](const F& f, const Reporter& report) {
@@ -242,6 +277,8 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
     once_per_format(f.decode_attention, &DecodeForm::kv, "decode_attention", report);
     once_per_format(f.prefill_attention, &TiledForm::kv, "prefill_attention", report);
     once_per_format(f.mixed_attention, &TiledForm::kv, "mixed_attention", report);
+    once_per_format(f.latent_decode_attention, &DecodeForm::kv, "latent_decode_attention", report);
+    once_per_format(f.latent_prefill_attention, &TiledForm::kv, "latent_prefill_attention", report);
     once_per_format(f.moe, &MoeForm::weights, "moe", report);
   });
   return s;

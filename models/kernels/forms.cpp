@@ -19,6 +19,16 @@ Machine Machine::of(const GpuSpec& gpu) {
   return m;
 }
 
+HeadShape absorbed_shape(const MlaShape& mla, double heads) {
+  const auto keys = static_cast<double>(mla.kv_lora_rank + mla.qk_rope_head_dim);
+  return {heads, 1, (keys + static_cast<double>(mla.kv_lora_rank)) / 2};
+}
+
+HeadShape expanded_shape(const MlaShape& mla, double heads) {
+  const auto keys = static_cast<double>(mla.qk_nope_head_dim + mla.qk_rope_head_dim);
+  return {heads, heads, (keys + static_cast<double>(mla.v_head_dim)) / 2};
+}
+
 double blend(double a, double b, double p) {
   const double high = std::max(a, b);
   const double low = std::min(a, b);
@@ -122,7 +132,7 @@ FormTime LinearForm::time(double m, double n, double k, const Machine& machine, 
 /// The stream of all KV, or the multiprocessor that has most to walk through, and what splitting adds.
 double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine& machine) const {
   constexpr double kRows = 16;  // of a tensor core's tile
-  const double group = call.heads / call.kv_heads;
+  const double group = call.heads * call.queries / call.kv_heads;
   const double units = call.requests * call.kv_heads;
   const double keys = std::max(call.mean_kv, 1.0);
   const double fills = machine.multiprocessors / units;  // parts with which each multiprocessor has one
@@ -147,8 +157,10 @@ double DecodeForm::walked(double stream_s, const DecodeCall& call, const Machine
 FormTime DecodeForm::time(const DecodeCall& call, const Machine& machine, bool read_before) const {
   const bool warm = read_before || hits_in_serving;
   constexpr double kShortKv = 1024;
-  const double fixed_s =
-      t0_s + per_doubling_s * std::log2(1 + call.mean_kv / kShortKv) + per_head_s * call.requests * call.heads;
+  const double tokens = call.requests * call.queries;
+  double fixed_s = t0_s + per_doubling_s * std::log2(1 + call.mean_kv / kShortKv) + per_head_s * tokens * call.heads;
+  if (per_request_doubling_s > 0) fixed_s += per_request_doubling_s * std::log2(std::max(call.requests, 1.0));
+  fixed_s += per_token_s * tokens;
   const double miss = warm ? stream.miss_share(call.kv_bytes, machine) : 1;
   double stream_s = stream.seconds(call.kv_bytes, machine, !warm);
   if (walk.sm_bandwidth > 0) stream_s = walked(stream_s, call, machine);
@@ -189,6 +201,7 @@ void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const H
   const double mean = before + (rows + 1) * tile_tokens / 2;  // causal: half of the chunk's own keys
   add(call.chunks, rows * shape.heads / group, mean, before + tokens, before + std::min(tile_tokens, tokens));
   call.prompts += 1;
+  call.tokens += tokens;
   call.written_bytes += 2 * bytes_per_element(kv) * tokens * shape.kv_heads * shape.head_dim;
   call.chunk_bytes += 2 * kActivationBytes * tokens * shape.heads * shape.head_dim +
                       2 * bytes_per_element(kv) * (before + tokens) * shape.kv_heads * shape.head_dim;
@@ -257,6 +270,7 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
     constexpr double kShortKv = 1024;
     seconds += per_doubling_s * std::log2(1 + longest_kv / kShortKv);
   }
+  seconds += per_token_s * call.tokens;
   if (write_efficiency > 0) seconds += call.written_bytes / (write_efficiency * machine.memory_bytes_per_s);
   if (machine.as_measured && call.prompts > 0) {
     seconds *= correction.at({call.prompts * shape.heads, longest_kv, shape.head_dim, shape.heads / shape.kv_heads});

@@ -5,6 +5,7 @@
 
 #include "models/hardware/gpu.h"
 #include "models/kernels/correction.h"
+#include "models/llm/llm_spec.h"
 #include "models/llm/number_format.h"
 #include "models/schema/sourced.h"
 
@@ -144,6 +145,7 @@ struct DecodeCall {
   double longest_kv = 0;  ///< of the longest request; 0: all alike
   double kv_heads = 1;    ///< on this GPU
   double head_dim = 128;
+  double queries = 1;  ///< query tokens a request, which share its walks
 };
 
 /// How decode attention is spread over the multiprocessors: one walks through the KV of one request and KV head, or
@@ -162,14 +164,18 @@ struct SplitWalk {
   bool splits_single_heads = true;  ///< false: not where every query head has KV of its own (FlashAttention 2)
 };
 
-/// t = t0 + per_doubling log2(1 + kv / 1024) + per_head requests heads + stream(bytes), the last with `cold_s` more
-/// where the KV comes from HBM. Uneven lengths add `uneven_share` of what all requests being as long as the longest
-/// would add: kernels split long contexts well, so that share is small. The correction is a factor on all.
+/// t = t0 + per_doubling log2(1 + kv / 1024) + per_request_doubling log2(requests) + per_token requests queries +
+/// per_head requests queries heads + stream(bytes), the last with `cold_s` more where the KV comes from HBM. Uneven
+/// lengths add `uneven_share` of what all requests being as long as the longest would add: kernels split long contexts
+/// well, so that share is small. The correction is a factor on all.
 struct DecodeForm {
   NumberFormat kv = NumberFormat::bf16;
   double t0_s = 0;
   double per_doubling_s = 0;
-  double per_head_s = 0;  ///< per request and query head
+  double per_head_s = 0;              ///< per query token and query head
+  double per_request_doubling_s = 0;  ///< more per doubling of the requests
+  double per_token_s = 0;             ///< per query token: what else a latent's block does to it
+  double chunks_up_to = 0;            ///< chunks of at most so many tokens run here too (latents); 0: none
   double cold_s = 0;
   double uneven_share = 0;
   CachedStream stream;
@@ -210,6 +216,7 @@ struct TiledCall {
   double decodes = 0;        ///< decoding requests in the launch
   double widest_tiles = 1;   ///< tiles of the longest chunk: the grid every request gets
   double prompts = 0;        ///< chunks in the launch
+  double tokens = 0;         ///< of the chunks, new ones
   double written_bytes = 0;  ///< keys and values of the chunks' own tokens, put into their pages
 };
 
@@ -217,8 +224,15 @@ struct TiledCall {
 struct HeadShape {
   double heads = 1;
   double kv_heads = 1;
-  double head_dim = 128;
+  double head_dim = 128;  ///< mean width of keys and values, which arithmetic goes by
 };
+
+// Latent attention (MLA) is the same two kernels in other shapes. Decoding absorbs the up projections into queries and
+// outputs: all heads share one latent, whose r + rope elements are the keys and of which r are the values. Prefill
+// expands the latent to keys and values of every head.
+
+[[nodiscard]] HeadShape absorbed_shape(const MlaShape& mla, double heads);
+[[nodiscard]] HeadShape expanded_shape(const MlaShape& mla, double heads);
 
 /// With T tiles of rate r = efficiency x peak / multiprocessors each: average load A = (tile_tokens + T w0) /
 /// multiprocessors, critical path C = (longest + w0) longest_factor, both in tokens walked, 4 rows head_dim FLOPs each;
@@ -240,6 +254,7 @@ struct TiledForm {
   CachedStream stream;                ///< KV of decoding requests in the launch
   double head_dim_power = 0;          ///< efficiency grows with (head size / 128) to this power, to 1.05 at most
   double tile_s = 0;                  ///< starting and ending a tile, beside overhead_tokens
+  double per_token_s = 0;             ///< per new token: what else a latent's block does to it
   double per_doubling_s = 0;          ///< more per doubling of 1 + longest KV / 1024
   double write_efficiency = 0;  ///< of the peak memory bandwidth, putting new keys and values into pages; 0: no time
   double power_droop = 0;       ///< as of linear layers

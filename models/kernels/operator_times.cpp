@@ -32,9 +32,7 @@ ExpertLayer routed_layer(const LlmSpec& m, double gpus) {
   return layer;
 }
 
-namespace {
-
-void add_attention_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape>& shapes) {
+std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   const auto layers = static_cast<double>(m.layers);
   const auto hidden = static_cast<double>(m.hidden);
   const double heads = static_cast<double>(m.heads) / gpus;
@@ -42,9 +40,7 @@ void add_attention_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape
     const double queries = static_cast<double>(m.heads * m.head_dim) / gpus;
     const double kv =
         2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
-    shapes.push_back({queries + kv, hidden, layers});
-    shapes.push_back({hidden, queries, layers});
-    return;
+    return {{queries + kv, hidden, layers}, {hidden, queries, layers}};
   }
   const MlaShape& s = m.mla;
   const auto query = static_cast<double>(s.q_lora_rank);
@@ -52,17 +48,14 @@ void add_attention_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape
   const auto nope = static_cast<double>(s.qk_nope_head_dim);
   const auto rope = static_cast<double>(s.qk_rope_head_dim);
   const auto value = static_cast<double>(s.v_head_dim);
-  shapes.push_back({query + latent + rope, hidden, layers});
-  shapes.push_back({heads * (nope + rope), query > 0 ? query : hidden, layers});
-  shapes.push_back({heads * (nope + value), latent, layers});
-  shapes.push_back({hidden, heads * value, layers});
+  return {{query + latent + rope, hidden, layers},
+          {heads * (nope + rope), query > 0 ? query : hidden, layers},
+          {heads * (nope + value), latent, layers},
+          {hidden, heads * value, layers}};
 }
 
-}  // namespace
-
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
-  std::vector<LinearShape> shapes;
-  add_attention_shapes(m, gpus, shapes);
+  std::vector<LinearShape> shapes = attention_shapes(m, gpus);
   const auto hidden = static_cast<double>(m.hidden);
   const auto add_block = [&](std::int64_t width, double layers) {
     const double inner = static_cast<double>(width) / gpus;
@@ -145,191 +138,6 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
     return t.weights == form.weights &&
            std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) { return s.n == t.n && s.k == t.k; });
   });
-}
-
-namespace {
-
-/// Index i of the interval [axis[i], axis[i + 1]] that holds x, at an end the outermost.
-std::size_t interval(const std::vector<double>& axis, double x) {
-  std::size_t i = 0;
-  while (i + 2 < axis.size() && x > axis[i + 1]) ++i;
-  return i;
-}
-
-}  // namespace
-
-NumberFormat kv_format(const LlmSpec& model) {
-  return model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
-}
-
-bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
-                            std::string& why) {
-  const NumberFormat kv = kv_format(model);
-  if (profile.fitted.decode_attention.empty() || profile.fitted.prefill_attention.empty()) {
-    why = "the profile has no fitted forms";
-  } else if (model.attention == AttentionKind::mla) {
-    why = "forms cover grouped-query attention";
-  } else if (model.kv_bytes_per_element != 1.0 && model.kv_bytes_per_element != 2.0) {
-    why = "the KV cache is neither bf16 nor fp8";
-  } else if (form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv) == nullptr ||
-             form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv) == nullptr) {
-    why = fmt::format("the profile has no fitted forms for a {} KV cache", word(kv));
-  } else if (machine.multiprocessors <= 0) {
-    why = "the GPU's multiprocessors are not given";
-  } else {
-    return true;
-  }
-  return false;
-}
-
-AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus)
-    : machine_(machine),
-      measured_(profile.machine->peaks()),
-      layers_(static_cast<double>(model.layers)),
-      kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
-      kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
-      further_query_share_(profile.further_query_share.value) {
-  const NumberFormat kv = kv_format(model);
-  shape_ = {static_cast<double>(model.heads) / gpus, static_cast<double>(model.kv_heads) * kv_share_,
-            static_cast<double>(model.head_dim)};
-  decode_ = *form_for(profile.fitted.decode_attention, &DecodeForm::kv, kv);
-  if (!decode_.correction.empty()) {
-    constexpr std::size_t kHeadDimAxis = 2;
-    const std::vector<double>& dims = decode_.correction.axes[kHeadDimAxis];
-    head_dims_ = {dims.front(), dims.back()};
-  }
-  plane_ = CorrectionPlane(decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads}));
-  decode_.correction = {};
-  prefill_ = *form_for(profile.fitted.prefill_attention, &TiledForm::kv, kv);
-  if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
-    mixed_ = *mixed;
-    has_mixed_ = true;
-  }
-  for (const DecodeTable& table : profile.tables.decode_attention) {
-    if (table.kv != kv || table.heads != shape_.heads || table.kv_heads != shape_.kv_heads ||
-        table.head_dim != shape_.head_dim) {
-      continue;
-    }
-    has_grid_ = true;
-    grid_warm_ = table.warm;
-    as_measured_ = machine_ == measured_ && (!table.warm || decode_.hits_in_serving);
-    grid_ = {};
-    for (const double length : table.kv_lengths) grid_.log_kv.push_back(std::log(length));
-    for (const DecodeRow& row : table.rows) {
-      grid_.log_requests.push_back(std::log(row.requests));
-      for (const double s : row.seconds) grid_.log_s.push_back(std::log(s));
-    }
-    grid_.kv_from = table.kv_lengths.front();
-    grid_.kv_to = table.kv_lengths.back();
-    grid_.requests_from = table.rows.front().requests;
-    grid_.requests_to = table.rows.back().requests;
-  }
-}
-
-double AttentionTimes::Grid::at(double requests, double kv) const {
-  const double x = std::log(kv);
-  const double y = std::log(requests);
-  const std::size_t i = interval(log_kv, x);
-  const std::size_t j = interval(log_requests, y);
-  const double along = (x - log_kv[i]) / (log_kv[i + 1] - log_kv[i]);
-  const double across = (y - log_requests[j]) / (log_requests[j + 1] - log_requests[j]);
-  const double* low = &log_s[j * log_kv.size() + i];
-  const double* high = low + log_kv.size();
-  return std::exp((1 - across) * (low[0] + along * (low[1] - low[0])) +
-                  across * (high[0] + along * (high[1] - high[0])));
-}
-
-FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
-  const double arithmetic_s = decode_.t0_s + flops_s / layers_;
-  return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
-}
-
-FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
-  FormTime t = decode_.time(call, machine, warm);
-  if (!plane_.empty() && machine.as_measured) {
-    t.seconds *= plane_.at(call.requests * call.kv_heads, std::max(call.mean_kv, 1.0));
-  }
-  return t;
-}
-
-FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
-  const double requests = requests_of(work);
-  const double kv_bytes = kv_per_layer(read_bytes);
-  DecodeCall call{
-      requests,        shape_.heads,    kv_bytes,       work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
-      work.longest_kv, shape_.kv_heads, shape_.head_dim};
-  if (!has_grid_ || kv_bytes <= 0) return decode_time(call, machine_, false);
-  // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
-  const double tokens = kv_bytes / requests / kv_bytes_per_token_;
-  const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
-  const double n = std::clamp(requests, grid_.requests_from, grid_.requests_to);
-  const double uneven_s = decode_.uneven_s(call, machine_);
-  FormTime t{grid_.at(n, kv) + uneven_s, true};
-  if (as_measured_ && kv == tokens && n == requests) return t;
-  call.longest_kv = 0;
-  const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0, shape_.kv_heads, shape_.head_dim};
-  const double carried = decode_time(call, machine_, false).seconds / decode_time(at, measured_, grid_warm_).seconds;
-  t.seconds = grid_.at(n, kv) * carried + uneven_s;
-  return t;
-}
-
-template <class Each>
-void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
-  if (!work.chunks.empty()) {
-    for (const PrefillChunk& c : work.chunks) each(c);
-  } else if (work.prefill.query_tokens > 0) {
-    const double n = work.prefill.query_tokens;
-    each(PrefillChunk{n, std::max(work.prefill.pairs / n - (n + 1) / 2, 0.0)});
-  }
-}
-
-FormTime AttentionTimes::prefill(const StepWork& work) const {
-  TiledCall call;
-  each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_); });
-  return prefill_.time(call, shape_, machine_);
-}
-
-FormTime AttentionTimes::mixed(const StepWork& work) const {
-  TiledCall call;
-  each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_); });
-  for (const AttentionWork* w : {&work.verify, &work.decode}) {
-    if (w->query_tokens <= 0) continue;
-    const double requests = requests_of(*w);
-    mixed_.add_decodes(call, requests, w->query_tokens / requests, w->pairs / w->query_tokens, w->longest_kv,
-                       kv_per_layer(w == &work.decode ? w->bytes_read(further_query_share_) : w->kv_bytes), shape_);
-  }
-  return mixed_.time(call, shape_, machine_);
-}
-
-SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s) const {
-  SplitTime sum;
-  const auto add = [&](const FormTime& t) {
-    sum.seconds += t.seconds;
-    if (t.memory_bound) sum.memory_bound_s += t.seconds;
-  };
-  if (has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0) {
-    add(mixed(work));
-  } else {
-    if (work.decode.query_tokens > 0) {
-      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_));
-      add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
-    }
-    if (work.verify.query_tokens > 0) add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
-    if (work.prefill.query_tokens > 0) add(prefill(work));
-  }
-  return {sum.seconds * layers_, sum.memory_bound_s * layers_};
-}
-
-bool AttentionTimes::within_domain(const StepWork& work) const {
-  const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
-  const double streamed = kv_per_layer(work.decode.bytes_read(further_query_share_) + work.verify.kv_bytes);
-  if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
-  if (!shared && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
-  double longest = 0;
-  each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
-  if (shared) longest = std::max({longest, work.decode.longest_kv, work.verify.longest_kv});
-  const double valid_to = shared ? mixed_.valid_to : prefill_.valid_to;
-  return valid_to <= 0 || longest <= valid_to;
 }
 
 }  // namespace kvsim::models

@@ -68,6 +68,8 @@ struct LinearShape {
   double calls = 1;
 };
 
+/// Those of its attention blocks.
+[[nodiscard]] std::vector<LinearShape> attention_shapes(const LlmSpec& model, double gpus);
 /// Linear layers of a model, sharded over `gpus`: QKV, output, gate and up, down; of a mixture of experts the router
 /// and the shared experts, the routed ones apart (routed_layer). A latent's down projections are copied on every GPU;
 /// its up projection is the same products whether it is absorbed into queries and outputs or expands the latent.
@@ -154,10 +156,15 @@ class AttentionTimes {
   void each_chunk(const StepWork& work, Each&& each) const;
   [[nodiscard]] FormTime mixed(const StepWork& work) const;
   [[nodiscard]] FormTime prefill(const StepWork& work) const;
+  template <class Add>
+  void add_latent(const StepWork& work, Add&& add) const;
 
   Machine machine_;
   Machine measured_;
   HeadShape shape_;
+  HeadShape chunk_shape_;  ///< of prefill: as shape_, but of a latent
+  bool latent_ = false;
+  TokenCurve expansion_;  ///< of a latent: keys and values of every head out of so many tokens of context, a layer
   double layers_ = 1;
   double kv_share_ = 1;            ///< of the model's KV bytes, what one GPU reads
   double kv_bytes_per_token_ = 0;  ///< one layer, one GPU

@@ -251,6 +251,13 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
   }
   if (!fitted) return;
   const NumberFormat kv = kv_format(model);
+  if (model.attention == AttentionKind::mla) {
+    out.add("profile.fitted.latent_decode_attention", "form",
+            form_for(p.fitted.latent_decode_attention, &DecodeForm::kv, kv)->source);
+    out.add("profile.fitted.latent_prefill_attention", "form",
+            form_for(p.fitted.latent_prefill_attention, &TiledForm::kv, kv)->source);
+    return;
+  }
   out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
   out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
   if (const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv)) {

@@ -88,7 +88,13 @@ struct FittedForms {
   std::vector<DecodeForm> decode_attention;
   std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
   std::vector<TiledForm> mixed_attention;  ///< one launch for chunks, verifications and decoding; none: launched apart
-  std::vector<MoeForm> moe;                ///< routed experts of one layer, one per format of the weights
+  /// Of a latent (MLA), in the shapes of absorbed_shape() and expanded_shape(): what the attention block of a layer
+  /// takes beyond its linear layers, which are LinearTimes'. Together they are the block as it was measured, so nothing
+  /// of it counts twice and nothing is left out: norms of the latent, rotary embedding and writing the cache are in
+  /// here.
+  std::vector<DecodeForm> latent_decode_attention;
+  std::vector<TiledForm> latent_prefill_attention;
+  std::vector<MoeForm> moe;  ///< routed experts of one layer, one per format of the weights
   std::optional<ElementwiseForm> elementwise;
 };
 

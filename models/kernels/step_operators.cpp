@@ -68,10 +68,13 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   logits.from = linear.from;
   logits.source = linear.source;
   const bool chunks = work.prefill.query_tokens > 0, mixed = chunks || work.verify.query_tokens > 0;
+  const bool latent = model.attention == AttentionKind::mla;
   note_origin(figures,
-              mixed && !profile.fitted.mixed_attention.empty() ? "mixed_attention"
-              : chunks && work.decode.query_tokens <= 0        ? "prefill_attention"
-                                                               : "decode_attention",
+              latent && chunks && work.decode.query_tokens <= 0  ? "latent_prefill_attention"
+              : latent                                           ? "latent_decode_attention"
+              : mixed && !profile.fitted.mixed_attention.empty() ? "mixed_attention"
+              : chunks && work.decode.query_tokens <= 0          ? "prefill_attention"
+                                                                 : "decode_attention",
               attention);
   note_shares(gpu, linear_flops_per_s, linear);
   note_shares(gpu, linear_flops_per_s, logits);

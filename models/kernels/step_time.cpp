@@ -74,7 +74,8 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   if (profile_.machine) note_missing();
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
-    elementwise_kernels_ = elementwise_kernels(model_, gpus_);
+    const bool rotary = model_.attention != AttentionKind::mla || !attention_fitted_;
+    elementwise_kernels_ = elementwise_kernels(model_, gpus_, rotary);
     elementwise_ = TokenCurve([&](double tokens) {
       SplitTime sum;
       for (const ElementwiseKernel& k : elementwise_kernels_) {

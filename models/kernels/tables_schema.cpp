@@ -153,6 +153,7 @@ void check_against_physics(const KernelProfile& p, const Reporter& report) {
   const Machine peak = p.machine ? p.machine->peaks() : Machine{};
   const bool fitted = !p.fitted.linear.empty() || !p.fitted.decode_attention.empty() ||
                       !p.fitted.prefill_attention.empty() || !p.fitted.mixed_attention.empty() ||
+                      !p.fitted.latent_decode_attention.empty() || !p.fitted.latent_prefill_attention.empty() ||
                       !p.fitted.moe.empty() || p.fitted.elementwise;
   const bool tables = !p.tables.linear.empty() || !p.tables.decode_attention.empty();
   if ((fitted || tables) && !p.machine) {

@@ -45,6 +45,9 @@ BENCHMARK_CAPTURE(query, fitted_h200_chunk, "h200", "", true);
 BENCHMARK_CAPTURE(query, fitted_h100_chunk, "h100-sxm", "", true);
 BENCHMARK_CAPTURE(query, fitted_h100_mixture_decode, "h100-sxm", "", false, "qwen3-30b-a3b");
 BENCHMARK_CAPTURE(query, fitted_h100_mixture_chunk, "h100-sxm", "", true, "qwen3-30b-a3b");
+BENCHMARK_CAPTURE(query, fitted_h200_latent_decode, "h200", "", false, "deepseek-v3");
+BENCHMARK_CAPTURE(query, fitted_h200_latent_chunk, "h200", "", true, "deepseek-v3");  // absorbed
+BENCHMARK_CAPTURE(query, fitted_b200_latent_chunk, "b200", "", true, "deepseek-v3");  // expanded
 BENCHMARK_CAPTURE(query, tables_rtx_decode, "rtx-pro-6000", "", false);
 BENCHMARK_CAPTURE(query, tables_rtx_chunk, "rtx-pro-6000", "", true);
 

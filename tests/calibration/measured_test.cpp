@@ -107,5 +107,23 @@ TEST_F(MeasuredTimes, RoutedExpertsOfHeldOutShapesArePredictedWithin8Percent) {
   }
 }
 
+TEST_F(MeasuredTimes, BlocksOverLatentsWithHeldOutHeadsArePredictedWithin8Percent) {
+  const fs::path table = kernels().parent_path() / "kernels2" / "mla_module.csv";
+  if (!fs::exists(table)) GTEST_SKIP() << "no " << table;
+  Readings readings;
+  read_samples(table.string(), nullptr, true, readings);
+  CalibrationOptions options;
+  options.leave_out_models = options.other_machines = false;
+  for (const char* name : {"h100-sxm", "h200", "b200", "gb200", "rtx-pro-6000"}) {
+    const GpuSpec gpu = catalogue_.gpu(name);
+    options.linear[gpu.name] = catalogue_.profile(gpu.profile).fitted.linear;
+    for (const OperatorReport& op : calibrate(readings, gpu, {}, {}, options).operators) {
+      if (op.shapes.count == 0) continue;  // the RTX PRO 6000 has fp8 KV for one head alone
+      EXPECT_LE(op.shapes.median, 0.08) << name << " " << op.name << " " << op.format;
+      EXPECT_LE(op.shapes.p90, 0.20) << name << " " << op.name << " " << op.format;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE

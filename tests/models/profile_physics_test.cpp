@@ -126,6 +126,19 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"ExpertsWithoutTiles", "tiles: [{rows: 16, columns: 128, efficiency: 0.4}]", "tiles: []",
                 "profile.yaml:14:"},
         Hostile{"ExpertsOfAges", "t0: 30 us", "t0: 30 s", "a kernel's fixed time lies between nothing and a second"},
+        Hostile{"TwoFormsForALatent", "  moe:\n",
+                "  latent_decode_attention:\n"
+                "    - {kv: fp8, t0: 9 us, stream: {bandwidth_efficiency: 0.9}}\n"
+                "    - {kv: fp8, t0: 8 us, stream: {bandwidth_efficiency: 0.9}}\n  moe:\n",
+                "two forms for the same number format"},
+        Hostile{"LatentsFasterThanTheirGpu", "  moe:\n",
+                "  latent_prefill_attention:\n    - {kv: bf16, tile_rows: 128, t0: 9 us, efficiency: 1.6}\n  moe:\n",
+                "a kernel reaches some of its GPU's peak, and not more"},
+        Hostile{
+            "AKeyOfHeadsForALatent", "  moe:\n",
+            "  latent_prefill_attention:\n    - {kv: bf16, tile_rows: 128, t0: 9 us, efficiency: 0.6, packs_groups: "
+            "true}\n  moe:\n",
+            "packs_groups"},
         Hostile{"SlowL2", "stream: {bandwidth_efficiency: 0.9}",
                 "stream: {bandwidth_efficiency: 0.9, l2_efficiency: 0.5}",
                 "a hit in L2 is not slower than a read from HBM"},

@@ -1,183 +1,13 @@
 // Keys of fitted kernel forms and measured tables. Every row gives a whole profile, in which one value differs.
-#include <fmt/format.h>
-
-#include "tests/scenario/key_rows.h"
+#include "tests/scenario/key_rows_forms.h"
 
 namespace kvsim::testing {
 namespace {
 
-using Sets = std::vector<std::string>;
-
-const std::string kProfile = "cluster.gpu.profile";
-
-/// Key paths below the profile (lists without brackets) and the value that stands there unless a row changes it.
-struct Leaf {
-  const char* key;
-  const char* value;
-};
-
-constexpr Leaf kMachine[] = {{"memory_bandwidth", "3350 GB/s"}, {"bf16_peak", "989 TFLOP/s"},
-                             {"fp8_peak", "1979 TFLOP/s"},      {"fp4_peak", "0 FLOP/s"},
-                             {"multiprocessors", "132"},        {"l2_cache", "50 MiB"},
-                             {"architecture", "hopper"}};
-constexpr Leaf kQuantise[] = {{"t0", "1 us"}, {"per_token", "1 ns"}, {"bandwidth_efficiency", "0.5"}};
-constexpr Leaf kBenchmark[] = {
-    {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}, {"launch", "60 us"}, {"launch_few", "50 us"}};
-constexpr Leaf kWalk[] = {{"sm_bandwidth", "4"}, {"efficiency", "0.5"}, {"wave_quantisation", "0.5"},
-                          {"unit", "2 us"},      {"least_keys", "128"}, {"blend_power", "4"},
-                          {"join", "20 ns"},     {"regroup", "1 us"},   {"splits_single_heads", "true"}};
-constexpr Leaf kLinearCorrection[] = {{"tokens", "[1, 4096]"},
-                                      {"n", "[64, 65536]"},
-                                      {"k", "[64, 65536]"},
-                                      {"factors", "[1, 1.2, 1.4, 1.1, 1.5, 1.3, 1.7, 1.6]"}};
-constexpr const char* kGridFactors = "[1, 1.2, 1.4, 1.1, 1.5, 1.3, 1.7, 1.6, 1.1, 1.4, 1.3, 1.2, 1.8, 1.5, 1.2, 1.9]";
-constexpr Leaf kWalkCorrection[] = {{"walks", "[1, 4096]"},
-                                    {"kv_length", "[16, 65536]"},
-                                    {"head_dim", "[64, 256]"},
-                                    {"group", "[1, 32]"},
-                                    {"factors", kGridFactors}};
-constexpr Leaf kHeadCorrection[] = {{"heads", "[1, 4096]"},
-                                    {"kv_length", "[16, 65536]"},
-                                    {"head_dim", "[64, 256]"},
-                                    {"group", "[1, 32]"},
-                                    {"factors", kGridFactors}};
-constexpr Leaf kStream[] = {
-    {"bandwidth_efficiency", "0.9"}, {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}};
-constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
-constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
-                            {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
-                            {"blend_power", "4"},       {"power_droop", "0"},     {"valid_to", "4096"},
-                            {"io_efficiency", "0.9"},   {"per_doubling", "0 us"}, {"sm_bandwidth", "0"},
-                            {"source", "measurement"},  {"reference", "one"}};
-constexpr Leaf kDecode[] = {{"kv", "bf16"},
-                            {"t0", "13 us"},
-                            {"per_doubling", "1 us"},
-                            {"per_head", "2 ns"},
-                            {"cold", "1 us"},
-                            {"uneven_share", "0.05"},
-                            {"hits_in_serving", "false"},
-                            {"valid_to", "4e9"},
-                            {"source", "measurement"},
-                            {"reference", "one"}};
-constexpr Leaf kPrefill[] = {{"kv", "bf16"},
-                             {"tile_rows", "128"},
-                             {"t0", "10 us"},
-                             {"efficiency", "0.6"},
-                             {"overhead_tokens", "100"},
-                             {"longest_factor", "1"},
-                             {"wave_quantisation", "0.5"},
-                             {"blend_power", "4"},
-                             {"io_efficiency", "0.8"},
-                             {"head_dim_power", "0"},
-                             {"tile", "0 us"},
-                             {"per_doubling", "0 us"},
-                             {"write_efficiency", "0"},
-                             {"power_droop", "0"},
-                             {"packs_groups", "false"},
-                             {"valid_to", "16384"},
-                             {"source", "measurement"},
-                             {"reference", "one"}};
-constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
-constexpr Leaf kElementwise[] = {{"t0", "2 us"}, {"source", "measurement"}, {"reference", "one"}};
-constexpr Leaf kExperts[] = {{"weights", "bf16"},          {"t0", "20 us"},           {"per_expert", "10 ns"},
-                             {"per_doubling", "1 us"},     {"foreign_share", "0.5"},  {"tile_overhead_k", "0"},
-                             {"wave_quantisation", "0.5"}, {"blend_power", "4"},      {"io_efficiency", "0.8"},
-                             {"valid_to", "16384"},        {"source", "measurement"}, {"reference", "one"}};
-constexpr Leaf kLinearTable[] = {
-    {"weights", "bf16"}, {"n", "6144"}, {"k", "4096"}, {"source", "measurement"}, {"reference", "one"}};
-constexpr Leaf kDecodeTable[] = {{"kv", "bf16"},    {"heads", "32"},           {"kv_heads", "8"},   {"head_dim", "128"},
-                                 {"warm", "false"}, {"source", "measurement"}, {"reference", "one"}};
-
-/// Writes profiles in which the value at `key` is `value`.
-class Writer {
- public:
-  Writer(std::string key, std::string value) : key_(std::move(key)), value_(std::move(value)) {}
-
-  [[nodiscard]] std::string fitted(bool mixed) const {
-    const std::string decode = "fitted.decode_attention";
-    const std::string prefill = "fitted.prefill_attention";
-    std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", stream: {" +
-                        leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
-                        asked(decode + ".correction", kWalkCorrection) + "}], prefill_attention: [{" +
-                        leaves(prefill, kPrefill) + asked(prefill + ".correction", kHeadCorrection) + "}], moe: [{" +
-                        leaves("fitted.moe", kExperts) + ", stream: {" + leaves("fitted.moe.stream", kStream) +
-                        "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) +
-                        "}]}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
-    if (mixed) {
-      const std::string at = "fitted.mixed_attention";
-      forms += ", mixed_attention: [{" + leaves(at, kPrefill) + asked(at + ".correction", kHeadCorrection) + ", " +
-               leaves(at, kJoined) + ", stream: {" + leaves(at + ".stream", kStream) + "}}]";
-    }
-    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}";
-  }
-
-  [[nodiscard]] std::string tables() const {
-    const std::string point = "tables.linear.points";
-    const std::string rows = "tables.decode_attention.rows";
-    const std::string lengths = "tables.decode_attention.kv_lengths";
-    return "tables: {linear: [{" + leaves("tables.linear", kLinearTable) +
-           ", points: [{size: 1, seconds: 30 us}, {size: " + leaf(point + ".size", "512") +
-           ", seconds: " + leaf(point + ".seconds", "80 us") + "}]}], decode_attention: [{" +
-           leaves("tables.decode_attention", kDecodeTable) + ", kv_lengths: [1000, " + leaf(lengths, "32000") +
-           "], rows: [{requests: 1, seconds: [30 us, 60 us]}, {requests: " + leaf(rows + ".requests", "32") +
-           ", seconds: [60 us, " + leaf(rows + ".seconds", "1.5 ms") +
-           "]}]}], sampler: [{size: 1, seconds: 20 us}, {size: " + leaf("tables.sampler.size", "64") +
-           ", seconds: " + leaf("tables.sampler.seconds", "60 us") +
-           "}], sampler_source: " + leaf("tables.sampler_source", "measurement") +
-           ", sampler_reference: " + leaf("tables.sampler_reference", "one") + "}";
-  }
-
- private:
-  [[nodiscard]] std::string leaf(const std::string& key, const std::string& value) const {
-    return key == key_ ? value_ : value;
-  }
-  template <std::size_t N>
-  [[nodiscard]] std::string leaves(const std::string& at, const Leaf (&table)[N]) const {
-    std::string out;
-    for (const Leaf& l : table) {
-      if (!out.empty()) out += ", ";
-      out += std::string(l.key) + ": " + leaf(at + "." + l.key, l.value);
-    }
-    return out;
-  }
-  /// An object that stands there only where the row is about one of its keys.
-  template <std::size_t N>
-  [[nodiscard]] std::string asked(const std::string& at, const Leaf (&table)[N]) const {
-    if (key_.rfind(at + ".", 0) != 0) return "";
-    return ", " + at.substr(at.rfind('.') + 1) + ": {" + leaves(at, table) + "}";
-  }
-  template <std::size_t N>
-  [[nodiscard]] std::string with_stream(const std::string& at, const Leaf (&table)[N]) const {
-    return "{" + leaves(at, table) + ", stream: {" + leaves(at + ".stream", kStream) + "}}";
-  }
-  [[nodiscard]] std::string linear() const {
-    const std::string at = "fitted.linear";
-    return "{" + leaves(at, kLinear) + asked(at + ".quantise", kQuantise) + asked(at + ".benchmark", kBenchmark) +
-           asked(at + ".correction", kLinearCorrection) + ", tiles: [{" + leaves(at + ".tiles", kTile) + "}]}";
-  }
-
-  std::string key_;
-  std::string value_;
-};
-
-struct Fixture {
-  bool mixed = false;   ///< one launch for chunks and decoding requests
-  bool tables = false;  ///< measured tables beside the forms
-  Sets base = {};
-};
-
-/// A row for the key at `path` (as the schema writes it, below the profile).
-KeyRow row(const std::string& path, const std::string& a, const std::string& b, const Fixture& fixture = {},
-           Effect effect = Effect::measured) {
-  std::string plain = path;
-  for (auto at = plain.find("[]"); at != std::string::npos; at = plain.find("[]")) plain.erase(at, 2);
-  const auto assignment = [&](const std::string& value) {
-    const Writer w(plain, value);
-    return kProfile + "={base: datasheet-generic, name: fitted, measured_on: h100-sxm, " + w.fitted(fixture.mixed) +
-           (fixture.tables ? ", " + w.tables() : "") + "}";
-  };
-  return {kProfile + "." + path, fixture.base, assignment(a), assignment(b), effect};
-}
+using Fixture = FormFixture;
+constexpr auto row = [](const std::string& path, const std::string& a, const std::string& b,
+                        const Fixture& fixture = {},
+                        Effect effect = Effect::measured) { return form_row(path, a, b, fixture, effect); };
 
 Fixture with_wide_heads(Fixture f) {
   f.base.push_back("model.head_dim=256");
@@ -190,10 +20,11 @@ void add_correction(std::vector<KeyRow>& rows, const std::string& form, const ch
   rows.push_back(row(at + "kv_length[]", "[16, 65536]", "[16, 2048]", f));
   rows.push_back(row(at + "head_dim[]", "[64, 256]", "[64, 1024]", f));
   rows.push_back(row(at + "group[]", "[1, 32]", "[1, 8]", f));
-  rows.push_back(row(at + "factors[]", kGridFactors, "[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", f));
+  rows.push_back(row(at + "factors[]", "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]",
+                     "[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", f));
 }
 
-void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
+void add_tiles(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
   rows.push_back(row(at + "kv", "bf16", "fp8", f));
   rows.push_back(row(at + "tile_rows", "128", "64", f));
   rows.push_back(row(at + "t0", "10 us", "30 us", f));
@@ -203,16 +34,20 @@ void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& 
   rows.push_back(row(at + "wave_quantisation", "0", "1", f));
   rows.push_back(row(at + "blend_power", "1", "4", f));
   rows.push_back(row(at + "io_efficiency", "0.8", "0.1", f));
-  rows.push_back(row(at + "head_dim_power", "0", "1", with_wide_heads(f)));
   rows.push_back(row(at + "tile", "0 us", "9 us", f));
   rows.push_back(row(at + "per_doubling", "0 us", "20 us", f));
   rows.push_back(row(at + "write_efficiency", "0", "0.01", f));
   rows.push_back(row(at + "power_droop", "0", "1", f));
-  rows.push_back(row(at + "packs_groups", "false", "true", f));
-  add_correction(rows, at, "heads", f);
   rows.push_back(row(at + "valid_to", "64", "1000000", f, Effect::reported));
   rows.push_back(row(at + "source", "measurement", "publication", f, Effect::reported));
   rows.push_back(row(at + "reference", "one", "two", f, Effect::reported));
+}
+
+void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
+  add_tiles(rows, at, f);
+  rows.push_back(row(at + "head_dim_power", "0", "1", with_wide_heads(f)));
+  rows.push_back(row(at + "packs_groups", "false", "true", f));
+  add_correction(rows, at, "heads", f);
 }
 
 void add_stream(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
@@ -252,6 +87,47 @@ void add_experts(std::vector<KeyRow>& rows) {
   rows.push_back(row(at + "valid_to", "8", "16384", prefilling, Effect::reported));
   rows.push_back(row(at + "source", "measurement", "publication", decoding, Effect::reported));
   rows.push_back(row(at + "reference", "one", "two", decoding, Effect::reported));
+}
+
+/// Of a latent: its decoding, and prompts that are expanded.
+void add_latents(std::vector<KeyRow>& rows) {
+  const std::string heads =
+      "mla: {q_lora_rank: 1536, kv_lora_rank: 512, qk_nope_head_dim: 128, qk_rope_head_dim: 64, "
+      "v_head_dim: 128}}";
+  const std::string model = "model={base: llama-3.1-8b, attention: mla, " + heads;
+  const Fixture decoding{.base = {model}};
+  const Fixture crowded{.base = {model, "cluster.gpu.type.multiprocessors=5"}};
+  const Fixture single{.base = {"model={base: llama-3.1-8b, heads: 1, kv_heads: 1, attention: mla, " + heads,
+                                "workload.closed={concurrency: 1}"}};
+  const Fixture prefilling{.base = recomputed({model})};
+  const std::string decode = "fitted.latent_decode_attention[].";
+  rows.push_back(row(decode + "kv", "bf16", "fp8", decoding));
+  rows.push_back(row(decode + "t0", "40 us", "90 us", decoding));
+  rows.push_back(row(decode + "per_doubling", "1 us", "9 us", decoding));
+  rows.push_back(row(decode + "per_head", "2 ns", "90 ns", decoding));
+  rows.push_back(row(decode + "per_request_doubling", "2 us", "9 us", decoding));
+  rows.push_back(row(decode + "per_token", "20 ns", "900 ns", decoding));
+  rows.push_back(row(decode + "chunks_up_to", "0", "100000", prefilling));
+  rows.push_back(row(decode + "stream.bandwidth_efficiency", "0.9", "0.5", decoding));
+  // A step reads weights between two layers' latents: none of these hit L2.
+  rows.push_back(row(decode + "stream.l2_efficiency", "2", "4", decoding, Effect::none_yet));
+  rows.push_back(row(decode + "stream.l2_share", "0.8", "0.01", decoding, Effect::none_yet));
+  rows.push_back(row(decode + "stream.l2_width", "0.4", "2", decoding, Effect::none_yet));
+  rows.push_back(row(decode + "walk.sm_bandwidth", "4", "0.1", decoding));
+  rows.push_back(row(decode + "walk.efficiency", "0.5", "0.001", decoding));
+  rows.push_back(row(decode + "walk.wave_quantisation", "0", "1", crowded));
+  rows.push_back(row(decode + "walk.unit", "2 us", "90 us", decoding));
+  rows.push_back(row(decode + "walk.least_keys", "16", "100000", decoding));
+  rows.push_back(row(decode + "walk.blend_power", "1", "4", decoding));
+  rows.push_back(row(decode + "walk.join", "20 ns", "20 us", decoding));
+  rows.push_back(row(decode + "walk.regroup", "1 us", "20 us", decoding, Effect::none_yet));  // one group
+  rows.push_back(row(decode + "walk.splits_single_heads", "true", "false", single));
+  rows.push_back(row(decode + "valid_to", "1e6", "4e9", decoding, Effect::reported));
+  rows.push_back(row(decode + "source", "measurement", "publication", decoding, Effect::reported));
+  rows.push_back(row(decode + "reference", "one", "two", decoding, Effect::reported));
+  const std::string prefill = "fitted.latent_prefill_attention[].";
+  add_tiles(rows, prefill, prefilling);
+  rows.push_back(row(prefill + "per_token", "20 ns", "900 ns", prefilling));
 }
 
 }  // namespace
@@ -379,6 +255,7 @@ std::vector<KeyRow> kernel_rows() {
   add_tiled(rows, "fitted.prefill_attention[].", prefilling);
   add_tiled(rows, "fitted.mixed_attention[].", mixed);
   add_experts(rows);
+  add_latents(rows);
   return rows;
 }
 

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/latent_fit.h"
 #include "models/calibration/operator_fits.h"
+#include "models/calibration/physics.h"
 #include "models/catalogue/catalogue.h"
 #include "models/kernels/operator_times.h"
 #include "tools/validation/expression.h"
@@ -87,7 +89,50 @@ models::ErrorSummary errors_of(const Rows& which, const std::vector<Row>& rows, 
   return models::summarise(errors);
 }
 
+double moe_s(const KernelProfile& p, const Machine& m, const models::MoeSample& row) {
+  const models::MoeCall call{
+      row.layer, row.tokens,
+      row.alpha > 0 ? routed_by_power_law(row.layer, row.tokens, row.alpha) : routed_evenly(row.layer, row.tokens)};
+  return form_for(p.fitted.moe, &models::MoeForm::weights, row.weights)->time(call, m, true).seconds;
+}
+
+double latent_decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSample& row) {
+  const auto& form = *form_for(p.fitted.latent_decode_attention, &models::DecodeForm::kv, row.kv);
+  return form.time(models::call_of(row), m, row.warm).seconds + row.block.linear_s;
+}
+
+double latent_prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
+  return tiled_s(*form_for(p.fitted.latent_prefill_attention, &models::TiledForm::kv, row.kv), m, row) +
+         row.block.linear_s;
+}
+
+/// Rows of a fit of routed experts or of latents: those of the kernel that it takes, whole blocks with the linear
+/// layers of the profile they are timed by.
+models::Samples rows_of_fits(const models::Samples& all, const Rows& which) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  models::Samples fits;
+  fits.moe = all.moe;
+  fits.latent_decode = all.latent_decode;
+  fits.latent_prefill = all.latent_prefill;
+  fits = select(fits, which.gpu, "vllm", true);
+  const Machine machine = Machine::of(catalogue.gpu(which.gpu));
+  (void)refuse_impossible(fits, machine);
+  if (which.format) fits.moe = of_main_kernel(of_format(fits.moe, *which.format));
+  const KernelProfile profile = catalogue.profile(catalogue.gpu(which.from).profile);
+  prepare_latents(fits, form_for(profile.fitted.linear, &models::LinearForm::weights, NumberFormat::bf16), machine);
+  return fits;
+}
+
 models::ErrorSummary kernel_errors(const models::Samples& samples, const Rows& which, std::size_t kind) {
+  constexpr std::size_t kFirstOfFits = 4;
+  if (kind >= kFirstOfFits) {
+    const models::Samples fits = rows_of_fits(samples, which);
+    if (kind == kFirstOfFits) return errors_of(which, fits.moe, &models::MoeSample::weights, moe_s);
+    if (kind == kFirstOfFits + 1) {
+      return errors_of(which, fits.latent_decode, &models::DecodeSample::kv, latent_decode_s);
+    }
+    return errors_of(which, fits.latent_prefill, &models::TiledSample::kv, latent_prefill_s);
+  }
   switch (kind) {
     case 0:
       return errors_of(which, samples.linear, &models::LinearSample::weights, linear_s);
@@ -107,8 +152,9 @@ double kernel_error(const Question& q) {
   constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block, NumberFormat::nvfp4};
   const std::size_t format = q.word(3, {"bf16", "fp8", "fp8_block", "nvfp4", "any"});
   if (format < kFormats.size()) which.format = kFormats[format];
-  const models::ErrorSummary e =
-      kernel_errors(samples_of(q.measured, q.arguments[0]), which, q.word(2, {"linear", "decode", "prefill", "mixed"}));
+  const std::size_t kind =
+      q.word(2, {"linear", "decode", "prefill", "mixed", "moe", "latent_decode", "latent_prefill"});
+  const models::ErrorSummary e = kernel_errors(samples_of(q.measured, q.arguments[0]), which, kind);
   const std::size_t statistic = q.word(5, {"count", "median", "p90"});
   if (statistic == 0) return static_cast<double>(e.count);
   if (e.count == 0) return 1;

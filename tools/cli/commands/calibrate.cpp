@@ -1,5 +1,6 @@
 // kvsim calibrate fit: from measured kernel times to a profile.
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -116,6 +117,18 @@ void refuse_same_file(const std::string& out, const std::string& report) {
   throw schema::InputError(fmt::format("--out and --report are the same file, {}; expected two", report));
 }
 
+/// Of every GPU whose own profile has them.
+std::map<std::string, std::vector<models::LinearForm>> linear_forms(const models::Catalogue& catalogue) {
+  std::map<std::string, std::vector<models::LinearForm>> forms;
+  for (const auto& line : catalogue.list(models::EntryKind::gpu)) {
+    const models::GpuSpec gpu = catalogue.gpu(line.name);
+    if (gpu.profile.empty()) continue;
+    const models::KernelProfile profile = catalogue.profile(gpu.profile);
+    if (is_measured_machine(profile, gpu)) forms[gpu.name] = profile.fitted.linear;
+  }
+  return forms;
+}
+
 void stop_if_interrupted() {
   if (interrupted()) throw Interrupted();
 }
@@ -132,6 +145,7 @@ void fit(Console& console, Options options) {
     }
   }
   if (options.no_tables) options.fit.tables = false;
+  options.fit.linear = linear_forms(catalogue);
   refuse_same_file(options.out, options.report);
   for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
   std::vector<PendingFile> files;

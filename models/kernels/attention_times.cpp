@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "models/kernels/operator_times.h"
+
+namespace kvsim::models {
+namespace {
+
+/// Index i of the interval [axis[i], axis[i + 1]] that holds x, at an end the outermost.
+std::size_t interval(const std::vector<double>& axis, double x) {
+  std::size_t i = 0;
+  while (i + 2 < axis.size() && x > axis[i + 1]) ++i;
+  return i;
+}
+
+}  // namespace
+
+NumberFormat kv_format(const LlmSpec& model) {
+  return model.kv_bytes_per_element <= 1.0 ? NumberFormat::fp8 : NumberFormat::bf16;
+}
+
+namespace {
+
+bool is_latent(const LlmSpec& model) {
+  return model.attention == AttentionKind::mla;
+}
+
+std::pair<const std::vector<DecodeForm>*, const std::vector<TiledForm>*> attention_forms(const KernelProfile& profile,
+                                                                                         const LlmSpec& model) {
+  const FittedForms& f = profile.fitted;
+  if (is_latent(model)) return {&f.latent_decode_attention, &f.latent_prefill_attention};
+  return {&f.decode_attention, &f.prefill_attention};
+}
+
+/// Of one layer's up projection over tokens whose latents are cached already.
+TokenCurve expansion_curve(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
+  const auto heads = static_cast<double>(model.heads) / gpus;
+  const LinearShape shape{heads * static_cast<double>(model.mla.qk_nope_head_dim + model.mla.v_head_dim),
+                          static_cast<double>(model.mla.kv_lora_rank), 1};
+  const LinearForm* form = form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
+  const double flops_per_s = machine.flops_per_s(model.weight_format());
+  return TokenCurve([&](double tokens) {
+    if (form != nullptr) return SplitTime{linear_time(profile, *form, shape, tokens, machine).seconds, 0};
+    const double flops = 2 * tokens * shape.n * shape.k;
+    return SplitTime{flops / (profile.linear_compute_efficiency.at(tokens) * flops_per_s), 0};
+  });
+}
+
+}  // namespace
+
+bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
+                            std::string& why) {
+  const NumberFormat kv = kv_format(model);
+  const auto [decode, prefill] = attention_forms(profile, model);
+  if (decode->empty() || prefill->empty()) {
+    why = fmt::format("the profile has no fitted forms{}", is_latent(model) ? " for a latent" : "");
+  } else if (model.kv_bytes_per_element != 1.0 && model.kv_bytes_per_element != 2.0) {
+    why = "the KV cache is neither bf16 nor fp8";
+  } else if (form_for(*decode, &DecodeForm::kv, kv) == nullptr || form_for(*prefill, &TiledForm::kv, kv) == nullptr) {
+    why = fmt::format("the profile has no fitted forms for a {} KV cache{}", word(kv),
+                      is_latent(model) ? " of a latent" : "");
+  } else if (machine.multiprocessors <= 0) {
+    why = "the GPU's multiprocessors are not given";
+  } else {
+    return true;
+  }
+  return false;
+}
+
+AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus)
+    : machine_(machine),
+      measured_(profile.machine->peaks()),
+      layers_(static_cast<double>(model.layers)),
+      kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
+      kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
+      further_query_share_(profile.further_query_share.value) {
+  const NumberFormat kv = kv_format(model);
+  const auto heads = static_cast<double>(model.heads) / gpus;
+  latent_ = is_latent(model);
+  if (latent_) {
+    shape_ = absorbed_shape(model.mla, heads);
+    chunk_shape_ = expanded_shape(model.mla, heads);
+    expansion_ = expansion_curve(profile, model, machine, gpus);
+  } else {
+    shape_ =
+        chunk_shape_ = {heads, static_cast<double>(model.kv_heads) * kv_share_, static_cast<double>(model.head_dim)};
+  }
+  const auto [decode_forms, prefill_forms] = attention_forms(profile, model);
+  decode_ = *form_for(*decode_forms, &DecodeForm::kv, kv);
+  if (!decode_.correction.empty()) {
+    constexpr std::size_t kHeadDimAxis = 2;
+    const std::vector<double>& dims = decode_.correction.axes[kHeadDimAxis];
+    head_dims_ = {dims.front(), dims.back()};
+  }
+  plane_ = CorrectionPlane(decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads}));
+  decode_.correction = {};
+  prefill_ = *form_for(*prefill_forms, &TiledForm::kv, kv);
+  if (latent_) return;
+  if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
+    mixed_ = *mixed;
+    has_mixed_ = true;
+  }
+  for (const DecodeTable& table : profile.tables.decode_attention) {
+    if (table.kv != kv || table.heads != shape_.heads || table.kv_heads != shape_.kv_heads ||
+        table.head_dim != shape_.head_dim) {
+      continue;
+    }
+    has_grid_ = true;
+    grid_warm_ = table.warm;
+    as_measured_ = machine_ == measured_ && (!table.warm || decode_.hits_in_serving);
+    grid_ = {};
+    for (const double length : table.kv_lengths) grid_.log_kv.push_back(std::log(length));
+    for (const DecodeRow& row : table.rows) {
+      grid_.log_requests.push_back(std::log(row.requests));
+      for (const double s : row.seconds) grid_.log_s.push_back(std::log(s));
+    }
+    grid_.kv_from = table.kv_lengths.front();
+    grid_.kv_to = table.kv_lengths.back();
+    grid_.requests_from = table.rows.front().requests;
+    grid_.requests_to = table.rows.back().requests;
+  }
+}
+
+double AttentionTimes::Grid::at(double requests, double kv) const {
+  const double x = std::log(kv);
+  const double y = std::log(requests);
+  const std::size_t i = interval(log_kv, x);
+  const std::size_t j = interval(log_requests, y);
+  const double along = (x - log_kv[i]) / (log_kv[i + 1] - log_kv[i]);
+  const double across = (y - log_requests[j]) / (log_requests[j + 1] - log_requests[j]);
+  const double* low = &log_s[j * log_kv.size() + i];
+  const double* high = low + log_kv.size();
+  return std::exp((1 - across) * (low[0] + along * (low[1] - low[0])) +
+                  across * (high[0] + along * (high[1] - high[0])));
+}
+
+FormTime AttentionTimes::at_least(FormTime streaming, double flops_s) const {
+  const double arithmetic_s = decode_.t0_s + flops_s / layers_;
+  return arithmetic_s > streaming.seconds ? FormTime{arithmetic_s, false} : streaming;
+}
+
+FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& machine, bool warm) const {
+  FormTime t = decode_.time(call, machine, warm);
+  if (!plane_.empty() && machine.as_measured) {
+    t.seconds *= plane_.at(call.requests * call.kv_heads, std::max(call.mean_kv, 1.0));
+  }
+  return t;
+}
+
+FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
+  const double requests = requests_of(work);
+  const double kv_bytes = kv_per_layer(read_bytes);
+  DecodeCall call{
+      requests,        shape_.heads,    kv_bytes,       work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
+      work.longest_kv, shape_.kv_heads, shape_.head_dim};
+  if (!has_grid_ || kv_bytes <= 0) return decode_time(call, machine_, false);
+  // The table at the nearest measured point, carried from there by the form: ratio 1 inside, on the measured machine.
+  const double tokens = kv_bytes / requests / kv_bytes_per_token_;
+  const double kv = std::clamp(tokens, grid_.kv_from, grid_.kv_to);
+  const double n = std::clamp(requests, grid_.requests_from, grid_.requests_to);
+  const double uneven_s = decode_.uneven_s(call, machine_);
+  FormTime t{grid_.at(n, kv) + uneven_s, true};
+  if (as_measured_ && kv == tokens && n == requests) return t;
+  call.longest_kv = 0;
+  const DecodeCall at{n, shape_.heads, n * kv * kv_bytes_per_token_, kv, 0, shape_.kv_heads, shape_.head_dim};
+  const double carried = decode_time(call, machine_, false).seconds / decode_time(at, measured_, grid_warm_).seconds;
+  t.seconds = grid_.at(n, kv) * carried + uneven_s;
+  return t;
+}
+
+template <class Each>
+void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
+  if (!work.chunks.empty()) {
+    for (const PrefillChunk& c : work.chunks) each(c);
+  } else if (work.prefill.query_tokens > 0) {
+    const double n = work.prefill.query_tokens;
+    each(PrefillChunk{n, std::max(work.prefill.pairs / n - (n + 1) / 2, 0.0)});
+  }
+}
+
+FormTime AttentionTimes::prefill(const StepWork& work) const {
+  TiledCall call;
+  each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_); });
+  return prefill_.time(call, shape_, machine_);
+}
+
+FormTime AttentionTimes::mixed(const StepWork& work) const {
+  TiledCall call;
+  each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_); });
+  for (const AttentionWork* w : {&work.verify, &work.decode}) {
+    if (w->query_tokens <= 0) continue;
+    const double requests = requests_of(*w);
+    mixed_.add_decodes(call, requests, w->query_tokens / requests, w->pairs / w->query_tokens, w->longest_kv,
+                       kv_per_layer(w == &work.decode ? w->bytes_read(further_query_share_) : w->kv_bytes), shape_);
+  }
+  return mixed_.time(call, shape_, machine_);
+}
+
+/// Decoding and verifying requests and short chunks are absorbed; other chunks are expanded, behind the expansion of
+/// what is cached of them already (the up projection of their own tokens is a linear layer of the step). Fixed times
+/// are those of all that surrounds attention in a block, which a step runs once for all its tokens: the longest one
+/// counts, an assumption.
+template <class Add>
+void AttentionTimes::add_latent(const StepWork& work, Add&& add) const {
+  double surround_s = 0;
+  const auto launch = [&](FormTime t, double t0_s) {
+    t.seconds -= std::min(t0_s, surround_s);
+    surround_s = std::max(t0_s, surround_s);
+    add(t);
+  };
+  const auto absorb = [&](double requests, double query_tokens, double kv_bytes, double pairs) {
+    if (query_tokens <= 0) return;
+    const DecodeCall call{requests, shape_.heads,    kv_bytes,        pairs / query_tokens,
+                          0,        shape_.kv_heads, shape_.head_dim, query_tokens / requests};
+    launch(decode_.time(call, machine_, false), decode_.t0_s);
+  };
+  for (const AttentionWork* w : {&work.decode, &work.verify}) {
+    absorb(requests_of(*w), w->query_tokens, kv_per_layer(w->kv_bytes), w->pairs);
+  }
+  if (work.chunks.empty() && work.prefill.query_tokens <= 0) return;
+  AttentionWork shorter;
+  TiledCall expanded;
+  double before = 0;
+  each_chunk(work, [&](const PrefillChunk& c) {
+    if (c.tokens <= decode_.chunks_up_to) {
+      shorter.requests += 1;
+      shorter.query_tokens += c.tokens;
+      shorter.kv_bytes += (c.before + c.tokens) * kv_bytes_per_token_;
+      shorter.pairs += c.tokens * (c.before + (c.tokens + 1) / 2);
+    } else {
+      prefill_.add_chunk(expanded, c.tokens, c.before, chunk_shape_);
+      before += c.before;
+    }
+  });
+  absorb(shorter.requests, shorter.query_tokens, shorter.kv_bytes, shorter.pairs);
+  if (expanded.prompts <= 0) return;
+  launch(prefill_.time(expanded, chunk_shape_, machine_), prefill_.t0_s);
+  if (before > 0) add({expansion_.at(before).seconds, false});
+}
+
+SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s) const {
+  SplitTime sum;
+  const auto add = [&](const FormTime& t) {
+    sum.seconds += t.seconds;
+    if (t.memory_bound) sum.memory_bound_s += t.seconds;
+  };
+  if (latent_) {
+    add_latent(work, add);
+  } else if (has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0) {
+    add(mixed(work));
+  } else {
+    if (work.decode.query_tokens > 0) {
+      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_));
+      add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
+    }
+    if (work.verify.query_tokens > 0) add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
+    if (work.prefill.query_tokens > 0) add(prefill(work));
+  }
+  return {sum.seconds * layers_, sum.memory_bound_s * layers_};
+}
+
+bool AttentionTimes::within_domain(const StepWork& work) const {
+  const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
+  const double streamed = kv_per_layer(work.decode.bytes_read(further_query_share_) + work.verify.kv_bytes);
+  if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
+  if (!shared && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
+  double longest = 0;
+  each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
+  if (shared) longest = std::max({longest, work.decode.longest_kv, work.verify.longest_kv});
+  const double valid_to = shared ? mixed_.valid_to : prefill_.valid_to;
+  return valid_to <= 0 || longest <= valid_to;
+}
+
+}  // namespace kvsim::models
