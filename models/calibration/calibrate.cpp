@@ -272,6 +272,11 @@ class Calibrator {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }
     form.source = {schema::SourceKind::measurement, reference(name, report)};
+    if (mixed) {  // rows of chunks beside decoding requests: how it was measured is how steps run
+      AttentionLaunches& launches = result_->profile.launches;
+      launches.prefill = launches.mixed = Launch::mixed;
+      launches.source = {schema::SourceKind::measurement, options_.data};
+    }
     auto& forms = mixed ? result_->profile.fitted.mixed_attention : result_->profile.fitted.prefill_attention;
     forms.push_back(std::move(form));
     result_->operators.push_back(std::move(report));

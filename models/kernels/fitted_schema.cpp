@@ -234,7 +234,7 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
          Presence::optional, "one per KV format");
   s.list("mixed_attention", &F::mixed_attention,
          tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.", true),
-         Presence::optional, "one per KV format; none: kinds of attention are launched apart");
+         Presence::optional, "one per KV format; which steps it serves is said by launches");
   s.list("moe", &F::moe, moe_form_schema(), Presence::optional, "routed experts of a layer, one per weight format");
   s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
   s.check([](const F& f, const Reporter& report) {

@@ -140,6 +140,39 @@ ObjectSchema<FrameworkMemory> framework_schema() {
   return s;
 }
 
+constexpr schema::Choice<Launch> kDecodeLaunch{"decode", Launch::decode, "decode attention"};
+constexpr schema::Choice<Launch> kPrefillLaunch{"prefill", Launch::prefill,
+                                                "prefill attention, in tiles of query tokens"};
+constexpr schema::Choice<Launch> kMixedLaunch{"mixed", Launch::mixed,
+                                              "mixed attention, one launch for all of the step"};
+
+ObjectSchema<AttentionLaunches> launches_schema() {
+  using L = AttentionLaunches;
+  ObjectSchema<L> s("launches",
+                    "Which fitted launch serves a step's attention: as an engine's version does it on a GPU.");
+  s.optional("decode", &L::decode, choice<Launch>({kDecodeLaunch, kMixedLaunch}), "steps of one query token a request");
+  s.optional("several_queries", &L::several_queries,
+             choice<Launch>({{"once", Launch::once,
+                              "decode attention that reads the KV once for all query tokens, or "
+                              "as long as their arithmetic takes"},
+                             kPrefillLaunch,
+                             kMixedLaunch}),
+             "steps of verifications, or of several query tokens a request");
+  s.optional("prefill", &L::prefill, choice<Launch>({kPrefillLaunch, kMixedLaunch}),
+             "steps of chunks of prompts alone");
+  s.optional("mixed", &L::mixed,
+             choice<Launch>({{"apart", Launch::apart, "each kind of work by its own launch"}, kMixedLaunch}),
+             "steps of chunks and of requests that decode or verify");
+  add_source_fields(s, &L::source, Presence::optional);
+  return s;
+}
+
+void check_launches(const KernelProfile& p, const Reporter& report) {
+  if (p.launches.uses_mixed() && p.fitted.mixed_attention.empty()) {
+    report.fail("launches", "`mixed` needs fitted.mixed_attention, which the profile does not have");
+  }
+}
+
 ObjectSchema<KernelProfile> profile_fields() {
   using P = KernelProfile;
   ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
@@ -154,6 +187,8 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.object("machine", &P::machine, measured_machine_schema(), Presence::optional,
            "datasheet of measured_on; needed with fitted forms and tables");
   s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");
+  s.object("launches", &P::launches, launches_schema(), Presence::optional,
+           "which of the forms of attention serves which steps");
   s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
   s.object("framework", &P::framework, framework_schema(), Presence::optional,
            "memory that the framework takes; none: a paged engine");
@@ -167,6 +202,7 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");
   s.check(check_against_physics);
+  s.check(check_launches);
   return s;
 }
 
@@ -253,8 +289,10 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
   const NumberFormat kv = kv_format(model);
   out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
   out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
-  if (const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv)) {
+  const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv);
+  if (mixed != nullptr && p.launches.uses_mixed()) {
     out.add("profile.fitted.mixed_attention", "form", mixed->source);
+    out.add_unscaled("profile.launches", "which form serves which steps", p.launches.source);
   }
   const auto heads = static_cast<double>(model.heads) / gpus;
   for (const DecodeTable& t : p.tables.decode_attention) {

@@ -77,6 +77,8 @@ constexpr Leaf kPrefill[] = {{"kv", "bf16"},
                              {"valid_to", "16384"},
                              {"source", "measurement"},
                              {"reference", "one"}};
+constexpr Leaf kLaunches[] = {{"decode", "decode"}, {"several_queries", "once"}, {"prefill", "mixed"},
+                              {"mixed", "mixed"},   {"source", "measurement"},   {"reference", "one"}};
 constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
 constexpr Leaf kElementwise[] = {{"t0", "2 us"}, {"source", "measurement"}, {"reference", "one"}};
 constexpr Leaf kExperts[] = {{"weights", "bf16"},          {"t0", "20 us"},           {"per_expert", "10 ns"},
@@ -108,7 +110,9 @@ class Writer {
       forms += ", mixed_attention: [{" + leaves(at, kPrefill) + asked(at + ".correction", kHeadCorrection) + ", " +
                leaves(at, kJoined) + ", stream: {" + leaves(at + ".stream", kStream) + "}}]";
     }
-    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}";
+    const std::string launches = "{" + leaves("launches", kLaunches) + "}";
+    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}" +
+           (mixed ? ", launches: " + launches : "");
   }
 
   [[nodiscard]] std::string tables() const {
@@ -328,6 +332,12 @@ std::vector<KeyRow> kernel_rows() {
       row("fitted.elementwise.t0", "2 us", "9 us"),
       row("fitted.elementwise.source", "measurement", "publication", {}, Effect::reported),
       row("fitted.elementwise.reference", "one", "two", {}, Effect::reported),
+      row("launches.decode", "decode", "mixed", mixed),
+      row("launches.several_queries", "once", "prefill", mixed),
+      row("launches.prefill", "prefill", "mixed", mixed),
+      row("launches.mixed", "apart", "mixed", mixed),
+      row("launches.source", "measurement", "publication", mixed, Effect::reported),
+      row("launches.reference", "one", "two", mixed, Effect::reported),
       row("fitted.mixed_attention[].empty_tile", "2 ns", "90 ns", mixed),
       row("fitted.mixed_attention[].decode_overhead_tokens", "-90", "300", mixed),
       row("tables.linear[].weights", "bf16", "fp8", tables, Effect::refused),
