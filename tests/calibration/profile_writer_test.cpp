@@ -46,6 +46,10 @@ TEST(ProfileWriter, WhichStepsAMixedLaunchServesIsWrittenWithItsForm) {
     Calibration fitted;
     fitted.profile = catalogue.profile(catalogue.gpu(gpu).profile);
     fitted.profile.name = "written";
+    fitted.profile.fitted.linear.clear();
+    fitted.profile.fitted.decode_attention.clear();
+    fitted.profile.tables = {};
+    fitted.operators.resize(1);
     Catalogue again;
     const schema::ConfigNode document = schema::read_yaml(catalogue_yaml(fitted, catalogue.gpu(gpu)), "written.yaml");
     again.add({&document, 1});
