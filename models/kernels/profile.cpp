@@ -114,6 +114,16 @@ ObjectSchema<KernelProfile> linear_schema() {
   return s;
 }
 
+ObjectSchema<LowBitAttention> low_bit_schema() {
+  using L = LowBitAttention;
+  ObjectSchema<L> s("low_bit", "Attention over KV of few bits: its bytes are read, its elements dequantised.");
+  s.required("elements_per_s", &L::elements_per_s, number().positive(),
+             "elements of KV that one multiprocessor dequantises a second");
+  s.optional("blend_power", &L::blend_power, number().at_least(1).at_most(64),
+             "how reading and dequantising overlap: 1: one after the other; large: the longer counts");
+  return s;
+}
+
 ObjectSchema<KernelProfile> attention_schema() {
   ObjectSchema<KernelProfile> s("attention", "Attention, which reads the KV cache.");
   s.required("t0", &KernelProfile::attention_t0_s, fixed_time(), "fixed time per layer and attention call");
@@ -122,8 +132,8 @@ ObjectSchema<KernelProfile> attention_schema() {
   s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,
            curve_schema("attention", "length of the KV attended to, in tokens"), Presence::required,
            "fraction of the peak rate by length of the KV attended to");
-  s.optional("low_bit_time_factor", &KernelProfile::low_bit_time_factor, number().positive(),
-             "time over KV of few bits / time over as many bytes of whole KV; left out: as the compressor has it");
+  s.object("low_bit", &KernelProfile::low_bit, low_bit_schema(), Presence::optional,
+           "KV of few bits; left out: as the compressor has it");
   s.optional("further_query_share", &KernelProfile::further_query_share, number().at_least(0).at_most(1),
              "of the first query token's reading of the KV, what each further one of a request reads again in a decode "
              "step; 0: the KV is read once for all");
@@ -279,8 +289,8 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
     out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
   }
   out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
-  if (p.low_bit_time_factor.value > 0) {
-    out.add("profile.attention.low_bit_time_factor", Dimension::number, p.low_bit_time_factor);
+  if (p.low_bit.elements_per_s.value > 0) {
+    out.add("profile.attention.low_bit.elements_per_s", Dimension::number, p.low_bit.elements_per_s);
   }
   if (p.further_query_share.value > 0) {
     out.add("profile.attention.further_query_share", Dimension::number, p.further_query_share);

@@ -145,6 +145,19 @@ struct FrameworkMemory {
                                             ///< it or to repeat its heads
 };
 
+/// Attention over KV of few bits: its bytes are read, and every element is dequantised on the multiprocessors, whatever
+/// its bits. Time: blend(bytes / (bandwidth_efficiency BW), elements / (elements_per_s x multiprocessors)).
+struct LowBitAttention {
+  Sourced<double> elements_per_s;  ///< dequantised by one multiprocessor; 0: as the compressor has it
+  double blend_power = 1;          ///< 1: one after the other, as kernels apart; large: the longer of the two
+
+  /// Of `element_bytes` bytes an element: time / time of reading as many bytes whole. Precondition: there is a rate.
+  [[nodiscard]] double time_factor(double element_bytes, double attention_bytes_per_s, double multiprocessors) const {
+    const double read_s = element_bytes / attention_bytes_per_s;
+    return blend(read_s, 1 / (elements_per_s.value * multiprocessors), blend_power) / read_s;
+  }
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -161,8 +174,7 @@ struct KernelProfile {
   FittedForms fitted;
   AttentionLaunches launches;
   MeasuredTables tables;
-  Sourced<double> low_bit_time_factor;  ///< attention over KV of few bits / over the same bytes whole; 0: as the
-                                        ///< compressor has it
+  LowBitAttention low_bit;
   Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
                                         ///< same request reads again in a decode step; 0: kernels that read it once
   std::optional<FrameworkMemory> framework;
