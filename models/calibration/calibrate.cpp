@@ -274,6 +274,11 @@ class Calibrator {
      : any.mixed ? fitted.mixed_attention
                  : fitted.prefill_attention)
         .push_back(std::move(form));
+    if (any.mixed) {  // rows of chunks beside decoding requests: how it was measured is how steps run
+      AttentionLaunches& launches = result_->profile.launches;
+      launches.prefill = launches.mixed = Launch::mixed;
+      launches.source = {schema::SourceKind::measurement, options_.data};
+    }
     result_->operators.push_back(std::move(report));
   }
 

@@ -271,6 +271,14 @@ void write_fitted(Writer& w, const FittedForms& f) {
   }
 }
 
+void write_launches(Writer& w, const AttentionLaunches& launches) {
+  if (!launches.uses_mixed()) return;
+  w.line(2, "launches:");
+  w.line(3, "prefill: mixed");
+  w.line(3, "mixed: mixed");
+  w.source(3, launches.source);
+}
+
 void write_tables(Writer& w, const MeasuredTables& t) {
   if (t.linear.empty() && t.decode_attention.empty() && t.sampler.empty()) return;
   w.line(2, "tables:");
@@ -324,6 +332,7 @@ std::string profile_yaml(const KernelProfile& p) {
   w.curve(3, p.attention_compute_efficiency);
   if (p.machine) write_machine(w, *p.machine);
   write_fitted(w, p.fitted);
+  write_launches(w, p.launches);
   write_tables(w, p.tables);
   if (p.iteration_overhead_s.value > 0) {
     w.figure(2, "iteration_overhead", time(p.iteration_overhead_s.value), p.iteration_overhead_s.source);

@@ -75,7 +75,8 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
       layers_(static_cast<double>(model.layers)),
       kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
       kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
-      further_query_share_(profile.further_query_share.value) {
+      further_query_share_(profile.further_query_share.value),
+      launches_(profile.launches) {
   const NumberFormat kv = kv_format(model);
   const auto heads = static_cast<double>(model.heads) / gpus;
   latent_ = is_latent(model);
@@ -183,6 +184,12 @@ void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
 FormTime AttentionTimes::prefill(const StepWork& work) const {
   TiledCall call;
   each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_); });
+  for (const AttentionWork* w : {&work.verify, &work.decode}) {
+    if (!tiled(*w)) continue;
+    const double queries = w->queries_each();
+    const double before = std::max(w->pairs / w->query_tokens - (queries + 1) / 2, 0.0);
+    prefill_.add_chunk(call, queries, before, shape_, requests_of(*w));
+  }
   return prefill_.time(call, shape_, machine_);
 }
 
@@ -248,27 +255,33 @@ SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, doub
   };
   if (latent_) {
     add_latent(work, add);
-  } else if (has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0) {
+  } else if (one_launch(work)) {
     add(mixed(work));
   } else {
-    if (work.decode.query_tokens > 0) {
+    const bool decode_tiled = tiled(work.decode), verify_tiled = tiled(work.verify);
+    if (work.decode.query_tokens > 0 && !decode_tiled) {
       const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_));
       add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
     }
-    if (work.verify.query_tokens > 0) add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
-    if (work.prefill.query_tokens > 0) add(prefill(work));
+    if (work.verify.query_tokens > 0 && !verify_tiled) {
+      add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
+    }
+    if (work.prefill.query_tokens > 0 || decode_tiled || verify_tiled) add(prefill(work));
   }
   return {sum.seconds * layers_, sum.memory_bound_s * layers_};
 }
 
 bool AttentionTimes::within_domain(const StepWork& work) const {
-  const bool shared = has_mixed_ && work.prefill.query_tokens + work.verify.query_tokens > 0;
-  const double streamed = kv_per_layer(work.decode.bytes_read(further_query_share_) + work.verify.kv_bytes);
-  if (!shared && decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
-  if (!shared && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
+  const bool shared = one_launch(work);
+  const bool decode_tiled = shared || tiled(work.decode), verify_tiled = shared || tiled(work.verify);
+  const double streamed = kv_per_layer((decode_tiled ? 0 : work.decode.bytes_read(further_query_share_)) +
+                                       (verify_tiled ? 0 : work.verify.kv_bytes));
+  if (decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
+  if (!decode_tiled && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
   double longest = 0;
   each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
-  if (shared) longest = std::max({longest, work.decode.longest_kv, work.verify.longest_kv});
+  if (decode_tiled) longest = std::max(longest, work.decode.longest_kv);
+  if (verify_tiled) longest = std::max(longest, work.verify.longest_kv);
   const double valid_to = shared ? mixed_.valid_to : prefill_.valid_to;
   return valid_to <= 0 || longest <= valid_to;
 }

@@ -259,7 +259,7 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
   s.list("mixed_attention", &F::mixed_attention,
          tiled_schema("fitted mixed_attention", "One launch for chunks, verifications and decoding requests.",
                       FormOf::joined_launch),
-         Presence::optional, "one per KV format; none: kinds of attention are launched apart");
+         Presence::optional, "one per KV format; which steps it serves is said by launches");
   s.list("latent_decode_attention", &F::latent_decode_attention,
          decode_form_schema("fitted latent_decode_attention",
                             "What an attention block over latents (MLA) takes beside its linear layers, absorbed.",

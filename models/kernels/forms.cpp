@@ -194,17 +194,17 @@ void add(TileLoad& load, double tiles, double mean, double longest, double short
 
 }  // namespace
 
-void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape) const {
+void TiledForm::add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape, double chunks) const {
   const double group = packs_groups ? shape.heads / shape.kv_heads : 1;
   const double tile_tokens = tile_rows / group;
   const double rows = std::ceil(tokens / tile_tokens);
   const double mean = before + (rows + 1) * tile_tokens / 2;  // causal: half of the chunk's own keys
-  add(call.chunks, rows * shape.heads / group, mean, before + tokens, before + std::min(tile_tokens, tokens));
-  call.prompts += 1;
-  call.tokens += tokens;
-  call.written_bytes += 2 * bytes_per_element(kv) * tokens * shape.kv_heads * shape.head_dim;
-  call.chunk_bytes += 2 * kActivationBytes * tokens * shape.heads * shape.head_dim +
-                      2 * bytes_per_element(kv) * (before + tokens) * shape.kv_heads * shape.head_dim;
+  add(call.chunks, chunks * rows * shape.heads / group, mean, before + tokens, before + std::min(tile_tokens, tokens));
+  call.prompts += chunks;
+  call.tokens += chunks * tokens;
+  call.written_bytes += chunks * 2 * bytes_per_element(kv) * tokens * shape.kv_heads * shape.head_dim;
+  call.chunk_bytes += chunks * (2 * kActivationBytes * tokens * shape.heads * shape.head_dim +
+                                2 * bytes_per_element(kv) * (before + tokens) * shape.kv_heads * shape.head_dim);
   call.widest_tiles = std::max(call.widest_tiles, rows);
 }
 

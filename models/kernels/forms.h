@@ -264,8 +264,8 @@ struct TiledForm {
       0;  ///< largest size that was fitted, tokens of KV that the longest tile walks through; 0: not stated
   schema::Source source;
 
-  /// Adds a chunk of `tokens` new tokens over `before` that are there already.
-  void add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape) const;
+  /// Adds `chunks` chunks of `tokens` new tokens each over `before` that are there already.
+  void add_chunk(TiledCall& call, double tokens, double before, const HeadShape& shape, double chunks = 1) const;
   /// Adds `requests` requests with `query_tokens` tokens each (one: decoding) over `kv` tokens of KV of `kv_bytes`
   /// bytes in all.
   void add_decodes(TiledCall& call, double requests, double query_tokens, double mean_kv, double longest_kv,

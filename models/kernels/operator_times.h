@@ -126,8 +126,8 @@ class AttentionTimes {
   /// stream the KV for several query tokens a request; decoding of one each is streaming alone.
   [[nodiscard]] SplitTime time(const StepWork& work, double decode_flops_s, double verify_flops_s) const;
 
-  /// Whether chunks, verifications and decoding requests share one launch.
-  [[nodiscard]] bool one_launch() const { return has_mixed_; }
+  /// Launches are to be shared for which the profile has no form of the model's KV.
+  [[nodiscard]] bool lacks_mixed() const { return launches_.uses_mixed() && !has_mixed_; }
   /// Whether a measured table has the model's shape.
   [[nodiscard]] bool has_table() const { return has_grid_; }
   /// Least and greatest width of a head that decode attention was fitted to.
@@ -154,6 +154,14 @@ class AttentionTimes {
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
   template <class Each>
   void each_chunk(const StepWork& work, Each&& each) const;
+  /// All of the step's attention is one launch.
+  [[nodiscard]] bool one_launch(const StepWork& work) const {
+    return has_mixed_ && launches_.of(work) == Launch::mixed;
+  }
+  /// Requests with several query tokens are tiles of the launch that serves chunks.
+  [[nodiscard]] bool tiled(const AttentionWork& w) const {
+    return !latent_ && launches_.several_queries == Launch::prefill && w.queries_each() > 1;
+  }
   [[nodiscard]] FormTime mixed(const StepWork& work) const;
   [[nodiscard]] FormTime prefill(const StepWork& work) const;
   template <class Add>
@@ -174,6 +182,7 @@ class AttentionTimes {
   CorrectionPlane plane_;                          ///< of decode_, by walks and KV length; empty: none
   TiledForm prefill_;
   TiledForm mixed_;
+  AttentionLaunches launches_;
   bool has_mixed_ = false;
   bool has_grid_ = false;
   bool grid_warm_ = false;

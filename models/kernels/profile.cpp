@@ -114,6 +114,16 @@ ObjectSchema<KernelProfile> linear_schema() {
   return s;
 }
 
+ObjectSchema<LowBitAttention> low_bit_schema() {
+  using L = LowBitAttention;
+  ObjectSchema<L> s("low_bit", "Attention over KV of few bits: its bytes are read, its elements dequantised.");
+  s.required("elements_per_s", &L::elements_per_s, number().positive(),
+             "elements of KV that one multiprocessor dequantises a second");
+  s.optional("blend_power", &L::blend_power, number().at_least(1).at_most(64),
+             "how reading and dequantising overlap: 1: one after the other; large: the longer counts");
+  return s;
+}
+
 ObjectSchema<KernelProfile> attention_schema() {
   ObjectSchema<KernelProfile> s("attention", "Attention, which reads the KV cache.");
   s.required("t0", &KernelProfile::attention_t0_s, fixed_time(), "fixed time per layer and attention call");
@@ -122,8 +132,8 @@ ObjectSchema<KernelProfile> attention_schema() {
   s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,
            curve_schema("attention", "length of the KV attended to, in tokens"), Presence::required,
            "fraction of the peak rate by length of the KV attended to");
-  s.optional("low_bit_time_factor", &KernelProfile::low_bit_time_factor, number().positive(),
-             "time over KV of few bits / time over as many bytes of whole KV; left out: as the compressor has it");
+  s.object("low_bit", &KernelProfile::low_bit, low_bit_schema(), Presence::optional,
+           "KV of few bits; left out: as the compressor has it");
   s.optional("further_query_share", &KernelProfile::further_query_share, number().at_least(0).at_most(1),
              "of the first query token's reading of the KV, what each further one of a request reads again in a decode "
              "step; 0: the KV is read once for all");
@@ -140,6 +150,39 @@ ObjectSchema<FrameworkMemory> framework_schema() {
   return s;
 }
 
+constexpr schema::Choice<Launch> kDecodeLaunch{"decode", Launch::decode, "decode attention"};
+constexpr schema::Choice<Launch> kPrefillLaunch{"prefill", Launch::prefill,
+                                                "prefill attention, in tiles of query tokens"};
+constexpr schema::Choice<Launch> kMixedLaunch{"mixed", Launch::mixed,
+                                              "mixed attention, one launch for all of the step"};
+
+ObjectSchema<AttentionLaunches> launches_schema() {
+  using L = AttentionLaunches;
+  ObjectSchema<L> s("launches",
+                    "Which fitted launch serves a step's attention: as an engine's version does it on a GPU.");
+  s.optional("decode", &L::decode, choice<Launch>({kDecodeLaunch, kMixedLaunch}), "steps of one query token a request");
+  s.optional("several_queries", &L::several_queries,
+             choice<Launch>({{"once", Launch::once,
+                              "decode attention that reads the KV once for all query tokens, or "
+                              "as long as their arithmetic takes"},
+                             kPrefillLaunch,
+                             kMixedLaunch}),
+             "steps of verifications, or of several query tokens a request");
+  s.optional("prefill", &L::prefill, choice<Launch>({kPrefillLaunch, kMixedLaunch}),
+             "steps of chunks of prompts alone");
+  s.optional("mixed", &L::mixed,
+             choice<Launch>({{"apart", Launch::apart, "each kind of work by its own launch"}, kMixedLaunch}),
+             "steps of chunks and of requests that decode or verify");
+  add_source_fields(s, &L::source, Presence::optional);
+  return s;
+}
+
+void check_launches(const KernelProfile& p, const Reporter& report) {
+  if (p.launches.uses_mixed() && p.fitted.mixed_attention.empty()) {
+    report.fail("launches", "`mixed` needs fitted.mixed_attention, which the profile does not have");
+  }
+}
+
 ObjectSchema<KernelProfile> profile_fields() {
   using P = KernelProfile;
   ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
@@ -154,6 +197,8 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.object("machine", &P::machine, measured_machine_schema(), Presence::optional,
            "datasheet of measured_on; needed with fitted forms and tables");
   s.object("fitted", &P::fitted, fitted_forms_schema(), Presence::optional, "forms fitted to measured kernels");
+  s.object("launches", &P::launches, launches_schema(), Presence::optional,
+           "which of the forms of attention serves which steps");
   s.object("tables", &P::tables, measured_tables_schema(), Presence::optional, "measured times by shape");
   s.object("framework", &P::framework, framework_schema(), Presence::optional,
            "memory that the framework takes; none: a paged engine");
@@ -167,6 +212,7 @@ ObjectSchema<KernelProfile> profile_fields() {
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
              "launch, scheduling and sampling, once per iteration");
   s.check(check_against_physics);
+  s.check(check_launches);
   return s;
 }
 
@@ -243,8 +289,8 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
     out.add("profile.attention.bandwidth_efficiency", Dimension::number, p.attention_bandwidth_efficiency);
   }
   out.add("profile.attention.compute_efficiency", "curve", p.attention_compute_efficiency.source);
-  if (p.low_bit_time_factor.value > 0) {
-    out.add("profile.attention.low_bit_time_factor", Dimension::number, p.low_bit_time_factor);
+  if (p.low_bit.elements_per_s.value > 0) {
+    out.add("profile.attention.low_bit.elements_per_s", Dimension::number, p.low_bit.elements_per_s);
   }
   if (p.further_query_share.value > 0) {
     out.add("profile.attention.further_query_share", Dimension::number, p.further_query_share);
@@ -260,8 +306,10 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
   }
   out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
   out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
-  if (const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv)) {
+  const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv);
+  if (mixed != nullptr && p.launches.uses_mixed()) {
     out.add("profile.fitted.mixed_attention", "form", mixed->source);
+    out.add_unscaled("profile.launches", "which form serves which steps", p.launches.source);
   }
   const auto heads = static_cast<double>(model.heads) / gpus;
   for (const DecodeTable& t : p.tables.decode_attention) {

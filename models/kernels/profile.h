@@ -12,6 +12,7 @@
 #include "models/hardware/gpu.h"
 #include "models/kernels/forms.h"
 #include "models/kernels/moe_form.h"
+#include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
 #include "models/schema/sourced.h"
 
@@ -87,7 +88,7 @@ struct FittedForms {
   std::vector<LinearForm> linear;
   std::vector<DecodeForm> decode_attention;
   std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
-  std::vector<TiledForm> mixed_attention;  ///< one launch for chunks, verifications and decoding; none: launched apart
+  std::vector<TiledForm> mixed_attention;  ///< one launch for all that a step attends to; AttentionLaunches says when
   /// Of a latent (MLA), in the shapes of absorbed_shape() and expanded_shape(): what the attention block of a layer
   /// takes beyond its linear layers, which are LinearTimes'. Together they are the block as it was measured, so nothing
   /// of it counts twice and nothing is left out: norms of the latent, rotary embedding and writing the cache are in
@@ -96,6 +97,38 @@ struct FittedForms {
   std::vector<TiledForm> latent_prefill_attention;
   std::vector<MoeForm> moe;  ///< routed experts of one layer, one per format of the weights
   std::optional<ElementwiseForm> elementwise;
+};
+
+/// A launch of an attention kernel.
+enum class Launch : std::uint8_t {
+  decode,   ///< the form of decode attention: a query token a request
+  once,     ///< the same for several query tokens: the KV is read once, or arithmetic takes longer
+  prefill,  ///< the form of prefill attention: tiles of query tokens
+  mixed,    ///< the form of mixed attention: one launch for everything in the step
+  apart,    ///< each kind of work by the launch it has alone
+};
+
+/// Which launch serves a step's attention, by what it computes: a property of an engine's version on a GPU.
+struct AttentionLaunches {
+  Launch decode = Launch::decode;  ///< steps of one query token a request: decode or mixed
+  Launch several_queries =
+      Launch::once;                  ///< verifications, and several query tokens of a request: once, prefill, mixed
+  Launch prefill = Launch::prefill;  ///< chunks of prompts alone: prefill or mixed
+  Launch mixed = Launch::apart;      ///< chunks beside requests that decode or verify: apart or mixed
+  schema::Source source;
+
+  [[nodiscard]] bool uses_mixed() const {
+    return decode == Launch::mixed || several_queries == Launch::mixed || prefill == Launch::mixed ||
+           mixed == Launch::mixed;
+  }
+  /// The launch of a step's attention; apart: one for each kind of work in it.
+  [[nodiscard]] Launch of(const StepWork& work) const {
+    const bool chunks = work.prefill.query_tokens > 0;
+    const bool several = work.verify.query_tokens > 0 || work.decode.queries_each() > 1;
+    if (chunks) return several || work.decode.query_tokens > 0 ? mixed : prefill;
+    if (!several) return decode;
+    return several_queries == Launch::mixed || work.decode.query_tokens <= 0 ? several_queries : Launch::apart;
+  }
 };
 
 /// The datasheet of the GPU that was measured, for scaling to others and for checking figures against physics.
@@ -118,6 +151,19 @@ struct FrameworkMemory {
                                             ///< it or to repeat its heads
 };
 
+/// Attention over KV of few bits: its bytes are read, and every element is dequantised on the multiprocessors, whatever
+/// its bits. Time: blend(bytes / (bandwidth_efficiency BW), elements / (elements_per_s x multiprocessors)).
+struct LowBitAttention {
+  Sourced<double> elements_per_s;  ///< dequantised by one multiprocessor; 0: as the compressor has it
+  double blend_power = 1;          ///< 1: one after the other, as kernels apart; large: the longer of the two
+
+  /// Of `element_bytes` bytes an element: time / time of reading as many bytes whole. Precondition: there is a rate.
+  [[nodiscard]] double time_factor(double element_bytes, double attention_bytes_per_s, double multiprocessors) const {
+    const double read_s = element_bytes / attention_bytes_per_s;
+    return blend(read_s, 1 / (elements_per_s.value * multiprocessors), blend_power) / read_s;
+  }
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -132,9 +178,9 @@ struct KernelProfile {
   EfficiencyCurve attention_compute_efficiency;    ///< by length of the KV attended to
   std::optional<MeasuredMachine> machine;          ///< needed with fitted forms and tables
   FittedForms fitted;
+  AttentionLaunches launches;
   MeasuredTables tables;
-  Sourced<double> low_bit_time_factor;  ///< attention over KV of few bits / over the same bytes whole; 0: as the
-                                        ///< compressor has it
+  LowBitAttention low_bit;
   Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
                                         ///< same request reads again in a decode step; 0: kernels that read it once
   std::optional<FrameworkMemory> framework;

@@ -67,14 +67,17 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;
-  const bool chunks = work.prefill.query_tokens > 0, mixed = chunks || work.verify.query_tokens > 0;
+  const Launch launch = profile.launches.of(work);
+  const bool shared =
+      launch == Launch::mixed && form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv_format(model));
+  const bool tiles =
+      launch == Launch::prefill || (work.prefill.query_tokens > 0 && work.prefill.query_tokens == tokens);
   const bool latent = model.attention == AttentionKind::mla;
   note_origin(figures,
-              latent && chunks && work.decode.query_tokens <= 0  ? "latent_prefill_attention"
-              : latent                                           ? "latent_decode_attention"
-              : mixed && !profile.fitted.mixed_attention.empty() ? "mixed_attention"
-              : chunks && work.decode.query_tokens <= 0          ? "prefill_attention"
-                                                                 : "decode_attention",
+              latent   ? (tiles ? "latent_prefill_attention" : "latent_decode_attention")
+              : shared ? "mixed_attention"
+              : tiles  ? "prefill_attention"
+                       : "decode_attention",
               attention);
   note_shares(gpu, linear_flops_per_s, linear);
   note_shares(gpu, linear_flops_per_s, logits);

@@ -68,6 +68,12 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   attention_fitted_ = AttentionTimes::covers(profile_, model_, machine_, why);
   if (attention_fitted_) {
     attention_times_ = AttentionTimes(profile_, model_, machine_, gpus_);
+    if (attention_times_.lacks_mixed()) {
+      fallbacks_.push_back(
+          fmt::format("attention: the profile has no fitted form of the launch that serves mixed steps "
+                      "for a {} KV cache; each kind of work by its own",
+                      word(kv_format(model_))));
+    }
   } else if (profile_.machine) {
     fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
   }

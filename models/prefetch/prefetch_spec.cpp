@@ -207,9 +207,15 @@ ObjectSchema<PrefetchSpec> make_prefetch_schema() {
              "where a pair lies in host memory");
   s.optional("dequantisation", &P::dequantisation,
              choice<Dequantisation>(
-                 {{"fused", Dequantisation::fused, "in the attention kernel: the compressor's attention_time_factor"},
+                 {{"fused", Dequantisation::fused,
+                   "in the attention kernel: by the profile's attention.low_bit, else the compressor's "
+                   "attention_time_factor"},
                   {"unfused", Dequantisation::unfused, "to 16 bit in GPU memory first, then read from there"}}),
              "how attention reads the low-bit copy");
+  s.optional(
+      "attends_again", &P::attends_again, boolean(),
+      "fetch_on_demand: a whole attention chooses the pairs and another is computed with them; false: the scores of "
+      "one attention choose, which goes on when they are there");
   s.optional("copies", &P::copies, text().non_empty(), "one of the link's gathers; best: the fastest of them");
   s.optional("buffered_layers", &P::buffered_layers, integer().at_least(1),
              "full_offload: layers whose KV the GPU has room for");

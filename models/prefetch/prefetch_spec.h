@@ -43,7 +43,7 @@ enum class RowLayout {
 
 /// How attention reads the low-bit copy.
 enum class Dequantisation {
-  fused,   ///< in the attention kernel: the compressor's attention_time_factor
+  fused,   ///< in the attention kernel: the profile's low_bit, else the compressor's attention_time_factor
   unfused  ///< to 16 bit in GPU memory first, then read from there
 };
 
@@ -54,7 +54,8 @@ struct PrefetchSpec {
   std::int64_t row_tokens = 1;    ///< neighbouring tokens that are chosen and fetched together
   RowLayout layout = RowLayout::separate;
   Dequantisation dequantisation = Dequantisation::fused;
-  std::string copies = "best";       ///< GatherMethod of the link
+  bool attends_again = false;   ///< fetch_on_demand: a whole attention chooses, and is computed again with the pairs
+  std::string copies = "best";  ///< GatherMethod of the link
   std::int64_t buffered_layers = 2;  ///< full_offload: layers whose KV the GPU has room for
   AttentionProfile attention;
 };

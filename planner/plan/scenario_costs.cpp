@@ -126,8 +126,8 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
   work.decode.query_tokens = drafting;
   work.decode.requests = drafting;
   if (r.compressed) {
-    const double factor = serving::attention_time_factor(config.cluster.profile, config.decode.compressor);
-    const double read = geometry.compressed_read(r.prompt, r.generated) * factor;
+    const double factor = serving::attention_time_factor(config, config.decode.compressor);
+    const double read = geometry.compressed_read(r.prompt, r.generated, factor);
     const double token = geometry.full_read(1);
     work.decode.kv_bytes = drafting * (read + drafted * token);
     work.decode.pairs = drafting * (geometry.attended_compressed(r.prompt, r.generated) + drafted);

@@ -145,8 +145,12 @@ LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& w
   s.after = floor_ns(layer.after_s);
   const Duration attention = floor_ns(layer.attention_s);
   s.attention = attention + selection;
-  // Keys are read for the scores, values after them.
-  if (decode_.fetch == Fetch::on_demand) s.scoring = Duration{attention.ns / 2} + selection;
+  if (decode_.fetch == Fetch::on_demand && config_.decode.prefetch.attends_again) {
+    s.scoring = attention + selection;
+    s.attention = s.scoring + attention;
+  } else if (decode_.fetch == Fetch::on_demand) {
+    s.scoring = Duration{attention.ns / 2} + selection;  // keys are read for the scores, values after them
+  }
   const Duration total = std::max(engine::from_seconds(time.total_s), Duration{1});
   s.tail = std::max(total - (s.before + attention + s.after) * config_.model.layers, Duration{});
   if (decode_.fetch == Fetch::everything) {

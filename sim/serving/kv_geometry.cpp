@@ -73,8 +73,8 @@ std::int64_t KvGeometry::compressible(std::int64_t prompt, std::int64_t generate
   return std::max<std::int64_t>(0, prompt + generated - sink_tokens_ - recent);
 }
 
-double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole) const {
-  return static_cast<double>(context) * ratio_ + static_cast<double>(std::min(whole, context));
+double KvGeometry::low_bit_tokens(std::int64_t context, std::int64_t whole, double factor) const {
+  return static_cast<double>(context) * ratio_ * factor + static_cast<double>(std::min(whole, context));
 }
 
 double KvGeometry::compressed_tokens(std::int64_t prompt, std::int64_t generated) const {
@@ -139,13 +139,13 @@ double KvGeometry::full_read(std::int64_t tokens) const {
 }
 
 double KvGeometry::compressed_read(std::int64_t prompt, std::int64_t generated, double attention_time_factor) const {
-  const double token = model_token_bytes_ * attention_time_factor;
   if (low_bit_copy_) {
-    return std::round(low_bit_tokens(prompt + generated, residual_tokens_ + fetched_tokens_) * token);
+    const std::int64_t whole_tokens = residual_tokens_ + fetched_tokens_;
+    return std::round(low_bit_tokens(prompt + generated, whole_tokens, attention_time_factor) * model_token_bytes_);
   }
   const std::int64_t acted_on = compressible(prompt, generated);
-  return std::round(static_cast<double>(acted_on) * ratio_ * token) +
-         std::round(static_cast<double>(prompt + generated - acted_on) * token);
+  return std::round(static_cast<double>(acted_on) * ratio_ * model_token_bytes_ * attention_time_factor) +
+         full_read(prompt + generated - acted_on);
 }
 
 double KvGeometry::attended_compressed(std::int64_t prompt, std::int64_t generated) const {
@@ -205,9 +205,9 @@ std::optional<std::int64_t> KvGeometry::compressed_held(std::int64_t prompt, std
 
 std::optional<double> KvGeometry::compressed_read_growth(std::int64_t prompt, std::int64_t generated,
                                                          double attention_time_factor) const {
+  if (low_bit_copy_ || !grows_regularly(prompt, generated)) return std::nullopt;
+  if (scope_ == CompressionScope::prompt) return model_token_bytes_;
   const double token = model_token_bytes_ * attention_time_factor;
-  if (low_bit_copy_ || !whole(token) || !grows_regularly(prompt, generated)) return std::nullopt;
-  if (scope_ == CompressionScope::prompt) return token;
   // One more is compressed: its bytes are whole, and it is attended to whole.
   if (kept_ != 1 || !denominator(ratio_) || !whole(ratio_ * token)) return std::nullopt;
   return ratio_ * token;

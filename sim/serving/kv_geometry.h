@@ -56,8 +56,8 @@ class KvGeometry {
   // order: bytes are whole, and so are tokens but for what is compressed of them, which is in 1024ths.
   /// Bytes of one copy over all layers (models/kernels shards them).
   [[nodiscard]] double full_read(std::int64_t tokens) const;
-  /// The same of the compressed KV, where a byte of it takes the time of `attention_time_factor` bytes: see
-  /// models::CompressorSpec.
+  /// The same of the compressed KV, where a byte of what is compressed takes the time of `attention_time_factor` bytes
+  /// (see models::CompressorSpec) and tokens kept whole beside it take that of their own.
   [[nodiscard]] double compressed_read(std::int64_t prompt, std::int64_t generated,
                                        double attention_time_factor = 1) const;
   /// Tokens that attention over the compressed KV attends to (dropped ones are gone, quantised ones are not).
@@ -86,8 +86,9 @@ class KvGeometry {
   [[nodiscard]] std::int64_t compressible(std::int64_t prompt, std::int64_t generated) const;
   /// Compressed context in units of full tokens.
   [[nodiscard]] double compressed_tokens(std::int64_t prompt, std::int64_t generated) const;
-  /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it, in units of full tokens.
-  [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole) const;
+  /// A low-bit copy of `context` tokens with `whole` of them in 16 bit beside it, in units of full tokens; `factor`
+  /// times as much of the copy.
+  [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole, double factor = 1) const;
   [[nodiscard]] std::int64_t blocks_for(double tokens) const;
   [[nodiscard]] std::int64_t drafter_reservation(std::int64_t tokens) const;
 

@@ -33,7 +33,7 @@ models::StepWork draft_step(const ServingConfig& config, const DecodePolicy& dec
     add_low_bit_decode(work, geometry, b.prompt, b.generated, choosing + 1 + proposed, low_bit_time_factor(config));
   } else if (decode.reads_compressed) {
     add_draft(work, geometry, b.prompt, b.generated, drafted, proposed,
-              attention_time_factor(config.cluster.profile, config.decode.compressor));
+              attention_time_factor(config, config.decode.compressor));
   } else if (proposed > 0) {
     add_verification(work, geometry, b.prompt + b.generated + drafted, proposed);
   } else {

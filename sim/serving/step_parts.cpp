@@ -5,18 +5,22 @@
 
 namespace kvsim::serving {
 
-bool profile_times_few_bits(const models::KernelProfile& profile, const models::CompressorSpec& compressor) {
-  return compressor.kind != models::CompressionKind::token_dropping && profile.low_bit_time_factor.value > 0;
+bool profile_times_few_bits(const ClusterConfig& cluster, const models::CompressorSpec& compressor) {
+  return compressor.kind != models::CompressionKind::token_dropping &&
+         cluster.profile.low_bit.elements_per_s.value > 0 && cluster.gpu.multiprocessors.value > 0;
 }
 
-double attention_time_factor(const models::KernelProfile& profile, const models::CompressorSpec& compressor) {
-  return profile_times_few_bits(profile, compressor) ? profile.low_bit_time_factor.value
-                                                     : compressor.attention_time_factor.value;
+double attention_time_factor(const ServingConfig& config, const models::CompressorSpec& compressor) {
+  const ClusterConfig& c = config.cluster;
+  if (!profile_times_few_bits(c, compressor)) return compressor.attention_time_factor.value;
+  return c.profile.low_bit.time_factor(config.model.kv_bytes_per_element * compressor.quantised_ratio(),
+                                       c.profile.attention_bandwidth_efficiency.value * c.gpu.memory_bytes_per_s.value,
+                                       c.gpu.multiprocessors.value);
 }
 
 double low_bit_time_factor(const ServingConfig& config) {
   if (config.decode.prefetch.dequantisation == models::Dequantisation::unfused) return 0;
-  return attention_time_factor(config.cluster.profile, config.decode.compressor);
+  return attention_time_factor(config, config.decode.compressor);
 }
 
 void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t context) {
@@ -162,7 +166,7 @@ StepParts::StepParts(const ServingConfig& config, const DecodePolicy& decode, co
       one_token_each_(!decode.drafter && !decode.low_bit_copy && !decode.fetches()),
       decoding_reads_(decode.lossless() ? KvForm::full : KvForm::compressed),
       drafts_read_(drafts_read),
-      attention_time_factor_(attention_time_factor(config.cluster.profile, config.decode.compressor)) {}
+      attention_time_factor_(attention_time_factor(config, config.decode.compressor)) {}
 
 std::optional<double> StepParts::growth(const Request& r, Work work) const {
   if (!one_token_each_) return std::nullopt;

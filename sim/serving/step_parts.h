@@ -22,14 +22,12 @@
 
 namespace kvsim::serving {
 
-/// Whether the profile has a figure of its own for attention over KV of the compressor's few bits.
-[[nodiscard]] bool profile_times_few_bits(const models::KernelProfile& profile,
-                                          const models::CompressorSpec& compressor);
+/// Whether the profile says how long attention takes over KV of the compressor's few bits.
+[[nodiscard]] bool profile_times_few_bits(const ClusterConfig& cluster, const models::CompressorSpec& compressor);
 
-/// Time of attention over compressed KV / over the same bytes whole: the profile's own figure for few bits where it has
-/// one, else the compressor's.
-[[nodiscard]] double attention_time_factor(const models::KernelProfile& profile,
-                                           const models::CompressorSpec& compressor);
+/// Time of attention over compressed KV / over the same bytes whole: by bytes and elements where the profile has a rate
+/// of dequantising (models::LowBitAttention), else the compressor's figure.
+[[nodiscard]] double attention_time_factor(const ServingConfig& config, const models::CompressorSpec& compressor);
 
 /// The same for the low-bit copies of policies that prefetch: 0 where they are dequantised to GPU memory first (see
 /// add_low_bit_decode).

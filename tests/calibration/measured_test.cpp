@@ -82,6 +82,8 @@ TEST_F(MeasuredTimes, TablesOfAServingGpuFollowTheirRows) {
   options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
   const Calibration c = calibrate(read((kernels() / "rtx-pro-6000_llama-3.1-8b").string(), &model),
                                   catalogue_.gpu("rtx-pro-6000"), {}, {}, options);
+  EXPECT_EQ(c.profile.launches.mixed, Launch::mixed) << "rows of chunks beside decoding requests are one launch";
+  EXPECT_EQ(c.profile.launches.prefill, Launch::mixed);
   ASSERT_EQ(c.tables.size(), 7U);
   for (const TableReport& t : c.tables) EXPECT_LE(t.errors.median, 0.01) << t.name;
   for (const OperatorReport& op : c.operators) {

@@ -40,5 +40,28 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
   EXPECT_NE(profile.fitted.decode_attention[0].source.reference.find("cross-validated median"), std::string::npos);
 }
 
+TEST(ProfileWriter, WhichStepsAMixedLaunchServesIsWrittenWithItsForm) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const auto written = [&catalogue](const char* gpu) {
+    Calibration fitted;
+    fitted.profile = catalogue.profile(catalogue.gpu(gpu).profile);
+    fitted.profile.name = "written";
+    fitted.profile.fitted.linear.clear();
+    fitted.profile.fitted.decode_attention.clear();
+    fitted.profile.tables = {};
+    fitted.operators.resize(1);
+    Catalogue again;
+    const schema::ConfigNode document = schema::read_yaml(catalogue_yaml(fitted, catalogue.gpu(gpu)), "written.yaml");
+    again.add({&document, 1});
+    return again.profile("written").launches;
+  };
+  const AttentionLaunches shared = written("rtx-pro-6000");
+  EXPECT_EQ(shared.prefill, Launch::mixed);
+  EXPECT_EQ(shared.mixed, Launch::mixed);
+  EXPECT_EQ(shared.several_queries, Launch::once) << "no row has a verification";
+  EXPECT_NE(shared.source.reference.find("vLLM 0.19"), std::string::npos);
+  EXPECT_FALSE(written("h100-sxm").uses_mixed());
+}
+
 }  // namespace
 }  // namespace kvsim::models::KVSIM_FILE

@@ -75,6 +75,9 @@ TEST(StepOperators, NameTheLaunchThatServesTheStep) {
   EXPECT_EQ(source("rtx-pro-6000", w).find("mixed attention"), std::string::npos);
   EXPECT_NE(source("h100-sxm", w).find("decode attention"), std::string::npos);
   w.verify = {26, 1e8, 26000, 1};
+  EXPECT_EQ(source("rtx-pro-6000", w).find("mixed attention"), std::string::npos);
+  EXPECT_NE(source("h100-sxm", w).find("decode attention"), std::string::npos);
+  w.prefill = {512, 1e8, 512 * 513 / 2};
   EXPECT_NE(source("rtx-pro-6000", w).find("mixed attention"), std::string::npos);
   EXPECT_NE(source("h100-sxm", w).find("decode attention"), std::string::npos);
   w = {};

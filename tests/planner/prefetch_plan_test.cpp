@@ -71,6 +71,10 @@ TEST(PrefetchPlan, FetchingOnDemandIsAsSimulated) {
   expect_simulated({"decode.policy=fetch_on_demand"}, Pace::window);
 }
 
+TEST(PrefetchPlan, FetchingOnDemandWithASecondAttentionIsAsSimulated) {
+  expect_simulated({"decode.policy=fetch_on_demand", "decode.prefetch.attends_again=true"}, Pace::window);
+}
+
 TEST(PrefetchPlan, StreamingEverythingIsAsSimulated) {
   expect_simulated(
       {"decode.policy=full_offload", "cluster.gpu.memory_fraction=0.23", "run={duration: 8000 s, warmup: 3000 s}"},
@@ -93,6 +97,19 @@ serving::ServingConfig tiny_config() {
   c.decode.compressor.attention_time_factor.value = 1;
   c.decode.prefetch.top_k = 4;
   return c;
+}
+
+TEST(PrefetchPlan, ASecondAttentionTakesAsLongAsTheFirst) {
+  // 100 tokens of 16 B, of which 0.625 and 4 whole are read: 10.64 s.
+  serving::ServingConfig c = tiny_config();
+  c.decode.policy = "fetch_on_demand";
+  const double once = outlook(c, {1, 100, 0}).step_s;
+  c.decode.prefetch.attends_again = true;
+  EXPECT_NEAR(outlook(c, {1, 100, 0}).step_s, once + 10.64, 1e-6);
+  c.decode.policy = "speculative_prefetch";
+  const double speculative = outlook(c, {1, 100, 0}).step_s;
+  c.decode.prefetch.attends_again = false;
+  EXPECT_EQ(outlook(c, {1, 100, 0}).step_s, speculative) << "what was prefetched needs no second attention";
 }
 
 TEST(PrefetchPlan, AStepIsTheSumOfItsPartsByHand) {

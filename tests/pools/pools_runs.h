@@ -69,7 +69,7 @@ class Parts {
   [[nodiscard]] double compressed_decode_s(std::int64_t prompt, std::int64_t generated) const {
     models::StepWork work;
     serving::add_draft(work, geometry_, prompt, generated, 0,
-                       serving::attention_time_factor(config_.cluster.profile, config_.decode.compressor));
+                       serving::attention_time_factor(config_, config_.decode.compressor));
     return timer_.time(work).total_s;
   }
   /// Tokens from context `from` to before `to`, one a step.

@@ -84,6 +84,7 @@ std::vector<KeyRow> prefetch_rows() {
       {key + ".row_tokens", fetching(), "1", "16"},
       {key + ".layout", fetching(), "separate", "interleaved"},
       {key + ".dequantisation", fetching(), "fused", "unfused"},
+      {key + ".attends_again", fetching({"decode.policy=fetch_on_demand"}), "false", "true"},
       {key + ".copies", fetching(), "mapped_reads", "batched_copies"},
       {key + ".buffered_layers", {"decode.policy=full_offload", "schedule.policy=fcfs"}, "2", "16"},
       {profile + ".name", drawn, "one", "two", Effect::shown},

@@ -74,6 +74,8 @@ constexpr Leaf kPrefill[] = {{"kv", "bf16"},
                              {"valid_to", "16384"},
                              {"source", "measurement"},
                              {"reference", "one"}};
+constexpr Leaf kLaunches[] = {{"decode", "decode"}, {"several_queries", "once"}, {"prefill", "mixed"},
+                              {"mixed", "mixed"},   {"source", "measurement"},   {"reference", "one"}};
 constexpr Leaf kJoined[] = {{"empty_tile", "2 ns"}, {"decode_overhead_tokens", "0"}};
 constexpr Leaf kLatentDecode[] = {{"kv", "bf16"},
                                   {"t0", "40 us"},
@@ -129,10 +131,15 @@ class Writer {
                         "}]}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
-      forms += ", mixed_attention: [{" + leaves(at, kPrefill) + asked(at + ".correction", kHeadCorrection) + ", " +
+      std::string tiled = leaves(at, kPrefill);
+      // It must matter which of two forms serves.
+      if (key_.rfind("launches.", 0) == 0) tiled.replace(tiled.find("t0: 10 us"), 9, "t0: 90 us");
+      forms += ", mixed_attention: [{" + tiled + asked(at + ".correction", kHeadCorrection) + ", " +
                leaves(at, kJoined) + ", stream: {" + leaves(at + ".stream", kStream) + "}}]";
     }
-    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}";
+    const std::string launches = "{" + leaves("launches", kLaunches) + "}";
+    return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}" +
+           (mixed ? ", launches: " + launches : "");
   }
 
   [[nodiscard]] std::string tables() const {

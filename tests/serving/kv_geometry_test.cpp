@@ -68,6 +68,14 @@ TEST(KvGeometry, QuantisationAttendsToEverythingAndReloadsTheWholeOfWhatItCompre
   EXPECT_DOUBLE_EQ(g.attended_compressed(1000, 40), 1040);
 }
 
+TEST(KvGeometry, ATimeFactorCountsForWhatIsCompressedAlone) {
+  const KvGeometry quantised(tiny_model(), 1, two_bit(), 1.0, 16);
+  EXPECT_DOUBLE_EQ(quantised.compressed_read(1000, 40, 2), (2 * 171 + 128) * 1024);
+  const KvGeometry dropped(tiny_model(), 1, dropping(), 0.25, 16);
+  EXPECT_DOUBLE_EQ(dropped.compressed_read(1000, 40, 1.5), (1.5 * 250 + 40) * 1024);
+  EXPECT_EQ(dropped.compressed_read_growth(1000, 40, 1.37), 1024) << "what is generated is whole";
+}
+
 TEST(KvGeometry, WhatStepsReadAddsUpExactlyInAnyOrder) {
   // A keep ratio of 1/7 is no binary fraction: reads are rounded to bytes, tokens to 1024ths. Each further generated
   // token, which is whole, adds its own bytes and nothing else, however many there are.

@@ -30,7 +30,7 @@ TEST_F(SpeculativePrefetchFigures, ThatArePublishedPass) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
   }
-  EXPECT_EQ(judged, 14U);
+  EXPECT_EQ(judged, 26U);
 }
 
 TEST_F(SpeculativePrefetchFigures, SayThatTheProfileIsFittedToThem) {
@@ -41,11 +41,40 @@ TEST_F(SpeculativePrefetchFigures, SayThatTheProfileIsFittedToThem) {
   }
 }
 
-TEST_F(SpeculativePrefetchFigures, OfLongerContextsArePredictions) {
+TEST_F(SpeculativePrefetchFigures, OfLongerContextsAreJudgedWithNothingFittedToThem) {
+  for (const char* name : {"8k.2bit", "8k.1bit", "32k.2bit"}) {
+    const Figure& f = find(std::string(name) + ".tokens");
+    EXPECT_EQ(f.verdict(), Verdict::pass) << f.id << ": " << f.simulated;
+    EXPECT_LE(f.tolerance, 0.15) << f.id;
+  }
+  // 128 tokens in 16 bit: 15.6 % too fast, where the same bytes without their elements were 31 %. With 64 it is met.
+  EXPECT_LT(find("32k.1bit.tokens").simulated, 1.16 * 47.3);
+  for (const char* name : {"8k.2bit", "8k.1bit", "32k.2bit", "32k.1bit"}) {
+    const Figure& f = find(std::string(name) + ".r64.tokens");
+    EXPECT_EQ(f.verdict(), Verdict::pass) << f.id << ": " << f.simulated;
+    EXPECT_LE(f.tolerance, 0.1) << f.id;
+  }
+}
+
+TEST_F(SpeculativePrefetchFigures, OneBitTakesLongerAStepThanTwoWhereTheBatchFillsMemory) {
+  // Published: 32k, 36 requests in 761 ms and 22 in 636.
+  const double one = find("32k.1bit.batch").simulated / find("32k.1bit.tokens").simulated;
+  const double two = find("32k.2bit.batch").simulated / find("32k.2bit.tokens").simulated;
+  EXPECT_GT(one, 1.08 * two);
+}
+
+TEST_F(SpeculativePrefetchFigures, SpeculationIsAheadOfFetchingOnDemandAtEveryLength) {
+  for (const std::string context : {"8k", "32k"}) {
+    EXPECT_GT(find(context + ".2bit.gain").simulated, find(context + ".on_demand.gain").simulated) << context;
+  }
+}
+
+TEST_F(SpeculativePrefetchFigures, ThatNobodyPublishedArePredictions) {
   for (const char* context : {"8k", "32k"}) {
     for (const char* variant : {"full_kv", "2bit", "1bit", "on_demand"}) {
       for (const char* of : {"batch", "tokens", "gain"}) {
         if (std::string(variant) == "full_kv" && std::string(of) == "gain") continue;
+        if (std::string(variant) != "on_demand" && std::string(of) == "tokens") continue;
         const Figure& f = find(std::string(context) + "." + variant + "." + of);
         EXPECT_EQ(f.verdict(), Verdict::prediction) << f.id;
         EXPECT_TRUE(std::isnan(f.expected)) << f.id;

@@ -100,7 +100,7 @@ void add_compressor(Collector& out, const serving::ServingConfig& config, const 
   const models::CompressorSpec& c = own.compressor;
   const bool selects = decode.keeps_full && config.decode.sparse && config.decode.sparse->selection;
   const std::string role = selects ? "sparse.selection" : "compressor";
-  if (!serving::profile_times_few_bits(config.cluster.profile, c)) {
+  if (!serving::profile_times_few_bits(config.cluster, c)) {
     out.add(role + ".attention_time_factor", Dimension::number, c.attention_time_factor);
   }
   if (!decode.keeps_full) out.add(role + ".compress", Dimension::bandwidth, c.compress_bytes_per_s);

@@ -31,8 +31,7 @@ models::StepWork one_request(const serving::ServingConfig& config, const serving
   models::StepWork work;
   if (decode.reads_compressed) {
     const models::CompressorSpec& compressor = serving::own_drafts(config.decode).compressor;
-    serving::add_draft(work, geometry, context, 0, 0,
-                       serving::attention_time_factor(config.cluster.profile, compressor));
+    serving::add_draft(work, geometry, context, 0, 0, serving::attention_time_factor(config, compressor));
   } else {
     serving::add_decode(work, geometry, context);
   }
