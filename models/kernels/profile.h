@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/hardware/gpu.h"
+#include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/forms.h"
 #include "models/kernels/moe_form.h"
 #include "models/llm/llm_spec.h"
@@ -90,6 +91,9 @@ struct FittedForms {
   std::vector<TiledForm> mixed_attention;  ///< one launch for chunks, verifications and decoding; none: launched apart
   std::vector<MoeForm> moe;                ///< routed experts of one layer, one per format of the weights
   std::optional<ElementwiseForm> elementwise;
+  std::optional<TopKForm> top_k;
+  std::optional<ElementwiseForm> quantise;    ///< KV to few bits
+  std::optional<ElementwiseForm> dequantise;  ///< and back, outside attention
 };
 
 /// The datasheet of the GPU that was measured, for scaling to others and for checking figures against physics.
@@ -112,6 +116,26 @@ struct FrameworkMemory {
                                             ///< it or to repeat its heads
 };
 
+/// What it costs to launch kernels, beside them.
+struct LaunchCosts {
+  Sourced<double> graph_s;   ///< a step that was captured: launching its graph
+  Sourced<double> kernel_s;  ///< another step: it takes at least this for each of its kernels
+};
+
+/// How much longer kernels and host copies of one GPU take while the others run, as a share of their time alone. On
+/// another GPU as they stand.
+struct Interference {
+  Sourced<double> kernels_to_gpu;    ///< what memory bandwidth decides of a step, while KV comes to the GPU
+  Sourced<double> kernels_from_gpu;  ///< while KV leaves it
+  Sourced<double> copies_to_gpu;     ///< a copy to the GPU, while steps run
+  Sourced<double> copies_from_gpu;   ///< a copy from it
+
+  [[nodiscard]] bool any() const {
+    return kernels_to_gpu.value > 0 || kernels_from_gpu.value > 0 || copies_to_gpu.value > 0 ||
+           copies_from_gpu.value > 0;
+  }
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -132,7 +156,9 @@ struct KernelProfile {
   Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
                                         ///< same request reads again in a decode step; 0: kernels that read it once
   std::optional<FrameworkMemory> framework;
-  Sourced<double> iteration_overhead_s;     ///< launch, scheduling and sampling, once per iteration
+  LaunchCosts launch;
+  Interference interference;
+  Sourced<double> iteration_overhead_s;     ///< scheduling, sampling and what `launch` leaves out, once per iteration
   std::string collective_library = "vllm";  ///< whose collectives the engine uses, where the link has their figures
   std::int64_t captured_tokens = 512;       ///< largest step that runs as a captured CUDA graph; in a larger one an
                                             ///< all-reduce copies its message first

@@ -80,7 +80,8 @@ TEST_F(EagerProfile, TwoTokensOverOneBitTakeThePublishedStep) {
 TEST_F(EagerProfile, FetchingOnDemandTakesThePublishedStep) {
   // One query token; its scores choose the pairs, their fetch follows, layer by layer: nothing overlaps.
   const double scores = kTwoBit.batch * kContext * static_cast<double>(model_.layers * model_.kv_heads);
-  const double choice_s = timer_.selection_s(scores, static_cast<double>(model_.layers));
+  const double choice_s = timer_.selection_s(scores, kTwoBit.batch * static_cast<double>(model_.kv_heads),
+                                             static_cast<double>(model_.layers));
   EXPECT_GT(choice_s, 0);
   expect_near(gpu_s(kTwoBit, 1) + choice_s + fetch_s(kTwoBit), 0.877);
 }
