@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/calibration/device_fits.h"
 #include "models/calibration/latent_fit.h"
 #include "models/calibration/model_shapes.h"
 #include "models/calibration/moe_fit.h"
@@ -60,20 +61,11 @@ class Calibrator {
       fit_tiled({.kv = format, .latent = true});
     }
     fit_elementwise();
+    fit_device(
+        samples_.device, machine_, options_.before_step,
+        [this](const std::string& what, const OperatorReport& r) { return reference(what, r); }, result);
     add_tables();
-    if (options_.iteration_overhead_s) {
-      result.profile.iteration_overhead_s = {
-          *options_.iteration_overhead_s,
-          {schema::SourceKind::assumption,
-           "not measured: what an iteration takes beside its kernels, as given to kvsim calibrate"}};
-    } else {
-      result.profile.iteration_overhead_s = {
-          kAssumedOverhead,
-          {schema::SourceKind::assumption,
-           "launch, scheduling and sampling of a serving engine with CUDA graphs; order of magnitude, not measured"}};
-      result.warnings.push_back(
-          fmt::format("iteration_overhead: {:.4g} ms assumed, not measured", kAssumedOverhead * 1e3));
-    }
+    note_overhead(options_, result);
   }
 
  private:
@@ -101,12 +93,9 @@ class Calibrator {
     m.l2_bytes = gpu_.l2_bytes.value;
     m.architecture = gpu_.architecture;
     p.machine = m;
-    note_versions(samples_.linear);
-    note_versions(samples_.decode);
-    note_versions(samples_.prefill);
-    note_versions(samples_.moe);
-    note_versions(samples_.latent_decode);
-    note_versions(samples_.latent_prefill);
+    const auto note = [this](const auto&... rows) { (note_versions(rows), ...); };
+    note(samples_.linear, samples_.decode, samples_.prefill, samples_.moe, samples_.latent_decode,
+         samples_.latent_prefill);
   }
 
   /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
@@ -218,7 +207,10 @@ class Calibrator {
     add_chosen_transfers(make_for, report);
     DecodeForm form = decode_form(kind, found->values);
     form.correction = found->correction;
-    form.uneven_share = rounded(uneven_share(samples_.skew));
+    if (!latent) {
+      fit_variants(
+          samples_, machine_, [this](const std::string& what) { return reference(what, {}); }, form, result_->profile);
+    }
     for (const DecodeSample& row : rows) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
       if (row.queries > 1) form.chunks_up_to = std::max(form.chunks_up_to, row.queries);
@@ -307,14 +299,17 @@ class Calibrator {
   }
 
   void fit_elementwise() {
-    const auto make = [this](const Samples& s, const Machine& machine) {
-      return stoppable(elementwise_problem(s.elementwise, machine));
+    // Where no layer profile has them, as passes over memory.
+    const bool layers = !samples_.elementwise.empty();
+    const auto make = [this, layers](const Samples& s, const Machine& machine) {
+      return stoppable(layers ? elementwise_problem(s.elementwise, machine) : memory_problem(s.device.memory, machine));
     };
     OperatorReport report;
     const auto found = fit_operator("elementwise", "bf16", make(samples_, machine_), {}, report);
     if (!found) return;
     ElementwiseForm form = elementwise_form(found->values);
-    form.source = {schema::SourceKind::measurement, reference("norms, rotary embedding, activation", report)};
+    form.source = {schema::SourceKind::measurement,
+                   reference(layers ? "norms, rotary embedding, activation" : "passes over memory", report)};
     result_->profile.fitted.elementwise = form;
     result_->operators.push_back(std::move(report));
   }
@@ -368,16 +363,18 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
   result.ignored = readings.ignored;
   for (RefusedRow& row : refuse_impossible(samples, machine)) result.refused.push_back(std::move(row));
   result.rows = count(samples);
+  subtract_launches(samples);
   std::vector<OtherMachine> other_machines;
   for (const GpuSpec& other : others) {
     const Machine peaks = Machine::of(other);
     if (other.name == gpu.name || peaks.multiprocessors <= 0 || !options.other_machines) continue;
     Samples theirs = select(readings.samples, other.name, framework, false);
     (void)refuse_impossible(theirs, peaks);
+    subtract_launches(theirs);
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }
   Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
-  if (result.operators.empty() && result.collectives.empty()) {
+  if (result.operators.empty() && result.collectives.empty() && !has_profile(result.profile)) {
     const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
     throw schema::InputError(fmt::format(
         "nothing could be fitted for {}: {} rows with the framework {} are "

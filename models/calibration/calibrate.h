@@ -11,6 +11,7 @@
 #include "models/calibration/samples.h"
 #include "models/calibration/tables.h"
 #include "models/hardware/gpu.h"
+#include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
 
 namespace kvsim::models {
@@ -68,6 +69,7 @@ struct OperatorReport {
 struct Calibration {
   KernelProfile profile;
   std::vector<CollectiveTable> collectives;  ///< of the link between the GPUs
+  std::optional<LinkSpec> host_link;  ///< to host memory, where copies or gathers were measured; what was not is 0
   std::vector<OperatorReport> operators;
   std::vector<TableReport> tables;
   std::vector<RefusedRow> refused;   ///< of this GPU
@@ -87,8 +89,12 @@ struct Calibration {
 
 // A fitted profile as a catalogue file that `include` reads (profile_writer.cpp).
 
-/// "profiles:" and the entry below its name, where an operator was fitted; "links:" and an entry "NAME-peers" on top of
-/// the GPU's own peer link, where collectives were measured. Numbers have 4 significant digits, times their units.
+/// Whether something of a profile was measured, beside its roofline.
+[[nodiscard]] bool has_profile(const KernelProfile& profile);
+
+/// "profiles:" and the entry below its name, where something of it was measured; "links:" with an entry "NAME-peers" on
+/// top of the GPU's own peer link, where collectives were, and "NAME-host" on top of its host link, where host copies
+/// or gathers were. Numbers have 4 significant digits, times their units.
 [[nodiscard]] std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu);
 
 }  // namespace kvsim::models

@@ -7,11 +7,11 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <set>
 #include <tuple>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/row_checks.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 
@@ -20,7 +20,8 @@ namespace {
 
 constexpr double kShortest = 2e-7;  // no kernel is launched and done in less
 constexpr double kLongest = 100;
-constexpr double kContradiction = 2;
+
+}  // namespace
 
 std::string bad_time(double seconds) {
   if (!std::isfinite(seconds)) return fmt::format("the time is {}, no number", seconds);
@@ -30,30 +31,30 @@ std::string bad_time(double seconds) {
   return {};
 }
 
-std::string above_bandwidth(double bytes, double seconds, const Machine& machine, double factor = kAbovePeak) {
+std::string above_bandwidth(double bytes, double seconds, const Machine& machine, double factor) {
   if (bytes / seconds <= factor * machine.memory_bytes_per_s) return {};
   return fmt::format("implies {:.0f} GB/s, the peak is {:.0f} GB/s", bytes / seconds / kGB,
                      machine.memory_bytes_per_s / kGB);
 }
 
-std::string above_rate(double flops, double seconds, double peak) {
-  if (flops / seconds <= kAbovePeak * peak) return {};
-  return fmt::format("implies {:.0f} TFLOP/s, the peak is {:.0f} TFLOP/s", flops / seconds / 1e12, peak / 1e12);
-}
-
-struct Size {
-  const char* name;
-  double value;
-  double least = 1;
-};
-
-/// What is wrong with the first size that cannot be counted.
-std::string bad_size(std::initializer_list<Size> sizes) {
-  for (const Size& size : sizes) {
+std::string bad_size(std::initializer_list<RowSize> sizes) {
+  for (const RowSize& size : sizes) {
     if (size.value >= size.least && std::isfinite(size.value) && size.value == std::floor(size.value)) continue;
     return fmt::format("{}: {:g}, expected a whole number from {:.0f}", size.name, size.value, size.least);
   }
   return {};
+}
+
+bool is_of(const SampleSource& from, const std::string& gpu, const std::string& framework, bool unnamed) {
+  const bool right_gpu = from.gpu.empty() ? unnamed : names_gpu(from.gpu, gpu);
+  return right_gpu && (from.framework.empty() || from.framework == framework);
+}
+
+namespace {
+
+std::string above_rate(double flops, double seconds, double peak) {
+  if (flops / seconds <= kAbovePeak * peak) return {};
+  return fmt::format("implies {:.0f} TFLOP/s, the peak is {:.0f} TFLOP/s", flops / seconds / 1e12, peak / 1e12);
 }
 
 std::string bad_heads(const HeadShape& shape) {
@@ -170,33 +171,9 @@ auto work(const CollectiveSample& r) {
 
 template <class Sample>
 void refuse(std::vector<Sample>& rows, const Machine& machine, std::vector<RefusedRow>& refused) {
-  std::vector<Sample> good;
-  for (Sample& row : rows) {
-    std::string reason = bad_time(row.seconds);
-    if (reason.empty()) reason = implied(row, machine);
-    if (reason.empty()) {
-      good.push_back(std::move(row));
-    } else {
-      refused.push_back({row.from.origin, std::move(reason)});
-    }
-  }
-  // Of rows that contradict each other nobody knows which is right: all go.
-  std::map<decltype(work(good.front())), std::pair<double, double>> range;
-  for (const Sample& row : good) {
-    auto& [low, high] = range.try_emplace(work(row), row.seconds, row.seconds).first->second;
-    low = std::min(low, row.seconds);
-    high = std::max(high, row.seconds);
-  }
-  rows.clear();
-  for (Sample& row : good) {
-    const auto [low, high] = range.at(work(row));
-    if (high > kContradiction * low) {
-      refused.push_back(
-          {row.from.origin, fmt::format("rows of the same work say {:.4g} us and {:.4g} us", low * 1e6, high * 1e6)});
-    } else {
-      rows.push_back(std::move(row));
-    }
-  }
+  refuse_rows(
+      rows, machine, refused, [](const Sample& row, const Machine& m) { return implied(row, m); },
+      [](const Sample& row) { return work(row); });
 }
 
 }  // namespace
@@ -223,6 +200,8 @@ std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machi
   refuse(samples.latent_decode, machine, refused);
   refuse(samples.latent_prefill, machine, refused);
   refuse(samples.collectives, machine, refused);
+  refuse_impossible(samples.variants, machine, refused);
+  refuse_impossible(samples.device, machine, refused);
   return refused;
 }
 
@@ -243,15 +222,6 @@ std::vector<std::string> words_of(const std::string& text) {
 
 bool is_sxm(const std::string& word) {
   return word.rfind("sxm", 0) == 0;
-}
-
-template <class Sample>
-void copy(const std::vector<Sample>& from, std::vector<Sample>& to, const std::string& gpu,
-          const std::string& framework, bool unnamed) {
-  std::copy_if(from.begin(), from.end(), std::back_inserter(to), [&](const Sample& row) {
-    const bool right_gpu = row.from.gpu.empty() ? unnamed : names_gpu(row.from.gpu, gpu);
-    return right_gpu && (row.from.framework.empty() || row.from.framework == framework);
-  });
 }
 
 template <class Sample, class Value>
@@ -282,17 +252,20 @@ bool names_gpu(const std::string& text, const std::string& gpu) {
 
 Samples select(const Samples& all, const std::string& gpu, const std::string& framework, bool unnamed) {
   Samples s;
-  copy(all.linear, s.linear, gpu, framework, unnamed);
-  copy(all.decode, s.decode, gpu, framework, unnamed);
-  copy(all.prefill, s.prefill, gpu, framework, unnamed);
-  copy(all.mixed, s.mixed, gpu, framework, unnamed);
-  copy(all.elementwise, s.elementwise, gpu, framework, unnamed);
-  copy(all.sampler, s.sampler, gpu, framework, unnamed);
-  copy(all.skew, s.skew, gpu, framework, unnamed);
-  copy(all.moe, s.moe, gpu, framework, unnamed);
-  copy(all.latent_decode, s.latent_decode, gpu, framework, unnamed);
-  copy(all.latent_prefill, s.latent_prefill, gpu, framework, unnamed);
-  copy(all.collectives, s.collectives, gpu, framework, unnamed);
+  copy_rows(all.linear, s.linear, gpu, framework, unnamed);
+  copy_rows(all.decode, s.decode, gpu, framework, unnamed);
+  copy_rows(all.prefill, s.prefill, gpu, framework, unnamed);
+  copy_rows(all.mixed, s.mixed, gpu, framework, unnamed);
+  copy_rows(all.elementwise, s.elementwise, gpu, framework, unnamed);
+  copy_rows(all.sampler, s.sampler, gpu, framework, unnamed);
+  copy_rows(all.skew, s.skew, gpu, framework, unnamed);
+  copy_rows(all.moe, s.moe, gpu, framework, unnamed);
+  copy_rows(all.latent_decode, s.latent_decode, gpu, framework, unnamed);
+  copy_rows(all.latent_prefill, s.latent_prefill, gpu, framework, unnamed);
+  copy_rows(all.collectives, s.collectives, gpu, framework, unnamed);
+  copy_rows(all.variants, s.variants, gpu, framework, unnamed);
+  std::apply([&](auto... table) { (copy_rows(all.device.*table, s.device.*table, gpu, framework, unnamed), ...); },
+             kDeviceTables);
   return s;
 }
 
@@ -311,6 +284,7 @@ std::vector<std::string> frameworks_of(const Samples& all, const std::string& gp
   note(all.moe);
   note(all.latent_decode);
   note(all.latent_prefill);
+  note(all.variants);
   return {names.begin(), names.end()};
 }
 

@@ -1,122 +1,10 @@
 #include "models/calibration/calibrate.h"
-
-#include <cmath>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "models/schema/units.h"
+#include "models/calibration/yaml_lines.h"
 
 namespace kvsim::models {
 namespace {
 
-std::string number(double value) {
-  constexpr double kPlain = 1e4;
-  if (value == std::floor(value) && std::abs(value) >= kPlain) return fmt::format("{:.0f}", value);
-  return fmt::format("{:.4g}", value);
-}
-
-std::string time(double seconds) {
-  struct Unit {
-    double seconds;
-    const char* name;
-  };
-  for (const Unit unit : {Unit{1, "s"}, Unit{1e-3, "ms"}, Unit{1e-6, "us"}}) {
-    if (seconds >= unit.seconds) return fmt::format("{:.4g} {}", seconds / unit.seconds, unit.name);
-  }
-  return fmt::format("{:.4g} ns", seconds * kNsPerSecond);
-}
-
-std::string word(schema::SourceKind kind) {
-  switch (kind) {
-    case schema::SourceKind::datasheet:
-      return "datasheet";
-    case schema::SourceKind::publication:
-      return "publication";
-    case schema::SourceKind::measurement:
-      return "measurement";
-    case schema::SourceKind::derived:
-      return "derived";
-    case schema::SourceKind::assumption:
-      return "assumption";
-    case schema::SourceKind::scenario:
-      break;
-  }
-  return "measurement";
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
-/// Lines at an indentation below the entry's name.
-class Writer {
- public:
-  template <class... Args>
-  void line(int level, fmt::format_string<Args...> format, Args&&... args) {
-    text_.append(static_cast<std::size_t>(2 * level), ' ');
-    text_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
-  }
-  void source(int level, const schema::Source& s) {
-    line(level, "source: {}", word(s.kind));
-    line(level, "reference: {}", quoted(s.reference));
-  }
-  void figure(int level, const char* key, const std::string& value, const schema::Source& s) {
-    line(level, "{}: {{value: {}, source: {}, reference: {}}}", key, value, word(s.kind), quoted(s.reference));
-  }
-  void curve(int level, const EfficiencyCurve& c) {
-    line(level, "compute_efficiency:");
-    std::vector<std::string> points;
-    for (const EfficiencyPoint& p : c.points) {
-      points.push_back(fmt::format("{{size: {}, efficiency: {}}}", number(p.size), number(p.efficiency)));
-    }
-    line(level + 1, "points: [{}]", fmt::join(points, ", "));
-    source(level + 1, c.source);
-  }
-  void stream(int level, const CachedStream& s) {
-    if (s.l2_efficiency > 0) {
-      line(level, "stream: {{bandwidth_efficiency: {}, l2_efficiency: {}, l2_share: {}, l2_width: {}}}",
-           number(s.bandwidth_efficiency), number(s.l2_efficiency), number(s.l2_share), number(s.l2_width));
-    } else {
-      line(level, "stream: {{bandwidth_efficiency: {}}}", number(s.bandwidth_efficiency));
-    }
-  }
-  void tiles(int level, const std::vector<GemmTile>& tiles) {
-    line(level, "tiles:");
-    for (const GemmTile& t : tiles) {
-      line(level + 1, "- {{rows: {}, columns: {}, efficiency: {}}}", number(t.rows), number(t.columns),
-           number(t.efficiency));
-    }
-  }
-  void points(int level, const char* key, const std::vector<TimePoint>& points) {
-    line(level, "{}:", key);
-    for (const TimePoint& p : points) {
-      line(level + 1, "- {{size: {}, seconds: {}}}", number(p.size), time(p.seconds));
-    }
-  }
-  void correction(int level, std::initializer_list<const char*> names, const Correction& c) {
-    if (c.empty()) return;
-    line(level, "correction:");
-    std::size_t d = 0;
-    for (const char* name : names) line(level + 1, "{}: [{}]", name, joined(c.axes[d++]));
-    line(level + 1, "factors: [{}]", joined(c.factors));
-  }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  static std::string joined(const std::vector<double>& values) {
-    std::vector<std::string> words;
-    for (const double v : values) words.push_back(number(v));
-    return fmt::format("{}", fmt::join(words, ", "));
-  }
-
-  std::string text_;
-};
+using namespace lines;
 
 void write_machine(Writer& w, const MeasuredMachine& m) {
   w.line(2, "machine:");
@@ -250,11 +138,22 @@ void write_moe(Writer& w, const std::vector<MoeForm>& forms) {
   }
 }
 
+void write_pass(Writer& w, const char* key, const std::optional<ElementwiseForm>& form) {
+  if (!form) return;
+  w.line(3, "{}:", key);
+  w.line(4, "t0: {}", time(form->t0_s));
+  w.stream(4, form->stream);
+  w.source(4, form->source);
+}
+
+bool any_form(const FittedForms& f) {
+  return !f.linear.empty() || !f.decode_attention.empty() || !f.prefill_attention.empty() ||
+         !f.mixed_attention.empty() || !f.latent_decode_attention.empty() || !f.latent_prefill_attention.empty() ||
+         !f.moe.empty() || f.elementwise || f.top_k || f.quantise || f.dequantise;
+}
+
 void write_fitted(Writer& w, const FittedForms& f) {
-  if (f.linear.empty() && f.decode_attention.empty() && f.prefill_attention.empty() && f.mixed_attention.empty() &&
-      f.latent_decode_attention.empty() && f.latent_prefill_attention.empty() && f.moe.empty() && !f.elementwise) {
-    return;
-  }
+  if (!any_form(f)) return;
   w.line(2, "fitted:");
   write_linear(w, f.linear);
   write_decode(w, "decode_attention", false, f.decode_attention);
@@ -263,12 +162,16 @@ void write_fitted(Writer& w, const FittedForms& f) {
   write_decode(w, "latent_decode_attention", true, f.latent_decode_attention);
   write_tiled(w, "latent_prefill_attention", TiledOf::latent, f.latent_prefill_attention);
   write_moe(w, f.moe);
-  if (f.elementwise) {
-    w.line(3, "elementwise:");
-    w.line(4, "t0: {}", time(f.elementwise->t0_s));
-    w.stream(4, f.elementwise->stream);
-    w.source(4, f.elementwise->source);
+  write_pass(w, "elementwise", f.elementwise);
+  if (f.top_k) {
+    w.line(3, "top_k:");
+    w.line(4, "t0: {}", time(f.top_k->t0_s));
+    w.line(4, "per_score: {}", time(f.top_k->per_score_s));
+    w.line(4, "rows_at_once: {}", number(f.top_k->rows_at_once));
+    w.source(4, f.top_k->source);
   }
+  write_pass(w, "quantise", f.quantise);
+  write_pass(w, "dequantise", f.dequantise);
 }
 
 void write_launches(Writer& w, const AttentionLaunches& launches) {
@@ -314,6 +217,12 @@ void write_tables(Writer& w, const MeasuredTables& t) {
   w.line(3, "sampler_reference: {}", quoted(t.sampler_source.reference));
 }
 
+}  // namespace
+
+bool has_profile(const KernelProfile& p) {
+  return any_form(p.fitted) || p.launch.graph_s.value > 0 || p.launch.kernel_s.value > 0 || p.interference.any();
+}
+
 std::string profile_yaml(const KernelProfile& p) {
   Writer w;
   w.line(0, "profiles:");
@@ -330,46 +239,35 @@ std::string profile_yaml(const KernelProfile& p) {
   w.figure(3, "bandwidth_efficiency", number(p.attention_bandwidth_efficiency.value),
            p.attention_bandwidth_efficiency.source);
   w.curve(3, p.attention_compute_efficiency);
+  const auto share = [&w](const char* key, const Sourced<double>& figure) {
+    if (!figure.source.reference.empty()) w.figure(3, key, number(figure.value), figure.source);
+  };
+  if (p.low_bit.elements_per_s.value > 0) {
+    w.line(3, "low_bit:");
+    w.figure(4, "elements_per_s", number(p.low_bit.elements_per_s.value), p.low_bit.elements_per_s.source);
+    w.line(4, "blend_power: {}", number(p.low_bit.blend_power));
+  }
+  share("further_query_share", p.further_query_share);
   if (p.machine) write_machine(w, *p.machine);
   write_fitted(w, p.fitted);
   write_launches(w, p.launches);
   write_tables(w, p.tables);
+  if (p.launch.graph_s.value > 0 || p.launch.kernel_s.value > 0) {
+    w.line(2, "launch:");
+    w.figure(3, "graph", time(p.launch.graph_s.value), p.launch.graph_s.source);
+    w.figure(3, "kernel", time(p.launch.kernel_s.value), p.launch.kernel_s.source);
+  }
+  if (p.interference.any()) {
+    w.line(2, "interference:");
+    share("kernels_to_gpu", p.interference.kernels_to_gpu);
+    share("kernels_from_gpu", p.interference.kernels_from_gpu);
+    share("copies_to_gpu", p.interference.copies_to_gpu);
+    share("copies_from_gpu", p.interference.copies_from_gpu);
+  }
   if (p.iteration_overhead_s.value > 0) {
     w.figure(2, "iteration_overhead", time(p.iteration_overhead_s.value), p.iteration_overhead_s.source);
   }
   return w.take();
-}
-
-std::string link_yaml(const Calibration& calibration, const GpuSpec& gpu) {
-  Writer w;
-  w.line(0, "links:");
-  w.line(1, "{}-peers:", calibration.profile.name);
-  w.line(2, "base: {}", gpu.peer_link);
-  w.line(2, "description: {}",
-         quoted(fmt::format("{} between GPUs of {}, collectives as measured", gpu.peer_link, gpu.name)));
-  w.line(2, "collectives:");
-  for (const CollectiveTable& table : calibration.collectives) {
-    w.line(3, "- operation: {}", models::word(table.operation));
-    w.line(4, "library: {}", table.library);
-    w.line(4, "gpus: {}", table.gpus);
-    std::vector<std::string> points;
-    for (const CollectivePoint& p : table.points) {
-      points.push_back(fmt::format("{{bytes: {}, seconds: {}}}",
-                                   schema::format_bytes(static_cast<std::int64_t>(p.bytes)), time(p.seconds)));
-    }
-    w.line(4, "points: [{}]", fmt::join(points, ", "));
-    w.source(4, table.source);
-  }
-  return w.take();
-}
-
-}  // namespace
-
-std::string catalogue_yaml(const Calibration& calibration, const GpuSpec& gpu) {
-  std::string text;
-  if (!calibration.operators.empty()) text += profile_yaml(calibration.profile);
-  if (!calibration.collectives.empty()) text += link_yaml(calibration, gpu);
-  return text;
 }
 
 }  // namespace kvsim::models

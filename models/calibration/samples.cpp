@@ -207,7 +207,17 @@ std::span<const TableKind> kernel_tables() {
       TableKind{"attention blocks over latents", kLatentBlockColumns, {}, false, add_latent_block},
       TableKind{"attention over latents", kLatentColumns, {}, false, add_latent},
       TableKind{"collectives of NCCL", kNcclColumns, {}, false, add_nccl},
-      TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm}};
+      TableKind{"all-reduce of vLLM", kVllmColumns, {}, false, add_vllm},
+      TableKind{"decode attention of uneven lengths in a batch", kUnevenColumns, {}, false, add_uneven},
+      TableKind{"attention of several query tokens", kVerifyColumns, {}, false, add_verify},
+      TableKind{"attention over KV of few bits", kLowBitColumns, {}, false, add_low_bit},
+      TableKind{"device memory", kMemoryColumns, {}, false, add_memory},
+      TableKind{"host copies", kCopyColumns, {}, false, add_copy},
+      TableKind{"gathered rows", kGatherColumns, {}, false, add_gather},
+      TableKind{"top k", kTopKColumns, {}, false, add_top_k},
+      TableKind{"quantising", kQuantiseColumns, {}, false, add_quantise},
+      TableKind{"launches", kLaunchColumns, {}, false, add_launch},
+      TableKind{"kernels and copies at once", kInterferenceColumns, {}, false, add_interference}};
   return kTables;
 }
 
@@ -372,7 +382,9 @@ std::span<const TableKind> layer_tables() {
 
 std::size_t count(const Samples& s) {
   return s.linear.size() + s.decode.size() + s.prefill.size() + s.mixed.size() + s.elementwise.size() +
-         s.sampler.size() + s.moe.size() + s.latent_decode.size() + s.latent_prefill.size() + s.collectives.size();
+         s.sampler.size() + s.moe.size() + s.latent_decode.size() + s.latent_prefill.size() + s.collectives.size() +
+         s.variants.size() +
+         std::apply([&s](auto... table) { return ((s.device.*table).size() + ...); }, kDeviceTables);
 }
 
 }  // namespace kvsim::models

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration/device_samples.h"
+#include "models/calibration/sample_source.h"
 #include "models/hardware/collectives.h"
 #include "models/kernels/forms.h"
 #include "models/kernels/moe_form.h"
@@ -14,13 +16,6 @@
 #include "models/schema/error.h"
 
 namespace kvsim::models {
-
-struct SampleSource {
-  std::string gpu;        ///< as the file has it; empty: the file does not say
-  std::string framework;  ///< empty: the file does not say
-  std::string version;
-  schema::Origin origin;  ///< line of the file
-};
 
 /// One linear layer, m tokens through n x k weights.
 struct LinearSample {
@@ -101,6 +96,17 @@ struct SkewSample {
   double uneven_s = 0;
 };
 
+/// Decode attention that is not plain: several query tokens, uneven lengths, or KV of few bits.
+struct AttentionVariant {
+  SampleSource from;
+  DecodeSample decode{};    ///< what it would be else; kv_length is the mean
+  double query_tokens = 1;  ///< at the end of the KV
+  double longest_kv = 0;
+  double kv_bits = 16;
+  double bytes_read = 0;  ///< of KV
+  double seconds = 0;
+};
+
 /// The routed experts of one layer on one GPU, one layer repeated.
 struct MoeSample {
   SampleSource from;
@@ -133,6 +139,8 @@ struct Samples {
   std::vector<DecodeSample> latent_decode;
   std::vector<TiledSample> latent_prefill;
   std::vector<CollectiveSample> collectives;
+  std::vector<AttentionVariant> variants;
+  DeviceSamples device;
 };
 
 /// Rows that something can be fitted to: skewed ones are compared with these.
@@ -155,12 +163,6 @@ struct LayerShape {
 
 // Readers of measured kernel times: CSV files with a header, columns found by name, others ignored. A table is known by
 // its columns; docs/kernel_timing.md lists them.
-
-/// A row that no fit may use, and why.
-struct RefusedRow {
-  schema::Origin origin;
-  std::string reason;
-};
 
 /// What the files of one command line hold.
 struct Readings {

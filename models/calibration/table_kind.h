@@ -59,4 +59,37 @@ inline constexpr std::array<std::string_view, 12> kLatentBlockColumns{
 void add_latent(const TableRow& row, const Shard& shard, Readings& into);
 void add_latent_block(const TableRow& row, const Shard& shard, Readings& into);
 
+// Tables of kvsim-calibrate that nobody else writes (calibrator_tables.cpp).
+inline constexpr std::array<std::string_view, 12> kUnevenColumns{
+    "gpu",      "framework", "version", "num_heads",   "num_kv_heads", "head_dim",
+    "kv_dtype", "batch",     "kv_len",  "measured_ms", "lengths",      "longest_kv_len"};
+inline constexpr std::array<std::string_view, 11> kVerifyColumns{
+    "gpu",      "framework", "version", "num_heads",   "num_kv_heads", "head_dim",
+    "kv_dtype", "batch",     "kv_len",  "measured_ms", "query_tokens"};
+inline constexpr std::array<std::string_view, 12> kLowBitColumns{
+    "gpu",      "framework", "version", "num_heads",   "num_kv_heads", "head_dim",
+    "kv_dtype", "batch",     "kv_len",  "measured_ms", "kv_bits",      "kv_bytes_read"};
+inline constexpr std::array<std::string_view, 6> kMemoryColumns{"gpu",    "version", "kind",
+                                                                "caches", "bytes",   "measured_ms"};
+inline constexpr std::array<std::string_view, 6> kCopyColumns{"gpu",         "version", "direction",
+                                                              "host_memory", "bytes",   "measured_ms"};
+inline constexpr std::array<std::string_view, 6> kGatherColumns{"gpu",       "version", "method",
+                                                                "row_bytes", "rows",    "measured_ms"};
+inline constexpr std::array<std::string_view, 6> kTopKColumns{"gpu", "version", "rows", "columns", "k", "measured_ms"};
+inline constexpr std::array<std::string_view, 7> kQuantiseColumns{"gpu",        "version",      "operation",  "bits",
+                                                                  "bytes_full", "bytes_packed", "measured_ms"};
+inline constexpr std::array<std::string_view, 5> kLaunchColumns{"gpu", "version", "what", "launches", "measured_ms"};
+inline constexpr std::array<std::string_view, 7> kInterferenceColumns{"gpu",   "version",  "timed",      "against",
+                                                                      "bytes", "alone_ms", "measured_ms"};
+void add_uneven(const TableRow& row, const Shard& shard, Readings& into);
+void add_verify(const TableRow& row, const Shard& shard, Readings& into);
+void add_low_bit(const TableRow& row, const Shard& shard, Readings& into);
+void add_memory(const TableRow& row, const Shard& shard, Readings& into);
+void add_copy(const TableRow& row, const Shard& shard, Readings& into);
+void add_gather(const TableRow& row, const Shard& shard, Readings& into);
+void add_top_k(const TableRow& row, const Shard& shard, Readings& into);
+void add_quantise(const TableRow& row, const Shard& shard, Readings& into);
+void add_launch(const TableRow& row, const Shard& shard, Readings& into);
+void add_interference(const TableRow& row, const Shard& shard, Readings& into);
+
 }  // namespace kvsim::models

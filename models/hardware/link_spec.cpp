@@ -142,6 +142,8 @@ ObjectSchema<LinkSpec> make_link_schema() {
              "towards the GPU (host to device, storage read), as large transfers reach it");
   s.required("write", &LinkSpec::write_bytes_per_s, bandwidth().positive(),
              "away from the GPU (device to host, storage write), as large transfers reach it");
+  s.optional("both_ways", &LinkSpec::both_ways_bytes_per_s, bandwidth().positive(),
+             "what both ways reach together while both carry something; left out: neither slows the other");
   s.optional("latency", &LinkSpec::latency_s, time().non_negative(), "from the last byte sent to its arrival");
   s.optional("setup", &LinkSpec::setup_s, time().non_negative(),
              "of each transfer (descriptor, request), while the one before it moves");

@@ -28,9 +28,10 @@ struct LinkSpec {
   LinkKind kind = LinkKind::host;
   Sourced<double> read_bytes_per_s;   ///< towards the GPU (host to device, storage read), large transfers, effective
   Sourced<double> write_bytes_per_s;  ///< away from the GPU (device to host, storage write), effective
-  Sourced<double> latency_s;          ///< from the last byte sent to its arrival
-  Sourced<double> setup_s;            ///< of each transfer (descriptor, request), while the one before it moves
-  std::vector<GatherMethod> gathers;  ///< of rows towards the GPU; none: not known
+  Sourced<double> both_ways_bytes_per_s;  ///< what both ways reach together while both carry something; 0: each its own
+  Sourced<double> latency_s;              ///< from the last byte sent to its arrival
+  Sourced<double> setup_s;                ///< of each transfer (descriptor, request), while the one before it moves
+  std::vector<GatherMethod> gathers;      ///< of rows towards the GPU; none: not known
   std::vector<CollectiveTable> collectives;  ///< of GPUs that it joins; none: estimated from the figures above
 };
 

@@ -1,5 +1,7 @@
 #include "models/kernels/elementwise_kernels.h"
 
+#include <algorithm>
+
 namespace kvsim::models {
 
 std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus, bool rotary) {
@@ -30,28 +32,40 @@ double passes_s(const ElementwiseForm& form, const Machine& machine, double byte
 
 }  // namespace
 
-double top_k_s(const ElementwiseForm& form, const Machine& machine, double scores, double layers) {
+double TopKForm::seconds(double rows, double columns, const Machine& machine) const {
+  const double side_by_side = rows_at_once * std::max(machine.multiprocessors, 1.0);
+  return t0_s + columns * per_score_s * std::max(1.0, rows / side_by_side);
+}
+
+double top_k_s(const CompressionKernels& kernels, const Machine& machine, double scores, double rows, double layers) {
+  if (kernels.top_k) return layers * kernels.top_k->seconds(rows, scores / (rows * layers), machine);
   constexpr double kScoreBytes = 4;
   constexpr double kPasses = 3;
-  return passes_s(form, machine, kPasses * kScoreBytes * scores, kPasses * layers);
+  return passes_s(kernels.passes, machine, kPasses * kScoreBytes * scores, kPasses * layers);
 }
 
 double gather_s(const ElementwiseForm& form, const Machine& machine, double kept_bytes, double layers) {
   return passes_s(form, machine, 2 * kept_bytes, layers);
 }
 
-double quantise_s(const ElementwiseForm& form, const Machine& machine, double full_bytes, double kept_bytes,
+double quantise_s(const CompressionKernels& kernels, const Machine& machine, double full_bytes, double kept_bytes,
                   double layers) {
-  return passes_s(form, machine, full_bytes + kept_bytes, layers);
+  return passes_s(kernels.quantise.value_or(kernels.passes), machine, full_bytes + kept_bytes, layers);
 }
 
-double compression_s(const ElementwiseForm& form, const Machine& machine, const CompressionWork& work) {
+double dequantise_s(const CompressionKernels& kernels, const Machine& machine, double full_bytes, double kept_bytes,
+                    double layers) {
+  if (!kernels.dequantise) return quantise_s(kernels, machine, full_bytes, kept_bytes, layers);
+  return passes_s(*kernels.dequantise, machine, full_bytes + kept_bytes, layers);
+}
+
+double compression_s(const CompressionKernels& kernels, const Machine& machine, const CompressionWork& work) {
   double sum = 0;
   if (work.scores > 0) {
-    sum += top_k_s(form, machine, work.scores, work.layers);
-    if (!work.quantises) sum += gather_s(form, machine, work.kept_bytes, work.layers);
+    sum += top_k_s(kernels, machine, work.scores, work.rows, work.layers);
+    if (!work.quantises) sum += gather_s(kernels.passes, machine, work.kept_bytes, work.layers);
   }
-  if (work.quantises) sum += quantise_s(form, machine, work.full_bytes, work.kept_bytes, work.layers);
+  if (work.quantises) sum += quantise_s(kernels, machine, work.full_bytes, work.kept_bytes, work.layers);
   return sum;
 }
 

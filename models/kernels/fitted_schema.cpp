@@ -215,6 +215,35 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   return s;
 }
 
+ObjectSchema<ElementwiseForm> passing_schema(const char* name, const char* description,
+                                             const ObjectSchema<CachedStream>& stream) {
+  using F = ElementwiseForm;
+  ObjectSchema<F> s(name, description);
+  s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a call");
+  s.object("stream", &F::stream, stream, Presence::required, "reading and writing");
+  add_source_fields(s, &F::source, Presence::optional);
+  return s;
+}
+
+/// Of kernels whose data is never in L2 before.
+ObjectSchema<CachedStream> cold_stream_schema() {
+  ObjectSchema<CachedStream> s("cold stream", "Bytes read from HBM and written there.");
+  s.required("bandwidth_efficiency", &CachedStream::bandwidth_efficiency, kernel_efficiency(),
+             "fraction of the peak memory bandwidth");
+  return s;
+}
+
+ObjectSchema<TopKForm> top_k_schema() {
+  using F = TopKForm;
+  ObjectSchema<F> s("fitted top_k", "Choosing the largest of each row of scores, rows side by side.");
+  s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a call");
+  s.required("per_score", &F::per_score_s, fixed_kernel_time(), "time of a score of one row");
+  s.optional("rows_at_once", &F::rows_at_once, number().positive().at_most(64),
+             "rows that a multiprocessor takes side by side in the time of one");
+  add_source_fields(s, &F::source, Presence::optional);
+  return s;
+}
+
 template <class Form>
 void once_per_format(const std::vector<Form>& forms, NumberFormat Form::*format, const char* key,
                      const Reporter& report) {
@@ -241,11 +270,6 @@ ScalarSpec weight_number_format() {
 
 ObjectSchema<FittedForms> fitted_forms_schema() {
   using F = FittedForms;
-  ObjectSchema<ElementwiseForm> elementwise("fitted elementwise", "Kernels that pass over data once.");
-  elementwise.required("t0", &ElementwiseForm::t0_s, fixed_kernel_time(), "fixed time of a call");
-  elementwise.object("stream", &ElementwiseForm::stream, stream_schema(), Presence::required, "reading and writing");
-  add_source_fields(elementwise, &ElementwiseForm::source, Presence::optional);
-
   ObjectSchema<F> s("fitted", "Forms fitted to measured kernels; an operator they cover does not use its roofline.");
   s.list("linear", &F::linear, linear_form_schema(), Presence::optional, "dense linear layers, one per weight format");
   s.list("decode_attention", &F::decode_attention,
@@ -271,7 +295,17 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
                       FormOf::latent),
          Presence::optional, "chunks of prompts, one per KV format");
   s.list("moe", &F::moe, moe_form_schema(), Presence::optional, "routed experts of a layer, one per weight format");
-  s.object("elementwise", &F::elementwise, elementwise, Presence::optional, "norms, rotary embedding, activation");
+  s.object("elementwise", &F::elementwise,
+           passing_schema("fitted elementwise", "Kernels that pass over data once.", stream_schema()),
+           Presence::optional, "norms, rotary embedding, activation; copies within GPU memory");
+  s.object("top_k", &F::top_k, top_k_schema(), Presence::optional,
+           "choosing the largest scores; left out: three passes of the elementwise form");
+  s.object("quantise", &F::quantise,
+           passing_schema("fitted quantise", "KV read whole and written in few bits.", cold_stream_schema()),
+           Presence::optional, "left out: a pass of the elementwise form");
+  s.object("dequantise", &F::dequantise,
+           passing_schema("fitted dequantise", "KV of few bits read and written whole.", cold_stream_schema()),
+           Presence::optional, "outside attention; left out: as quantise");
   s.check([](const F& f, const Reporter& report) {
     once_per_format(f.linear, &LinearForm::weights, "linear", report);
     once_per_format(f.decode_attention, &DecodeForm::kv, "decode_attention", report);

@@ -183,6 +183,31 @@ void check_launches(const KernelProfile& p, const Reporter& report) {
   }
 }
 
+ObjectSchema<LaunchCosts> launch_schema() {
+  using L = LaunchCosts;
+  ObjectSchema<L> s("launch", "What it costs to launch the kernels of a step, beside them.");
+  s.optional("graph", &L::graph_s, fixed_kernel_time(),
+             "launching the CUDA graph of a step of at most captured_tokens tokens");
+  s.optional("kernel", &L::kernel_s, fixed_kernel_time(),
+             "launching one kernel: a step of more tokens takes at least this for each of its kernels");
+  return s;
+}
+
+ObjectSchema<Interference> interference_schema() {
+  using I = Interference;
+  const auto share = [] {
+    return number().at_least(0).at_most(10).because("work that shares a GPU is slowed down, not sped up");
+  };
+  ObjectSchema<I> s("interference", "How much longer steps and copies take while the others run; 0: not at all.");
+  s.optional("kernels_to_gpu", &I::kernels_to_gpu, share(),
+             "of the time that memory bandwidth decides in a step, more while KV comes to the GPU");
+  s.optional("kernels_from_gpu", &I::kernels_from_gpu, share(),
+             "of the time that memory bandwidth decides in a step, more while KV leaves the GPU");
+  s.optional("copies_to_gpu", &I::copies_to_gpu, share(), "of a copy to the GPU, more while steps run");
+  s.optional("copies_from_gpu", &I::copies_from_gpu, share(), "of a copy from the GPU, more while steps run");
+  return s;
+}
+
 ObjectSchema<KernelProfile> profile_fields() {
   using P = KernelProfile;
   ObjectSchema<P> s("profile", "What real kernels reach of a GPU's peaks: t = t0 + max(bytes, FLOPs at their rates).");
@@ -210,7 +235,11 @@ ObjectSchema<KernelProfile> profile_fields() {
              "largest step that runs as a captured CUDA graph (vLLM captures up to 512 tokens); in a larger one each "
              "all-reduce copies its message first");
   s.optional("iteration_overhead", &P::iteration_overhead_s, fixed_time(),
-             "launch, scheduling and sampling, once per iteration");
+             "scheduling and sampling, and launch where that is left out, once per iteration");
+  s.object("launch", &P::launch, launch_schema(), Presence::optional,
+           "launching kernels; left out: no time of its own");
+  s.object("interference", &P::interference, interference_schema(), Presence::optional,
+           "steps and host copies at once; left out: neither slows the other");
   s.check(check_against_physics);
   s.check(check_launches);
   return s;
@@ -326,6 +355,9 @@ std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p,
   add_linear(out, gpu, p, model, gpus);
   add_attention(out, gpu, p, model, gpus);
   if (p.fitted.elementwise) out.add("profile.fitted.elementwise", "form", p.fitted.elementwise->source);
+  if (p.fitted.top_k) out.add("profile.fitted.top_k", "form", p.fitted.top_k->source);
+  if (p.fitted.quantise) out.add("profile.fitted.quantise", "form", p.fitted.quantise->source);
+  if (p.fitted.dequantise) out.add("profile.fitted.dequantise", "form", p.fitted.dequantise->source);
   if (!p.tables.sampler.empty()) out.add("profile.tables.sampler", "table", p.tables.sampler_source);
   if (p.framework) {
     const FrameworkMemory& f = *p.framework;
@@ -334,6 +366,15 @@ std::vector<UsedFigure> used_figures(const GpuSpec& gpu, const KernelProfile& p,
     out.add_unscaled("profile.framework.full_kv_factor", schema::format_real(Dimension::number, f.full_kv_factor.value),
                      f.full_kv_factor.source);
   }
+  const auto add_some = [&out](const char* name, Dimension dimension, const Sourced<double>& figure) {
+    if (figure.value > 0) out.add_unscaled(name, schema::format_real(dimension, figure.value), figure.source);
+  };
+  add_some("profile.launch.graph", Dimension::time, p.launch.graph_s);
+  add_some("profile.launch.kernel", Dimension::time, p.launch.kernel_s);
+  add_some("profile.interference.kernels_to_gpu", Dimension::number, p.interference.kernels_to_gpu);
+  add_some("profile.interference.kernels_from_gpu", Dimension::number, p.interference.kernels_from_gpu);
+  add_some("profile.interference.copies_to_gpu", Dimension::number, p.interference.copies_to_gpu);
+  add_some("profile.interference.copies_from_gpu", Dimension::number, p.interference.copies_from_gpu);
   out.add("profile.iteration_overhead", Dimension::time, p.iteration_overhead_s);
   return out.take();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/hardware/gpu.h"
+#include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/forms.h"
 #include "models/kernels/moe_form.h"
 #include "models/kernels/step_work.h"
@@ -88,7 +89,7 @@ struct FittedForms {
   std::vector<LinearForm> linear;
   std::vector<DecodeForm> decode_attention;
   std::vector<TiledForm> prefill_attention;  ///< a launch of its own for chunks of prompts
-  std::vector<TiledForm> mixed_attention;  ///< one launch for all that a step attends to; AttentionLaunches says when
+  std::vector<TiledForm> mixed_attention;    ///< one launch for all that a step attends to; AttentionLaunches says when
   /// Of a latent (MLA), in the shapes of absorbed_shape() and expanded_shape(): what the attention block of a layer
   /// takes beyond its linear layers, which are LinearTimes'. Together they are the block as it was measured, so nothing
   /// of it counts twice and nothing is left out: norms of the latent, rotary embedding and writing the cache are in
@@ -97,6 +98,9 @@ struct FittedForms {
   std::vector<TiledForm> latent_prefill_attention;
   std::vector<MoeForm> moe;  ///< routed experts of one layer, one per format of the weights
   std::optional<ElementwiseForm> elementwise;
+  std::optional<TopKForm> top_k;
+  std::optional<ElementwiseForm> quantise;    ///< KV to few bits
+  std::optional<ElementwiseForm> dequantise;  ///< and back, outside attention
 };
 
 /// A launch of an attention kernel.
@@ -164,6 +168,26 @@ struct LowBitAttention {
   }
 };
 
+/// What it costs to launch kernels, beside them.
+struct LaunchCosts {
+  Sourced<double> graph_s;   ///< a step that was captured: launching its graph
+  Sourced<double> kernel_s;  ///< another step: it takes at least this for each of its kernels
+};
+
+/// How much longer kernels and host copies of one GPU take while the others run, as a share of their time alone. On
+/// another GPU as they stand.
+struct Interference {
+  Sourced<double> kernels_to_gpu;    ///< what memory bandwidth decides of a step, while KV comes to the GPU
+  Sourced<double> kernels_from_gpu;  ///< while KV leaves it
+  Sourced<double> copies_to_gpu;     ///< a copy to the GPU, while steps run
+  Sourced<double> copies_from_gpu;   ///< a copy from it
+
+  [[nodiscard]] bool any() const {
+    return kernels_to_gpu.value > 0 || kernels_from_gpu.value > 0 || copies_to_gpu.value > 0 ||
+           copies_from_gpu.value > 0;
+  }
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -184,7 +208,9 @@ struct KernelProfile {
   Sourced<double> further_query_share;  ///< of the first query token's reading of the KV, what each further one of the
                                         ///< same request reads again in a decode step; 0: kernels that read it once
   std::optional<FrameworkMemory> framework;
-  Sourced<double> iteration_overhead_s;     ///< launch, scheduling and sampling, once per iteration
+  LaunchCosts launch;
+  Interference interference;
+  Sourced<double> iteration_overhead_s;     ///< scheduling, sampling and what `launch` leaves out, once per iteration
   std::string collective_library = "vllm";  ///< whose collectives the engine uses, where the link has their figures
   std::int64_t captured_tokens = 512;       ///< largest step that runs as a captured CUDA graph; in a larger one an
                                             ///< all-reduce copies its message first

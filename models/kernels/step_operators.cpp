@@ -95,7 +95,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
     messages.source = times.source() != nullptr ? *times.source() : peer.read_bytes_per_s.source;
     operators.push_back(messages);
   }
-  const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value : 0;
+  const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value + time.launch_s : 0;
   StepOperator elementwise{"norms, activations, sampling", time.overhead_s - iteration_s - work.extra_gpu_s};
   elementwise.binds = "fixed times";
   elementwise.from = profile.fitted.elementwise ? "form" : "none";

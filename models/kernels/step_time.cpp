@@ -41,6 +41,8 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
   kv_share_ = model.kv_copies(tensor_parallel) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
+  launches_ = linear_calls_ + static_cast<double>(model.layers) + 1;  // attention, and the sampler
+  for (const ElementwiseKernel& k : elementwise_kernels(model, gpus_)) launches_ += k.calls;
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
   body_flops_ = model.linear_flops_per_token() - head_flops_;
   dense_weight_bytes_ = model.weight_bytes_read(1);
@@ -121,16 +123,31 @@ ElementwiseForm StepTimer::elementwise_form() const {
   return roofline;
 }
 
+CompressionKernels StepTimer::compression_kernels() const {
+  const FittedForms& f = profile_.fitted;
+  return {elementwise_form(), f.top_k, f.quantise, f.dequantise};
+}
+
 double StepTimer::compression_s(const CompressionWork& work) const {
-  return models::compression_s(elementwise_form(), machine_, work);
+  return models::compression_s(compression_kernels(), machine_, work);
+}
+
+double StepTimer::dequantise_s(double full_bytes, double kept_bytes, double layers) const {
+  if (!profile_.fitted.dequantise) return 0;
+  return models::dequantise_s(compression_kernels(), machine_, full_bytes, kept_bytes, layers);
 }
 
 double StepTimer::rewrite_s(double bytes, double layers) const {
   return bytes > 0 ? gather_s(elementwise_form(), machine_, bytes, layers) : 0;
 }
 
-double StepTimer::selection_s(double scores, double layers) const {
-  return scores > 0 ? top_k_s(elementwise_form(), machine_, scores, layers) : 0;
+double StepTimer::selection_s(double scores, double rows, double layers) const {
+  return scores > 0 ? top_k_s(compression_kernels(), machine_, scores, rows, layers) : 0;
+}
+
+double StepTimer::launch_s(double tokens, double computing_s) const {
+  if (tokens <= static_cast<double>(profile_.captured_tokens)) return profile_.launch.graph_s.value;
+  return std::max(launches_ * profile_.launch.kernel_s.value - computing_s, 0.0);
 }
 
 void StepTimer::note_origin(const GpuSpec& gpu) {
@@ -257,6 +274,8 @@ StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens) const
     t.collectives_s = by_tokens.collectives_s;
     t.gathering_s = by_tokens.gathering_s;
     t.overhead_s += by_tokens.elementwise_s;
+    t.launch_s = launch_s(work.tokens(), t.linear_s + t.attention_s + t.collectives_s + t.overhead_s);
+    t.overhead_s += t.launch_s;
   }
   t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;
   return t;

@@ -28,6 +28,7 @@ struct StepTime {
   double collectives_s = 0;    ///< collectives: all-reduces of all layers and of the embedding, gathering of the logits
   double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
   double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
+  double launch_s = 0;         ///< of overhead_s, launching kernels where the profile says what that takes
   double hbm_bound_s = 0;      ///< of linear_s + attention_s, what memory bandwidth decides
   double compute_bound_s = 0;  ///< of linear_s + attention_s, what arithmetic decides
   bool within_domain = true;   ///< false: some size lies beyond what was fitted or measured
@@ -69,11 +70,15 @@ class StepTimer {
   /// sampler, iteration overhead and extra_gpu_s. Of latent attention, everything up to the absorbed keys comes before.
   [[nodiscard]] LayerTime layers(const StepTime& time, const StepWork& work) const;
 
-  /// Seconds on each GPU to choose the largest of `scores` attention scores (those of one GPU), one choice a layer.
-  [[nodiscard]] double selection_s(double scores, double layers) const;
+  /// Seconds on each GPU to choose the largest of each of `rows` rows of attention scores a layer, `scores` in all
+  /// layers (both of one GPU).
+  [[nodiscard]] double selection_s(double scores, double rows, double layers) const;
 
   /// Seconds on each GPU to compress one context; bytes and scores are those of one GPU.
   [[nodiscard]] double compression_s(const CompressionWork& work) const;
+
+  /// Seconds on each GPU to make KV of `kept_bytes` whole again; nothing where the profile has no such kernel.
+  [[nodiscard]] double dequantise_s(double full_bytes, double kept_bytes, double layers) const;
 
   /// Seconds on each GPU to read `bytes` of one GPU and write them back changed, one pass a layer.
   [[nodiscard]] double rewrite_s(double bytes, double layers) const;
@@ -94,6 +99,9 @@ class StepTimer {
   void add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const;
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   [[nodiscard]] ElementwiseForm elementwise_form() const;
+  [[nodiscard]] CompressionKernels compression_kernels() const;
+  /// What launching a step's kernels adds to it.
+  [[nodiscard]] double launch_s(double tokens, double computing_s) const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   void add_collectives(double tokens, double logit_tokens, TokenTime& time) const;
@@ -108,6 +116,7 @@ class StepTimer {
   CollectiveTimes all_gather_;
   double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
   double linear_calls_ = 0;        // per forward pass
+  double launches_ = 0;            // per forward pass: all kernels
   double head_flops_ = 0;          // LM head, per logit token
   double body_flops_ = 0;          // all other linear layers, per token
   double dense_weight_bytes_ = 0;  // read by every pass of a dense model

@@ -13,6 +13,7 @@
 #include "sim/pools/configuration.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/step_parts.h"
 
 namespace kvsim::planner {
 namespace {
@@ -144,15 +145,14 @@ class Derivation {
     c.local_reread = load(pools_.local, geometry_.full_transfer(prompt_ + generated_before_a_round(c.rounds)));
     c.remote_compressed = load(pools_.remote, geometry_.compressed_transfer(prompt_, 0));
     c.remote_rest = load(pools_.remote, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
-    const models::CompressorSpec& compressor = config_.decode.compressor;
-    if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
-      // Each GPU of the node decompresses its shard.
-      c.decompress_s = static_cast<double>(geometry_.full_transfer(prompt_)) /
-                       static_cast<double>(config_.cluster.tensor_parallel) / compressor.decompress_bytes_per_s.value;
-    }
+    const serving::ClusterConfig& cluster = config_.cluster;
+    const models::StepTimer timer(cluster.gpu, cluster.peer_link, cluster.profile, config_.model,
+                                  cluster.tensor_parallel);
+    c.decompress_s = serving::decompression_s(config_, geometry_, timer, prompt_);
     const auto slots = [&](std::int64_t tokens) { return slots_of(geometry_.full_reservation(tokens)); };
     const std::int64_t whole = output_ + x_ + 1;
-    const auto resident = static_cast<std::int64_t>(std::ceil(resident_tokens(compressor, geometry_, prompt_)));
+    const auto resident =
+        static_cast<std::int64_t>(std::ceil(resident_tokens(config_.decode.compressor, geometry_, prompt_)));
     c.drafting_slots = slots(resident + whole);
     c.streaming_slots = slots(prompt_ + whole);
     c.verifying_slots = slots(prompt_ + whole);

@@ -23,7 +23,7 @@ GpuTime& GpuTime::operator-=(const GpuTime& other) {
 }
 
 GpuGroup::GpuGroup(const Environment& environment, StepOwner& owner, const std::string& name)
-    : env_(environment), owner_(owner), iteration_estimate_s_(environment.shortest_s) {
+    : env_(environment), owner_(owner), work_(environment.simulator), iteration_estimate_s_(environment.shortest_s) {
   if (!env_.trace) return;
   track_ = env_.trace->add_track(name, engine::kGpuRow);
   running_counter_ = env_.trace->add_counter(name, "running requests");
@@ -52,11 +52,12 @@ void GpuGroup::start(const Step& step) {
   computing_ = true;
   step_ = step;
   step_begin_ = env_.simulator.now();
+  work_.begin_step(step.memory_share);
 }
 
-void GpuGroup::start(const Step& step, Duration length) {
+void GpuGroup::start(const Step& step, Duration least) {
   start(step);
-  env_.simulator.schedule_in(length, ended());
+  work_.run(step.computing, ended(), least);
 }
 
 Callback GpuGroup::ended() {
@@ -79,6 +80,7 @@ void GpuGroup::pass(const Step& step, Duration length) {
 void GpuGroup::end() {
   note_time();
   computing_ = false;
+  step_.computing += work_.added();
   note_end();
   owner_.end_step();
   if (!wake_pending_) begin();
@@ -113,7 +115,7 @@ GpuTime GpuGroup::time() const {
     (waits_for_link_ ? time.link : time.idle) += past;
     return time;
   }
-  const Duration computing = std::min(past, step_.computing);
+  const Duration computing = std::min(past, step_.computing + work_.added());
   (step_.memory_bound ? time.hbm_bandwidth : time.compute) += computing;
   time.link += past - computing;
   return time;

@@ -9,6 +9,7 @@
 #include "sim/engine/statistics.h"
 #include "sim/engine/time.h"
 #include "sim/engine/trace.h"
+#include "sim/machine/gpu_work.h"
 
 namespace kvsim::machine {
 
@@ -41,6 +42,7 @@ struct Step {
   engine::Duration computing;  ///< the rest of its length is waiting for KV on a link, at its end
   bool memory_bound = true;    ///< HBM bandwidth decides its length, not compute
   bool decodes = true;         ///< one of the iterations that iteration_s() is about
+  double memory_share = 0;     ///< of `computing`, what memory bandwidth decides
   bool within_domain = true;   ///< its size is one that the profile's kernels were measured at
 };
 
@@ -62,13 +64,15 @@ class GpuGroup {
   void wake();
   /// From within begin_step(). The event ended() must follow.
   void start(const Step& step);
-  /// The same, of this length.
-  void start(const Step& step, engine::Duration length);
+  /// The same; it ends when it is computed, but no earlier than after `least`.
+  void start(const Step& step, engine::Duration least);
   /// From within begin_step(), in place of start() and ended(): all of a step of this length at once. Its owner does
   /// what end_step() does, and begins the next. Precondition: its end lies before Simulator::free_before().
   void pass(const Step& step, engine::Duration length);
   /// To be called when the step that was started is over.
   [[nodiscard]] engine::Callback ended();
+  /// What the pieces of a step run on; copies slow it.
+  [[nodiscard]] GpuWork& work() { return work_; }
 
   /// From within end_step(): somebody has said since the step began that something has changed.
   [[nodiscard]] bool woken() const { return woken_; }
@@ -86,6 +90,10 @@ class GpuGroup {
   [[nodiscard]] engine::SimTime step_begin() const { return step_begin_; }
   /// Of the step that has just ended, what of its length was waiting for KV.
   [[nodiscard]] engine::Duration waited() const { return length_ - step_.computing; }
+  /// How long a step that begins now computes, if nothing changes about what slows it.
+  [[nodiscard]] engine::Duration computing(const Step& step) const {
+    return work_.length(step.computing, step.memory_share);
+  }
   /// Expected length of an iteration: the exponentially weighted mean (0.2 for the newest) of steps that decoded; at
   /// first, of a step with one token.
   [[nodiscard]] double iteration_s() const { return iteration_estimate_s_; }
@@ -117,6 +125,7 @@ class GpuGroup {
 
   Environment env_;
   StepOwner& owner_;
+  GpuWork work_;
   bool computing_ = false, wake_pending_ = false, woken_ = false, idle_ = true, waits_for_link_ = false;
   Step step_;
   engine::SimTime step_begin_, looked_, measure_begin_;

@@ -180,7 +180,7 @@ void Node::run_step() {
   step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();
   if (fetched_.by_layers()) return fetched_.start(step, pass_);
   ends_by_arrival_ = awaits_kv();
-  ends_by_arrival_ ? gpus_.start(step) : gpus_.start(step, step.computing);
+  ends_by_arrival_ ? gpus_.start(step) : gpus_.start(step, {});
 }
 
 void Node::on_steady_step_ended() {

@@ -111,8 +111,7 @@ void PoolSystem::on_remote_complete(PoolRequest& r) {
   }
   r.remote_parts -= 1;
   if (r.remote_parts > 0 || r.request->remaining() == 0) return;
-  const models::CompressorSpec& compressor = config_.decode.compressor;
-  if (compressor.kind != models::CompressionKind::token_dropping && compressor.decompress_bytes_per_s.value > 0) {
+  if (serving::decompression_s(config_, geometry_, timer_, r.request->prompt) > 0) {
     r.remote->enqueue(*r.request, Work::decompress);
   } else {
     start_drafting(r);

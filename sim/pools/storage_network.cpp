@@ -55,6 +55,9 @@ StorageNetwork::NodeLane StorageNetwork::make_lane(const serving::PoolConfig& po
   PoolLinks& links = pools_.at(static_cast<std::size_t>(which));
   const auto& shared = links.shared;
   if (read) lane.carrying = &links.readers;
+  if (const double both = pool.link.both_ways_bytes_per_s.value; both > 0) {
+    lane.route.push_back(fabric_.link("", owner + ", both ways", both));
+  }
   if (read && shared) lane.route.push_back(*shared);
   if (read && egress_) lane.route.push_back(*egress_);
   lane.latency = engine::from_seconds(pool.link.latency_s.value);

@@ -21,7 +21,7 @@ FetchedSteps::FetchedSteps(const GroupEnvironment& environment, machine::GpuGrou
   const LayerPipelineConfig layers = fetching_.pipeline();
   layers_ = link.planned_to_gpu
                 ? make_planned_layers(env_.simulator, layers, *link.planned_to_gpu, *link.planned_from_gpu)
-                : make_simulated_layers(env_.simulator, layers, link.to_gpu, link.from_gpu);
+                : make_simulated_layers(gpus.work(), layers, link.to_gpu, link.from_gpu);
 }
 
 bool FetchedSteps::lags() const {

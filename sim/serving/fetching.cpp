@@ -71,7 +71,7 @@ std::int64_t Fetching::query_tokens(const Request& r, std::int64_t proposed) con
 }
 
 void Fetching::clear() {
-  rows_ = more_rows_ = whole_bytes_ = scores_ = 0;
+  rows_ = more_rows_ = whole_bytes_ = scores_ = score_rows_ = 0;
   decoded_tokens_ = offloaded_tokens_ = 0;
   waits_ = false;
 }
@@ -108,6 +108,7 @@ void Fetching::add_decode(const Request& r, std::int64_t proposed, models::StepW
   if (decode_.fetch == Fetch::none) return;
   const double deciding = decode_.fetch == Fetch::speculative ? static_cast<double>(choosing(proposals(r))) : 1;
   scores_ += deciding * static_cast<double>(r.context()) * kv_heads_;
+  score_rows_ += deciding * kv_heads_;
   const std::int64_t n = proposals(r);
   const double rows = layer_fetch(r.context(), n).rows;
   rows_ += rows;
@@ -132,7 +133,7 @@ double Fetching::quantising_s() const {
 double Fetching::selection_s() const {
   if (!decode_.fetches_pairs() || scores_ <= 0) return 0;
   const auto layers = static_cast<double>(config_.model.layers);
-  return timer_.selection_s(scores_ * layers, layers);
+  return timer_.selection_s(scores_ * layers, score_rows_, layers);
 }
 
 LayerStep Fetching::step(const models::StepTime& time, const models::StepWork& work) const {

@@ -87,6 +87,7 @@ class Fetching {
   double more_rows_ = 0;    // with one more proposal for each request
   double whole_bytes_ = 0;  // of all layers, everywhere: full_offload
   double scores_ = 0;       // of a layer, on each GPU
+  double score_rows_ = 0;   // in which they lie
   std::int64_t decoded_tokens_ = 0;
   std::int64_t offloaded_tokens_ = 0;
   bool waits_ = false;

@@ -14,10 +14,11 @@ KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, co
                       const std::string& group) {
   const models::LinkSpec& spec = config.cluster.host_link;
   const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
-  const transport::HostWay way{spec.read_bytes_per_s.value * gpus, spec.write_bytes_per_s.value * gpus,
+  const transport::HostWay way{spec.read_bytes_per_s.value * gpus,         spec.write_bytes_per_s.value * gpus,
                                engine::from_seconds(spec.latency_s.value), engine::from_seconds(spec.setup_s.value),
-                               config.cluster.host_link_discipline};
-  if (decode.fetches() && !config.run.layer_events) {
+                               config.cluster.host_link_discipline,        spec.both_ways_bytes_per_s.value * gpus};
+  const bool planned = spec.both_ways_bytes_per_s.value <= 0 && !config.cluster.profile.interference.any();
+  if (decode.fetches() && planned && !config.run.layer_events) {
     const auto [in, out] = fabric.add_planned_host_lanes(group, way);
     return {in, out, spec, gpus, &in, &out};
   }

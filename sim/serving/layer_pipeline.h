@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "sim/engine/simulator.h"
+#include "sim/machine/gpu_work.h"
 #include "sim/transport/link.h"
 #include "sim/transport/planned_link.h"
 
@@ -54,8 +55,8 @@ struct LayerPipelineConfig {
   std::int64_t layers_ahead = 1;  ///< next_layers: at least 1, at most `layers`
 };
 
-/// Step by step: an event for every layer and every transfer, on any two links.
-std::unique_ptr<LayerPipeline> make_simulated_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
+/// Step by step: an event for every layer and every transfer, on any two links and GPUs that copies may slow.
+std::unique_ptr<LayerPipeline> make_simulated_layers(machine::GpuWork& gpus, const LayerPipelineConfig& config,
                                                      transport::Link& to_gpu, transport::Link& to_host);
 
 /// In closed form: one event a step. The same times to the nanosecond, and no other transfer may be submitted to the

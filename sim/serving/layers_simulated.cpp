@@ -11,9 +11,9 @@ using engine::Callback;
 
 class SimulatedLayers final : public LayerPipeline {
  public:
-  SimulatedLayers(engine::Simulator& simulator, const LayerPipelineConfig& config, transport::Link& to_gpu,
+  SimulatedLayers(machine::GpuWork& gpus, const LayerPipelineConfig& config, transport::Link& to_gpu,
                   transport::Link& to_host)
-      : simulator_(simulator), config_(config), to_gpu_(to_gpu), to_host_(to_host) {}
+      : gpus_(gpus), config_(config), to_gpu_(to_gpu), to_host_(to_host) {}
 
   void start(const LayerStep& step, Callback on_end) override {
     step_ = step;
@@ -32,7 +32,7 @@ class SimulatedLayers final : public LayerPipeline {
     return step_.fetch_bytes > 0 ? static_cast<std::uint64_t>(config_.layers - config_.layers_ahead) : 0;
   }
 
-  void after(engine::Duration d, Callback what) { simulator_.schedule_in(d, what); }
+  void after(engine::Duration d, Callback what) { gpus_.run(d, what); }
 
   /// The layer's queries, keys and values are there.
   void on_projected() {
@@ -98,7 +98,7 @@ class SimulatedLayers final : public LayerPipeline {
     }
   }
 
-  engine::Simulator& simulator_;
+  machine::GpuWork& gpus_;
   LayerPipelineConfig config_;
   transport::Link& to_gpu_;
   transport::Link& to_host_;
@@ -116,9 +116,9 @@ class SimulatedLayers final : public LayerPipeline {
 
 }  // namespace
 
-std::unique_ptr<LayerPipeline> make_simulated_layers(engine::Simulator& simulator, const LayerPipelineConfig& config,
+std::unique_ptr<LayerPipeline> make_simulated_layers(machine::GpuWork& gpus, const LayerPipelineConfig& config,
                                                      transport::Link& to_gpu, transport::Link& to_host) {
-  return std::make_unique<SimulatedLayers>(simulator, config, to_gpu, to_host);
+  return std::make_unique<SimulatedLayers>(gpus, config, to_gpu, to_host);
 }
 
 }  // namespace kvsim::serving

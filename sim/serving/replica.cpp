@@ -25,6 +25,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
       memory_(env_.simulator, name_of_replica(index), kv_capacity_bytes(env_.config, env_.geometry),
               env_.config.cluster.host_memory_bytes, env_.trace),
       host_link_(make_host_link(env_.fabric, env_.config, env_.decode, name_of_replica(index))),
+      interference_(env_.config.cluster.profile.interference, env_.fabric, gpus_.work(), host_link_.lanes),
       use_(env_, name_of_replica(index), gpus_, memory_, roster_, host_link_.to_gpu),
       log_(env_.simulator, env_.config, env_.measured),
       loads_(env_, host_link_.to_gpu, gpus_, use_, *this),

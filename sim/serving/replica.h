@@ -11,6 +11,7 @@
 #include "sim/serving/admission.h"
 #include "sim/serving/assembly.h"
 #include "sim/serving/fetched_steps.h"
+#include "sim/serving/interference.h"
 #include "sim/serving/kv_demand.h"
 #include "sim/serving/kv_holdings.h"
 #include "sim/serving/kv_transfers.h"
@@ -107,6 +108,7 @@ class Replica final : private machine::StepOwner,
   machine::GpuGroup gpus_;
   KvHoldings memory_;
   KvLink host_link_;
+  Interference interference_;
   MemoryUse use_;
   RequestLog log_;
   FirstLoads loads_;

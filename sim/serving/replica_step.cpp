@@ -15,6 +15,7 @@ void Replica::begin_step() {
     return;
   }
   if (fetched_.lags()) {
+    interference_.steps_run(false);
     gpus_.wait_for_link(true);
     return;
   }
@@ -39,6 +40,7 @@ void Replica::begin_step() {
 }
 
 void Replica::run_step() {
+  interference_.steps_run(true);
   models::StepTime& time = pass_.time;
   if (stretch_.under_way()) {
     stretch_.run(pass_);
@@ -54,7 +56,7 @@ void Replica::run_step() {
     return;
   }
   rounds_.timed(pass_.work, time, pass_.verifications());
-  gpus_.start(step, std::max(step.computing, reloads_.tail(pass_.entries, time)));
+  gpus_.start(step, reloads_.tail(pass_.entries, time));
 }
 
 /// Those in step with each other take part together, and whoever is not yet in step with them by itself. False and no
@@ -306,6 +308,7 @@ void Replica::apply_prefill() {
 }
 
 void Replica::go_idle() {
+  interference_.steps_run(false);
   const std::vector<Request*>&decoding = roster_.decoding(), &loading = roster_.loading();
   const bool reloading = reloads_.under_way();
   const bool waiting = reloading || !loading.empty();  // for something that comes by itself

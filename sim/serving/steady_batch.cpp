@@ -192,7 +192,8 @@ void Stretch::run(ForwardPass& pass) {
   const engine::SimTime free_before = simulator_.free_before();
   for (;; next(pass)) {
     pass.time = timer_.time(pass.work, by_tokens_);
-    const machine::Step step = pass.step();
+    machine::Step step = pass.step();
+    step.computing = gpus_.computing(step);
     if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;
     gpus_.pass(step, step.computing);
     passed_ = true;

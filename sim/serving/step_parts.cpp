@@ -131,8 +131,19 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
   if (c.kind != models::CompressionKind::quantisation) {
     const double kv_heads = std::max(static_cast<double>(config.model.kv_heads) / gpus, 1.0);
     work.scores = static_cast<double>(tokens) * kv_heads * work.layers;
+    work.rows = kv_heads;
   }
   return timer.compression_s(work);
+}
+
+double decompression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,
+                       std::int64_t tokens) {
+  const models::CompressorSpec& c = config.decode.compressor;
+  if (c.kind == models::CompressionKind::token_dropping) return 0;
+  const double full =
+      static_cast<double>(geometry.full_transfer(tokens)) / static_cast<double>(config.cluster.tensor_parallel);
+  if (c.decompress_bytes_per_s.value > 0) return full / c.decompress_bytes_per_s.value;
+  return timer.dequantise_s(full, full * config.decode.keep_ratio, static_cast<double>(config.model.layers));
 }
 
 using memory::KvForm;
@@ -143,7 +154,7 @@ std::int64_t ForwardPass::verifications() const {
 
 machine::Step ForwardPass::step() const {
   return {std::max(engine::from_seconds(time.total_s), engine::Duration{1}), time.hbm_bound_s >= time.compute_bound_s,
-          true, time.within_domain};
+          true, time.total_s > 0 ? time.hbm_bound_s / time.total_s : 0, time.within_domain};
 }
 
 std::string ForwardPass::name(bool prefills) const {
@@ -194,11 +205,7 @@ void StepParts::add(const Request& r, const StepPart& part, models::StepWork& wo
       work.logit_tokens -= static_cast<double>(r.generated);
       break;
     case Work::decompress:
-      if (config_.decode.compressor.decompress_bytes_per_s.value > 0) {
-        work.extra_gpu_s += static_cast<double>(geometry_.full_transfer(r.prompt)) /
-                            static_cast<double>(config_.cluster.tensor_parallel) /
-                            config_.decode.compressor.decompress_bytes_per_s.value;
-      }
+      work.extra_gpu_s += decompression_s(config_, geometry_, timer_, r.prompt);
       break;
   }
 }

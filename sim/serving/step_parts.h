@@ -70,6 +70,11 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 [[nodiscard]] double compression_s(const ServingConfig& config, const KvGeometry& geometry,
                                    const models::StepTimer& timer, std::int64_t tokens);
 
+/// GPU time of making so many tokens' compressed KV whole again outside attention: at the compressor's own rate where
+/// it has one, else by the profile's kernel; 0 where neither is known, or what is kept is whole.
+[[nodiscard]] double decompression_s(const ServingConfig& config, const KvGeometry& geometry,
+                                     const models::StepTimer& timer, std::int64_t tokens);
+
 /// What a forward pass does for one request, in the order in which timelines name it.
 enum class Work : std::uint8_t {
   decode,      ///< its next token, which is final

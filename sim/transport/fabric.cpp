@@ -15,7 +15,7 @@ LinkId Fabric::link(const std::string& kind, const std::string& owner, double by
   const auto same = [&](const NamedLink& l) { return l.kind == number && l.owner == owner; };
   const auto found = std::find_if(links_.begin(), links_.end(), same);
   if (found != links_.end()) return {static_cast<std::uint32_t>(found - links_.begin())};
-  links_.push_back({number, owner, bytes_per_s});
+  links_.push_back({.kind = number, .owner = owner, .bytes_per_s = bytes_per_s});
   return network_.add_link(owner + "/" + kind, bytes_per_s);
 }
 
@@ -53,6 +53,11 @@ GroupLanes Fabric::add_host_lanes(const std::string& group, const HostWay& way) 
   LaneConfig to_gpu = lane_to_gpu(group, way), from_gpu = lane_from_gpu(group, way);
   to_gpu.route = {link(kToGpu, group, way.to_gpu_bytes_per_s)};
   from_gpu.route = {link(kFromGpu, group, way.from_gpu_bytes_per_s)};
+  if (way.both_bytes_per_s > 0) {
+    const LinkId both = link("", group + ", both ways", way.both_bytes_per_s);
+    to_gpu.route.push_back(both);
+    from_gpu.route.push_back(both);
+  }
   Lane& in = add_lane(std::move(to_gpu));
   return {&in, &add_lane(std::move(from_gpu))};
 }
@@ -86,8 +91,20 @@ void Fabric::plan_change(double at_s, Change change) {
 
 void Fabric::change(std::uint64_t index) {
   const Change& c = changes_[index];
-  for (const LinkId link : c.links) network_.set_bandwidth(link, links_[link.index].bytes_per_s * c.fraction);
+  for (const LinkId link : c.links) {
+    links_[link.index].fraction = c.fraction;
+    set_bandwidth(link);
+  }
   if (c.on_change) c.on_change();
+}
+
+void Fabric::slow(LinkId link, double slowdown) {
+  if (std::exchange(links_[link.index].slowdown, slowdown) != slowdown) set_bandwidth(link);
+}
+
+void Fabric::set_bandwidth(LinkId link) {
+  const NamedLink& l = links_[link.index];
+  network_.set_bandwidth(link, l.bytes_per_s * l.fraction / l.slowdown);
 }
 
 Fabric::Counts Fabric::count() const {

@@ -24,6 +24,7 @@ struct HostWay {
   engine::Duration latency{};
   engine::Duration setup{};
   Queueing queueing = Queueing::serialised;
+  double both_bytes_per_s = 0;  ///< of both together while both carry something; 0: no such limit
 };
 
 class Fabric {
@@ -55,6 +56,11 @@ class Fabric {
   /// Plans changes of the bandwidth of links; `on_change`, unless empty, runs after each.
   void plan_outages(const std::vector<LinkId>& links, std::vector<Outage> outages, engine::Callback on_change = {});
 
+  /// What crosses the link takes so many times as long from now on, until the next call. Precondition: slowdown >= 1.
+  void slow(LinkId link, double slowdown);
+  /// Network::watch.
+  void watch(LinkId link, engine::Callback on_change) { network_.watch(link, on_change); }
+
   [[nodiscard]] const Network& network() const { return network_; }
 
   /// What is counted from here on is measured().
@@ -71,6 +77,8 @@ class Fabric {
     std::size_t kind = 0;  // in kinds_
     std::string owner;
     double bytes_per_s = 0;
+    double fraction = 1;  // of it, in an outage
+    double slowdown = 1;
   };
   struct Planned {
     std::size_t kind = 0;  // in kinds_
@@ -90,6 +98,7 @@ class Fabric {
   std::size_t number_of(const std::string& kind);
   void plan_change(double at_s, Change change);
   void change(std::uint64_t index);
+  void set_bandwidth(LinkId link);
   [[nodiscard]] Counts count() const;
   [[nodiscard]] std::map<std::string, LinkTotals> since(const Counts& before) const;
 

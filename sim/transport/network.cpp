@@ -73,7 +73,10 @@ FlowId Network::submit(std::span<const LinkId> route, const Transfer& transfer, 
   for (const LinkId hop : route) {
     flow.route.push_back({hop.index, 0});
     NetworkLink& link = links_[hop.index];
-    if (link.occupying++ == 0) link.busy_since = simulator_.now();
+    if (link.occupying++ == 0) {
+      link.busy_since = simulator_.now();
+      if (link.on_change) link.on_change();
+    }
     link.statistics.bytes_submitted += transfer.bytes;
     ++link.statistics.transfers_started;
   }
@@ -113,7 +116,10 @@ bool Network::alone(const Flow& flow) const {
 void Network::leave(Flow& flow) {
   for (const Hop& hop : flow.route) {
     NetworkLink& link = links_[hop.link];
-    if (--link.occupying == 0) link.busy += simulator_.now() - link.busy_since;
+    if (--link.occupying == 0) {
+      link.busy += simulator_.now() - link.busy_since;
+      if (link.on_change) link.on_change();
+    }
     if (!flow.moving) continue;
     const Crossing last = link.flows.back();
     link.flows[hop.place] = last;

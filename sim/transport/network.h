@@ -48,6 +48,10 @@ class Network {
   /// std::invalid_argument for a negative or infinite bandwidth.
   void set_bandwidth(LinkId link, double bytes_per_s);
 
+  /// `on_change` runs whenever the link, which nothing crossed, is crossed by something, and when nothing does any
+  /// more. It submits and withdraws nothing.
+  void watch(LinkId link, engine::Callback on_change) { links_.at(link.index).on_change = on_change; }
+
   [[nodiscard]] double bandwidth(LinkId link) const { return links_.at(link.index).bytes_per_s; }
   /// Of the narrowest link of a route.
   [[nodiscard]] double bandwidth(std::span<const LinkId> route) const;
@@ -95,8 +99,9 @@ class Network {
   struct NetworkLink {
     std::string name;
     double bytes_per_s = 0;
-    std::vector<Crossing> flows;  // those moving over it
-    std::size_t occupying = 0;    // and those being set up
+    std::vector<Crossing> flows;   // those moving over it
+    std::size_t occupying = 0;     // and those being set up
+    engine::Callback on_change{};  // of whether there are any
     LinkStatistics statistics;
     engine::Duration busy;
     engine::SimTime busy_since;

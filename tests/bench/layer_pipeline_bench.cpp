@@ -27,7 +27,7 @@ class Steps {
     } else {
       to_gpu_ = transport::make_link(simulator_, link);
       to_host_ = transport::make_link(simulator_, link);
-      pipeline_ = serving::make_simulated_layers(simulator_, config, *to_gpu_, *to_host_);
+      pipeline_ = serving::make_simulated_layers(gpus_, config, *to_gpu_, *to_host_);
     }
     step_.before = {90'000};
     step_.scoring = {40'000};
@@ -50,6 +50,7 @@ class Steps {
   void on_end() { ended_ = true; }
 
   engine::Simulator simulator_;
+  machine::GpuWork gpus_{simulator_};
   std::unique_ptr<transport::Link> to_gpu_, to_host_;
   std::unique_ptr<serving::LayerPipeline> pipeline_;
   serving::LayerStep step_;

@@ -90,7 +90,8 @@ TEST_F(EagerProfile, FetchingOnDemandTakesThePublishedSteps) {
     StepWork w;
     w.decode = {row.batch, row.batch * low_bit_bytes(row.bits), row.batch * kContext, row.batch, 0};
     const double scores = row.batch * kContext * static_cast<double>(model_.layers * model_.kv_heads);
-    const double choice_s = timer_.selection_s(scores, static_cast<double>(model_.layers));
+    const double choice_s = timer_.selection_s(scores, row.batch * static_cast<double>(model_.kv_heads),
+                                               static_cast<double>(model_.layers));
     EXPECT_GT(choice_s, 0);
     return gpu_s(row, 1) + choice_s + fetch_s + (attentions - 1) * timer_.time(w).attention_s;
   };

@@ -312,15 +312,30 @@ TEST(TiledForm, HeadsOfAGroupThatRunApartReadTheKvAgain) {
 }
 
 TEST(CompressionKernels, PassOverTheirBytes) {
-  const ElementwiseForm form{1, {.bandwidth_efficiency = 0.5}, {}};
+  const CompressionKernels kernels{{1, {.bandwidth_efficiency = 0.5}, {}}};
   const Machine m = small_machine();
   // Three passes over 25 scores of 4 B at 50 B/s and three launches a layer.
-  EXPECT_NEAR(top_k_s(form, m, 25, 2), 6 + 6, 1e-9);
-  EXPECT_NEAR(gather_s(form, m, 50, 2), 2 + 2, 1e-9);
-  EXPECT_NEAR(quantise_s(form, m, 160, 40, 2), 2 + 4, 1e-9);
-  EXPECT_NEAR(compression_s(form, m, {160, 50, 25, 2, false}), 12 + 4, 1e-9);  // chosen, then copied together
-  EXPECT_NEAR(compression_s(form, m, {160, 40, 0, 2, true}), 6, 1e-9);
-  EXPECT_NEAR(compression_s(form, m, {160, 40, 25, 2, true}), 12 + 6, 1e-9);  // what is kept is quantised on the way
+  EXPECT_NEAR(top_k_s(kernels, m, 25, 1, 2), 6 + 6, 1e-9);
+  EXPECT_NEAR(gather_s(kernels.passes, m, 50, 2), 2 + 2, 1e-9);
+  EXPECT_NEAR(quantise_s(kernels, m, 160, 40, 2), 2 + 4, 1e-9);
+  EXPECT_NEAR(dequantise_s(kernels, m, 160, 40, 2), 2 + 4, 1e-9);
+  EXPECT_NEAR(compression_s(kernels, m, {160, 50, 25, 2, false}), 12 + 4, 1e-9);  // chosen, then copied together
+  EXPECT_NEAR(compression_s(kernels, m, {160, 40, 0, 2, true}), 6, 1e-9);
+  EXPECT_NEAR(compression_s(kernels, m, {160, 40, 25, 2, true}), 12 + 6, 1e-9);  // what is kept is quantised on the way
+}
+
+TEST(CompressionKernels, TakeWhatWasMeasuredOfThem) {
+  CompressionKernels kernels{{1, {.bandwidth_efficiency = 0.5}, {}}};
+  kernels.top_k = TopKForm{0.25, 0.01, 2, {}};
+  kernels.quantise = ElementwiseForm{3, {.bandwidth_efficiency = 0.25}, {}};
+  kernels.dequantise = ElementwiseForm{2, {.bandwidth_efficiency = 1}, {}};
+  const Machine m = small_machine();  // 10 multiprocessors: 20 rows at once
+  EXPECT_NEAR(top_k_s(kernels, m, 2 * 20 * 100, 20, 2), 2 * (0.25 + 100 * 0.01), 1e-9);
+  EXPECT_NEAR(top_k_s(kernels, m, 2 * 1 * 100, 1, 2), 2 * (0.25 + 100 * 0.01), 1e-9);
+  EXPECT_NEAR(top_k_s(kernels, m, 2 * 60 * 100, 60, 2), 2 * (0.25 + 3 * 100 * 0.01), 1e-9);
+  EXPECT_NEAR(quantise_s(kernels, m, 160, 40, 2), 2 * 3 + 200 / 25.0, 1e-9);
+  EXPECT_NEAR(dequantise_s(kernels, m, 160, 40, 2), 2 * 2 + 200 / 100.0, 1e-9);
+  EXPECT_NEAR(compression_s(kernels, m, {160, 40, 2 * 60 * 100, 2, true, 60}), 6.5 + 14, 1e-9);
 }
 
 TEST(TiledForm, GroupsPackedIntoATileSaveItsEmptyRows) {

@@ -218,8 +218,8 @@ TEST(LayerTime, OfNothingIsTheExtraKernels) {
 TEST(Selection, ReadsTheScoresThreeTimesAtTheWeightsBandwidthWithoutAForm) {
   KernelProfile p = ideal_profile();
   p.linear_bandwidth_efficiency.value = 0.5;
-  EXPECT_DOUBLE_EQ(tiny_timer(p).selection_s(100, 4), 3 * 4 * 100 / 50.0);
-  EXPECT_DOUBLE_EQ(tiny_timer(p).selection_s(0, 4), 0);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).selection_s(100, 1, 4), 3 * 4 * 100 / 50.0);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).selection_s(0, 1, 4), 0);
 }
 
 TEST(Selection, LaunchesThreeKernelsALayer) {
@@ -227,7 +227,7 @@ TEST(Selection, LaunchesThreeKernelsALayer) {
   const KernelProfile p = fitted_profile();
   ASSERT_TRUE(p.fitted.elementwise);
   const StepTimer timer(catalogue.gpu("h100-sxm"), {}, p, catalogue.model("mistral-7b"), 1);
-  EXPECT_NEAR(timer.selection_s(1000, 33) - timer.selection_s(1000, 32), 3 * p.fitted.elementwise->t0_s, 1e-12);
+  EXPECT_NEAR(timer.selection_s(1000, 1, 33) - timer.selection_s(1000, 1, 32), 3 * p.fitted.elementwise->t0_s, 1e-12);
 }
 
 RC_GTEST_PROP(LayerTimeProperty, LayersAndTailAddUpToTheStep, ()) {

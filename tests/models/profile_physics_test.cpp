@@ -142,6 +142,14 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"SlowL2", "stream: {bandwidth_efficiency: 0.9}",
                 "stream: {bandwidth_efficiency: 0.9, l2_efficiency: 0.5}",
                 "a hit in L2 is not slower than a read from HBM"},
+        Hostile{"KernelsThatCopiesSpeedUp", "machine: {", "interference: {kernels_to_gpu: -0.1}\nmachine: {",
+                "work that shares a GPU is slowed down, not sped up"},
+        Hostile{"LaunchOfAges", "machine: {", "launch: {kernel: 2 s}\nmachine: {",
+                "a kernel's fixed time lies between nothing and a second"},
+        Hostile{"ScoresInNoTime", "  moe:\n", "  top_k: {t0: 8 us, per_score: -1 ns}\n  moe:\n", "per_score"},
+        Hostile{"QuantisingAboveThePeak", "  moe:\n",
+                "  quantise: {t0: 8 us, stream: {bandwidth_efficiency: 1.2}}\n  moe:\n",
+                "a kernel reaches some of its GPU's peak, and not more"},
         Hostile{"MisspeltKey", "per_doubling", "per_doublng", "did you mean"}),
     [](const auto& hostile) { return std::string(hostile.param.name); });
 

@@ -184,6 +184,26 @@ TEST(StepTime, PartsAddUpToTheTotal) {
   EXPECT_DOUBLE_EQ(t.linear_s + t.attention_s, t.hbm_bound_s + t.compute_bound_s + fixed);
 }
 
+TEST(StepTime, ACapturedStepTakesALaunchMoreAndALargerOneAtLeastThatOfItsKernels) {
+  KernelProfile p = ideal_profile();
+  p.captured_tokens = 1;
+  const double plain_s = tiny_timer(p).time(one_decode()).total_s;
+  StepWork two = one_decode();
+  two.decode.query_tokens = 2;
+  const double two_s = tiny_timer(p).time(two).total_s;
+  p.launch.graph_s.value = 0.5;
+  p.launch.kernel_s.value = 1e-3;  // less than the kernels take
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode()).total_s, plain_s + 0.5);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode()).launch_s, 0.5);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(two).total_s, two_s);
+  p.launch.kernel_s.value = 10;
+  // A layer has four products, attention, two norms, rotary embedding and activation; a step the LM head, the sampler,
+  // the embedding and the last norm.
+  const double kernels = 9 * static_cast<double>(tiny_model().layers) + 4;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(two).total_s, 10 * kernels);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(StepWork{}).total_s, 0);
+}
+
 TEST(StepTime, ExpertsReadGrowWithTheTokensOfTheStep) {
   LlmSpec m = tiny_model();
   m.moe = {4, 1, 0, 50, 0};

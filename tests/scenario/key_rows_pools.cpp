@@ -27,6 +27,7 @@ void add_pool(std::vector<KeyRow>& rows, const std::string& pool, const std::str
           {key + ".link.kind", base, "storage", "network", Effect::none_yet},
           {key + ".link.read", base, read, slow_read},
           {key + ".link.write", prefixes({"dispatch.paths=[" + path + "]"}), "1 GB/s", "0.1 GB/s"},
+          {key + ".link.both_ways", base, "100 GB/s", "0.5 GB/s"},
           {key + ".link.latency", base, "1 us", "10 ms"},
           {key + ".link.setup", base, "1 us", "10 ms"},
           {key + ".shared", base, read, slow_read},

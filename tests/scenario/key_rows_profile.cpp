@@ -1,3 +1,6 @@
+#include <tuple>
+#include <utility>
+
 #include "tests/scenario/key_rows.h"
 
 namespace kvsim::testing {
@@ -7,6 +10,7 @@ using Sets = std::vector<std::string>;
 
 const std::string kProfile = "cluster.gpu.profile";
 const Sets kNamed = {kProfile + "=h100-vllm"};
+const Sets kSlowWrites = {kProfile + "=h100-vllm", "cluster.host.link.write=0.1 GB/s"};
 /// Nothing but rooflines, which fitted forms take the place of.
 const Sets kRoofline = {kProfile + "=datasheet-generic"};
 const Sets kFull = {kProfile + "=datasheet-generic", "decode.policy=full_kv", "schedule.policy=fcfs"};
@@ -16,10 +20,55 @@ std::string curve(const char* operation, const char* size, const char* efficienc
          ", efficiency: " + efficiency + "}]}";
 }
 
+/// Four bits by kernels of the profile: no rate of its own.
+constexpr const char* kWithoutRates =
+    "decode.compressor={description: four bits, kind: quantisation, mode: online, scope: all, reload: whole, "
+    "remote_prefix: true, bits_per_element: 4, group_size: 32, residual_tokens: 128, step_kl: {points: [{keep_ratio: "
+    "0.3125, value: 0.01}]}}";
+
+/// The kernels that choose and quantise KV, each with all its keys.
+void add_compression(std::vector<KeyRow>& rows) {
+  const Sets base = fetching(kNamed);
+  const auto add = [&](const std::string& form, const Sets& in, const std::string& before, const std::string& values,
+                       const std::string& key, const std::string& a, const std::string& b,
+                       Effect effect = Effect::measured) {
+    const auto with = [&](const std::string& value) {
+      std::string text = values;
+      const std::string mark = "@" + key;
+      const auto at = text.find(mark);
+      text.replace(at, mark.size(), value);
+      for (const auto& [name, given] : {std::pair{"@t0", "8 us"},
+                                        {"@per_score", "1 ns"},
+                                        {"@rows_at_once", "2"},
+                                        {"@bandwidth_efficiency", "0.9"},
+                                        {"@source", "measurement"},
+                                        {"@reference", "one"}}) {
+        const auto other = text.find(name);
+        if (other != std::string::npos) text.replace(other, std::string(name).size(), given);
+      }
+      return kProfile + ".fitted." + form + "={" + text + "}";
+    };
+    rows.push_back({kProfile + ".fitted." + form + "." + before + key, in, with(a), with(b), effect});
+  };
+  const std::string named = ", source: @source, reference: @reference";
+  const std::string top_k = "t0: @t0, per_score: @per_score, rows_at_once: @rows_at_once" + named;
+  const std::string pass = "t0: @t0, stream: {bandwidth_efficiency: @bandwidth_efficiency}" + named;
+  add("top_k", base, "", top_k, "per_score", "1 ns", "9 ns");
+  add("top_k", base, "", top_k, "rows_at_once", "0.001", "2");
+  Sets pools = with_pools({"dispatch.paths=[P1_stateless]", kWithoutRates, kNamed.front()});
+  for (const auto& [form, values, in] :
+       {std::tuple{"top_k", top_k, base}, std::tuple{"quantise", pass, base}, std::tuple{"dequantise", pass, pools}}) {
+    add(form, in, "", values, "t0", "8 us", "90 us");
+    if (values == pass) add(form, in, "stream.", values, "bandwidth_efficiency", "0.9", "0.1");
+    add(form, in, "", values, "source", "measurement", "publication", Effect::reported);
+    add(form, in, "", values, "reference", "one", "two", Effect::reported);
+  }
+}
+
 }  // namespace
 
 std::vector<KeyRow> profile_rows() {
-  return {
+  std::vector<KeyRow> rows{
       {kProfile + ".name", {kProfile + "=h100-vllm", "cluster.gpu.type=h200"}, "one", "two", Effect::reported},
       {kProfile + ".description", kNamed, "one", "two", Effect::shown},
       {kProfile + ".measured_on", kRoofline, "h100-sxm", "h200", Effect::reported},
@@ -48,8 +97,16 @@ std::vector<KeyRow> profile_rows() {
       {kProfile + ".collective_library", {kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"}, "vllm", "nccl"},
       {kProfile + ".captured_tokens", recomputed({kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"}),
        "512 tokens", "8192 tokens"},
+      {kProfile + ".launch.graph", kNamed, "0 us", "300 us"},
+      {kProfile + ".launch.kernel", recomputed(kNamed), "0 us", "2 ms"},
+      {kProfile + ".interference.kernels_to_gpu", kNamed, "0", "0.5"},
+      {kProfile + ".interference.kernels_from_gpu", kSlowWrites, "0", "0.5"},
+      {kProfile + ".interference.copies_to_gpu", kNamed, "0", "0.5"},
+      {kProfile + ".interference.copies_from_gpu", kSlowWrites, "0", "0.5"},
       {kProfile + ".iteration_overhead", kNamed, "0.5 ms", "1 ms"},
   };
+  add_compression(rows);
+  return rows;
 }
 
 }  // namespace kvsim::testing

@@ -101,6 +101,10 @@ std::vector<std::string> drawn_rounds() {
   sets.push_back(fmt::format("schedule.window={}", *rc::gen::element(8, 32, 128)));
   sets.push_back(fmt::format("schedule.max_requests={}", *rc::gen::inRange(2, 80)));
   sets.push_back(fmt::format("cluster.host.link.latency={}", *rc::gen::element("1 us", "2 ms", "100 ms")));
+  sets.push_back(
+      fmt::format("cluster.gpu.profile.interference={{kernels_to_gpu: {}, copies_to_gpu: {}, "
+                  "kernels_from_gpu: {}, copies_from_gpu: 0.1}}",
+                  *rc::gen::element("0", "0.37"), *rc::gen::element("0", "0.2"), *rc::gen::element("0", "1.5")));
   // A verification may be longer than a step has room for beside the others.
   sets.push_back(fmt::format("schedule.max_batched_tokens={}", *rc::gen::element(60, 300, 4096)));
   return sets;

@@ -47,7 +47,7 @@ class Machine {
     } else {
       to_gpu_ = transport::make_link(simulator_, link);
       to_host_ = transport::make_link(simulator_, link);
-      layers_ = serving::make_simulated_layers(simulator_, config, *to_gpu_, *to_host_);
+      layers_ = serving::make_simulated_layers(gpus_, config, *to_gpu_, *to_host_);
     }
   }
 
@@ -86,6 +86,7 @@ class Machine {
   void on_offloaded() { outcome_.offloads.push_back(simulator_.now().ns); }
 
   engine::Simulator simulator_;
+  machine::GpuWork gpus_{simulator_};
   std::unique_ptr<transport::Link> to_gpu_, to_host_;
   std::unique_ptr<LayerPipeline> layers_;
   std::vector<Turn> turns_;
@@ -210,6 +211,33 @@ TEST(LayerPipeline, PromptsLeaveWhileTheyAreComputed) {
   const Outcome slow = Machine(link(), {4, FetchTime::next_step, 4}, true, {Turn{s}}).run();
   EXPECT_EQ(slow.offloads, (std::vector<std::int64_t>{50 + 4 * 200}));
   EXPECT_EQ(slow.ends, o.ends);
+}
+
+TEST(SimulatedLayers, OnGpusThatCopiesSlowEveryPieceTakesLonger) {
+  // Two layers of 10 + 5 + 10 and a tail of 20: 70, twice as long where memory decides all of it.
+  struct Done {
+    int times = 0;
+    void over() { ++times; }
+  };
+  for (const double share : {0.0, 1.0}) {
+    Done done;
+    engine::Simulator simulator;
+    machine::GpuWork gpus(simulator);
+    gpus.slow(1);
+    gpus.begin_step(share);
+    const auto to_gpu = transport::make_link(simulator, link());
+    const auto to_host = transport::make_link(simulator, link());
+    const auto layers = serving::make_simulated_layers(gpus, {2, FetchTime::next_step, 2}, *to_gpu, *to_host);
+    LayerStep step;
+    step.before = step.after = {10};
+    step.attention = {5};
+    step.tail = {20};
+    layers->start(step, Callback::to<&Done::over>(&done));
+    simulator.run();
+    EXPECT_EQ(done.times, 1);
+    EXPECT_EQ(simulator.now().ns, 70 * (1 + static_cast<std::int64_t>(share)));
+    EXPECT_EQ(gpus.added().ns, simulator.now().ns - 70);
+  }
 }
 
 }  // namespace

@@ -57,6 +57,31 @@ TEST_F(FabricTest, SetupRunsWhileTheOneBeforeMovesAndTakesNoBandwidthFromOtherLa
   EXPECT_EQ(done.log(), (Log{{3, 80}, {1, 160}, {2, 260}}));
 }
 
+TEST_F(FabricTest, BothWaysOfAHostLinkShareWhatTheyReachTogether) {
+  // 1 and 1 GB/s, 1.5 together: 0.75 each until the second way's 75 bytes are over at 100; 25 of the first's take 25.
+  const GroupLanes lanes = fabric.add_host_lanes("g", {1e9, 1e9, {}, {}, Queueing::serialised, 1.5e9});
+  lanes.to_gpu->submit({.bytes = 100, .on_complete = done.record(1)});
+  lanes.from_gpu->submit({.bytes = 75, .on_complete = done.record(2)});
+  simulator.run();
+  EXPECT_EQ(done.log(), (Log{{2, 100}, {1, 125}}));
+  const auto totals = fabric.totals();
+  EXPECT_EQ(totals.size(), 2U) << "what they share is no link of its own";
+  EXPECT_EQ(totals.at("host_to_gpu").bytes, 100);
+}
+
+TEST_F(FabricTest, ASlowedLinkKeepsItsOutages) {
+  const LinkId slowed = link("read", "ssd");
+  Lane& a = lane({slowed});
+  fabric.plan_outages({slowed}, {{100e-9, 100e-9, 0.5}});
+  a.submit({.bytes = 100, .on_complete = done.record(1)});
+  fabric.slow(slowed, 2);  // 50 until 100, 25 in the outage; half of the rest's time is slowed
+  simulator.run_until({250});
+  fabric.slow(slowed, 1);
+  simulator.run();
+  // 50 + 25 + 25 at 250.
+  EXPECT_EQ(done.log(), (Log{{1, 250}}));
+}
+
 TEST_F(FabricTest, TotalsAreByKindAndMeasuredFromTheEndOfTheWarmUp) {
   const LinkId own = link("ssd_read", "ssd"), shared = link("host_to_gpu", "replica 0"), unnamed = link("", "switch");
   Lane& way = lane({own, unnamed, shared});

@@ -52,6 +52,22 @@ TEST_F(NetworkTest, setupOccupiesAndTakesNoBandwidth) {
   EXPECT_DOUBLE_EQ(network.statistics(link).busy_s, 200e-9);
 }
 
+TEST_F(NetworkTest, whoWatchesALinkHearsWhenSomethingCrossesItAndWhenNothingDoes) {
+  struct Watch {
+    Simulator& simulator;
+    std::vector<std::int64_t> heard{};
+    void on_change() { heard.push_back(simulator.now().ns); }
+  } watch{simulator};
+  const auto link = add(1e9);
+  network.watch(link, Callback::to<&Watch::on_change>(&watch));
+  submit(1, {link}, 100);
+  submit(2, {link, add(5e9)}, 100);
+  run();
+  const FlowId withdrawn = submit(3, {link}, 100);
+  network.cancel(withdrawn);
+  EXPECT_EQ(watch.heard, (std::vector<std::int64_t>{0, 200, 200, 200}));
+}
+
 TEST_F(NetworkTest, aFlowIsCancelledWhileItIsSetUp) {
   const auto link = add(1e9);
   const FlowId flow = network.submit(std::vector{link}, {.bytes = 100}, {60});

@@ -19,6 +19,7 @@
 #include "tools/results/metrics.h"
 #include "tools/results/paths.h"
 #include "tools/results/plan.h"
+#include "tools/results/replay.h"
 #include "tools/results/result_document.h"
 #include "tools/results/sweep.h"
 #include "tools/results/trace.h"
@@ -148,6 +149,7 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"capacity", "kvsim capacity", results::capacity_keys},
       {"trace", "kvsim workload info", results::trace_keys},
       {"calibration", "kvsim calibrate fit", results::calibration_keys},
+      {"replay", "kvsim calibrate replay", results::replay_keys},
       {"validation", "kvsim validate", validation::figures_keys},
   };
   return kinds;

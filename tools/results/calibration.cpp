@@ -8,6 +8,21 @@
 #include "tools/results/documents.h"
 
 namespace kvsim::results {
+
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+const Fields<models::ErrorSummary>& fit_error_fields() {
+  static const Fields<models::ErrorSummary> fields{
+      {"rows", {kCount, "rows that were predicted"}, "rows", &models::ErrorSummary::count},
+      {"median", {kShare, kLower, "median of |predicted / measured - 1|"}, "median", &models::ErrorSummary::median},
+      {"p90", {kShare, kLower, "90th percentile of |predicted / measured - 1|"}, "p90", &models::ErrorSummary::p90},
+      {"max", {kShare, kLower, "largest |predicted / measured - 1|"}, "max", &models::ErrorSummary::max},
+      {"bias", {kShare, "median of predicted / measured - 1"}, "bias", &models::ErrorSummary::bias, signed_percent}};
+  return fields;
+}
+
 namespace {
 
 using models::Calibration;
@@ -17,20 +32,6 @@ using models::RefusedRow;
 using models::TableReport;
 
 constexpr std::size_t kRefusedShown = 20;
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
-const Fields<ErrorSummary>& fit_error_fields() {
-  static const Fields<ErrorSummary> fields{
-      {"rows", {kCount, "rows that were predicted"}, "rows", &ErrorSummary::count},
-      {"median", {kShare, kLower, "median of |predicted / measured - 1|"}, "median", &ErrorSummary::median},
-      {"p90", {kShare, kLower, "90th percentile of |predicted / measured - 1|"}, "p90", &ErrorSummary::p90},
-      {"max", {kShare, kLower, "largest |predicted / measured - 1|"}, "max", &ErrorSummary::max},
-      {"bias", {kShare, "median of predicted / measured - 1"}, "bias", &ErrorSummary::bias, signed_percent}};
-  return fields;
-}
 
 /// Null where nothing was predicted.
 template <class Row>

@@ -7,6 +7,11 @@
 
 namespace kvsim::results {
 
+/// "+1.2 %"
+std::string signed_percent(double share);
+/// Of |predicted / measured - 1|.
+const Fields<models::ErrorSummary>& fit_error_fields();
+
 Page calibration_page(const models::Calibration& calibration);
 /// Without reasons: errors of what was not held out are null.
 Json calibration_json(const models::Calibration& calibration);

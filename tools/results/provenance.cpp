@@ -64,6 +64,9 @@ void add_gpu(Collector& out, const serving::ServingConfig& c) {
 void add_link(Collector& out, const std::string& role, const models::LinkSpec& link) {
   out.add(role + ".read", Dimension::bandwidth, link.read_bytes_per_s);
   out.add(role + ".write", Dimension::bandwidth, link.write_bytes_per_s);
+  if (link.both_ways_bytes_per_s.value > 0) {
+    out.add(role + ".both_ways", Dimension::bandwidth, link.both_ways_bytes_per_s);
+  }
   out.add(role + ".latency", Dimension::time, link.latency_s);
   out.add(role + ".setup", Dimension::time, link.setup_s);
 }

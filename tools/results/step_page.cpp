@@ -11,6 +11,7 @@
 #include "models/workload/distributions.h"
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/kv_geometry.h"
+#include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
 #include "tools/results/numbers.h"
 

@@ -1,4 +1,4 @@
-// kvsim calibrate fit: from measured kernel times to a profile.
+// kvsim calibrate: from measured kernel times to a profile (fit), and how well one redoes a measured replay (replay).
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,16 +8,19 @@
 #include <CLI/CLI.hpp>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/replay_files.h"
 #include "models/kernels/profile.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
 #include "models/schemas.h"
+#include "planner/replay/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/signals.h"
 #include "tools/results/calibration.h"
+#include "tools/results/replay.h"
 #include "tools/results/section.h"
 
 namespace kvsim::cli {
@@ -209,13 +212,77 @@ void declare_fit(CLI::App& sub, Options& o) {
       ->allow_extra_args(false);
 }
 
+struct ReplayOptions {
+  std::string folder;
+  std::vector<std::string> include;
+  std::string gpu, profile, link;
+  std::size_t worst = 10;
+  bool json = false;
+};
+
+void refuse_other_gpu(const std::vector<models::ReplayRow>& rows, const models::GpuSpec& gpu) {
+  const std::string name = gpu.name.substr(0, gpu.name.find(' '));  // without "(changed)"
+  for (const models::ReplayRow& row : rows) {
+    if (models::names_gpu(row.gpu, name)) continue;
+    throw schema::InputError(row.origin, fmt::format("is of {}, --gpu says {}", row.gpu, gpu.name));
+  }
+}
+
+void replay(Console& console, const ReplayOptions& options) {
+  const models::Catalogue catalogue = catalogue_with(options.include);
+  planner::ReplayMachine machine;
+  machine.gpu = catalogue.gpu(options.gpu, schema::Origin("--gpu"));
+  machine.profile =
+      catalogue.profile(options.profile.empty() ? machine.gpu.profile : options.profile, schema::Origin("--profile"));
+  machine.host_link =
+      catalogue.link(options.link.empty() ? machine.gpu.host_link : options.link, schema::Origin("--link"));
+  const std::string described = (fs::path(options.folder) / "replay.yaml").string();
+  const models::ReplayRun run = models::read_replay_run(described);
+  machine.model = catalogue.model(run.model, schema::Origin(described));
+  if (machine.model.layers != run.model_layers) {
+    throw schema::InputError(fmt::format("{}: model_layers: {}, but {} has {}", described, run.model_layers, run.model,
+                                         machine.model.layers));
+  }
+  const auto rows = models::read_replay_rows((fs::path(options.folder) / "replay.csv").string(), run);
+  refuse_other_gpu(rows, machine.gpu);
+  const planner::ReplayComparison comparison = planner::compare_replay(machine, run, rows);
+  if (options.json) {
+    console.print(results::json_text(results::replay_json(comparison)));
+  } else {
+    console.print(results::replay_page(comparison, options.worst));
+  }
+}
+
+void declare_replay(CLI::App& sub, ReplayOptions& o) {
+  sub.add_option("DIR", o.folder, "Folder that kvsim-calibrate wrote: replay.yaml and replay.csv")
+      ->required()
+      ->type_name("DIR");
+  sub.add_option("--gpu", o.gpu, "The GPU it ran on, one of `kvsim list gpus`")->required()->type_name("NAME");
+  sub.add_option("--profile", o.profile, "The profile to simulate it with. Default: the GPU's own")->type_name("NAME");
+  sub.add_option("--link", o.link, "The link to host memory. Default: the GPU's own")->type_name("NAME");
+  sub.add_option("--worst", o.worst, "Iterations to name, those with the largest errors")
+      ->type_name("N")
+      ->capture_default_str();
+  sub.add_flag("--json", o.json, "Print the comparison as one JSON document");
+  sub.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
 std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
+  auto replayed = std::make_shared<ReplayOptions>();
   app.require_subcommand(1);
   CLI::App* sub = app.add_subcommand("fit", "Fit a kernel profile to measured kernel times");
   sub->footer("Example:\n  kvsim calibrate fit measured/kernels --gpu h100-sxm --name my-h100 --out my-h100.yaml");
   declare_fit(*sub, *options);
-  return [options](Console& console) { fit(console, *options); };
+  CLI::App* again = app.add_subcommand("replay", "Simulate a measured replay of draft and verify, and compare");
+  again->footer(
+      "Example:\n  kvsim calibrate replay h100 --gpu h100-sxm --include mine.yaml --profile mine --link mine-host");
+  declare_replay(*again, *replayed);
+  return [options, replayed, again](Console& console) {
+    again->parsed() ? replay(console, *replayed) : fit(console, *options);
+  };
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+// What is wrong with a measured row, in words; empty: nothing. Internal to the checks of samples.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/calibration/physics.h"
+#include "models/calibration/sample_source.h"
+#include "models/kernels/forms.h"
+
+namespace kvsim::models {
+
+[[nodiscard]] std::string bad_time(double seconds);
+/// More than `factor` times the memory bandwidth.
+[[nodiscard]] std::string above_bandwidth(double bytes, double seconds, const Machine& machine,
+                                          double factor = kAbovePeak);
+
+struct RowSize {
+  const char* name;
+  double value;
+  double least = 1;
+};
+/// What is wrong with the first size that cannot be counted.
+[[nodiscard]] std::string bad_size(std::initializer_list<RowSize> sizes);
+
+/// Whether a row is of a GPU and a framework; rows that name none are of every one if `unnamed`.
+[[nodiscard]] bool is_of(const SampleSource& from, const std::string& gpu, const std::string& framework, bool unnamed);
+
+template <class Sample>
+void copy_rows(const std::vector<Sample>& from, std::vector<Sample>& to, const std::string& gpu,
+               const std::string& framework, bool unnamed) {
+  std::copy_if(from.begin(), from.end(), std::back_inserter(to),
+               [&](const Sample& row) { return is_of(row.from, gpu, framework, unnamed); });
+}
+
+/// Takes out rows that are no times, of which implied(row, machine) says something, or that contradict another row of
+/// the same work(row).
+template <class Sample, class Implied, class Work>
+void refuse_rows(std::vector<Sample>& rows, const Machine& machine, std::vector<RefusedRow>& refused,
+                 const Implied& implied, const Work& work) {
+  constexpr double kContradiction = 2;
+  std::vector<Sample> good;
+  for (Sample& row : rows) {
+    std::string reason = bad_time(row.seconds);
+    if (reason.empty()) reason = implied(row, machine);
+    if (reason.empty()) {
+      good.push_back(std::move(row));
+    } else {
+      refused.push_back({row.from.origin, std::move(reason)});
+    }
+  }
+  // Of rows that contradict each other nobody knows which is right: all go.
+  std::map<decltype(work(good.front())), std::pair<double, double>> range;
+  for (const Sample& row : good) {
+    auto& [low, high] = range.try_emplace(work(row), row.seconds, row.seconds).first->second;
+    low = std::min(low, row.seconds);
+    high = std::max(high, row.seconds);
+  }
+  rows.clear();
+  for (Sample& row : good) {
+    const auto [low, high] = range.at(work(row));
+    if (high > kContradiction * low) {
+      refused.push_back(
+          {row.from.origin, fmt::format("rows of the same work say {:.4g} us and {:.4g} us", low * 1e6, high * 1e6)});
+    } else {
+      rows.push_back(std::move(row));
+    }
+  }
+}
+
+/// Of one machine's rows (device_physics.cpp).
+void refuse_impossible(DeviceSamples& samples, const Machine& machine, std::vector<RefusedRow>& refused);
+void refuse_impossible(std::vector<AttentionVariant>& rows, const Machine& machine, std::vector<RefusedRow>& refused);
+
+}  // namespace kvsim::models

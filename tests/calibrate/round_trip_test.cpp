@@ -1,0 +1,234 @@
+// A device that is only formulas writes the calibrator's folder; a profile and a link are fitted to it, and its replay
+// is simulated with them: calibrate, fit, replay.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <vector>
+
+#include "models/calibration/calibrate.h"
+#include "models/calibration/replay_files.h"
+#include "models/catalogue/catalogue.h"
+#include "models/schema/yaml.h"
+#include "planner/replay/replay.h"
+#include "tools/calibrate/host/output.h"
+#include "tools/calibrate/host/plan.h"
+#include "tools/calibrate/host/replay.h"
+
+namespace kvsim::calibrate::KVSIM_FILE {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kGpu = "NVIDIA H100 80GB HBM3";
+constexpr const char* kVersion = "0.0.0";
+constexpr double kBandwidth = 3350e9;
+constexpr double kFlops = 989e12;
+
+/// In seconds, without a launch.
+struct FakeDevice {
+  static double linear(double m, double n, double k) {
+    const double bytes = 2 * (n * k + m * k + m * n);
+    return 3e-6 + std::max(bytes / (0.88 * kBandwidth), 2 * m * n * k / (0.65 * kFlops));
+  }
+  static double attention(double kv_bytes) { return 9e-6 + kv_bytes / (0.85 * kBandwidth); }
+  static double prefill(double heads, double tokens) {
+    return 9e-6 + 2 * heads * kHeadDim * tokens * tokens / (0.5 * kFlops);
+  }
+  static double copy(double bytes) { return 4e-6 + bytes / 50e9; }
+};
+
+constexpr double kEvents = 2e-6, kAlone = 5e-6, kInGraph = 1e-6;
+
+/// As the calibrator times one kernel.
+Spread kernel(double seconds) {
+  const double ms = (seconds + kAlone - kInGraph) * 1e3;
+  return {ms, ms, ms, 9};
+}
+Spread plain(double seconds) {
+  return {seconds * 1e3, seconds * 1e3, seconds * 1e3, 9};
+}
+
+std::vector<std::string> with(std::vector<std::string> columns, std::vector<std::string> more = {}) {
+  columns.insert(columns.end(), {"measured_ms", "p10_ms", "p90_ms", "repeats"});
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+class RoundTrip : public ::testing::Test {
+ protected:
+  RoundTrip()
+      : path_(fs::path(::testing::TempDir()) / "kvsim-round-trip"),
+        models_(catalogue_models(std::vector<std::string>{"llama-3.1-8b"})) {
+    fs::remove_all(path_);
+    const OutputFolder folder(path_.string(), false);
+    folder.write("linear.csv", linear());
+    folder.write("decode_attention.csv", attention(decode_cases(models_, false), false));
+    folder.write("quantised_attention.csv", attention(quantised_cases(models_, false), true));
+    folder.write("prefill_attention.csv", prefill());
+    folder.write("launch.csv", launch());
+    folder.write("transfer.csv", transfer());
+    folder.write("replay.csv", replay());
+    folder.write("replay.yaml", replay_yaml(size_, parameters_, 12, 12));
+  }
+  ~RoundTrip() override { fs::remove_all(path_); }
+
+  std::string linear() const {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "dtype", "m_tokens", "n", "k"}));
+    for (const LinearCase& c : linear_cases(models_, false, false)) {
+      const auto m = static_cast<double>(c.tokens);
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", "bfloat16", c.tokens, c.shape.n, c.shape.k,
+                      kernel(FakeDevice::linear(m, static_cast<double>(c.shape.n), static_cast<double>(c.shape.k)))));
+    }
+    return file.text(true);
+  }
+
+  static std::string attention(const std::vector<AttentionCase>& cases, bool low_bits) {
+    const std::vector<std::string> columns{"gpu",          "framework", "version",  "kernel", "num_heads",
+                                           "num_kv_heads", "head_dim",  "kv_dtype", "batch",  "kv_len"};
+    CsvFile file(low_bits ? with(columns, {"kv_bits", "group", "kv_bytes_read"}) : with(columns));
+    for (const AttentionCase& c : cases) {
+      const auto bytes = static_cast<double>(kv_bytes_read(c));
+      const double factor = c.kv_bits == 16 ? 1 : 1.3;
+      CsvRow row(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim,
+                 c.kv_bits == 16 ? "bfloat16" : "int" + std::to_string(c.kv_bits), c.batch, c.kv_len,
+                 kernel(FakeDevice::attention(factor * bytes)));
+      if (low_bits) {
+        row.add(c.kv_bits);
+        row.add(c.kv_bits == 16 ? 0 : kGroup);
+        row.add(kv_bytes_read(c));
+      }
+      file.add(row);
+    }
+    return file.text(true);
+  }
+
+  std::string prefill() const {
+    CsvFile file(with({"gpu", "framework", "version", "kernel", "num_heads", "num_kv_heads", "head_dim", "kv_dtype",
+                       "batch", "seq_len"}));
+    for (const AttentionCase& c : prefill_cases(models_, false)) {
+      file.add(CsvRow(kGpu, "kvsim", kVersion, "x", c.shape.heads, c.shape.kv_heads, kHeadDim, "bfloat16", c.batch,
+                      c.kv_len, kernel(FakeDevice::prefill(c.batch * c.shape.heads, c.kv_len))));
+    }
+    return file.text(true);
+  }
+
+  static std::string launch() {
+    CsvFile file(with({"gpu", "version", "what", "launches"}));
+    file.add(CsvRow(kGpu, kVersion, "event_pair", 0, plain(kEvents)));
+    file.add(CsvRow(kGpu, kVersion, "kernel_alone", 1, plain(kAlone)));
+    file.add(CsvRow(kGpu, kVersion, "kernel_in_graph", 500, plain(kInGraph)));
+    return file.text(true);
+  }
+
+  static std::string transfer() {
+    CsvFile file(with({"gpu", "version", "direction", "host_memory", "bytes"}));
+    for (const std::int64_t bytes : sizes_between(4096, 1 << 30, false)) {
+      for (const char* direction : {"h2d", "d2h"}) {
+        file.add(CsvRow(kGpu, kVersion, direction, "pinned", bytes,
+                        plain(kEvents + FakeDevice::copy(static_cast<double>(bytes)))));
+      }
+    }
+    return file.text(true);
+  }
+
+  double iteration_s(const ReplayIteration& now) const {
+    const auto m = static_cast<double>(now.tokens(parameters_.draft_length));
+    const auto product = [m](const LinearShape& s) {
+      return FakeDevice::linear(m, static_cast<double>(s.n), static_cast<double>(s.k));
+    };
+    const auto layers = static_cast<double>(size_.layers);
+    double layer = product(size_.shapes.qkv) + product(size_.shapes.output) + product(size_.shapes.gate_up) +
+                   product(size_.shapes.down);
+    const auto of_layer = [&](std::int64_t bytes, std::size_t requests) {
+      return static_cast<double>(requests) * static_cast<double>(bytes) / layers;
+    };
+    if (!now.drafting.empty()) {
+      layer += FakeDevice::attention(1.3 * of_layer(size_.compressed_kv_bytes(), now.drafting.size()));
+    }
+    if (!now.verifying.empty()) {
+      layer += FakeDevice::attention(of_layer(size_.full_kv_bytes(), now.verifying.size()));
+    }
+    return layers * layer + product(size_.lm_head);
+  }
+
+  /// The recurrence of docs/calibrator.md: a reload begins when the iteration before has ended and the copies before it
+  /// are over; the iteration that verifies begins when its reload is over.
+  std::string replay() const {
+    CsvFile file({"gpu", "version", "schedule", "run", "iteration", "begin_ms", "end_ms", "drafting", "verifying",
+                  "linear_tokens", "reload_bytes", "reload_begin_ms", "reload_end_ms"});
+    for (const ReplayKind kind : {ReplayKind::lock_step, ReplayKind::staggered}) {
+      ReplayParameters p = parameters_;
+      p.kind = kind;
+      const ReplaySchedule schedule = replay_schedule(p);
+      for (int run = 1; run <= 3; ++run) {
+        double end = 0, copied = 0;
+        std::vector<double> reloaded;
+        for (std::size_t t = 0; t < schedule.iterations.size(); ++t) {
+          const ReplayIteration& now = schedule.iterations[t];
+          const auto bytes = size_.full_kv_bytes() * static_cast<std::int64_t>(now.reloads.size());
+          const double reload_begin = std::max(copied, end);
+          if (bytes > 0) copied = reload_begin + FakeDevice::copy(static_cast<double>(bytes));
+          reloaded.push_back(copied);
+          double begin = end;
+          if (!now.verifying.empty()) {
+            begin = std::max(begin, reloaded[t - static_cast<std::size_t>(p.reload_iterations)]);
+          }
+          end = begin + iteration_s(now);
+          file.add(CsvRow(kGpu, kVersion, name_of(kind), run, t, begin * 1e3, end * 1e3, now.drafting.size(),
+                          now.verifying.size(), now.tokens(p.draft_length), bytes, reload_begin * 1e3, copied * 1e3));
+        }
+      }
+    }
+    return file.text(false);
+  }
+
+  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
+
+  fs::path path_;
+  std::vector<models::LlmSpec> models_;
+  ReplayParameters parameters_{};
+  ReplaySize size_ = replay_size(models_, true);
+};
+
+TEST_F(RoundTrip, WhatWasFittedRedoesTheReplay) {
+  models::Readings readings;
+  for (const std::string& csv : models::csv_files(path_.string())) models::read_samples(csv, nullptr, false, readings);
+  EXPECT_EQ(readings.ignored, std::vector<std::string>{file("replay.csv")});
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  models::CalibrationOptions options;
+  options.profile = "fake";
+  options.leave_out_shapes = options.leave_out_models = options.other_machines = false;
+  const models::GpuSpec gpu = catalogue.gpu("h100-sxm");
+  const models::Calibration fitted = models::calibrate(readings, gpu, {}, {}, options);
+  EXPECT_TRUE(fitted.refused.empty());
+  const schema::ConfigNode document = schema::read_yaml(models::catalogue_yaml(fitted, gpu), "fitted");
+  catalogue.add({&document, 1});
+
+  const models::ReplayRun run = models::read_replay_run(file("replay.yaml"));
+  const auto rows = models::read_replay_rows(file("replay.csv"), run);
+  EXPECT_EQ(rows.size(), 2U * 3 * 24);
+  const planner::ReplayComparison c = planner::compare_replay(
+      {gpu, catalogue.profile("fake"), catalogue.link("fake-host"), catalogue.model(run.model)}, run, rows);
+  ASSERT_EQ(c.iterations.size(), 48U);
+  EXPECT_LT(c.errors.median, 0.02);
+  EXPECT_LT(c.errors.p90, 0.06);
+  EXPECT_EQ(c.kinds.size(), 4U) << "lock-step drafts and verifies apart, staggered together after its first iterations";
+  for (const planner::ReplayTotal& total : c.totals) EXPECT_NEAR(total.error(), 0, 0.02) << total.schedule;
+  double waited = 0, simulated = 0;
+  for (const planner::ReplayIteration& i : c.iterations) {
+    waited += i.measured_wait_s;
+    simulated += i.simulated_wait_s;
+  }
+  EXPECT_GT(waited, 0) << "the link is too slow for lock-step";
+  EXPECT_NEAR(simulated / waited, 1, 0.05);
+  // Another machine's profile does not.
+  const planner::ReplayComparison other =
+      planner::compare_replay({catalogue.gpu("h100-sxm"), catalogue.profile("a6000-pytorch-eager"),
+                               catalogue.link("fake-host"), catalogue.model(run.model)},
+                              run, rows);
+  EXPECT_GT(other.errors.median, 3 * c.errors.median);
+}
+
+}  // namespace
+}  // namespace kvsim::calibrate::KVSIM_FILE
