@@ -76,11 +76,11 @@ TEST_F(PlanPrefetchTest, ALowBitCopyAloneIsPlannedLikewise) {
 }
 
 TEST_F(PlanPrefetchTest, SizesBeyondTheProfileAreSaid) {
-  const CommandResult r = run({"plan", "s.yaml", "--set", "cluster.gpu.profile=h100-vllm", "--set",
+  const CommandResult r = run({"plan", "s.yaml", "--set", "cluster.gpu.profile=rtx-4090-vllm", "--set",
                                "workload.closed.concurrency=3000", "--set", "schedule.max_requests=3000", "--set",
-                               "workload.context=4000 tokens", "--set", "cluster.host.memory=40 TB"});
+                               "workload.context=300 tokens", "--set", "cluster.host.memory=9 TB"});
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_NE(r.out.find("beyond what profile h100-vllm was measured at"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("beyond what profile rtx-4090-vllm was measured at"), std::string::npos) << r.out;
 }
 
 TEST_F(PlanPrefetchTest, CompareTakesThePoliciesOfTheScenariosKind) {
