@@ -79,8 +79,9 @@ TEST(SingleRequest, RecomputedPromptsAreChunkedByTheTokenBudget) {
 TEST(SingleRequest, DraftVerifyTakesXDraftStepsAndOneVerificationARound) {
   // Everything accepted, the reload hidden behind 20 drafts: 21 tokens a round. At 15k tokens it takes 3.75 drafting
   // iterations: far from a whole number, at which a step longer by a verification would have it placed one too late.
-  const auto s = small_scenario(alone({"decode.acceptance={model: constant, agreement: 1}", "workload.output=210 tokens",
-                                       "decode.draft_limit=20", "workload.context=15k tokens"}));
+  const auto s =
+      small_scenario(alone({"decode.acceptance={model: constant, agreement: 1}", "workload.output=210 tokens",
+                            "decode.draft_limit=20", "workload.context=15k tokens"}));
   const serving::Measurements m = measure(s);
   EXPECT_EQ(m.rounds, 10U);
   EXPECT_EQ(m.drafted_tokens, 200);
