@@ -95,12 +95,17 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
     const std::vector<double>& dims = decode_.correction.axes[kHeadDimAxis];
     head_dims_ = {dims.front(), dims.back()};
   }
-  plane_ = CorrectionPlane(decode_.correction.with_last({shape_.head_dim, shape_.heads / shape_.kv_heads}));
+  const auto of_heads = [](const Correction& c, const HeadShape& s) {
+    return c.with_last({s.head_dim, s.heads / s.kv_heads});
+  };
+  plane_ = CorrectionPlane(of_heads(decode_.correction, shape_), shape_.kv_heads);
   decode_.correction = {};
   prefill_ = *form_for(*prefill_forms, &TiledForm::kv, kv);
+  prefill_.correction = of_heads(prefill_.correction, chunk_shape_);
   if (latent_) return;
   if (const TiledForm* mixed = form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv)) {
     mixed_ = *mixed;
+    mixed_.correction = of_heads(mixed_.correction, shape_);
     has_mixed_ = true;
   }
   for (const DecodeTable& table : profile.tables.decode_attention) {

@@ -37,7 +37,7 @@ std::size_t corners_of(const Correction& grid, std::span<const double> sizes, Co
 double Correction::at(std::span<const double> sizes) const {
   if (empty()) return 1;
   Corners corners;
-  const std::size_t count = corners_of(*this, sizes, corners);
+  const std::size_t count = corners_of(*this, sizes.first(std::min(sizes.size(), dimensions())), corners);
   double factor = 0;
   for (std::size_t i = 0; i < count; ++i) factor += corners[i].weight * factors[corners[i].node];
   return factor;
@@ -62,21 +62,29 @@ Correction Correction::with_last(std::initializer_list<double> sizes) const {
   return result;
 }
 
-CorrectionPlane::CorrectionPlane(const Correction& correction) : factors_(correction.factors) {
+CorrectionPlane::CorrectionPlane(const Correction& correction, double unit)
+    : unit_(unit), factors_(correction.factors) {
+  constexpr int kPrepared = 512;
   for (const double x : correction.axes[0]) log_x_.push_back(std::log2(x));
   for (const double y : correction.axes[1]) log_y_.push_back(std::log2(y));
+  if (empty()) return;
+  for (int i = 1; i <= kPrepared; ++i) places_.push_back(place_on(log_x_, unit * i));
+}
+
+CorrectionPlane::Place CorrectionPlane::place_on(const std::vector<double>& log_axis, double size) {
+  const double at = std::clamp(std::log2(size), log_axis.front(), log_axis.back());
+  std::size_t below = 0;
+  while (below + 2 < log_axis.size() && at > log_axis[below + 1]) ++below;
+  if (log_axis.size() == 1) return {};
+  return {below, (at - log_axis[below]) / (log_axis[below + 1] - log_axis[below])};
 }
 
 double CorrectionPlane::at(double x, double y) const {
-  const auto position = [](const std::vector<double>& axis, double size) {
-    const double at = std::clamp(std::log2(size), axis.front(), axis.back());
-    std::size_t below = 0;
-    while (below + 2 < axis.size() && at > axis[below + 1]) ++below;
-    const double share = axis.size() == 1 ? 0 : (at - axis[below]) / (axis[below + 1] - axis[below]);
-    return std::pair(below, share);
-  };
-  const auto [i, u] = position(log_x_, x);
-  const auto [j, v] = position(log_y_, y);
+  const double units = x / unit_;
+  const auto n = static_cast<std::size_t>(units);
+  const bool prepared = n >= 1 && n <= places_.size() && static_cast<double>(n) == units;
+  const auto [i, u] = prepared ? places_[n - 1] : place_on(log_x_, x);
+  const auto [j, v] = place_on(log_y_, y);
   const std::size_t right = log_y_.size() > 1 ? 1 : 0;
   const double* low = &factors_[i * log_y_.size() + j];
   const double* high = log_x_.size() > 1 ? low + log_y_.size() : low;

@@ -21,7 +21,7 @@ struct Correction {
   std::vector<double> factors;                      ///< the last axis fastest
 
   [[nodiscard]] bool empty() const { return factors.empty(); }
-  /// One size an axis; 1 where there is no correction.
+  /// One size an axis, further ones are ignored; 1 where there is no correction.
   [[nodiscard]] double at(std::span<const double> sizes) const;
   [[nodiscard]] double at(std::initializer_list<double> sizes) const {
     return at(std::span<const double>(sizes.begin(), sizes.size()));
@@ -40,17 +40,26 @@ using Corners = std::array<CornerWeight, std::size_t{1} << Correction::kMostAxes
 /// Fills `corners` and returns how many there are. `sizes`: one an axis, positive.
 std::size_t corners_of(const Correction& grid, std::span<const double> sizes, Corners& corners);
 
-/// A correction over two axes, as a step asks it: the axes in logarithms, once.
+/// A correction over two axes, as a step asks it: the axes in logarithms, once, and what is asked most looked up.
 class CorrectionPlane {
  public:
   CorrectionPlane() = default;
-  /// `correction` has two axes, or is empty.
-  explicit CorrectionPlane(const Correction& correction);
+  /// `correction` has two axes, or is empty. Places of x at the first few hundred multiples of `unit` are prepared.
+  explicit CorrectionPlane(const Correction& correction, double unit = 1);
   [[nodiscard]] bool empty() const { return factors_.empty(); }
   /// Precondition: not empty; x, y > 0.
   [[nodiscard]] double at(double x, double y) const;
 
  private:
+  /// Between which sizes of an axis, and how far.
+  struct Place {
+    std::size_t below = 0;
+    double share = 0;
+  };
+  [[nodiscard]] static Place place_on(const std::vector<double>& log_axis, double size);
+
+  double unit_ = 1;
+  std::vector<Place> places_;  ///< of unit_, 2 unit_, ...
   std::vector<double> log_x_;
   std::vector<double> log_y_;
   std::vector<double> factors_;

@@ -154,6 +154,10 @@ TEST(Correction, IsInterpolatedInLogarithmsAndHeldAtItsEnds) {
   for (const double x : {0.5, 1.0, 3.0, 16.0, 99.0}) {
     for (const double y : {1.0, 2.0, 5.0, 8.0, 99.0}) EXPECT_NEAR(plane.at(x, y), c.at({x, y}), 1e-12);
   }
+  const CorrectionPlane by_threes(c, 3);
+  for (const double x : {3.0, 4.0, 6.0, 12.0, 1536.0, 1539.0}) {
+    EXPECT_NEAR(by_threes.at(x, 5), c.at({x, 5, 7, 9}), 1e-12) << x;  // what its axes do not know is ignored
+  }
 }
 
 TEST(CachedStream, HalfOfTheReadsHitAtTheGivenShareOfL2) {

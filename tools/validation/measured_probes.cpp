@@ -23,13 +23,24 @@ using models::KernelProfile;
 using models::Machine;
 using models::NumberFormat;
 
+/// The form of this format among those of a kind; without it the rows cannot be compared.
+template <class Form>
+const Form& needed(const KernelProfile& p, const std::vector<Form>& forms, NumberFormat Form::*key, NumberFormat format,
+                   const char* kind) {
+  const Form* form = form_for(forms, key, format);
+  if (form == nullptr) {
+    throw ExpressionError(fmt::format("profile {} has no fitted form of {} in {}", p.name, kind, word(format)));
+  }
+  return *form;
+}
+
 double linear_s(const KernelProfile& p, const Machine& m, const models::LinearSample& row) {
-  const auto& form = *form_for(p.fitted.linear, &models::LinearForm::weights, row.weights);
+  const auto& form = needed(p, p.fitted.linear, &models::LinearForm::weights, row.weights, "linear layers");
   return models::linear_time(p, form, {row.n, row.k, 1}, row.m, m, row.run).seconds;
 }
 
 double decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSample& row) {
-  const auto& form = *form_for(p.fitted.decode_attention, &models::DecodeForm::kv, row.kv);
+  const auto& form = needed(p, p.fitted.decode_attention, &models::DecodeForm::kv, row.kv, "decode attention");
   return form.time(models::call_of(row), m, row.warm).seconds;
 }
 
@@ -42,11 +53,11 @@ double tiled_s(const models::TiledForm& form, const Machine& m, const models::Ti
 }
 
 double prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
-  return tiled_s(*form_for(p.fitted.prefill_attention, &models::TiledForm::kv, row.kv), m, row);
+  return tiled_s(needed(p, p.fitted.prefill_attention, &models::TiledForm::kv, row.kv, "prefill attention"), m, row);
 }
 
 double mixed_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
-  return tiled_s(*form_for(p.fitted.mixed_attention, &models::TiledForm::kv, row.kv), m, row);
+  return tiled_s(needed(p, p.fitted.mixed_attention, &models::TiledForm::kv, row.kv, "mixed attention"), m, row);
 }
 
 /// Rows of files of the folder of measured data, their names between blanks; none where one is missing.
@@ -93,16 +104,19 @@ double moe_s(const KernelProfile& p, const Machine& m, const models::MoeSample& 
   const models::MoeCall call{
       row.layer, row.tokens,
       row.alpha > 0 ? routed_by_power_law(row.layer, row.tokens, row.alpha) : routed_evenly(row.layer, row.tokens)};
-  return form_for(p.fitted.moe, &models::MoeForm::weights, row.weights)->time(call, m, true).seconds;
+  return needed(p, p.fitted.moe, &models::MoeForm::weights, row.weights, "routed experts").time(call, m, true).seconds;
 }
 
 double latent_decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSample& row) {
-  const auto& form = *form_for(p.fitted.latent_decode_attention, &models::DecodeForm::kv, row.kv);
+  const auto& form =
+      needed(p, p.fitted.latent_decode_attention, &models::DecodeForm::kv, row.kv, "latent decode attention");
   return form.time(models::call_of(row), m, row.warm).seconds + row.block.linear_s;
 }
 
 double latent_prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
-  return tiled_s(*form_for(p.fitted.latent_prefill_attention, &models::TiledForm::kv, row.kv), m, row) +
+  return tiled_s(
+             needed(p, p.fitted.latent_prefill_attention, &models::TiledForm::kv, row.kv, "latent prefill attention"),
+             m, row) +
          row.block.linear_s;
 }
 
