@@ -129,7 +129,7 @@ double MoeCall::pairs() const {
 }
 
 FormTime MoeForm::time(const MoeCall& call, const Machine& machine, bool warm) const {
-  constexpr double kActivationBytes = 2;  // bf16
+  constexpr double kBf16Bytes = 2;  // of activations
   const ExpertLayer& layer = call.layer;
   const double inner = layer.intermediate / layer.tensor_parallel;
   const double first = layer.gated ? 2 : 1;  // matrices before the activation
@@ -152,7 +152,7 @@ FormTime MoeForm::time(const MoeCall& call, const Machine& machine, bool warm) c
   // In and out: the hidden states; of every pair, both sides of the activation twice and the output twice.
   const double moved = pairs + foreign_share * std::max(call.tokens * layer.top_k - pairs, 0.0);
   const double activations =
-      kActivationBytes * (2 * call.tokens * layer.hidden + moved * (2 * (first + 1) * inner + 2 * layer.hidden));
+      kBf16Bytes * (2 * call.tokens * layer.hidden + moved * (2 * (first + 1) * inner + 2 * layer.hidden));
   const double io_s = activations / (io_efficiency * machine.memory_bytes_per_s);
   const double fixed_s = t0_s + per_expert_s * experts_here(layer) + per_doubling_s * std::log2(1 + call.tokens);
   return {fixed_s + blend(memory_s, compute_s, blend_power) + io_s, memory_s >= compute_s};
