@@ -18,7 +18,7 @@ if(CMAKE_SCRIPT_MODE_FILE AND KVSIM_EMBED_OUTPUT)
     if(text MATCHES "\\\\[ \t]+\n")
       message(FATAL_ERROR "${file}: cannot be embedded, a line ends in a backslash and blanks, which g++ drops")
     endif()
-    string(APPEND entries "    {\"${file}\", R\"${delimiter}(${text})${delimiter}\"},\n")
+    string(APPEND entries "    {\"${file}\", R\"${delimiter}(${text})${delimiter}\"sv},\n")
   endforeach()
   file(WRITE "${KVSIM_EMBED_OUTPUT}" "\
 // Generated from the files named below; do not edit.
@@ -26,6 +26,7 @@ if(CMAKE_SCRIPT_MODE_FILE AND KVSIM_EMBED_OUTPUT)
 
 namespace kvsim::embedded {
 namespace {
+using namespace std::string_view_literals;  // the compiler knows their length, and need not count it
 constexpr std::pair<std::string_view, std::string_view> files[] = {
 ${entries}};
 }  // namespace

@@ -56,7 +56,18 @@ schema::ObjectSchema<ReplayRun> replay_schema() {
   return s;
 }
 
-enum ReplayColumn { kGpu, kSchedule, kRun, kIteration, kBegin, kEnd, kDrafting, kVerifying, kTokens, kReloadBytes };
+enum ReplayColumn {
+  kOfGpu,
+  kOfSchedule,
+  kOfRun,
+  kOfIteration,
+  kOfBegin,
+  kOfEnd,
+  kOfDrafting,
+  kOfVerifying,
+  kOfTokens,
+  kOfReloadBytes
+};
 constexpr std::array<std::string_view, 10> kReplayColumns{"gpu",           "schedule",    "run",      "iteration",
                                                           "begin_ms",      "end_ms",      "drafting", "verifying",
                                                           "linear_tokens", "reload_bytes"};
@@ -140,18 +151,18 @@ std::vector<ReplayRow> read_replay_rows(const std::string& path, const ReplayRun
   while (table.next()) {
     ReplayRow row;
     row.origin = file.at(lines.line_number(), 1);
-    row.gpu = table.field(kGpu).text;
-    row.schedule = table.field(kSchedule).text;
-    row.run = whole(kRun);
-    row.iteration = whole(kIteration);
-    row.begin_s = time(kBegin);
-    row.end_s = time(kEnd);
-    row.drafting = whole(kDrafting);
-    row.verifying = whole(kVerifying);
-    const std::int64_t reload_bytes = whole(kReloadBytes);
+    row.gpu = table.field(kOfGpu).text;
+    row.schedule = table.field(kOfSchedule).text;
+    row.run = whole(kOfRun);
+    row.iteration = whole(kOfIteration);
+    row.begin_s = time(kOfBegin);
+    row.end_s = time(kOfEnd);
+    row.drafting = whole(kOfDrafting);
+    row.verifying = whole(kOfVerifying);
+    const std::int64_t reload_bytes = whole(kOfReloadBytes);
     row.reloads = reload_bytes / run.full_kv_bytes;
     if (!rows.empty() && !RowChecks::same_run(rows.back(), row)) check_length(rows.back().origin);
-    const std::string wrong = checks.wrong(row, whole(kTokens), reload_bytes, rows);
+    const std::string wrong = checks.wrong(row, whole(kOfTokens), reload_bytes, rows);
     if (!wrong.empty()) throw schema::InputError(row.origin, wrong);
     rows.push_back(std::move(row));
   }
