@@ -84,6 +84,26 @@ std::vector<ExpertGroup> routed_at_random(const ExpertLayer& layer, double token
   return {{reached / 6, mean - apart}, {reached * 2 / 3, mean}, {reached / 6, mean + apart}};
 }
 
+double largest_of_normal(std::int64_t n) {
+  if (n <= 1) return 0;
+  // E max = integral of (1 - F^n) over x > 0 - integral of F^n over x < 0, F the distribution of one.
+  constexpr double kFar = 8, kStep = 1.0 / 64;
+  constexpr auto kSteps = static_cast<int>(kFar / kStep);
+  const auto below = [n](double x) { return std::pow(0.5 * std::erfc(-x / std::sqrt(2.0)), static_cast<double>(n)); };
+  double sum = (1 - 2 * below(0)) / 2;
+  for (int i = 1; i <= kSteps; ++i) sum += 1 - below(i * kStep) - below(-i * kStep);
+  return sum * kStep;
+}
+
+std::vector<ExpertGroup> routed_at_random_to_fullest(const ExpertLayer& layer, double tokens, double imbalance) {
+  const double share = 1 / layer.expert_parallel;
+  const double unlike = layer.experts > 1 ? (layer.experts - layer.top_k) / (layer.experts - 1) : 0;
+  const double mean = tokens * layer.top_k * share;
+  const double deviation = std::sqrt(mean * (1 - share) * unlike);
+  const double beyond = largest_of_normal(std::llround(layer.expert_parallel)) * deviation / mean;
+  return routed_at_random(layer, tokens * (1 + beyond) * imbalance);
+}
+
 std::vector<ExpertGroup> routed_by_power_law(const ExpertLayer& layer, double tokens, double alpha) {
   constexpr int kDraws = 10;
   const auto here = static_cast<std::size_t>(experts_here(layer));

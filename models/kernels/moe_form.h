@@ -1,6 +1,7 @@
 // The routed experts of one layer on one GPU: choice of experts, grouped products, sum over a token's experts.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "models/kernels/forms.h"
@@ -31,10 +32,17 @@ struct ExpertLayer {
 /// Every token chooses at random, all experts alike: experts (1 - (1 - top_k / experts)^tokens) of them are reached,
 /// and their tokens spread as a Poisson distribution does (three points with its mean and variance).
 [[nodiscard]] std::vector<ExpertGroup> routed_at_random(const ExpertLayer& layer, double tokens);
+/// The same for the GPU of an expert-parallel group that has most tokens: its share beyond the mean is `imbalance`, and
+/// what chance does to as many GPUs alike (largest_of_normal() times the deviation of a hypergeometric share).
+[[nodiscard]] std::vector<ExpertGroup> routed_at_random_to_fullest(const ExpertLayer& layer, double tokens,
+                                                                   double imbalance);
 /// Experts with weights of a power law x^-alpha, x from 1 to 0.8 tokens (0.01 to 2 for fewer pairs than experts), on
 /// the GPU of an expert-parallel group that has the most tokens: as aiconfigurator's benchmark draws them
 /// (collector/vllm/collect_moe.py). The mean of a number of draws, always the same ones. alpha != 1.
 [[nodiscard]] std::vector<ExpertGroup> routed_by_power_law(const ExpertLayer& layer, double tokens, double alpha);
+
+/// Expected largest of `n` independent standard normal figures, n >= 1: what chance does to the fullest of as many.
+[[nodiscard]] double largest_of_normal(std::int64_t n);
 
 /// One call on one GPU.
 struct MoeCall {

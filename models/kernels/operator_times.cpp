@@ -22,13 +22,14 @@ double routed_layers(const LlmSpec& m) {
   return m.moe.experts > 0 ? static_cast<double>(m.layers - m.moe.dense_layers) : 0;
 }
 
-ExpertLayer routed_layer(const LlmSpec& m, double gpus) {
+ExpertLayer routed_layer(const LlmSpec& m, const Parallelism& parallel) {
   ExpertLayer layer;
   layer.hidden = static_cast<double>(m.hidden);
   layer.intermediate = static_cast<double>(m.moe.expert_intermediate);
   layer.top_k = static_cast<double>(m.moe.experts_per_token);
   layer.experts = static_cast<double>(m.moe.experts);
-  layer.tensor_parallel = gpus;
+  layer.expert_parallel = static_cast<double>(parallel.expert);
+  layer.tensor_parallel = static_cast<double>(parallel.expert_gpus()) / layer.expert_parallel;
   return layer;
 }
 
@@ -104,7 +105,9 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
   return t;
 }
 
-LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
+LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
+                         const Parallelism& parallel) {
+  const auto gpus = static_cast<double>(parallel.tensor);
   const LinearForm& form = *form_of(profile, model);
   const auto add = [](SplitTime& sum, const FormTime& t, double calls) {
     sum.seconds += calls * t.seconds;
@@ -123,15 +126,26 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   if (experts != nullptr && experts->valid_to > 0) {
     valid_to_ = valid_to_ > 0 ? std::min(valid_to_, experts->valid_to) : experts->valid_to;
   }
-  const ExpertLayer layer = routed_layer(model, gpus);
+  const ExpertLayer layer = routed_layer(model, parallel);
+  const auto add_experts = [&](SplitTime& sum, double tokens) {
+    const MoeCall call{layer, tokens,
+                       layer.expert_parallel > 1 ? routed_at_random_to_fullest(layer, tokens, parallel.expert_imbalance)
+                                                 : routed_at_random(layer, tokens)};
+    add(sum, experts->time(call, machine, false), routed_layers(model));
+  };
+  const bool ranks_share = parallel.attention_data > 1;
   body_ = TokenCurve([&](double tokens) {
     SplitTime sum = time_of(shapes, tokens);
-    if (experts != nullptr) {
-      const MoeCall call{layer, tokens, routed_at_random(layer, tokens)};
-      add(sum, experts->time(call, machine, false), routed_layers(model));
-    }
+    if (experts != nullptr && !ranks_share) add_experts(sum, tokens);
     return sum;
   });
+  if (experts != nullptr && ranks_share) {
+    experts_ = TokenCurve([&](double tokens) {
+      SplitTime sum;
+      add_experts(sum, tokens);
+      return sum;
+    });
+  }
   head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); });
   shapes.push_back(head_shape(model, gpus));
   has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {

@@ -9,6 +9,7 @@
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
+#include "models/llm/parallelism.h"
 
 namespace kvsim::models {
 
@@ -76,7 +77,7 @@ struct LinearShape {
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
 /// Layers with routed experts, sharded within each expert, and what is in one.
 [[nodiscard]] double routed_layers(const LlmSpec& model);
-[[nodiscard]] ExpertLayer routed_layer(const LlmSpec& model, double gpus);
+[[nodiscard]] ExpertLayer routed_layer(const LlmSpec& model, const Parallelism& parallel);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);
 
 class LinearTimes {
@@ -86,10 +87,14 @@ class LinearTimes {
 
   LinearTimes() = default;
   /// `machine`: what the times are for; the profile's own machine scales its tables. Precondition: covers().
-  LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus);
+  LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, const Parallelism& parallel);
 
-  /// All layers but the LM head, for `tokens` > 0 tokens.
+  /// All layers but the LM head, for `tokens` > 0 tokens; without the routed experts where ranks share them.
   [[nodiscard]] SplitTime body(double tokens) const { return body_.at(tokens); }
+  /// The routed experts of all layers where ranks share them, for `tokens` > 0 tokens of all ranks; else nothing.
+  [[nodiscard]] SplitTime shared_experts(double tokens) const {
+    return experts_.empty() ? SplitTime{} : experts_.at(tokens);
+  }
   /// The LM head for `tokens` > 0 positions.
   [[nodiscard]] SplitTime head(double tokens) const { return head_.at(tokens); }
   /// Whether a measured table has the shape of one of the layers.
@@ -99,6 +104,7 @@ class LinearTimes {
 
  private:
   TokenCurve body_;
+  TokenCurve experts_;  // empty: in body_, or none
   TokenCurve head_;
   double valid_to_ = 0;
   bool has_tables_ = false;

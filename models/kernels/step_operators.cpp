@@ -44,52 +44,72 @@ void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
 }  // namespace
 
 std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile,
-                                         const LlmSpec& model, std::int64_t tensor_parallel, const StepWork& work) {
-  const StepTime time = StepTimer(gpu, peer, profile, model, tensor_parallel).time(work);
-  const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, tensor_parallel);
-  const auto gpus = static_cast<double>(tensor_parallel);
+                                         const LlmSpec& model, const Parallelism& parallel, const StepWork& step) {
+  const StepTime time = StepTimer(gpu, peer, profile, model, parallel).time(step);
+  const std::vector<UsedFigure> figures = used_figures(gpu, profile, model, parallel.tensor);
+  const SharedWork shared = parallel.tensor_only() ? SharedWork{step, step.tokens(), 1} : shared_work(step, parallel);
+  const StepWork& work = shared.rank;
+  const auto gpus = static_cast<double>(parallel.tensor), ranks = static_cast<double>(parallel.attention_data);
   const double tokens = work.tokens();
+  // What the ranks share of the weights and of the arithmetic: routed experts.
+  const double experts_bytes = model.moe.experts > 0
+                                   ? static_cast<double>(model.expert_weight_bytes()) *
+                                         model.experts_touched(shared.tokens) / static_cast<double>(model.moe.experts)
+                                   : 0;
+  const double experts_flops =
+      routed_layers(model) * 2 * 3 *
+      static_cast<double>(model.moe.experts_per_token * model.hidden * model.moe.expert_intermediate);
   const double linear_flops_per_s = Machine::of(gpu).flops_per_s(model.weight_format());
   const auto head = static_cast<double>(model.vocabulary * model.hidden);
   const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
 
   StepOperator linear{"linear layers", time.linear_s - time.head_s};
-  linear.bytes = tokens > 0 ? (model.weight_bytes_read(tokens) - head_bytes) / gpus : 0;
-  linear.flops = (model.linear_flops_per_token() - 2 * head) * tokens / gpus;
+  linear.bytes =
+      tokens > 0 ? (model.weight_bytes_read(shared.tokens) - head_bytes - experts_bytes * (1 - 1 / ranks)) / gpus : 0;
+  linear.flops =
+      ((model.linear_flops_per_token() - 2 * head) * tokens + experts_flops * (shared.tokens / ranks - tokens)) / gpus;
   StepOperator logits{"LM head", time.head_s};
   logits.bytes = work.logit_tokens > 0 ? head_bytes / gpus : 0;
   logits.flops = 2 * head * work.logit_tokens / gpus;
   StepOperator attention{"attention", time.attention_s};
   attention.bytes =
-      (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(tensor_parallel) / gpus;
+      (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(parallel.tensor) / gpus;
   attention.flops =
       (work.decode.pairs + work.verify.pairs + work.prefill.pairs) * model.attention_flops_per_pair() / gpus;
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;
   const Launch launch = profile.launches.of(work);
-  const bool shared =
+  const bool one_launch =
       launch == Launch::mixed && form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv_format(model));
   const bool tiles =
       launch == Launch::prefill || (work.prefill.query_tokens > 0 && work.prefill.query_tokens == tokens);
   const bool latent = model.attention == AttentionKind::mla;
   note_origin(figures,
-              latent   ? (tiles ? "latent_prefill_attention" : "latent_decode_attention")
-              : shared ? "mixed_attention"
-              : tiles  ? "prefill_attention"
-                       : "decode_attention",
+              latent       ? (tiles ? "latent_prefill_attention" : "latent_decode_attention")
+              : one_launch ? "mixed_attention"
+              : tiles      ? "prefill_attention"
+                           : "decode_attention",
               attention);
   note_shares(gpu, linear_flops_per_s, linear);
   note_shares(gpu, linear_flops_per_s, logits);
   note_shares(gpu, gpu.bf16_flops_per_s.value, attention);
 
   std::vector<StepOperator> operators{linear, logits, attention};
-  if (tensor_parallel > 1) {
+  if (parallel.gpus() > 1) {
     StepOperator messages{"collectives", time.collectives_s};
-    const double all_reduces = kAllReducesPerLayer * static_cast<double>(model.layers) + 1;
-    messages.bytes = kCarriedBytes * (all_reduces * tokens * static_cast<double>(model.hidden) +
-                                      work.logit_tokens * static_cast<double>(model.vocabulary));
-    const CollectiveTimes times(peer, Collective::all_reduce, profile.collective_library, tensor_parallel);
+    const double exchanges =
+        parallel.attention_data > 1 ? routed_layers(model) : 0;  // of tokens with experts, and back
+    const double all_reduces = kAllReducesPerLayer * static_cast<double>(model.layers) - exchanges + 1;
+    const auto hidden = static_cast<double>(model.hidden);
+    if (parallel.tensor > 1) {
+      messages.bytes =
+          kCarriedBytes * (all_reduces * tokens * hidden + work.logit_tokens * static_cast<double>(model.vocabulary));
+    }
+    messages.bytes += kCarriedBytes * exchanges * 2 * shared.tokens * hidden;
+    const bool reduces = parallel.tensor > 1;
+    const CollectiveTimes times(peer, reduces ? Collective::all_reduce : Collective::all_gather,
+                                profile.collective_library, reduces ? parallel.tensor : parallel.gpus());
     messages.binds = "messages";
     messages.from = times.source() != nullptr ? "table" : "estimate";
     messages.source = times.source() != nullptr ? *times.source() : peer.read_bytes_per_s.source;

@@ -10,6 +10,7 @@
 #include "models/kernels/profile.h"
 #include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
+#include "models/llm/parallelism.h"
 
 namespace kvsim::models {
 
@@ -26,9 +27,10 @@ struct StepOperator {
   schema::Source source = {};
 };
 
-/// StepTimer(gpu, peer, profile, model, tensor_parallel).time(work), by operator; their seconds add up to its total.
+/// StepTimer(gpu, peer, profile, model, parallel).time(work), by operator; their seconds add up to its total. Bytes and
+/// FLOPs are those of one pass on one GPU of the rank with most (of a pipeline: of all stages).
 [[nodiscard]] std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer,
                                                        const KernelProfile& profile, const LlmSpec& model,
-                                                       std::int64_t tensor_parallel, const StepWork& work);
+                                                       const Parallelism& parallel, const StepWork& work);
 
 }  // namespace kvsim::models

@@ -34,36 +34,46 @@ double parameters_before_attention(const LlmSpec& m) {
 }  // namespace
 
 StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
-                     std::int64_t tensor_parallel)
-    : model_(model), profile_(profile), gpus_(static_cast<double>(tensor_parallel)) {
+                     const Parallelism& parallel)
+    : model_(model), profile_(profile), parallel_(parallel), gpus_(static_cast<double>(parallel.tensor)) {
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
   linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.weight_format());
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
-  kv_share_ = model.kv_copies(tensor_parallel) / gpus_;
+  kv_share_ = model.kv_copies(parallel.tensor) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
   launches_ = linear_calls_ + static_cast<double>(model.layers) + 1;  // attention, and the sampler
   for (const ElementwiseKernel& k : elementwise_kernels(model, gpus_)) launches_ += k.calls;
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
   body_flops_ = model.linear_flops_per_token() - head_flops_;
+  expert_flops_ = routed_layers(model) * static_cast<double>(model.moe.experts_per_token) * 2 * 3 *
+                  static_cast<double>(model.hidden * model.moe.expert_intermediate);
   dense_weight_bytes_ = model.weight_bytes_read(1);
   const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
   head_weight_bytes_ = static_cast<double>(model.vocabulary * model.hidden) * parameter_bytes;
   qkv_weight_bytes_ = static_cast<double>(model.layers) * parameters_before_attention(model) * parameter_bytes;
   attention_flops_ = model.attention_flops_per_pair();
-  if (tensor_parallel > 1) {
-    const std::string& library = profile_.collective_library;
-    all_reduce_ = CollectiveTimes(peer, Collective::all_reduce, library, tensor_parallel);
-    all_gather_ = CollectiveTimes(peer, Collective::all_gather, library, tensor_parallel);
-    for (const CollectiveTimes* times : {&all_reduce_, &all_gather_}) {
-      if (!times->estimate().empty()) fallbacks_.push_back(times->estimate());
-    }
+  const std::string& library = profile_.collective_library;
+  const auto collective = [&](Collective operation, std::int64_t gpus) {
+    CollectiveTimes times(peer, operation, library, gpus);
+    if (!times.estimate().empty()) fallbacks_.push_back(times.estimate());
+    return times;
+  };
+  if (parallel.tensor > 1) {
+    all_reduce_ = collective(Collective::all_reduce, parallel.tensor);
+    all_gather_ = collective(Collective::all_gather, parallel.tensor);
   }
+  if (parallel.attention_data > 1 && routed_layers(model) > 0) {
+    gather_tokens_ = collective(Collective::all_gather, parallel.expert_gpus());
+    scatter_tokens_ = collective(Collective::reduce_scatter, parallel.expert_gpus());
+  }
+  send_latency_s_ = peer.latency_s.value;
+  send_bytes_per_s_ = peer.read_bytes_per_s.value;
   machine_ = machine_for(gpu, profile);
   note_origin(gpu);
   std::string why;
   linear_fitted_ = LinearTimes::covers(profile_, model_, machine_, why);
   if (linear_fitted_) {
-    linear_times_ = LinearTimes(profile_, model_, machine_, gpus_);
+    linear_times_ = LinearTimes(profile_, model_, machine_, parallel_);
   } else if (profile_.machine) {
     fallbacks_.push_back(fmt::format("linear layers: {}; roofline with the profile's efficiencies", why));
   }
@@ -189,10 +199,21 @@ double StepTimer::weight_bytes_read(double tokens) const {
   return model_.moe.experts > 0 ? model_.weight_bytes_read(tokens) : dense_weight_bytes_;
 }
 
-void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
+double StepTimer::weight_bytes_of_rank(double all_tokens) const {
+  const double all = weight_bytes_read(all_tokens);
+  if (parallel_.attention_data == 1) return all;
+  const double experts = static_cast<double>(model_.expert_weight_bytes()) * model_.experts_touched(all_tokens) /
+                         static_cast<double>(std::max<std::int64_t>(model_.moe.experts, 1));
+  return all - experts + experts / static_cast<double>(parallel_.attention_data);
+}
+
+void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& time) const {
   const double tokens = work.tokens();
   if (linear_fitted_) {
     SplitTime t = linear_times_.body(tokens);
+    const SplitTime experts = linear_times_.shared_experts(all_tokens);
+    t.seconds += experts.seconds;
+    t.memory_bound_s += experts.memory_bound_s;
     if (work.logit_tokens > 0) {
       const SplitTime head = linear_times_.head(work.logit_tokens);
       t.seconds += head.seconds;
@@ -202,12 +223,15 @@ void StepTimer::add_linear(const StepWork& work, StepTime& time) const {
     time.linear_s = t.seconds;
     time.hbm_bound_s += t.memory_bound_s;
     time.compute_bound_s += t.seconds - t.memory_bound_s;
-    if (linear_times_.valid_to() > 0 && tokens > linear_times_.valid_to()) time.within_domain = false;
+    if (linear_times_.valid_to() > 0 && all_tokens > linear_times_.valid_to()) time.within_domain = false;
     return;
   }
-  const double weights = weight_bytes_read(tokens);
+  const double weights = weight_bytes_of_rank(all_tokens);
   const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
-  const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
+  double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
+  if (parallel_.attention_data > 1) {  // of the experts, a GPU has its share of all ranks' tokens
+    flops += expert_flops_ * (all_tokens / static_cast<double>(parallel_.attention_data) - tokens);
+  }
   const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
   const Roofline linear = roofline(bytes_s, flops_s);
   time.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
@@ -230,7 +254,14 @@ double StepTimer::sampler_s(double sequences) const {
 }
 
 /// Each GPU has a part of the vocabulary: what it embeds is summed over all, and the logits of all are gathered.
-void StepTimer::add_collectives(double tokens, double logit_tokens, TokenTime& time) const {
+void StepTimer::add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const {
+  const double tokens = rank.tokens(), logit_tokens = rank.logit_tokens;
+  const auto layers = static_cast<double>(model_.layers);
+  // Where ranks share experts, the routed layers' tokens are gathered, and their sums scattered, in place of a reduce.
+  const double exchanges = parallel_.attention_data > 1 ? routed_layers(model_) : 0;
+  const double all_bytes = all_tokens * static_cast<double>(model_.hidden) * kCarriedBytes;
+  time.collectives_s = exchanges * (gather_tokens_.seconds(all_bytes) + scatter_tokens_.seconds(all_bytes));
+  if (parallel_.tensor == 1) return;
   const double bytes = tokens * static_cast<double>(model_.hidden) * kCarriedBytes;
   double reduce_s = all_reduce_.seconds(bytes);
   // Outside a graph an all-reduce works on a copy of its message (measured on seven machines: what it takes beyond the
@@ -241,21 +272,48 @@ void StepTimer::add_collectives(double tokens, double logit_tokens, TokenTime& t
   if (logit_tokens > 0) {
     time.gathering_s += all_gather_.seconds(logit_tokens * static_cast<double>(model_.vocabulary) * kCarriedBytes);
   }
-  time.collectives_s = kAllReducesPerLayer * static_cast<double>(model_.layers) * reduce_s + time.gathering_s;
+  time.collectives_s += (kAllReducesPerLayer * layers - exchanges) * reduce_s + time.gathering_s;
 }
 
 TokenTime StepTimer::token_time(const StepWork& work) const {
+  if (parallel_.tensor_only()) return token_time_of(work, work.tokens());
+  const SharedWork shared = shared_work(work, parallel_);
+  return token_time_of(shared.rank, shared.tokens);
+}
+
+TokenTime StepTimer::token_time_of(const StepWork& work, double all_tokens) const {
   TokenTime t;
   const double tokens = work.tokens();
   if (tokens <= 0) return t;
-  add_linear(work, t.linear);
-  if (gpus_ > 1) add_collectives(tokens, work.logit_tokens, t);
+  add_linear(work, all_tokens, t.linear);
+  if (parallel_.expert_gpus() > 1) add_collectives(work, all_tokens, t);
   t.elementwise_s = profile_.iteration_overhead_s.value + (elementwise_.empty() ? 0 : elementwise_.at(tokens).seconds) +
                     sampler_s(work.sampled > 0 ? work.sampled : work.logit_tokens);
   return t;
 }
 
 StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens) const {
+  if (parallel_.tensor_only()) return time_of(work, by_tokens);
+  const SharedWork shared = shared_work(work, parallel_);
+  StepTime t = time_of(shared.rank, by_tokens);
+  if (parallel_.pipeline > 1 && shared.tokens > 0) add_stages(shared, t);
+  return t;
+}
+
+void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
+  const StepWork& rank = shared.rank;
+  const double bytes = rank.tokens() * static_cast<double>(model_.hidden) * kCarriedBytes;
+  PipelinePass pass;
+  pass.tail_s = t.head_s + t.gathering_s + profile_.iteration_overhead_s.value +
+                sampler_s(rank.sampled > 0 ? rank.sampled : rank.logit_tokens) + t.launch_s + rank.extra_gpu_s;
+  pass.layers_s = t.total_s - pass.tail_s;
+  pass.send_s = send_latency_s_ + bytes / gpus_ / send_bytes_per_s_;  // every GPU of a stage sends its part
+  const double step_s = pipeline_s(pass, shared.microbatches, model_.layers, parallel_);
+  t.collectives_s += step_s - t.total_s;
+  t.total_s = step_s;
+}
+
+StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens) const {
   StepTime t = by_tokens.linear;
   t.overhead_s = work.extra_gpu_s;
   if (work.tokens() > 0) {
@@ -315,40 +373,6 @@ LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
   t.after_s = (body_s - before_s + norms_after_s + time.collectives_s - time.gathering_s) / layers;
   t.tail_s = time.head_s + time.gathering_s + time.overhead_s - norms_before_s - norms_after_s;
   return t;
-}
-
-namespace {
-
-double step_s(const StepTimer& timer, const TwoTokenWork& work, double batch, double queries) {
-  StepWork step;
-  step.decode.requests = batch;
-  step.decode.query_tokens = batch * queries;
-  step.decode.kv_bytes = batch * work.kv_bytes_per_request;
-  step.decode.pairs = batch * queries * work.context;
-  step.logit_tokens = batch * queries;
-  return timer.time(step).total_s;
-}
-
-}  // namespace
-
-double two_token_cost(const StepTimer& timer, const TwoTokenWork& work, double batch) {
-  return step_s(timer, work, batch, 2) / step_s(timer, work, batch, 1) - 1;
-}
-
-TwoTokenBatches two_token_batches(const StepTimer& timer, const TwoTokenWork& work, std::int64_t limit,
-                                  double threshold) {
-  constexpr std::int64_t kEvery = 1024;
-  TwoTokenBatches found;
-  for (std::int64_t batch = 1;;) {
-    if (two_token_cost(timer, work, static_cast<double>(batch)) < threshold) {
-      found.always.reset();
-    } else {
-      if (!found.first) found.first = batch;
-      if (!found.always) found.always = batch;
-    }
-    if (batch == limit) return found;
-    batch = std::min(limit, batch + (batch < kEvery ? 1 : batch / 100));
-  }
 }
 
 }  // namespace kvsim::models

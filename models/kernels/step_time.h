@@ -14,6 +14,7 @@
 #include "models/kernels/elementwise_kernels.h"
 #include "models/kernels/operator_times.h"
 #include "models/kernels/profile.h"
+#include "models/kernels/shared_work.h"
 #include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
 
@@ -25,7 +26,8 @@ struct StepTime {
   double linear_s = 0;
   double head_s = 0;  ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
   double attention_s = 0;
-  double collectives_s = 0;    ///< collectives: all-reduces of all layers and of the embedding, gathering of the logits
+  double collectives_s = 0;    ///< all-reduces of all layers and of the embedding, gathering of the logits; tokens to
+                               ///< experts and back; of a pipeline, sending and waiting for the slowest stage
   double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
   double overhead_s = 0;       ///< launch, scheduling, norms and activations, sampling, extra kernels
   double launch_s = 0;         ///< of overhead_s, launching kernels where the profile says what that takes
@@ -49,18 +51,20 @@ inline constexpr double kCarriedBytes = 2;
 
 class StepTimer {
  public:
-  /// `peer` is the link between the GPUs of a tensor-parallel group, which times its collectives; unused for
-  /// tensor_parallel = 1.
+  /// `peer` is the link between the GPUs, which times what they tell each other; unused for a single one.
   StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
-            std::int64_t tensor_parallel);
+            const Parallelism& parallel);
 
   /// Operator by operator: measured table, fitted form, or roofline t0 + max(bytes / (eta BW), flops / (eta FLOPS)),
-  /// and their sum. All GPUs of the group work alike, so this is the time of each. A step without tokens takes
-  /// extra_gpu_s.
+  /// and their sum. All GPUs of a tensor-parallel group work alike, so this is the time of each; of ranks with requests
+  /// of their own it is the time of the one with most, and of a pipeline what all requests take to advance by a step
+  /// (shared_work.h). A step without tokens takes extra_gpu_s.
   [[nodiscard]] StepTime time(const StepWork& work) const { return time(work, token_time(work)); }
   /// The same in two parts, for steps that follow each other with the same tokens.
   [[nodiscard]] TokenTime token_time(const StepWork& work) const;
   [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens) const;
+  /// Query tokens of the rank that has most: with the numbers of all tokens, what token_time() depends on.
+  [[nodiscard]] double tokens_of_rank(const StepWork& work) const { return rank_tokens(work, parallel_); }
   /// Of a step with one token and nothing before it: the shortest there is.
   [[nodiscard]] double one_token_s() const;
 
@@ -94,31 +98,44 @@ class StepTimer {
   [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
   void note_origin(const GpuSpec& gpu);
   void note_missing();
-  void add_linear(const StepWork& work, StepTime& time) const;
+  /// Of a rank's work; `all_tokens` are those of all ranks.
+  [[nodiscard]] TokenTime token_time_of(const StepWork& rank, double all_tokens) const;
+  [[nodiscard]] StepTime time_of(const StepWork& rank, const TokenTime& by_tokens) const;
+  void add_linear(const StepWork& rank, double all_tokens, StepTime& time) const;
+  /// What all layers take in one pass becomes what a step of the whole pipeline takes.
+  void add_stages(const SharedWork& shared, StepTime& time) const;
   /// `read_bytes`: KV moved, which may be more than there is.
   void add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const;
   [[nodiscard]] double weight_bytes_read(double tokens) const;
+  /// Bytes of weights that the GPUs of a rank read in a pass.
+  [[nodiscard]] double weight_bytes_of_rank(double all_tokens) const;
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] CompressionKernels compression_kernels() const;
   /// What launching a step's kernels adds to it.
   [[nodiscard]] double launch_s(double tokens, double computing_s) const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
-  void add_collectives(double tokens, double logit_tokens, TokenTime& time) const;
+  void add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const;
 
   LlmSpec model_;
   KernelProfile profile_;
-  double gpus_ = 1;
+  Parallelism parallel_;
+  double gpus_ = 1;  // of a tensor-parallel group
   double memory_bytes_per_s_ = 0;
   double linear_flops_per_s_ = 0;
   double attention_flops_per_s_ = 0;
   CollectiveTimes all_reduce_;
   CollectiveTimes all_gather_;
+  CollectiveTimes gather_tokens_;   // to the GPUs that share experts
+  CollectiveTimes scatter_tokens_;  // and their sums back
+  double send_latency_s_ = 0;       // from a stage of a pipeline to the next
+  double send_bytes_per_s_ = 0;
   double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
   double linear_calls_ = 0;        // per forward pass
   double launches_ = 0;            // per forward pass: all kernels
   double head_flops_ = 0;          // LM head, per logit token
   double body_flops_ = 0;          // all other linear layers, per token
+  double expert_flops_ = 0;        // of that, the routed experts
   double dense_weight_bytes_ = 0;  // read by every pass of a dense model
   double head_weight_bytes_ = 0;   // of that, the LM head
   double qkv_weight_bytes_ = 0;    // of that, what comes before attention, all layers
@@ -141,10 +158,11 @@ class TokenTimes {
 
   /// StepTimer::token_time().
   const TokenTime& of(const StepWork& work) {
-    const double tokens = work.tokens();
+    const double tokens = work.tokens(), of_rank = timer_.tokens_of_rank(work);
     Known& known = known_[static_cast<std::size_t>(tokens) % kKept];
-    if (known.tokens != tokens || known.logit_tokens != work.logit_tokens || known.sampled != work.sampled) {
-      known = {tokens, work.logit_tokens, work.sampled, timer_.token_time(work)};
+    if (known.tokens != tokens || known.of_rank != of_rank || known.logit_tokens != work.logit_tokens ||
+        known.sampled != work.sampled) {
+      known = {tokens, of_rank, work.logit_tokens, work.sampled, timer_.token_time(work)};
     }
     return known.time;
   }
@@ -152,7 +170,7 @@ class TokenTimes {
  private:
   static constexpr std::size_t kKept = 64;
   struct Known {
-    double tokens = 0, logit_tokens = 0, sampled = 0;
+    double tokens = 0, of_rank = 0, logit_tokens = 0, sampled = 0;
     TokenTime time;  // of a step without tokens
   };
 

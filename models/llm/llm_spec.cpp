@@ -75,6 +75,12 @@ std::int64_t LlmSpec::weight_bytes() const {
   return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter);
 }
 
+std::int64_t LlmSpec::expert_weight_bytes() const {
+  const std::int64_t count = moe_layers(*this) * moe.experts * gated_block(hidden, moe.expert_intermediate);
+  return std::llround(static_cast<double>(weight_bytes()) * static_cast<double>(count) /
+                      static_cast<double>(parameters()));
+}
+
 double LlmSpec::experts_touched(double tokens) const {
   if (moe.experts == 0) return 0;
   const auto experts = static_cast<double>(moe.experts);

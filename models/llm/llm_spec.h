@@ -69,6 +69,8 @@ struct LlmSpec {
   [[nodiscard]] std::int64_t active_parameters() const;
   /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, or the override.
   [[nodiscard]] std::int64_t weight_bytes() const;
+  /// Of weight_bytes(), the routed experts of all layers.
+  [[nodiscard]] std::int64_t expert_weight_bytes() const;
   /// Bytes of weights that a forward pass over `tokens` tokens reads: all of a dense model but the embedding table
   /// (tied: it is read as the LM head); of an MoE layer the expected distinct experts,
   /// E (1 - (1 - k/E)^n) for n tokens routed independently and evenly.

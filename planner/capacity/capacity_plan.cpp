@@ -48,7 +48,7 @@ std::string own_policy(const Scenario& scenario) {
 std::vector<Configuration> configurations_of(const Scenario& scenario, const CapacityRequest& request) {
   const serving::ClusterConfig& own = scenario.serving.cluster;
   std::vector<MachineRequest> machines = request.machines;
-  if (machines.empty()) machines.push_back({own.gpu.name, own.tensor_parallel});
+  if (machines.empty()) machines.push_back({own.gpu.name, own.parallel.tensor});
   std::vector<UnderPolicy> policies = request.policies;
   if (policies.empty()) policies.push_back({own_policy(scenario), scenario});
   std::vector<Configuration> all;
@@ -58,7 +58,7 @@ std::vector<Configuration> configurations_of(const Scenario& scenario, const Cap
         PlacedScenario placed = place(with_sizes(under, sizes), machine);
         Configuration c;
         c.machine = machine.gpu;
-        c.tensor_parallel = placed.scenario.serving.cluster.tensor_parallel;
+        c.tensor_parallel = placed.scenario.serving.cluster.parallel.tensor;
         c.policy = policy;
         c.sizes = sizes;
         c.scenario = std::move(placed.scenario);

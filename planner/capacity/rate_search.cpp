@@ -107,11 +107,11 @@ RateSearch search_rate(const std::function<bool(double rate)>& passes, const Rat
 double first_guess(const scenario::Scenario& s) {
   constexpr double kOfPeaks = 0.5;
   const serving::ServingConfig& c = s.serving;
-  const auto gpus = static_cast<double>(c.cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(c.cluster.parallel.gpus());
   const MeanRequest mean = mean_request(s);
   const double context = mean.prompt_tokens + mean.output_tokens / 2;
   const double kv = std::max(
-      1.0, static_cast<double>(c.model.kv_bytes_per_token()) * c.model.kv_copies(c.cluster.tensor_parallel) * context);
+      1.0, static_cast<double>(c.model.kv_bytes_per_token()) * c.model.kv_copies(c.cluster.parallel.tensor) * context);
   const auto capacity = static_cast<double>(serving::kv_capacity(c).bytes);
   const double batch = std::clamp(capacity / kv, 1.0, static_cast<double>(c.schedule.max_requests));
   const double step_s =

@@ -66,7 +66,7 @@ class Derivation {
     p.symbols.KV = static_cast<double>(slot_bytes_);
     p.symbols.HBM = p.symbols.M + static_cast<double>(capacity_);
     p.symbols.BW_hbm =
-        static_cast<double>(config_.cluster.tensor_parallel) * config_.cluster.gpu.memory_bytes_per_s.value;
+        static_cast<double>(config_.cluster.parallel.tensor) * config_.cluster.gpu.memory_bytes_per_s.value;
     p.symbols.BW_h = rate(pools_.local);
     p.symbols.BW_l = rate(pools_.remote);
     p.steps = costs(p);
@@ -147,7 +147,7 @@ class Derivation {
     c.remote_rest = load(pools_.remote, geometry_.full_transfer(prompt_) - geometry_.compressed_transfer(prompt_, 0));
     const serving::ClusterConfig& cluster = config_.cluster;
     const models::StepTimer timer(cluster.gpu, cluster.peer_link, cluster.profile, config_.model,
-                                  cluster.tensor_parallel);
+                                  cluster.parallel.tensor);
     c.decompress_s = serving::decompression_s(config_, geometry_, timer, prompt_);
     const auto slots = [&](std::int64_t tokens) { return slots_of(geometry_.full_reservation(tokens)); };
     const std::int64_t whole = output_ + x_ + 1;
@@ -232,7 +232,7 @@ NodeSteps::NodeSteps(const serving::ServingConfig& config, const serving::KvGeom
       prompt_(std::llround(traffic.mean_context)),
       generated_(std::llround(traffic.mean_generated)),
       timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
-             config.cluster.tensor_parallel) {}
+             config.cluster.parallel.tensor) {}
 
 double NodeSteps::seconds(double decoding, double drafting, double verifying) const {
   const Requests full{prompt_, generated_, nullptr, false, config_.decode.draft_length};

@@ -148,10 +148,10 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
 
 double peak_s(const serving::ServingConfig& config, const models::StepWork& work, bool compute) {
   const models::LlmSpec& m = config.model;
-  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   const models::GpuSpec& gpu = config.cluster.gpu;
   const double kv = work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes;
-  const double bytes = static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.tensor_parallel);
+  const double bytes = static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.parallel.tensor);
   const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
   if (!compute) return bytes_s;
   const double linear = m.linear_flops_per_token() * work.tokens();
@@ -184,7 +184,7 @@ namespace {
 constexpr std::int64_t kLargestTable = 4096;  // requests per replica; larger batches are not considered
 
 models::StepTimer timer_of(const serving::ServingConfig& c) {
-  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.tensor_parallel};
+  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel.tensor};
 }
 
 double positive_difference(std::int64_t a, std::int64_t b) {
@@ -200,7 +200,7 @@ ScenarioCosts::ScenarioCosts(const scenario::Scenario& scenario, const Refinemen
       timer_(timer_of(scenario.serving)),
       prompt_(std::llround(refinements.lengths ? traffic_.mean_context : traffic_.named_context)),
       generated_(refinements.outputs ? std::llround(traffic_.mean_generated) : 0),
-      gpus_(static_cast<double>(scenario.serving.cluster.tensor_parallel)) {
+      gpus_(static_cast<double>(scenario.serving.cluster.parallel.tensor)) {
   if (!refinements.outputs || config_.prefill == serving::PrefillKind::stored) return;
   const serving::KvGeometry full = serving::kv_at(config_, 1.0);
   const std::int64_t most = std::min({limits().requests, kLargestTable, config_.schedule.max_batched_tokens - 1});

@@ -135,6 +135,12 @@ scenario::Scenario without_drafter(scenario::Scenario s) {
 
 ScenarioPlan plan(const scenario::Scenario& given, const PlanRequest& asked) {
   const scenario::Scenario s = without_drafter(given);
+  if (!s.serving.cluster.parallel.tensor_only()) {
+    throw schema::InputError(
+        "cluster.gpu: plans know tensor_parallel only; attention_data_parallel and pipeline_parallel are simulated: "
+        "kvsim "
+        "run, compare, sweep and capacity");
+  }
   ScenarioPlan result;
   result.request = completed(s, asked);
   const PlanRequest& request = result.request;
@@ -209,7 +215,7 @@ std::vector<std::int64_t> batch_sizes(std::int64_t most) {
 class Choices {
  public:
   Choices(const scenario::Scenario& s, const GpuRates& rates)
-      : gpus_(static_cast<double>(s.serving.cluster.tensor_parallel)), rates_(rates) {}
+      : gpus_(static_cast<double>(s.serving.cluster.parallel.tensor)), rates_(rates) {}
 
   void add(std::string policy, const std::optional<OperatingPoint>& point, std::optional<double> quality) {
     if (!point) return;

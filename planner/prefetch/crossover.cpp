@@ -13,7 +13,7 @@ constexpr std::int64_t kLeast = 8;
 constexpr double kPerOctave = 2;
 
 double row_bytes_of(const serving::ServingConfig& config) {
-  return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
+  return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
                              config.model.max_context)
       .row_bytes;
 }
@@ -58,7 +58,7 @@ std::vector<std::int64_t> crossover_grid(std::int64_t context) {
 CrossoverPoint crossover_point(serving::ServingConfig config, const LikeRequests& requests, std::int64_t k) {
   config.decode.prefetch.top_k = k;
   const StepOutlook o = outlook(config, requests);
-  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   CrossoverPoint p;
   p.k = k;
   p.computing_s = o.computing_s();

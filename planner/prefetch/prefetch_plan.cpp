@@ -69,7 +69,7 @@ std::vector<TwoTokenMachine> two_token_machines(const scenario::Scenario& scenar
   std::vector<TwoTokenMachine> machines;
   for (const models::Catalogue::Line& line : catalogue.list(models::EntryKind::gpu)) {
     const serving::ServingConfig config =
-        scenario::on_machine(scenario, line.name, scenario.serving.cluster.tensor_parallel).serving;
+        scenario::on_machine(scenario, line.name, scenario.serving.cluster.parallel.tensor).serving;
     TwoTokenMachine machine;
     machine.gpu = line.name;
     machine.fits = batch_by_memory(config, traffic).batch;
@@ -132,7 +132,7 @@ PolicyOutlook outlook_of(const scenario::Scenario& s, const DecodePolicy& decode
 FetchOutlook fetch_of(const serving::ServingConfig& config, std::int64_t context) {
   const models::LinkSpec& link = config.cluster.host_link;
   const models::LayerFetch fetch =
-      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
+      models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
                           std::max<std::int64_t>(0, context - config.decode.compressor.residual_tokens));
   const models::GatherMethod& method = *models::find_gather(link, config.decode.prefetch.copies, fetch.row_bytes);
   return {fetch.rows, fetch.row_bytes, method.name, models::gathered_bytes_per_s(link, method, fetch.row_bytes),

@@ -81,7 +81,7 @@ using engine::Duration;
 FetchTimes fetch_times(const serving::ServingConfig& config, const serving::LayerStep& step) {
   if (step.fetch_bytes == 0) return {};
   const models::LinkSpec& link = config.cluster.host_link;
-  const double bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(config.cluster.tensor_parallel);
+  const double bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(config.cluster.parallel.tensor);
   const double bytes = static_cast<double>(step.fetch_bytes) * step.fetch_slowdown;
   return {static_cast<double>(engine::transfer_time(bytes, bytes_per_s).ns),
           static_cast<double>(engine::from_seconds(link.setup_s.value).ns),
@@ -92,7 +92,7 @@ FetchTimes fetch_times(const serving::ServingConfig& config, const serving::Laye
 
 models::StepTimer step_timer(const serving::ServingConfig& config) {
   const serving::ClusterConfig& c = config.cluster;
-  return {c.gpu, c.peer_link, c.profile, config.model, c.tensor_parallel};
+  return {c.gpu, c.peer_link, c.profile, config.model, c.parallel.tensor};
 }
 
 StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& requests) {
@@ -100,7 +100,7 @@ StepOutlook outlook(const serving::ServingConfig& config, const LikeRequests& re
   const serving::KvGeometry geometry = serving::configured_geometry(config);
   const models::StepTimer timer = step_timer(config);
   serving::Fetching fetching(config, decode, geometry, timer, config.cluster.host_link,
-                             static_cast<double>(config.cluster.tensor_parallel));
+                             static_cast<double>(config.cluster.parallel.tensor));
   serving::Request request;
   request.prompt = requests.prompt;
   request.generated = requests.generated;

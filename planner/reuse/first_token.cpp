@@ -29,7 +29,7 @@ LoadPath load_path(const serving::ServingConfig& config, const std::string& tier
   LoadPath path;
   path.tier = tier;
   path.link = link.name;
-  path.bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(cluster.tensor_parallel);
+  path.bytes_per_s = link.read_bytes_per_s.value * static_cast<double>(cluster.parallel.tensor);
   path.fixed_s = link.setup_s.value + link.latency_s.value;
   if (tier == "host") return path;
   const auto named = [&](const serving::StorageTierConfig& t) { return t.name == tier; };
@@ -137,7 +137,7 @@ FirstTokenModel::FirstTokenModel(const scenario::Scenario& scenario, PromptMetho
       scenario_(under(scenario, method)),
       geometry_(serving::configured_geometry(config())),
       timer_(config().cluster.gpu, config().cluster.peer_link, config().cluster.profile, config().model,
-             config().cluster.tensor_parallel) {
+             config().cluster.parallel.tensor) {
   if (!blends(method)) return;
   times_.emplace(config());
   const models::ReuseSpec& spec = *config().reuse;

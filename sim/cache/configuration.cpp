@@ -29,7 +29,7 @@ std::vector<StoreTier> tiers_of(const ServingConfig& config) {
     gpu.kind = TierKind::gpu;
     gpu.capacity_bytes = config.placement->gpu_memory_bytes;
     // A copy reads and writes every byte.
-    gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.tensor_parallel);
+    gpu.read_bytes_per_s = cluster.gpu.memory_bytes_per_s.value / 2 * static_cast<double>(cluster.parallel.tensor);
     tiers.push_back(std::move(gpu));
   }
   if (cluster.pools) {

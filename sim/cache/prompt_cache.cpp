@@ -76,7 +76,7 @@ PromptCache::PromptCache(engine::Simulator& simulator, transport::Fabric& fabric
       future_(future),
       geometry_(serving::configured_geometry(config)),
       timer_(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
-             config.cluster.tensor_parallel),
+             config.cluster.parallel.tensor),
       pool_(models::option_pool(spec_)),
       quality_(spec_, pool_, config.context_sensitivities, config.context_curves.get(), config.run.seed),
       fabric_(fabric) {}
@@ -170,7 +170,7 @@ StoredPrefix PromptCache::find(const Request& r) const {
     prefix.dropped += tokens - kept_tokens(option, tokens);
     prefix.missing += missing_tokens(option, tokens);
     prefix.unpack_s += static_cast<double>(object.full_bytes) * option.decompress_s_per_full_byte /
-                       static_cast<double>(config_.cluster.tensor_parallel);
+                       static_cast<double>(config_.cluster.parallel.tensor);
     quality += share * quality_.achieved(object.curve, copy.option, copy.quality, simulator_.now());
     kl += share * option.step_kl;
   }

@@ -36,7 +36,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       decode_(*serving::find_decode_policy(config_.decode.policy)),
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-             config_.cluster.tensor_parallel),
+             config_.cluster.parallel.tensor),
       token_times_(timer_),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),

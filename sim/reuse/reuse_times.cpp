@@ -30,10 +30,10 @@ double placed_share(const models::LlmSpec& model) {
 ReuseTimes::ReuseTimes(const serving::ServingConfig& config)
     : config_(config),
       geometry_(serving::configured_geometry(config)),
-      timer_(timer_of(config.cluster, config.model, config.cluster.tensor_parallel)) {
+      timer_(timer_of(config.cluster, config.model, config.cluster.parallel.tensor)) {
   if (config.reuse->method != models::ReuseMethod::selective) return;
   const models::SpeculativeSpec& small = config.reuse->speculative;
-  small_.emplace(timer_of(config.cluster, small.model, small.gpus > 0 ? 1 : config.cluster.tensor_parallel));
+  small_.emplace(timer_of(config.cluster, small.model, small.gpus > 0 ? 1 : config.cluster.parallel.tensor));
 }
 
 std::int64_t ReuseTimes::small_tokens(std::int64_t tokens) const {
@@ -65,7 +65,7 @@ double ReuseTimes::align_s(std::int64_t tokens) const {
 std::int64_t ReuseTimes::scoring_bytes(std::int64_t tokens) const {
   const models::LlmSpec& model = config_.reuse->speculative.model;
   return std::llround(static_cast<double>(small_tokens(tokens) * model.kv_bytes_per_token()) *
-                      model.kv_copies(config_.cluster.tensor_parallel));
+                      model.kv_copies(config_.cluster.parallel.tensor));
 }
 
 double ReuseTimes::prefill_s(std::int64_t tokens, double before) const {
@@ -82,7 +82,7 @@ double ReuseTimes::first_layer_s(std::int64_t tokens, std::int64_t rows, double 
 
 double ReuseTimes::recover_s(std::int64_t tokens) const {
   const double bytes = static_cast<double>(geometry_.full_transfer(tokens)) * placed_share(config_.model) /
-                       static_cast<double>(config_.cluster.tensor_parallel);
+                       static_cast<double>(config_.cluster.parallel.tensor);
   return timer_.rewrite_s(bytes, static_cast<double>(config_.model.layers));
 }
 

@@ -328,7 +328,7 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   }
   Scenario changed = scenario;
   serving::ClusterConfig& cluster = changed.serving.cluster;
-  cluster.tensor_parallel = tensor_parallel;
+  cluster.parallel.tensor = tensor_parallel;
   if (gpu == cluster.gpu.name) return changed;
   const models::Catalogue catalogue = catalogue_of(scenario);
   cluster.gpu = catalogue.gpu(gpu);

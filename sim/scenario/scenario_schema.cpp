@@ -171,8 +171,22 @@ ObjectSchema<WorkloadConfig> workload_schema() {
 void add_gpu(ObjectSchema<Scenario>& cluster) {
   ObjectSchema<Scenario> s("gpu", "The GPUs of one replica.");
   s.reference("type", KVSIM_MEMBER(serving.cluster.gpu), "gpu", models::gpu_schema(), Presence::required, "which GPU");
-  s.optional("tensor_parallel", KVSIM_MEMBER(serving.cluster.tensor_parallel), integer().at_least(1).at_most(1024),
-             "GPUs per replica; weights, KV heads and host links are sharded over them");
+  s.optional("tensor_parallel", KVSIM_MEMBER(serving.cluster.parallel.tensor), integer().at_least(1).at_most(1024),
+             "GPUs that share every matrix, KV heads and host links");
+  s.optional("attention_data_parallel", KVSIM_MEMBER(serving.cluster.parallel.attention_data),
+             integer().at_least(1).at_most(1024),
+             "ranks of so many GPUs, each with attention, dense layers and shared experts of its own and with requests "
+             "of its own; "
+             "they hold the routed experts together");
+  s.optional(
+      "expert_parallel", KVSIM_MEMBER(serving.cluster.parallel.expert), integer().at_least(1).at_most(1024),
+      "parts into which the GPUs of all ranks are cut to hold whole routed experts each; 1: all share every expert");
+  s.optional("expert_imbalance", KVSIM_MEMBER(serving.cluster.parallel.expert_imbalance),
+             number().at_least(1).at_most(64).because("it is the fullest over the mean"),
+             "tokens of the part with most, over the mean of all, beyond what chance does to experts alike");
+  s.optional("pipeline_parallel", KVSIM_MEMBER(serving.cluster.parallel.pipeline), integer().at_least(1).at_most(1024),
+             "stages that hold a part of the layers each; a replica has tensor_parallel x attention_data_parallel x "
+             "this many GPUs");
   s.optional("memory_fraction", KVSIM_MEMBER(serving.cluster.memory_fraction), number().above(0).at_most(1),
              "of GPU memory, what weights, activations and KV may use together");
   s.optional("activations", KVSIM_MEMBER(serving.cluster.activation_bytes), bytes().non_negative(),

@@ -44,11 +44,11 @@ void check_drafter(const ServingConfig& config, const DecodePolicy& decode) {
         fmt::format("{} has a vocabulary of {} tokens, {} one of {}: its tokens mean nothing to the model",
                     drafter.spec.name, drafter.spec.network.vocabulary, config.model.name, config.model.vocabulary));
   }
-  if (drafter.spec.network.heads % config.cluster.tensor_parallel != 0) {
+  if (drafter.spec.network.heads % config.cluster.parallel.tensor != 0) {
     throw ConfigurationError(
         "decode.drafter.type",
         fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", drafter.spec.network.heads,
-                    drafter.spec.name, config.cluster.tensor_parallel));
+                    drafter.spec.name, config.cluster.parallel.tensor));
   }
   const std::int64_t queries = most_proposed(config.decode, decode) + 1;
   if (config.schedule.max_batched_tokens < queries) {
@@ -168,6 +168,54 @@ void check_replicas(const ServingConfig& config, const DecodePolicy& decode, con
   }
 }
 
+/// Ranks and stages: what the model can be cut into, and which steps are known for them.
+void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) {
+  const models::Parallelism& p = config.cluster.parallel;
+  const models::LlmSpec& m = config.model;
+  if (m.heads % p.tensor != 0) {
+    throw ConfigurationError(
+        "cluster.gpu.tensor_parallel",
+        fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs", m.heads, m.name, p.tensor));
+  }
+  const char* expert_key = "cluster.gpu.expert_parallel";
+  const char* data_key = "cluster.gpu.attention_data_parallel";
+  if (p.expert > 1 && m.moe.experts == 0) {
+    throw ConfigurationError(expert_key, fmt::format("{} has no routed experts", m.name));
+  }
+  if (p.expert_gpus() % p.expert != 0) {
+    throw ConfigurationError(
+        expert_key,
+        fmt::format("{} GPUs hold the experts (tensor_parallel x attention_data_parallel) and cannot be cut "
+                    "into {} parts alike",
+                    p.expert_gpus(), p.expert));
+  }
+  if (p.expert > 1 && m.moe.experts % p.expert != 0) {
+    throw ConfigurationError(expert_key, fmt::format("{} experts of {} cannot be shared out evenly over {} parts",
+                                                     m.moe.experts, m.name, p.expert));
+  }
+  if (p.attention_data > 1 && m.moe.experts == 0) {
+    throw ConfigurationError(
+        data_key, fmt::format("ranks of {} would share nothing: use cluster.replicas: {}", m.name, p.attention_data));
+  }
+  if (p.pipeline > m.layers) {
+    throw ConfigurationError("cluster.gpu.pipeline_parallel",
+                             fmt::format("{} stages for the {} layers of {}", p.pipeline, m.layers, m.name));
+  }
+  if (p.tensor_only()) return;
+  const char* key = p.attention_data > 1 ? data_key : "cluster.gpu.pipeline_parallel";
+  if (decode.verifies || decode.drafter || decode.fetches() || decode.low_bit_copy || decode.keeps_full) {
+    throw ConfigurationError(key,
+                             fmt::format("the steps of decode policy {} are known for tensor-parallel groups only: "
+                                         "use full_kv or lossy, or 1",
+                                         decode.name));
+  }
+  if (config.cluster.pools || config.placement || config.prefill != PrefillKind::recompute) {
+    throw ConfigurationError(key,
+                             "how KV reaches ranks and stages from outside is known for tensor-parallel groups "
+                             "only: use prefill: recompute on replicas, or 1");
+  }
+}
+
 /// What policies with a low-bit copy, or that fetch KV, need.
 void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
   const models::PrefetchSpec& spec = config.decode.prefetch;
@@ -206,7 +254,7 @@ void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
                                                   decode.name, config.model.name));
   }
   const models::LayerFetch fetch =
-      models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context);
+      models::layer_fetch(spec, config.model, config.cluster.parallel.tensor, config.model.max_context);
   for (const auto& [link, key, figure] : kv_links(config)) {
     if (models::find_gather(link, spec.copies, fetch.row_bytes) != nullptr) continue;
     std::string known;
@@ -224,7 +272,7 @@ std::string models_on_replica(const ServingConfig& config) {
   if (find_decode_policy(config.decode.policy)->drafter) {
     return fmt::format("{} with {} to draft for it", config.model.name, config.decode.drafter->spec.name);
   }
-  if (replica_weights(config) == config.model.weight_bytes()) return config.model.name;
+  if (replica_weights(config) == held_weights(config.model, config.cluster.parallel)) return config.model.name;
   return fmt::format("{} with {} to score beside it", config.model.name, config.reuse->speculative.model.name);
 }
 
@@ -241,11 +289,7 @@ void check_configuration(const ServingConfig& given) {
   if (!find_router(config.cluster.router)) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
-  if (config.model.heads % config.cluster.tensor_parallel != 0) {
-    throw ConfigurationError("cluster.gpu.tensor_parallel",
-                             fmt::format("{} attention heads of {} cannot be sharded evenly over {} GPUs",
-                                         config.model.heads, config.model.name, config.cluster.tensor_parallel));
-  }
+  check_parallelism(config, *decode);
   check_compressor(config, *decode);
   check_sparse(config, *decode);
   check_drafter(config, *decode);
@@ -283,14 +327,14 @@ KvCapacity kv_capacity(const ServingConfig& config) {
     }
     const ClusterConfig& c = config.cluster;
     const double usable =
-        static_cast<double>(c.tensor_parallel) *
+        static_cast<double>(c.parallel.gpus()) *
         (static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction - static_cast<double>(c.activation_bytes));
     throw ModelDoesNotFit(
         "cluster.gpu",
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
             "activations per GPU, and not one block of KV beside them",
-            models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.tensor_parallel, c.gpu.name,
+            models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(), c.gpu.name,
             usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
   }
   k.blocks = k.bytes / geometry.block_bytes();

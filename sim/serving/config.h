@@ -15,6 +15,7 @@
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
 #include "models/llm/llm_spec.h"
+#include "models/llm/parallelism.h"
 #include "models/paths/path.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
@@ -67,10 +68,11 @@ struct StorageTierConfig {
   std::vector<transport::Outage> outages{};  ///< times in which it is slower, or stands still
 };
 
-/// One or several identical replicas; each is a tensor-parallel group of GPUs with its own links to host memory.
+/// One or several identical replicas; the GPUs of each share the model as `parallel` says, and have their own links to
+/// host memory.
 struct ClusterConfig {
   std::int64_t replicas = 1;
-  std::int64_t tensor_parallel = 1;
+  models::Parallelism parallel;
   models::GpuSpec gpu;
   models::KernelProfile profile;
   models::LinkSpec host_link;  ///< of one GPU; a group has one per GPU and moves its shards in parallel
@@ -87,14 +89,14 @@ struct ClusterConfig {
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
 };
 
-/// Tensor-parallel groups: replicas, or the nodes of both pools.
+/// Groups of GPUs that share a model: replicas, or the nodes of both pools.
 inline std::int64_t groups(const ClusterConfig& cluster) {
   return cluster.pools ? cluster.pools->local.nodes + cluster.pools->remote.nodes : cluster.replicas;
 }
 
 /// GPUs of a group, with those that score for it.
 inline std::int64_t gpus_per_group(const ClusterConfig& cluster) {
-  return cluster.tensor_parallel + cluster.scorer_gpus;
+  return cluster.parallel.gpus() + cluster.scorer_gpus;
 }
 
 /// GPUs of the whole cluster.

@@ -72,7 +72,7 @@ Drafting::Drafting(const ServingConfig& config, const DecodePolicy& decode)
   const models::DrafterSpec& drafter = config.decode.drafter->spec;
   timer_ = std::make_unique<const models::StepTimer>(config.cluster.gpu, config.cluster.peer_link,
                                                      without_iteration_overhead(config.cluster.profile),
-                                                     drafter.network, config.cluster.tensor_parallel);
+                                                     drafter.network, config.cluster.parallel.tensor);
   window_ = drafter.network.max_context;
   pass_overhead_s_ = drafter.pass_overhead_s.value;
   token_bytes_ = static_cast<double>(drafter.network.kv_bytes_per_token());

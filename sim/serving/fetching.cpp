@@ -29,8 +29,8 @@ Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, cons
       timer_(timer),
       link_(link),
       links_(links),
-      gpus_(static_cast<double>(config.cluster.tensor_parallel)),
-      kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.tensor_parallel) /
+      gpus_(static_cast<double>(config.cluster.parallel.tensor)),
+      kv_heads_(static_cast<double>(config.model.kv_heads) * config.model.kv_copies(config.cluster.parallel.tensor) /
                 gpus_) {
   if (!decode.fetches_pairs()) return;
   const std::int64_t most = decode.fetch == Fetch::speculative ? most_proposed(config.decode, decode) : 0;
@@ -38,7 +38,7 @@ Fetching::Fetching(const ServingConfig& config, const DecodePolicy& decode, cons
     const models::PrefetchSpec spec = step_prefetch(config, n);
     full_fetches_.push_back(
         {models::fetched_tokens(spec, config.model.max_context),
-         models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, config.model.max_context)});
+         models::layer_fetch(spec, config.model, config.cluster.parallel.tensor, config.model.max_context)});
   }
   row_bytes_ = full_fetches_.back().layer.row_bytes;
   method_ = models::find_gather(link, config.decode.prefetch.copies, row_bytes_);
@@ -81,7 +81,7 @@ models::LayerFetch Fetching::layer_fetch(std::int64_t context, std::int64_t prop
   const std::int64_t others = std::max<std::int64_t>(0, context - config_.decode.compressor.residual_tokens);
   const FullFetch& full = full_fetches_[static_cast<std::size_t>(proposals)];
   if (others >= full.tokens) return full.layer;
-  return models::layer_fetch(step_prefetch(config_, proposals), config_.model, config_.cluster.tensor_parallel, others);
+  return models::layer_fetch(step_prefetch(config_, proposals), config_.model, config_.cluster.parallel.tensor, others);
 }
 
 double Fetching::request_bytes(const Request& r, std::int64_t context) const {

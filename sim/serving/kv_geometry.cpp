@@ -237,7 +237,7 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
 }
 
 KvGeometry kv_at(const ServingConfig& config, double keep_ratio) {
-  const KvGeometry geometry(config.model, config.cluster.tensor_parallel, config.decode.compressor, keep_ratio,
+  const KvGeometry geometry(config.model, config.cluster.parallel.tensor, config.decode.compressor, keep_ratio,
                             config.schedule.block_tokens);
   const auto& framework = config.cluster.profile.framework;
   return framework ? geometry.with_full_kv_factor(framework->full_kv_factor.value) : geometry;
@@ -258,13 +258,42 @@ KvGeometry configured_geometry(const ServingConfig& config) {
   if (decode.drafter) {
     const models::LlmSpec& network = config.decode.drafter->spec.network;
     geometry = geometry.with_drafter(static_cast<double>(network.kv_bytes_per_token()) *
-                                     network.kv_copies(config.cluster.tensor_parallel));
+                                     network.kv_copies(config.cluster.parallel.tensor));
   }
   return geometry;
 }
 
+namespace {
+
+/// Room for KV where ranks hold weights and requests of their own and stages a part of the layers: what the stage with
+/// least room for a token leaves, the last one with the LM head or the first with the embedding. Layers are shared out
+/// as evenly as they can be, the last stage has fewest.
+std::int64_t shared_kv_bytes(const ServingConfig& config, double usable_of_gpu) {
+  const models::LlmSpec& m = config.model;
+  const models::Parallelism& p = config.cluster.parallel;
+  const auto weights = static_cast<double>(m.weight_bytes());
+  const auto experts = static_cast<double>(m.expert_weight_bytes());
+  const double table = static_cast<double>(m.vocabulary * m.hidden) * weights / static_cast<double>(m.parameters());
+  const double layers_of_rank =
+      weights - experts - (m.tied_embeddings ? 1 : 2) * table + experts / static_cast<double>(p.attention_data);
+  const double tables = p.pipeline == 1 && !m.tied_embeddings ? 2 : 1;
+  const auto room_by = [&](std::int64_t layers) {
+    const double share = static_cast<double>(layers) / static_cast<double>(m.layers);
+    return (static_cast<double>(p.tensor) * usable_of_gpu - layers_of_rank * share - tables * table) / share;
+  };
+  const double room = std::min(room_by((m.layers + p.pipeline - 1) / p.pipeline), room_by(m.layers / p.pipeline));
+  return std::llround(std::floor(static_cast<double>(p.attention_data) * room));
+}
+
+}  // namespace
+
+std::int64_t held_weights(const models::LlmSpec& model, const models::Parallelism& parallel) {
+  const std::int64_t experts = model.expert_weight_bytes();
+  return parallel.attention_data * (model.weight_bytes() - experts) + experts;
+}
+
 std::int64_t replica_weights(const ServingConfig& config) {
-  std::int64_t own = config.model.weight_bytes();
+  std::int64_t own = held_weights(config.model, config.cluster.parallel);
   if (find_decode_policy(config.decode.policy)->drafter) own += config.decode.drafter->spec.own_weight_bytes();
   if (config.prefill != PrefillKind::selective || !config.reuse || config.reuse->speculative.gpus > 0) return own;
   return own + config.reuse->speculative.model.weight_bytes();
@@ -274,9 +303,11 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
   const ClusterConfig& c = config.cluster;
   const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   const std::int64_t workspace = c.profile.framework ? c.profile.framework->workspace_bytes.value : 0;
-  const std::int64_t usable = c.tensor_parallel * (std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace);
+  const std::int64_t usable_of_gpu = std::llround(std::floor(per_gpu)) - c.activation_bytes - workspace;
   const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
-  const std::int64_t bytes = usable - replica_weights(config) - stored;
+  const std::int64_t bytes = c.parallel.tensor_only()
+                                 ? c.parallel.tensor * usable_of_gpu - replica_weights(config) - stored
+                                 : shared_kv_bytes(config, static_cast<double>(usable_of_gpu));
   return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
 }
 
@@ -284,10 +315,10 @@ MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry
   const ClusterConfig& c = config.cluster;
   const double per_gpu = static_cast<double>(c.gpu.memory_bytes.value) * c.memory_fraction;
   MemorySplit m;
-  m.gpu = c.tensor_parallel * c.gpu.memory_bytes.value;
-  m.kept_free = m.gpu - c.tensor_parallel * std::llround(std::floor(per_gpu));
-  m.weights = config.model.weight_bytes();
-  m.activations = c.tensor_parallel * c.activation_bytes;
+  m.gpu = c.parallel.gpus() * c.gpu.memory_bytes.value;
+  m.kept_free = m.gpu - c.parallel.gpus() * std::llround(std::floor(per_gpu));
+  m.weights = held_weights(config.model, c.parallel);
+  m.activations = c.parallel.gpus() * c.activation_bytes;
   m.kv = kv_capacity_bytes(config, geometry);
   m.other = m.gpu - m.kept_free - m.weights - m.activations - m.kv;
   return m;

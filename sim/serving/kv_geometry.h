@@ -131,6 +131,8 @@ models::PrefetchSpec replica_prefetch(const ServingConfig& config, const DecodeP
 /// Bytes of weights that a replica's GPUs hold: the model's, those of an auxiliary drafter, and those of a small model
 /// that scores on them.
 std::int64_t replica_weights(const ServingConfig& config);
+/// Bytes of a model's weights on all GPUs together: ranks have copies of all but the routed experts.
+[[nodiscard]] std::int64_t held_weights(const models::LlmSpec& model, const models::Parallelism& parallel);
 
 /// What becomes of the GPU memory of a tensor-parallel group, bytes; the parts add up to `gpu`.
 struct MemorySplit {

@@ -13,7 +13,7 @@ using engine::Callback;
 KvLink make_host_link(transport::Fabric& fabric, const ServingConfig& config, const DecodePolicy& decode,
                       const std::string& group) {
   const models::LinkSpec& spec = config.cluster.host_link;
-  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   const transport::HostWay way{spec.read_bytes_per_s.value * gpus,         spec.write_bytes_per_s.value * gpus,
                                engine::from_seconds(spec.latency_s.value), engine::from_seconds(spec.setup_s.value),
                                config.cluster.host_link_discipline,        spec.both_ways_bytes_per_s.value * gpus};

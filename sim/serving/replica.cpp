@@ -52,8 +52,9 @@ std::string Replica::refusal(const Request& r) const {
     return fmt::format("needs a context of {} tokens, {} allows {}", tokens, model.name, model.max_context);
   }
   const std::int64_t need = demand_.most(r, reloads_.full_kv().most_beside(tokens));
-  if (need > memory_.capacity()) {
-    return fmt::format("needs {} bytes of KV memory, a replica has {}", need, memory_.capacity());
+  const std::int64_t ranks = env_.config.cluster.parallel.attention_data;
+  if (const std::int64_t room = memory_.capacity() / ranks; need > room) {
+    return fmt::format("needs {} bytes of KV memory, a {} has {}", need, ranks > 1 ? "rank" : "replica", room);
   }
   const bool in_host = env_.config.prefill == PrefillKind::stored || env_.decode.offloads();
   if (in_host && demand_.in_host(r) > memory_.host_capacity()) {

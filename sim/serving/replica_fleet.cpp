@@ -65,7 +65,7 @@ class ReplicaFleet final : public ServingSystem {
         decode_(configured_policy(config_)),
         geometry_(configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.tensor_parallel),
+               config_.cluster.parallel),
         token_times_(timer_),
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),

@@ -43,7 +43,7 @@ models::StepWork draft_step(const ServingConfig& config, const DecodePolicy& dec
 }
 
 double link_bytes_per_s(const ServingConfig& config) {
-  return static_cast<double>(config.cluster.tensor_parallel) * config.cluster.host_link.read_bytes_per_s.value;
+  return static_cast<double>(config.cluster.parallel.tensor) * config.cluster.host_link.read_bytes_per_s.value;
 }
 
 /// That the steps of B requests fetch.
@@ -56,7 +56,7 @@ double fetch_s(const ServingConfig& config, const DecodePolicy& decode, const Kv
   const models::PrefetchSpec spec = step_prefetch(config, decode.fetch == Fetch::speculative ? b.draft_length : 0);
   const std::int64_t others =
       std::max<std::int64_t>(0, b.prompt + b.generated - config.decode.compressor.residual_tokens);
-  const models::LayerFetch fetch = models::layer_fetch(spec, config.model, config.cluster.tensor_parallel, others);
+  const models::LayerFetch fetch = models::layer_fetch(spec, config.model, config.cluster.parallel.tensor, others);
   const models::GatherMethod* method = models::find_gather(config.cluster.host_link, spec.copies, fetch.row_bytes);
   if (!method || fetch.rows <= 0) return 0;
   return static_cast<double>(config.model.layers) *

@@ -120,7 +120,7 @@ void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t r
 double compression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,
                      std::int64_t tokens) {
   const models::CompressorSpec& c = config.decode.compressor;
-  const auto gpus = static_cast<double>(config.cluster.tensor_parallel);
+  const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   const double full = static_cast<double>(geometry.full_transfer(tokens)) / gpus;
   if (c.compress_bytes_per_s.value > 0) return full / c.compress_bytes_per_s.value;
   models::CompressionWork work;
@@ -141,7 +141,7 @@ double decompression_s(const ServingConfig& config, const KvGeometry& geometry, 
   const models::CompressorSpec& c = config.decode.compressor;
   if (c.kind == models::CompressionKind::token_dropping) return 0;
   const double full =
-      static_cast<double>(geometry.full_transfer(tokens)) / static_cast<double>(config.cluster.tensor_parallel);
+      static_cast<double>(geometry.full_transfer(tokens)) / static_cast<double>(config.cluster.parallel.tensor);
   if (c.decompress_bytes_per_s.value > 0) return full / c.decompress_bytes_per_s.value;
   return timer.dequantise_s(full, full * config.decode.keep_ratio, static_cast<double>(config.model.layers));
 }

@@ -147,7 +147,7 @@ RC_GTEST_PROP(MoeFormProperty, MoreTokensNeverTakeLess, ()) {
   RC_ASSERT(!profile.fitted.moe.empty());
   const LlmSpec model = catalogue.model("qwen3-30b-a3b");
   const auto gpus = *rc::gen::element(1.0, 2.0, 4.0);
-  const LinearTimes times(profile, model, profile.machine->peaks(), gpus);
+  const LinearTimes times(profile, model, profile.machine->peaks(), static_cast<std::int64_t>(gpus));
   const double few = *rc::gen::inRange(1, 20'000);
   const double more = few + *rc::gen::inRange(0, 5'000);
   RC_ASSERT(times.body(more).seconds >= times.body(few).seconds);

@@ -107,7 +107,7 @@ TEST(Machines, AListIsReadOrRefused) {
 TEST(Machines, GpusPerReplicaAreAskedForTheScenariosOwnOrTheFewestThatFit) {
   const scenario::Scenario large = testing::quick_chat({"model=llama-3.1-70b", "cluster.gpu.tensor_parallel=4"});
   const auto gpus = [&](const MachineRequest& machine) {
-    return place(large, machine).scenario.serving.cluster.tensor_parallel;
+    return place(large, machine).scenario.serving.cluster.parallel.tensor;
   };
   EXPECT_EQ(gpus({"h100-sxm", 8}), 8);
   EXPECT_EQ(gpus({"h100-sxm", std::nullopt}), 4) << "as in the scenario";

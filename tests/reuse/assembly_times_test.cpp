@@ -27,7 +27,7 @@ class OnePrompt {
         times_(config_),
         geometry_(serving::configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.tensor_parallel) {
+               config_.cluster.parallel.tensor) {
     spec_ = *scenario::make_feed(scenario, config_.run.seed)->next();
     rows_ = reuse::ChunkRowCounter(*config_.reuse, nullptr, config_.run.seed)
                 .rows(0, static_cast<std::int64_t>(spec_.chunks.size()), spec_.chunk_tokens);

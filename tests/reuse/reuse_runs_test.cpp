@@ -98,7 +98,7 @@ std::string memory_for(const Sets& sets, std::int64_t tokens) {
   const scenario::Scenario scenario = chunk_scenario(sets);
   const serving::KvCapacity all = serving::kv_capacity(scenario.serving);
   const std::int64_t spare = all.bytes - tokens * (all.bytes / all.tokens);
-  return fmt::format("cluster.gpu.activations={} B", spare / scenario.serving.cluster.tensor_parallel);
+  return fmt::format("cluster.gpu.activations={} B", spare / scenario.serving.cluster.parallel.tensor);
 }
 
 std::string random_workload() {

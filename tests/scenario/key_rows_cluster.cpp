@@ -7,6 +7,12 @@ using Sets = std::vector<std::string>;
 
 /// A link without collectives: its own figures count.
 const Sets kSixteen = {"cluster.gpu.tensor_parallel=16", "cluster.gpu.peer_link=ethernet-100g"};
+/// Routed experts with fitted times, on four GPUs.
+const Sets kExpertModel = {
+    "model=qwen3-30b-a3b",      "cluster.gpu.type=h200",   "cluster.gpu.tensor_parallel=4", "prefill=recompute",
+    "decode={policy: full_kv}", "schedule={policy: fcfs}", "cluster.gpu.profile=h200-vllm"};
+const Sets kExpertParts = {kExpertModel[0], kExpertModel[1], kExpertModel[2], kExpertModel[3],
+                           kExpertModel[4], kExpertModel[5], kExpertModel[6], "cluster.gpu.expert_parallel=4"};
 const Sets kPair = {"cluster.gpu.tensor_parallel=2"};
 
 void add_collectives(std::vector<KeyRow>& rows, const std::string& link, const std::vector<std::string>& base,
@@ -77,6 +83,10 @@ std::vector<KeyRow> cluster_rows() {
       {"cluster.gpu.type.peer_link", {"cluster.gpu.tensor_parallel=16"}, "nvlink4", "nvlink3"},
       {"cluster.gpu.type.profile", {}, "h100-vllm", "a100-vllm"},
       {"cluster.gpu.tensor_parallel", {}, "1", "2"},
+      {"cluster.gpu.attention_data_parallel", kExpertModel, "1", "2"},
+      {"cluster.gpu.expert_parallel", kExpertModel, "1", "4"},
+      {"cluster.gpu.expert_imbalance", kExpertParts, "1", "9"},
+      {"cluster.gpu.pipeline_parallel", kExpertModel, "1", "2"},
       {"cluster.gpu.memory_fraction", {}, "0.5", "0.26"},
       {"cluster.gpu.activations", {}, "0 B", "20 GB"},
       {"cluster.gpu.peer_link.name", kSixteen, "one", "two", Effect::reported},

@@ -96,7 +96,7 @@ class Policies {
         decode_(*serving::find_decode_policy(config_.decode.policy)),
         geometry_(serving::configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
-               config_.cluster.tensor_parallel),
+               config_.cluster.parallel.tensor),
         drafting_(config_, decode_),
         acceptance_(decode_.proposes() ? drafting_.acceptance() : serving::acceptance_of(config_, 4096)) {}
 

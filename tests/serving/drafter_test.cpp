@@ -41,7 +41,7 @@ double passes_s(const serving::ServingConfig& c, double context, double unseen, 
   const models::DrafterSpec& d = c.decode.drafter->spec;
   models::KernelProfile profile = c.cluster.profile;
   profile.iteration_overhead_s.value = 0;
-  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, profile, d.network, c.cluster.tensor_parallel);
+  const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, profile, d.network, c.cluster.parallel.tensor);
   const auto token = static_cast<double>(d.network.kv_bytes_per_token());
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -61,7 +61,7 @@ double passes_s(const serving::ServingConfig& c, double context, double unseen, 
 /// The model's step over `context` tokens with n proposals.
 double step_s(const serving::ServingConfig& c, double context, double n) {
   const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model,
-                                c.cluster.tensor_parallel);
+                                c.cluster.parallel.tensor);
   const auto token = static_cast<double>(c.model.kv_bytes_per_token());
   models::StepWork w;
   if (n > 0) {

@@ -201,7 +201,7 @@ double simulated_over_predicted(const std::vector<std::string>& sets, double req
   config.decode = serving::own_drafts(config.decode);
   const serving::DecodePolicy& decode = *serving::find_decode_policy(config.decode.policy);
   const models::StepTimer timer(config.cluster.gpu, config.cluster.peer_link, config.cluster.profile, config.model,
-                                config.cluster.tensor_parallel);
+                                config.cluster.parallel.tensor);
   const serving::Drafting drafting(config, decode);
   const double accepted =
       decode.proposes() ? drafting.acceptance().expected_accepted(x) : static_cast<double>(x);  // else agreement 1

@@ -21,11 +21,11 @@ std::vector<std::string> alone(std::initializer_list<const char*> more) {
 }
 
 models::StepTimer timer_of(const serving::ServingConfig& c) {
-  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.tensor_parallel};
+  return {c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel.tensor};
 }
 
 serving::KvGeometry geometry_of(const serving::ServingConfig& c) {
-  return {c.model, c.cluster.tensor_parallel, c.decode.compressor, c.decode.keep_ratio, c.schedule.block_tokens};
+  return {c.model, c.cluster.parallel.tensor, c.decode.compressor, c.decode.keep_ratio, c.schedule.block_tokens};
 }
 
 double decode_step_s(const serving::ServingConfig& c, double kv_bytes, double pairs) {

@@ -183,7 +183,7 @@ Page pools_plan_page(const PoolsPlan& plan) {
   Page page = paths_page(plan.paths);
   page.subtitle = {
       fmt::format("{} on {} and {} of {} x {}: {} slots of {} each", plan.scenario.serving.model.name,
-                  nodes(problem.pools.local, "local"), nodes(problem.pools.remote, "remote"), c.tensor_parallel,
+                  nodes(problem.pools.local, "local"), nodes(problem.pools.remote, "remote"), c.parallel.tensor,
                   c.gpu.name, whole(static_cast<std::int64_t>(problem.steps->slots.local)), bytes(problem.symbols.KV)),
       fmt::format("links {}/s to a local and {}/s to a remote node", bytes(problem.symbols.BW_h),
                   bytes(problem.symbols.BW_l)),

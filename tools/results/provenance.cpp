@@ -73,9 +73,9 @@ void add_link(Collector& out, const std::string& role, const models::LinkSpec& l
 
 /// What times the collectives of a replica's GPUs.
 void add_collectives(Collector& out, const serving::ClusterConfig& c) {
-  if (c.tensor_parallel <= 1) return;
+  if (c.parallel.tensor <= 1) return;
   const models::CollectiveTimes times(c.peer_link, models::Collective::all_reduce, c.profile.collective_library,
-                                      c.tensor_parallel);
+                                      c.parallel.tensor);
   if (times.source() == nullptr) return add_link(out, "peer_link", c.peer_link);
   out.add("peer_link.collectives", "table", *times.source());
 }
@@ -123,7 +123,7 @@ void add_acceptance(Collector& out, const serving::ServingConfig& config, const 
 
 void add_fetch(Collector& out, const serving::ServingConfig& c) {
   const models::PrefetchSpec& spec = c.decode.prefetch;
-  const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.tensor_parallel, c.model.max_context);
+  const models::LayerFetch fetch = models::layer_fetch(spec, c.model, c.cluster.parallel.tensor, c.model.max_context);
   for (const auto& [link, key, figure] : serving::kv_links(c)) {
     const models::GatherMethod& method = *models::find_gather(link, spec.copies, fetch.row_bytes);
     const std::string gather = fmt::format("{}.gathers.{}", figure, method.name);
@@ -233,7 +233,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   Collector out;
   out.add("model", c.model.name, c.model.source);
   add_gpu(out, c);
-  const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.tensor_parallel);
+  const auto figures = models::used_figures(c.cluster.gpu, c.cluster.profile, c.model, c.cluster.parallel.tensor);
   for (const models::UsedFigure& f : figures) out.add(f.name, f.value, f.source);
   if (c.cluster.pools) {
     const serving::PoolsConfig& pools = *c.cluster.pools;
@@ -257,6 +257,7 @@ std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : reuse_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : drafting_assumptions(scenario)) list.push_back(std::move(said));
+  for (std::string& said : parallelism_assumptions(scenario.serving.cluster)) list.push_back(std::move(said));
   for (const Provenance& p : provenance_of(scenario)) {
     if (p.source != source_word(schema::SourceKind::assumption)) continue;
     if (p.figure.starts_with("dataset.") && p.figure.ends_with(".loss_cv")) continue;  // quality_assumptions says it

@@ -13,7 +13,19 @@ std::string_view group_word(const serving::ClusterConfig& cluster) {
 }
 
 std::string machines_text(const serving::ClusterConfig& cluster) {
-  std::string group = fmt::format("{} x {}", cluster.tensor_parallel, cluster.gpu.name);
+  const models::Parallelism& p = cluster.parallel;
+  std::string group = fmt::format("{} x {}", p.gpus(), cluster.gpu.name);
+  std::vector<std::string> cut;
+  const auto add = [&cut](const char* what, std::int64_t n) {
+    if (n > 1) cut.push_back(fmt::format("{} {}", what, n));
+  };
+  if (!p.tensor_only() || p.expert > 1) {
+    add("TP", p.tensor);
+    add("attention DP", p.attention_data);
+    add("EP", p.expert);
+    add("PP", p.pipeline);
+    group += fmt::format(" ({})", fmt::join(cut, ", "));
+  }
   if (cluster.scorer_gpus > 0) group += fmt::format(" and {} to score", cluster.scorer_gpus);
   if (!cluster.pools) return cluster.replicas > 1 ? fmt::format("{} replicas of {}", cluster.replicas, group) : group;
   const std::int64_t local = cluster.pools->local.nodes, remote = cluster.pools->remote.nodes;
@@ -163,6 +175,33 @@ std::string prefill_text(const scenario::Scenario& scenario) {
   if (selective) text += fmt::format(", scored by {}", c.reuse->speculative.model.name);
   if (c.prefill == PrefillKind::epic) text += fmt::format(", {} tokens of every chunk", c.reuse->link_tokens);
   return text;
+}
+
+std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster) {
+  const models::Parallelism& p = cluster.parallel;
+  std::vector<std::string> said;
+  if (p.attention_data > 1) {
+    said.emplace_back(
+        "Requests are spread evenly over ranks and their KV over the ranks' memory, a prompt's chunk is on one rank, "
+        "and "
+        "all ranks take every step together; schedule limits are those of all ranks.");
+    said.emplace_back(
+        "Ranks gather the hidden states of all tokens before routed experts and scatter their sums after them; dense "
+        "layers, shared experts and the LM head are shared by tensor parallelism alone.");
+  }
+  if (p.expert > 1) {
+    said.push_back(
+        fmt::format("Tokens choose experts at random, all alike; the GPU with most tokens has what chance gives it{}.",
+                    p.expert_imbalance > 1 ? fmt::format(", times {:g}", p.expert_imbalance) : ""));
+  }
+  if (p.pipeline > 1) {
+    said.push_back(
+        fmt::format("Every step is cut into up to {} passes alike, of all requests and chunks, and takes as long as "
+                    "the slowest stage "
+                    "with all of them, or one pass through all stages.",
+                    p.pipeline));
+  }
+  return said;
 }
 
 std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario) {

@@ -57,6 +57,9 @@ std::string_view prefill_word(serving::PrefillKind prefill);
 [[nodiscard]] std::string prefill_text(const scenario::Scenario& scenario);
 
 /// What drafting takes for granted, in sentences.
+[[nodiscard]] std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster);
+
+/// What is taken for granted of drafts, a sentence each; empty where nothing drafts.
 [[nodiscard]] std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario);
 
 /// What answers' scores take for granted.

@@ -77,12 +77,12 @@ page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& que
 
   const serving::ClusterConfig& machine = c.cluster;
   const std::vector<models::StepOperator> operators =
-      models::step_operators(machine.gpu, machine.peer_link, machine.profile, c.model, machine.tensor_parallel, work);
+      models::step_operators(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel, work);
   double total_s = 0;
   for (const models::StepOperator& o : operators) total_s += o.seconds;
 
   page::Page page;
-  page.title = fmt::format("One step of {} on {} x {}: {}", c.model.name, machine.tensor_parallel, machine.gpu.name,
+  page.title = fmt::format("One step of {} on {} x {}: {}", c.model.name, machine.parallel.gpus(), machine.gpu.name,
                            seconds(total_s));
   std::string what = fmt::format("{} requests {} over {} of KV each", whole(batch),
                                  decode.verifies ? "draft" : "decode", fmt::format("{} tokens", whole(context)));
@@ -115,7 +115,7 @@ page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& que
   }
   page.tables.push_back(std::move(t));
   page.lists.push_back(std::move(sources));
-  const models::StepTimer timer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.tensor_parallel);
+  const models::StepTimer timer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel);
   page.lists.push_back({"Fall-backs", timer.fallbacks()});
   return page;
 }

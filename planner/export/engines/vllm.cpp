@@ -102,7 +102,7 @@ void add_kv(Arguments& args, const scenario::Scenario& s, const ScenarioPlan& pl
 std::string write_vllm(const scenario::Scenario& s, const ScenarioPlan& plan) {
   const serving::ServingConfig& c = s.serving;
   Arguments args;
-  args.add(fmt::format("--tensor-parallel-size {}", c.cluster.tensor_parallel),
+  args.add(fmt::format("--tensor-parallel-size {}", c.cluster.parallel.tensor),
            "scenario: cluster.gpu.tensor_parallel");
   args.add(fmt::format("--gpu-memory-utilization {:g}", utilisation(c.cluster.memory_fraction)),
            "scenario: cluster.gpu.memory_fraction, rounded down");

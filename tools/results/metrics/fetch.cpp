@@ -67,7 +67,7 @@ class Means {
 
   /// Of a context that is long enough to choose from.
   [[nodiscard]] models::LayerFetch rows() const {
-    return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.tensor_parallel,
+    return models::layer_fetch(config.decode.prefetch, config.model, config.cluster.parallel.tensor,
                                config.model.max_context);
   }
   /// Between pools, of the local one where it has nodes.

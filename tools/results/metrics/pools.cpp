@@ -88,7 +88,7 @@ Metrics pools_metrics() {
       {{"pools.*.nodes", kCount, kNeither, "tensor-parallel groups of the pool",
         [](const View& v) { return count(pool_config(v).nodes); }},
        {"pools.*.gpus", kCount, kNeither, "GPUs of all nodes of the pool",
-        [](const View& v) { return count(pool_config(v).nodes * v.config().cluster.tensor_parallel); }},
+        [](const View& v) { return count(pool_config(v).nodes * v.config().cluster.parallel.tensor); }},
        {"pools.*.busy_fraction", kShare, kHigher, "share of the nodes' time with a forward pass under way",
         [](const View& v) { return of_nodes(v, ratio(pool(v).busy_s, pool(v).capacity_s, kNoTime)); }},
        {"pools.*.iterations", kCount, kNeither, "forward passes of the pool's nodes",

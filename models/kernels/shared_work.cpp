@@ -1,0 +1,82 @@
+#include "models/kernels/shared_work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kvsim::models {
+namespace {
+
+double requests_of(const AttentionWork& w) {
+  return w.requests > 0 ? w.requests : w.query_tokens;
+}
+
+AttentionWork scaled(const AttentionWork& w, double share) {
+  return {w.query_tokens * share, w.kv_bytes * share, w.pairs * share, w.requests * share, w.longest_kv};
+}
+
+/// Of `n` things, the share that the rank with most of them has.
+double largest_share(double n, double ranks) {
+  return n > 0 ? std::ceil(n / ranks) / n : 1 / ranks;
+}
+
+/// Tokens and query-key pairs of the chunks of the rank that has most tokens, as shares of all.
+struct ChunkShare {
+  double tokens = 1, pairs = 1;
+};
+
+ChunkShare fullest_rank(const StepWork& work, std::size_t ranks) {
+  const std::vector<PrefillChunk>& chunks = work.chunks;
+  if (chunks.empty() || work.prefill.query_tokens <= 0) return {};
+  double most = -1, pairs_of_most = 0;
+  for (std::size_t rank = 0; rank < std::min(ranks, chunks.size()); ++rank) {
+    double tokens = 0, pairs = 0;
+    for (std::size_t i = rank; i < chunks.size(); i += ranks) {
+      tokens += chunks[i].tokens;
+      pairs += chunks[i].tokens * (chunks[i].before + (chunks[i].tokens + 1) / 2);
+    }
+    if (tokens <= most) continue;
+    most = tokens;
+    pairs_of_most = pairs;
+  }
+  return {most / work.prefill.query_tokens, work.prefill.pairs > 0 ? pairs_of_most / work.prefill.pairs : 1};
+}
+
+double passes(const StepWork& work, const Parallelism& parallel) {
+  if (parallel.pipeline == 1) return 1;
+  double pieces = requests_of(work.decode) + requests_of(work.verify) + static_cast<double>(work.chunks.size());
+  if (work.chunks.empty() && work.prefill.query_tokens > 0) pieces += 1;
+  return std::clamp(pieces, 1.0, static_cast<double>(parallel.pipeline));
+}
+
+}  // namespace
+
+SharedWork shared_work(const StepWork& work, const Parallelism& parallel) {
+  const auto ranks = static_cast<double>(parallel.attention_data);
+  SharedWork s;
+  s.microbatches = passes(work, parallel);
+  s.tokens = work.tokens() / s.microbatches;
+  s.rank.decode = scaled(work.decode, largest_share(requests_of(work.decode), ranks) / s.microbatches);
+  s.rank.verify = scaled(work.verify, largest_share(requests_of(work.verify), ranks) / s.microbatches);
+  const ChunkShare chunks = fullest_rank(work, static_cast<std::size_t>(parallel.attention_data));
+  s.rank.prefill = scaled(work.prefill, chunks.tokens / s.microbatches);
+  s.rank.prefill.pairs = work.prefill.pairs * chunks.pairs / s.microbatches;
+  s.rank.logit_tokens = work.logit_tokens * largest_share(work.logit_tokens, ranks) / s.microbatches;
+  s.rank.sampled = work.sampled * largest_share(work.sampled, ranks) / s.microbatches;
+  s.rank.extra_gpu_s = work.extra_gpu_s;
+  return s;
+}
+
+double rank_tokens(const StepWork& work, const Parallelism& parallel) {
+  return parallel.tensor_only() ? work.tokens() : shared_work(work, parallel).rank.tokens();
+}
+
+double pipeline_s(const PipelinePass& pass, double microbatches, std::int64_t layers, const Parallelism& parallel) {
+  const auto stages = static_cast<double>(parallel.pipeline);
+  const auto all = static_cast<double>(layers);
+  const double first_s = std::ceil(all / stages) / all * pass.layers_s;
+  const double last_s = std::floor(all / stages) / all * pass.layers_s + pass.tail_s;
+  const double through_s = pass.layers_s + pass.tail_s + (stages - 1) * pass.send_s;
+  return std::max(through_s, microbatches * (std::max(first_s, last_s) + pass.send_s));
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,192 @@
+// Ranks, experts and stages: what one GPU has of a step, by hand and against the same work on fewer GPUs.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "models/catalogue/catalogue.h"
+#include "models/kernels/shared_work.h"
+#include "models/kernels/step_time.h"
+
+namespace kvsim::models::KVSIM_FILE {
+namespace {
+
+Parallelism cut(std::int64_t tensor, std::int64_t data, std::int64_t expert = 1, std::int64_t pipeline = 1) {
+  Parallelism p(tensor);
+  p.attention_data = data;
+  p.expert = expert;
+  p.pipeline = pipeline;
+  return p;
+}
+
+StepWork decoding(double requests, double context, double token_bytes) {
+  StepWork w;
+  w.decode = {requests, requests * context * token_bytes, requests * context, requests, context};
+  w.logit_tokens = requests;
+  return w;
+}
+
+TEST(SharedWork, TheFullestRankHasAWholeRequestMore) {
+  const SharedWork s = shared_work(decoding(10, 100, 2), cut(1, 4));
+  EXPECT_DOUBLE_EQ(s.rank.decode.query_tokens, 3);
+  EXPECT_DOUBLE_EQ(s.rank.decode.requests, 3);
+  EXPECT_DOUBLE_EQ(s.rank.decode.kv_bytes, 600);
+  EXPECT_DOUBLE_EQ(s.rank.decode.pairs, 300);
+  EXPECT_DOUBLE_EQ(s.rank.logit_tokens, 3);
+  EXPECT_DOUBLE_EQ(s.tokens, 10);
+  EXPECT_DOUBLE_EQ(s.microbatches, 1);
+}
+
+TEST(SharedWork, AChunkIsOnOneRank) {
+  StepWork w;
+  w.chunks = {{100, 0}, {10, 500}, {60, 0}};
+  for (const PrefillChunk& c : w.chunks) {
+    w.prefill.query_tokens += c.tokens;
+    w.prefill.pairs += c.tokens * (c.before + (c.tokens + 1) / 2);
+  }
+  const SharedWork s = shared_work(w, cut(1, 2));  // 100 and 60 against 10
+  EXPECT_NEAR(s.rank.prefill.query_tokens, 160, 1e-9);
+  EXPECT_NEAR(s.rank.prefill.pairs, 100 * 50.5 + 60 * 30.5, 1e-6);
+  EXPECT_NEAR(rank_tokens(w, cut(1, 8)), 100, 1e-9);
+  EXPECT_DOUBLE_EQ(rank_tokens(w, cut(8, 1)), 170);
+}
+
+RC_GTEST_PROP(SharedWork, NoRankHasMoreThanAllAndTheFullestHasTheMeanOrMore, ()) {
+  const double requests = *rc::gen::inRange(1, 500);
+  const Parallelism p = cut(1, *rc::gen::inRange(1, 65), 1, *rc::gen::inRange(1, 9));
+  const SharedWork s = shared_work(decoding(requests, 1000, 100), p);
+  RC_ASSERT(s.microbatches <= static_cast<double>(p.pipeline));
+  RC_ASSERT(s.microbatches <= requests);
+  const double of_all = s.rank.decode.query_tokens * s.microbatches;
+  RC_ASSERT(of_all <= requests * (1 + 1e-12));
+  RC_ASSERT(of_all >= requests / static_cast<double>(p.attention_data) * (1 - 1e-12));
+  RC_ASSERT(std::abs(s.tokens * s.microbatches - requests) <= 1e-9 * requests);
+}
+
+TEST(Pipeline, IsAPassThroughAllStagesOrTheSlowestStageForEveryPass) {
+  const Parallelism p = cut(1, 1, 1, 4);
+  const PipelinePass pass{8, 1, 0.5};  // ten layers: three, three, two, two with the head
+  EXPECT_DOUBLE_EQ(pipeline_s(pass, 1, 10, p), 8 + 1 + 3 * 0.5);
+  EXPECT_DOUBLE_EQ(pipeline_s(pass, 4, 10, p), 4 * (2.6 + 0.5));           // last: 1.6 + 1
+  EXPECT_DOUBLE_EQ(pipeline_s({8, 0.5, 0.5}, 4, 10, p), 4 * (2.4 + 0.5));  // first: three of ten layers
+}
+
+TEST(Routing, ChanceFillsTheFullestOfSeveralGpus) {
+  EXPECT_EQ(largest_of_normal(1), 0);
+  const double of_two = 1 / std::sqrt(std::acos(-1.0));
+  EXPECT_NEAR(largest_of_normal(2), of_two, 1e-4);
+  EXPECT_NEAR(largest_of_normal(3), 1.5 * of_two, 1e-4);
+  EXPECT_NEAR(largest_of_normal(64), 2.3442, 1e-3);  // tables of normal order statistics
+}
+
+TEST(Routing, TheFullestGpuIsThatOfDrawnTokens) {
+  ExpertLayer layer;
+  layer.top_k = 8;
+  layer.experts = 128;
+  layer.expert_parallel = 8;
+  std::mt19937_64 random(1);
+  for (const int tokens : {16, 256, 2048}) {
+    constexpr int kDraws = 200;
+    double sum = 0;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::vector<int> pairs(8);
+      for (int t = 0; t < tokens; ++t) {
+        std::vector<bool> taken(128);
+        for (int k = 0; k < 8;) {
+          const auto expert = static_cast<std::size_t>(random() % 128);
+          if (taken[expert]) continue;
+          taken[expert] = true;
+          ++pairs[expert / 16];
+          ++k;
+        }
+      }
+      sum += *std::max_element(pairs.begin(), pairs.end());
+    }
+    const MoeCall call{layer, static_cast<double>(tokens), routed_at_random_to_fullest(layer, tokens, 1)};
+    EXPECT_NEAR(call.pairs() / (sum / kDraws), 1, 0.05) << tokens;
+    const MoeCall skewed{layer, static_cast<double>(tokens), routed_at_random_to_fullest(layer, tokens, 2)};
+    EXPECT_NEAR(skewed.pairs() / call.pairs(), 2, 1e-9) << tokens;
+  }
+  layer.expert_parallel = 1;
+  EXPECT_DOUBLE_EQ((MoeCall{layer, 256, routed_at_random_to_fullest(layer, 256, 1)}).pairs(),
+                   (MoeCall{layer, 256, routed_at_random(layer, 256)}).pairs());
+}
+
+class Shares : public ::testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] StepTime time(const Parallelism& p, const StepWork& w) const {
+    const GpuSpec gpu = catalogue_.gpu("h200");
+    return StepTimer(gpu, catalogue_.link(gpu.peer_link), catalogue_.profile(profile()), model_, p).time(w);
+  }
+  [[nodiscard]] std::string profile() const { return GetParam(); }
+  [[nodiscard]] StepWork work(double requests) const {
+    return decoding(requests, 2000, static_cast<double>(model_.kv_bytes_per_token()));
+  }
+
+  Catalogue catalogue_ = Catalogue::built_in();
+  LlmSpec model_ = catalogue_.model("deepseek-v3");
+};
+
+TEST_P(Shares, ARankAttendsToItsOwnRequestsAlone) {
+  EXPECT_NEAR(time(cut(1, 8), work(64)).attention_s, time(1, work(8)).attention_s, 1e-12);
+  EXPECT_NEAR(time(cut(2, 4), work(61)).attention_s, time(2, work(16)).attention_s, 1e-12);
+}
+
+TEST_P(Shares, ALatentIsReadOnceByRanksAndByEveryGpuOfATensorParallelGroup) {
+  const auto streamed = [&](const Parallelism& p) {
+    return time(p, work(1024)).attention_s - time(p, decoding(1024, 10, 1)).attention_s;
+  };
+  EXPECT_GT(streamed(8), 4 * streamed(cut(1, 8)));
+}
+
+TEST_P(Shares, RanksTellEachOtherTokensOfRoutedLayersAndReduceNothing) {
+  const StepTime ranks = time(cut(1, 8), work(64)), group = time(8, work(64));
+  EXPECT_GT(ranks.collectives_s, 0);
+  EXPECT_EQ(ranks.gathering_s, 0);  // every rank has all of its logits
+  EXPECT_GT(group.gathering_s, 0);
+  EXPECT_EQ(time(1, work(64)).collectives_s, 0);
+}
+
+TEST_P(Shares, APipelineWithOneRequestIsAPassAndWhatItSends) {
+  const StepTime one = time(1, work(1)), staged = time(cut(1, 1, 1, 4), work(1));
+  EXPECT_GT(staged.total_s, one.total_s);
+  EXPECT_LT(staged.total_s, one.total_s + 3 * 50e-6);
+  EXPECT_NEAR(staged.linear_s, one.linear_s, 1e-12);
+  EXPECT_NEAR(staged.total_s, staged.linear_s + staged.attention_s + staged.collectives_s + staged.overhead_s, 1e-12);
+}
+
+TEST_P(Shares, AFullPipelineTakesItsPassesTimesTheSlowestStage) {
+  const StepTime pass = time(1, work(16)), staged = time(cut(1, 1, 1, 4), work(64));
+  EXPECT_GE(staged.total_s, pass.total_s);
+  // 61 layers: 16 in the first stage, so that at most 16 / 61 x 4 of the layers and four heads come after each other.
+  EXPECT_LE(staged.total_s, pass.total_s * 4 * 16 / 61 + 4 * (pass.head_s + pass.overhead_s) + 1e-3);
+}
+
+TEST_P(Shares, ImbalanceOfExpertsTakesLonger) {
+  Parallelism even = cut(1, 8, 8), skewed = even;
+  skewed.expert_imbalance = 3;
+  const StepWork many = work(4096);
+  if (profile() == std::string("datasheet-generic")) return;  // a roofline knows no experts
+  EXPECT_GT(time(skewed, many).linear_s, time(even, many).linear_s);
+  EXPECT_GT(time(even, many).linear_s, time(cut(1, 8), many).linear_s * 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, Shares, ::testing::Values("h200-vllm", "datasheet-generic"));
+
+RC_GTEST_PROP(SharedSteps, MoreRequestsNeverTakeLess, ()) {
+  static const Catalogue catalogue = Catalogue::built_in();
+  static const GpuSpec gpu = catalogue.gpu("h200");
+  const LlmSpec model = catalogue.model("qwen3-30b-a3b");
+  const Parallelism p = cut(1, *rc::gen::element<std::int64_t>(1, 2, 4), *rc::gen::element<std::int64_t>(1, 2, 4),
+                            *rc::gen::element<std::int64_t>(1, 2, 4));
+  RC_PRE(p.expert_gpus() % p.expert == 0);
+  const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile("datasheet-generic"), model, p);
+  const double fewer = *rc::gen::inRange(1, 200), more = fewer + *rc::gen::inRange(1, 200);
+  const auto token = static_cast<double>(model.kv_bytes_per_token());
+  RC_ASSERT(timer.time(decoding(more, 1000, token)).total_s >=
+            timer.time(decoding(fewer, 1000, token)).total_s * (1 - 1e-12));
+}
+
+}  // namespace
+}  // namespace kvsim::models::KVSIM_FILE
