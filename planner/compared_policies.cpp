@@ -31,6 +31,9 @@ Names decode_words() {
 Names default_decode_words(const Scenario& scenario) {
   const serving::DecodeConfig& decode = scenario.serving.decode;
   const serving::DecodePolicy& own = *serving::find_decode_policy(decode.policy);
+  if (!scenario.serving.cluster.parallel.tensor_only()) {  // only their steps are known for ranks and stages
+    return decode.compressor.name.empty() ? Names{"full_kv"} : Names{"full_kv", "lossy"};
+  }
   if (own.fetch != serving::Fetch::none || own.low_bit_copy) {
     return {"full_kv", "quantised_only", "fetch_on_demand", "speculative_prefetch", "full_offload"};
   }

@@ -120,7 +120,8 @@ void StepTimer::note_missing() {
   }
   const auto [least, most] = attention_times_.head_dims();
   const auto dim = static_cast<double>(model_.head_dim);
-  if (attention_fitted_ && (dim < least || dim > most)) {
+  const bool heads = model_.attention != AttentionKind::mla;  // forms over latents are of the latent's own widths
+  if (attention_fitted_ && heads && (dim < least || dim > most)) {
     add(fmt::format("attention was measured with heads of width {}, this model's are {} wide",
                     least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), model_.head_dim));
   }

@@ -1,6 +1,7 @@
 // Replicas of ranks and stages: memory by hand, what is refused, and whole runs.
 #include <gtest/gtest.h>
 
+#include "planner/policy_words.h"
 #include "sim/serving/config.h"
 #include "sim/serving/kv_geometry.h"
 #include "tests/support/small_scenario.h"
@@ -86,6 +87,13 @@ TEST(Parallel, WhatCannotBeCutIsRefused) {
   EXPECT_NE(refused({"cluster.gpu.pipeline_parallel=2", "decode={policy: full_kv}", "schedule={policy: fcfs}"})
                 .find("use prefill: recompute"),
             std::string::npos);
+}
+
+TEST(Parallel, OnlyPoliciesWhoseStepsAreKnownAreCompared) {
+  EXPECT_EQ(planner::default_policies(small_scenario(gpu("attention_data_parallel: 8"))), Sets{"full_kv"});
+  Sets compressed = gpu("attention_data_parallel: 8");
+  compressed.emplace_back("decode={policy: lossy, compressor: fast-kvzip, keep_ratio: 0.3}");
+  EXPECT_EQ(planner::default_policies(small_scenario(compressed)), (Sets{"full_kv", "lossy"}));
 }
 
 }  // namespace
