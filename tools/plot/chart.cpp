@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,11 +66,26 @@ Scale y_scale_of(const Chart& chart) {
   return scale;
 }
 
+/// Both scales.
+std::pair<Scale, Scale> scales_of(const Chart& chart) {
+  Scale x = x_scale_of(chart), y = y_scale_of(chart);
+  if (chart.diagonal) {
+    x.least = y.least = std::min(x.least, y.least);
+    x.most = y.most = std::max(x.most, y.most);
+  }
+  return {x, y};
+}
+
+Frame frame_of(const Chart& chart, const Layout& layout) {
+  const auto [x, y] = scales_of(chart);
+  return {{chart.x_title, x}, {chart.y_title, y}, layout};
+}
+
 class Drawing {
  public:
   Drawing(const Chart& chart, const Layout& layout, Svg svg, bool names_beside)
       : chart_(chart),
-        frame_({chart.x_title, x_scale_of(chart)}, {chart.y_title, y_scale_of(chart)}, layout),
+        frame_(frame_of(chart, layout)),
         at_(frame_.at()),
         svg_(std::move(svg)),
         names_beside_(names_beside) {}
@@ -80,6 +96,11 @@ class Drawing {
     for (const Zone& z : chart_.zones) zone(z);
     frame_.draw(svg_);
     if (sides) name_sides();
+    if (chart_.diagonal) {
+      svg_.element("path", {{"class", "rule"},
+                            {"d", fmt::format("M{},{}L{},{}", coordinate(at_.left), coordinate(at_.bottom),
+                                              coordinate(at_.right), coordinate(at_.top))}});
+    }
     if (chart_.shape == Shape::stacked_areas) {
       areas();
     } else {
