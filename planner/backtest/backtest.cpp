@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "models/schema/overrides.h"
 #include "models/schema/yaml.h"
 #include "planner/experiment.h"
 #include "planner/parallel.h"
@@ -80,7 +79,7 @@ void cannot_be_simulated(BacktestPoint& point, const std::string& key, const std
 void simulate(BacktestPoint& point, const schema::ConfigNode& document, const BacktestOptions& options) {
   try {
     const scenario::Scenario scenario =
-        scenario::ScenarioFile::from_text(to_yaml(document), point.point.origin.str()).load();
+        scenario::ScenarioFile::from_text(to_yaml(document), point.point.origin.str(), options.changes).load();
     ExperimentOptions experiment;
     experiment.progress = [&options](std::size_t, double) { return !options.proceed || options.proceed(); };
     const ExperimentResult result = run_experiment(scenario, experiment);
@@ -147,19 +146,6 @@ std::vector<OutOfScope> Backtest::out_of_scope() const {
   return result;
 }
 
-PointScenario scenario_with(const ServingPoint& point, const models::Catalogue& catalogue,
-                            const BacktestOptions& options) {
-  PointScenario result = point_scenario(point, Published::built_in(), catalogue);
-  if (!result.out_of_scope.empty()) return result;
-  if (!options.include.empty()) {
-    schema::ConfigNode files = schema::ConfigNode::sequence();
-    for (const std::string& file : options.include) files.items().push_back(schema::ConfigNode::scalar(file, true));
-    result.document.set("include", std::move(files));
-  }
-  for (const std::string& change : options.changes) schema::apply_set(result.document, change);
-  return result;
-}
-
 Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options) {
   models::Catalogue catalogue = models::Catalogue::built_in();
   if (!options.include.empty()) catalogue.add_files(options.include);
@@ -174,7 +160,7 @@ Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& o
     }
     BacktestPoint& done = result.points[i];
     done.point = std::move(points[i]);
-    PointScenario described = scenario_with(done.point, catalogue, options);
+    PointScenario described = point_scenario(done.point, Published::built_in(), catalogue, options.include);
     done.group = std::move(described.group);
     done.out_of_scope = std::move(described.out_of_scope);
     if (done.out_of_scope.empty()) simulate(done, described.document, options);

@@ -80,10 +80,6 @@ struct BacktestOptions {
   std::function<void()> finished;    ///< told of every point that is done, from any thread; may be empty
 };
 
-/// The point's scenario with the changes, as `kvsim run` takes it.
-[[nodiscard]] PointScenario scenario_with(const ServingPoint& point, const models::Catalogue& catalogue,
-                                          const BacktestOptions& options);
-
 /// Simulates every point. What kvsim cannot describe or cannot simulate is out of scope. Throws schema::InputError for
 /// changes and included files that are wrong, and what run_experiment throws.
 [[nodiscard]] Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options);

@@ -116,7 +116,8 @@ std::string first_problem(const ServingPoint& p) {
 
 }  // namespace
 
-PointScenario point_scenario(const ServingPoint& p, const Published& published, const models::Catalogue& catalogue) {
+PointScenario point_scenario(const ServingPoint& p, const Published& published, const models::Catalogue& catalogue,
+                             const std::vector<std::string>& include) {
   PointScenario result;
   const Parallelism parallelism = parallelism_of(p);
   result.group = {p.model, p.gpu, p.engine, p.precision, parallelism.name};
@@ -163,6 +164,11 @@ PointScenario point_scenario(const ServingPoint& p, const Published& published, 
                                      {"max_requests", numeral(p.clients)},
                                      {"max_batched_tokens", numeral(std::max(engine.max_batched_tokens, p.clients))},
                                      {"asynchronous", ConfigNode::scalar(engine.asynchronous ? "true" : "false")}})}});
+  if (!include.empty()) {
+    ConfigNode files = ConfigNode::sequence();
+    for (const std::string& file : include) files.items().push_back(quoted(file));
+    result.document.append("include", std::move(files));
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/catalogue/catalogue.h"
 #include "models/schema/config_node.h"
@@ -28,8 +29,10 @@ struct PointScenario {
 };
 
 /// The point's engine, model, GPUs and clients in kvsim's words: recompute with chunked prefill, full_kv, all clients
-/// at once, as many requests a client and lengths as its source says.
+/// at once, as many requests a client and lengths as its source says. `include` are the files that the catalogue has
+/// beside the built-in entries.
 [[nodiscard]] PointScenario point_scenario(const ServingPoint& point, const Published& published,
-                                           const models::Catalogue& catalogue);
+                                           const models::Catalogue& catalogue,
+                                           const std::vector<std::string>& include = {});
 
 }  // namespace kvsim::planner::backtest

@@ -294,8 +294,6 @@ std::string plot_of(const Backtest& b, const std::string& what,
     series.label = p.group.engine.empty() ? "engine not given" : p.group.engine;
     constexpr double kMs = 1e3;
     series.points.push_back({*x * kMs, (*p.predicted).*figure * kMs});
-    series.tips.push_back(
-        fmt::format("{}: measured {}, predicted {}", p.point.id, seconds(*x), seconds((*p.predicted).*figure)));
   }
   if (engines.empty()) return {};
   plot::Chart chart;

@@ -223,14 +223,17 @@ double other_rows(const Question& q) {
       fmt::format("{}: no figure compares the rows of {}; expected one of {}", q.arguments[0], list, q.arguments[1]));
 }
 
-/// All points of a file, simulated once.
+/// All points of a file, simulated once; none where it is missing.
 const planner::backtest::Backtest& backtest_of(const Question& q) {
   auto& done = q.measured.backtests[q.arguments[0]];
   if (!done) {
+    const std::string path = q.measured.folder + "/" + q.arguments[0];
+    const bool there = !q.measured.folder.empty() && std::filesystem::exists(path);
     planner::backtest::BacktestOptions options;
     options.jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    done = std::make_shared<planner::backtest::Backtest>(planner::backtest::run_backtest(
-        planner::backtest::read_points(q.measured.folder + "/" + q.arguments[0]), options));
+    done = std::make_shared<planner::backtest::Backtest>(
+        there ? planner::backtest::run_backtest(planner::backtest::read_points(path), options)
+              : planner::backtest::Backtest());
   }
   return *done;
 }

@@ -1,6 +1,5 @@
 // kvsim backtest: measured serving points beside what the simulator predicts of them.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
+#include "models/schema/overrides.h"
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
 #include "planner/backtest/backtest.h"
@@ -77,11 +77,12 @@ const ServingPoint& find_point(const std::vector<ServingPoint>& points, const st
 
 void show(Console& console, const Options& options, const std::vector<ServingPoint>& points) {
   const ServingPoint& point = find_point(points, options.show);
-  const backtest::PointScenario scenario =
-      backtest::scenario_with(point, catalogue_with(options.include), simulation_of(options));
+  backtest::PointScenario scenario = backtest::point_scenario(point, backtest::Published::built_in(),
+                                                              catalogue_with(options.include), options.include);
   if (!scenario.out_of_scope.empty()) {
     throw planner::Infeasible(fmt::format("{}: out of scope: {}", point.id, scenario.out_of_scope));
   }
+  for (const std::string& change : simulation_of(options).changes) schema::apply_set(scenario.document, change);
   console.print(schema::to_yaml(scenario.document));
 }
 
