@@ -124,6 +124,10 @@ ServingPoint point_of(const Texts& row, schema::Origin origin, const std::string
   for (const Column c : kNeeded) {
     if (row.empty(c)) row.fail(c, fmt::format("{} is empty", kNames[c]));
   }
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    if (row.text[c].find('\0') == std::string::npos) continue;
+    row.fail(static_cast<Column>(c), fmt::format("{} holds a NUL character, expected text", kNames[c]));
+  }
   ServingPoint p;
   p.origin = std::move(origin);
   p.id = row.empty(kId) ? nameless : row.text[kId];
@@ -221,9 +225,10 @@ std::vector<ServingPoint> read_vllm(std::string_view text, const std::string& na
     throw InputError(origin, "is no JSON object, expected one result of vllm bench serve --save-result");
   }
   Texts row;
-  row.fail = [&origin](Column c, const std::string& message) {
-    throw InputError(origin, fmt::format("{}; expected it in the file, as --metadata adds it, or --given {}=...",
-                                         message, kNames[c]));
+  row.fail = [&origin, &row](Column c, const std::string& message) {
+    const std::string where =
+        fmt::format("; expected it in the file, as --metadata adds it, or --given {}=...", kNames[c]);
+    throw InputError(origin, message + (row.empty(c) ? where : std::string()));
   };
   constexpr std::array<std::pair<Column, std::string_view>, 5> kVllmNames{{{kModel, "model_id"},
                                                                            {kClients, "max_concurrency"},

@@ -128,6 +128,10 @@ TEST(BacktestPoints, OtherJsonIsRefused) {
             "a.json: is no JSON object, expected one result of vllm bench serve --save-result");
   EXPECT_EQ(complaint(kVllm, "a.json"),
             "a.json: system is empty; expected it in the file, as --metadata adds it, or --given system=...");
+  EXPECT_EQ(complaint(R"({"model_id": "a\u0000b", "system": "h200", "isl": 1, "osl": 1})", "a.json"),
+            "a.json: model_path holds a NUL character, expected text");
+  EXPECT_EQ(complaint(R"({"model_id": "m", "system": "h200", "isl": 1.5, "osl": 1})", "a.json"),
+            "a.json: isl is \"1.5\", expected a whole number from 1 to 10000000");
   const std::string nothing = R"({"model_id": "m", "completed": 0, "total_input_tokens": 5, "total_output_tokens": 5})";
   EXPECT_NE(complaint(nothing, "a.json", {{"system", "h200"}}).find("isl is empty"), std::string::npos);
 }
