@@ -3,7 +3,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "models/schema/error.h"
@@ -129,8 +128,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->required()
       ->type_name("FILE");
   app.add_option("--given", o.given,
-                 fmt::format("A column that files leave out or rows leave empty;\nrepeatable. Columns are\n{}",
-                             fmt::join(backtest::point_columns(), ", ")))
+                 "A column that files leave out or rows leave empty, such as\nsystem=h100_sxm; repeatable")
       ->type_name("COLUMN=TEXT")
       ->allow_extra_args(false);
   app.add_option("--show", o.show, "Print the scenario of a point, by its id or line, and simulate\nnothing")
