@@ -23,27 +23,36 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-CsvTable::CsvTable(LineReader& lines, std::span<const std::string_view> wanted) : lines_(lines), wanted_(wanted) {
+CsvTable::CsvTable(LineReader& lines, std::span<const std::string_view> wanted,
+                   std::span<const std::string_view> optional)
+    : lines_(lines), wanted_(wanted), optional_(optional) {
   if (!lines_.next()) {
-    lines_.fail_file(fmt::format("is empty, expected a header with the columns {}", fmt::join(wanted_, ", ")));
+    const auto expected = wanted_.empty() ? optional_ : wanted_;
+    lines_.fail_file(fmt::format("is empty, expected a header with the columns {}", fmt::join(expected, ", ")));
   }
   split();
   columns_ = starts_.size() - 1;
   for (const std::string_view name : wanted_) {
-    std::size_t found = columns_;
-    for (std::size_t c = 0; c < columns_; ++c) {
-      const std::string_view heading = trimmed(lines_.line().substr(starts_[c], starts_[c + 1] - starts_[c] - 1));
-      if (heading != name) continue;
-      if (found != columns_)
-        lines_.fail(starts_[c], fmt::format("the column {} is there twice, expected it once", name));
-      found = c;
-    }
-    if (found == columns_) {
+    position_.push_back(find(name));
+    if (position_.back() == kMissing) {
       lines_.fail(0, fmt::format("the column {} is missing, expected a header with the columns {}", name,
                                  fmt::join(wanted_, ", ")));
     }
-    position_.push_back(found);
   }
+  for (const std::string_view name : optional_) position_.push_back(find(name));
+}
+
+std::size_t CsvTable::find(std::string_view name) const {
+  std::size_t found = kMissing;
+  for (std::size_t c = 0; c < columns_; ++c) {
+    const std::string_view heading = trimmed(lines_.line().substr(starts_[c], starts_[c + 1] - starts_[c] - 1));
+    if (heading != name) continue;
+    if (found != kMissing) {
+      lines_.fail(starts_[c], fmt::format("the column {} is there twice, expected it once", name));
+    }
+    found = c;
+  }
+  return found;
 }
 
 bool CsvTable::next() {
@@ -69,11 +78,13 @@ void CsvTable::split() {
 }
 
 CsvTable::Field CsvTable::field(std::size_t n) const {
+  const std::string_view name = n < wanted_.size() ? wanted_[n] : optional_[n - wanted_.size()];
+  if (!has(n)) return {name, {}, 0};
   const std::size_t column = position_[n];
   const std::string_view whole = lines_.line().substr(starts_[column], starts_[column + 1] - starts_[column] - 1);
   const std::string_view text = trimmed(whole);
   const std::size_t lead = text.empty() ? 0 : static_cast<std::size_t>(text.data() - whole.data());
-  return {wanted_[n], text, starts_[column] + lead};
+  return {name, text, starts_[column] + lead};
 }
 
 std::int64_t CsvTable::whole_number(const Field& field) const {

@@ -162,5 +162,25 @@ TEST(Chart, IsWellFormedWhateverItsNamesAre) {
   }
 }
 
+TEST(Chart, ADiagonalJoinsTheCornersOfEqualScales) {
+  Chart c = chart({{0, 3}, {10, 5}}, Shape::points);
+  c.diagonal = true;
+  const std::string svg = drawn(c);
+  EXPECT_TRUE(has(svg, "class=\"rule\" d=\"M66,280L546,12\""));
+  // Both axes reach 10, the y axis not only 5: 5 is half-way up.
+  EXPECT_TRUE(has(svg, point_path(546, 146, 0)));
+}
+
+TEST(Chart, InAFilePointsAreNamedByTheirMarks) {
+  Chart c = chart({{0, 3}, {10, 5}}, Shape::points);
+  c.series.push_back({"two", {{1, 1}}});
+  const std::string svg = to_svg_file(c, "");
+  EXPECT_EQ(testing::xml_fault(svg), "");
+  EXPECT_FALSE(has(svg, "class=\"leader\""));
+  EXPECT_TRUE(has(svg, ">two</text>"));
+  EXPECT_TRUE(has(svg, point_path(606, 64, 0)));
+  EXPECT_TRUE(has(svg, point_path(606, 79, 1)));
+}
+
 }  // namespace
 }  // namespace kvsim::plot::KVSIM_FILE

@@ -36,6 +36,12 @@ TEST(Fields, AnObjectHasTheKeysInOrderAndLeavesOutWhatIsOptionalAndNotThere) {
   EXPECT_EQ(object(kFields, kEmpty).dump(), R"({"gpu":"l4","batch":0,"step_s":null,"hidden":false})");
 }
 
+TEST(Fields, WordsOfALineOfCsvAreQuotedAndNoFormula) {
+  EXPECT_EQ(csv_text(Json("fp8, KV fp8")), "\"fp8, KV fp8\"");
+  EXPECT_EQ(csv_text(Json("=1+1")), "'=1+1");
+  EXPECT_EQ(csv_text(Json("a100")), "a100");
+}
+
 TEST(Fields, ASectionKeepsTheReasonsOfNullsAlsoWithinObjects) {
   Json reasons = Json::object();
   EXPECT_TRUE(filled(Section("m", reasons), kFields, kEmpty).take()["step_s"].is_null());

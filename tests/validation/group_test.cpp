@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryGroup, ::testing::ValuesIn(groups().begin(), 
 });
 
 TEST(Groups, ThoseOfMeasuredDataAreSkippedWithoutIt) {
-  for (const char* name : {"measured-kernels", "transfers", "serving"}) {
+  for (const char* name : {"measured-kernels", "transfers", "serving", "backtest"}) {
     for (const Figure& f : find_group(name).figures({})) {
       EXPECT_EQ(f.verdict(), Verdict::skipped) << f.id;
       EXPECT_EQ(f.skipped, kNoMeasuredData) << f.id;
@@ -60,7 +60,7 @@ TEST(Groups, ThoseThatAFolderOfMeasuredDataLacksAreSkipped) {
   const kvsim::testing::TemporaryFolder folder;
   const std::string header = "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\n";
   static_cast<void>(folder.write("kernels/linear.csv", header + "a100_sxm,vllm,1,x,bfloat16,1,4096,4096,0.05\n"));
-  for (const char* name : {"measured-kernels", "transfers", "serving"}) {
+  for (const char* name : {"measured-kernels", "transfers", "serving", "backtest"}) {
     for (const Figure& f : find_group(name).figures({folder.path()})) {
       EXPECT_EQ(f.verdict(), Verdict::skipped) << f.id;
       EXPECT_NE(f.skipped.find("the folder of measured data has no"), std::string::npos) << f.skipped;

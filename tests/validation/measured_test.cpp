@@ -42,6 +42,10 @@ TEST_F(Measured, EveryKernelTableIsMetByItsProfile) {
     EXPECT_NE(f.verdict(), Verdict::outside) << described(f);
 }
 
+TEST_F(Measured, PublicServingPointsAreMissedByNoMoreThanIsSaid) {
+  for (const Figure& f : find_group("backtest").figures(inputs_)) EXPECT_EQ(f.verdict(), Verdict::pass) << described(f);
+}
+
 TEST_F(Measured, EveryRequestOfTheServingRunCompletes) {
   const auto figures = find_group("serving").figures(inputs_);
   EXPECT_EQ(find(figures, "serving/completed").verdict(), Verdict::pass);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "planner/backtest/serving_points.h"
 #include "planner/policy_words.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "tools/cli/capacity_options.h"
@@ -116,9 +117,16 @@ struct Values {
   Words (*words)() = nullptr;
 };
 
-constexpr std::array<Values, 18> kTable{
+constexpr std::array<Values, 19> kTable{
     {{"", "--set", Shape::assignment, keys},
      {"", "--vary", Shape::assignment, keys},
+     {"backtest", "--given", Shape::assignment,
+      [] {
+        Words words;
+        for (const std::string_view column : planner::backtest::point_columns())
+          words.push_back({std::string(column), ""});
+        return words;
+      }},
      {"calibrate fit", "--cross-validate", Shape::list,
       [] {
         return undescribed({"shapes", "models", "machines", "none"});

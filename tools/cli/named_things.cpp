@@ -13,6 +13,7 @@
 #include "sim/serving/decode_policy.h"
 #include "sim/serving/replica_fleet.h"
 #include "sim/serving/schedule_policy.h"
+#include "tools/results/backtest.h"
 #include "tools/results/calibration.h"
 #include "tools/results/capacity.h"
 #include "tools/results/comparison.h"
@@ -151,6 +152,7 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"calibration", "kvsim calibrate fit", results::calibration_keys},
       {"replay", "kvsim calibrate replay", results::replay_keys},
       {"validation", "kvsim validate", validation::figures_keys},
+      {"backtest", "kvsim backtest", results::backtest_keys},
   };
   return kinds;
 }

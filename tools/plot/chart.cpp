@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,11 +66,26 @@ Scale y_scale_of(const Chart& chart) {
   return scale;
 }
 
+/// Both scales.
+std::pair<Scale, Scale> scales_of(const Chart& chart) {
+  Scale x = x_scale_of(chart), y = y_scale_of(chart);
+  if (chart.diagonal) {
+    x.least = y.least = std::min(x.least, y.least);
+    x.most = y.most = std::max(x.most, y.most);
+  }
+  return {x, y};
+}
+
+Frame frame_of(const Chart& chart, const Layout& layout) {
+  const auto [x, y] = scales_of(chart);
+  return {{chart.x_title, x}, {chart.y_title, y}, layout};
+}
+
 class Drawing {
  public:
   Drawing(const Chart& chart, const Layout& layout, Svg svg, bool names_beside)
       : chart_(chart),
-        frame_({chart.x_title, x_scale_of(chart)}, {chart.y_title, y_scale_of(chart)}, layout),
+        frame_(frame_of(chart, layout)),
         at_(frame_.at()),
         svg_(std::move(svg)),
         names_beside_(names_beside) {}
@@ -80,6 +96,11 @@ class Drawing {
     for (const Zone& z : chart_.zones) zone(z);
     frame_.draw(svg_);
     if (sides) name_sides();
+    if (chart_.diagonal) {
+      svg_.element("path", {{"class", "rule"},
+                            {"d", fmt::format("M{},{}L{},{}", coordinate(at_.left), coordinate(at_.bottom),
+                                              coordinate(at_.right), coordinate(at_.top))}});
+    }
     if (chart_.shape == Shape::stacked_areas) {
       areas();
     } else {
@@ -250,6 +271,7 @@ class Drawing {
   struct Beside {
     Point from;
     std::string css_class, words;
+    std::optional<std::size_t> mark = {};  ///< the series whose mark stands beside the name
   };
 
   /// Names stand beside what they name, pushed down where they would overlap, all of them up where there is no room.
@@ -262,7 +284,12 @@ class Drawing {
     for (std::size_t i = 0; i < chart_.series.size(); ++i) {
       const Series& s = chart_.series[i];
       if (s.points.empty()) continue;
-      names.push_back({{frame_.x(s.points.back().x), frame_.y(s.points.back().y)}, "name " + series_class(i), s.label});
+      if (chart_.shape == Shape::points) {  // no end that a name could stand at
+        names.push_back({{at_.right, at_.top}, "name " + series_class(i), s.label, i});
+      } else {
+        names.push_back(
+            {{frame_.x(s.points.back().x), frame_.y(s.points.back().y)}, "name " + series_class(i), s.label});
+      }
     }
     std::stable_sort(names.begin(), names.end(), [](const Beside& a, const Beside& b) { return a.from.y < b.from.y; });
     constexpr double line = 15, leader = 14, below_middle = 4;
@@ -272,9 +299,15 @@ class Drawing {
     for (std::size_t i = at.size(); i-- > 0; most -= line) at[i] = std::min(at[i], most);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const double x = at_.right + leader;
-      svg_.element("path", {{"class", "leader"},
-                            {"d", fmt::format("M{},{}L{},{}", coordinate(names[i].from.x), coordinate(names[i].from.y),
-                                              coordinate(x), coordinate(at[i]))}});
+      if (names[i].mark) {
+        svg_.open("g", {{"class", "series " + series_class(*names[i].mark)}});
+        svg_.element("path", {{"class", "mark point"}, {"d", point_path(x - below_middle, at[i], *names[i].mark)}});
+        svg_.close("g");
+      } else {
+        svg_.element("path", {{"class", "leader"},
+                              {"d", fmt::format("M{},{}L{},{}", coordinate(names[i].from.x),
+                                                coordinate(names[i].from.y), coordinate(x), coordinate(at[i]))}});
+      }
       write(svg_, x + below_middle, at[i] + below_middle, "start", names[i].css_class, names[i].words);
     }
   }
@@ -310,6 +343,10 @@ constexpr const char* kStyle =
     ".s3 .line { stroke: #7A5200; stroke-dasharray: 9 3 2 3; } .name.s0 { fill: #0072B2; font-weight: bold; }\n"
     ".name.s1 { fill: #007A5A; } .name.s2 { fill: #8A3B6F; } .name.s3 { fill: #7A5200; }\n";
 
+constexpr const char* kPointStyle =
+    ".point { fill: #333333; fill-opacity: 0.6; } .s0 .point { fill: #0072B2; } .s1 .point { fill: #007A5A; }\n"
+    ".s2 .point { fill: #8A3B6F; } .s3 .point { fill: #7A5200; }\n";
+
 }  // namespace
 
 std::string to_svg(const Chart& chart, const std::string& id) {
@@ -320,7 +357,7 @@ std::string to_svg(const Chart& chart, const std::string& id) {
 std::string to_svg_file(const Chart& chart, const std::string& subtitle) {
   Svg svg(kOwnFile.width, kOwnFile.height, subtitle.empty() ? chart.title : chart.title + ": " + subtitle,
           chart.description);
-  svg.text("style", {}, kStyle);
+  svg.text("style", {}, chart.shape == Shape::points ? std::string(kStyle) + kPointStyle : std::string(kStyle));
   svg.element("rect", {{"width", "100%"}, {"height", "100%"}, {"fill", "#FFFFFF"}});
   svg.open("pattern", {{"id", "hatch"},
                        {"width", "8"},

@@ -73,6 +73,8 @@ struct Chart {
   /// Names of both sides of the first series, which are shaded; empty, or a series of fewer than two points: no sides.
   std::string above{}, below{};
   std::vector<Marker> markers{};
+  /// Both axes have one scale, and the line on which y equals x is drawn; not with a bound of y, or sides.
+  bool diagonal = false;
 };
 
 /// A part of a page, whose style sheet has the colours. `id` as of Svg::inlined.

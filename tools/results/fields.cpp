@@ -15,7 +15,7 @@ std::string cell_text(const Json& value, NumberText number) {
 std::string csv_text(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return page::csv_field(value.get<std::string>());
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
   return value.dump();
 }

@@ -29,7 +29,7 @@ using NumberText = std::string (*)(double);
 
 /// "-" for null, words as they are, whole numbers in threes, others by `number`.
 std::string cell_text(const Json& value, NumberText number);
-/// A field of a CSV line: nothing for null, 1 or 0 for what holds or not, numbers in full.
+/// A field of a CSV line: nothing for null, 1 or 0 for what holds or not, numbers in full, words as page::csv_field.
 std::string csv_text(const Json& value);
 
 /// Words about a row: the same ones for every row, or a function of it.

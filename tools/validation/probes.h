@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/calibration/samples.h"
+#include "planner/backtest/backtest.h"
 #include "planner/experiment.h"
 #include "tools/results/section.h"
 #include "tools/validation/measured_data.h"
@@ -31,6 +32,7 @@ struct ReadData {
   std::string folder;  ///< empty: there is none
   std::map<std::string, std::shared_ptr<const models::Samples>> kernels;
   std::map<std::string, std::shared_ptr<const RecordedRun>> recordings;
+  std::map<std::string, std::shared_ptr<const planner::backtest::Backtest>> backtests;
 };
 
 struct Question {

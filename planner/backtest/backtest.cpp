@@ -1,0 +1,174 @@
+#include "planner/backtest/backtest.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/schema/yaml.h"
+#include "planner/experiment.h"
+#include "planner/parallel.h"
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner::backtest {
+namespace {
+
+constexpr std::size_t kFirstShown = 3;
+
+std::optional<double> error_of(const std::optional<double>& measured, const std::optional<Prediction>& predicted,
+                               double Prediction::*figure) {
+  if (!measured || !predicted || !std::isfinite((*predicted).*figure)) return std::nullopt;
+  return (*predicted).*figure / *measured - 1;
+}
+
+/// Errors of some points, gathered.
+class Gathered {
+ public:
+  void add(const BacktestPoint& p) {
+    ++points_;
+    keep(tpot_, p.tpot_error());
+    keep(ttft_, p.ttft_error());
+    keep(throughput_, p.throughput_error());
+  }
+  [[nodiscard]] std::size_t points() const { return points_; }
+  [[nodiscard]] PointErrors errors() const {
+    return {models::summarise(tpot_), models::summarise(ttft_), models::summarise(throughput_)};
+  }
+
+ private:
+  static void keep(std::vector<double>& errors, const std::optional<double>& error) {
+    if (error) errors.push_back(*error);
+  }
+  std::size_t points_ = 0;
+  std::vector<double> tpot_, ttft_, throughput_;
+};
+
+template <class GroupOf>
+std::vector<GroupErrors> grouped(const std::vector<BacktestPoint>& points, GroupOf group_of) {
+  std::map<PointGroup, Gathered> groups;
+  for (const BacktestPoint& p : points) {
+    if (p.predicted) groups[group_of(p.group)].add(p);
+  }
+  std::vector<GroupErrors> result;
+  for (const auto& [group, gathered] : groups) result.push_back({group, gathered.points(), gathered.errors()});
+  return result;
+}
+
+Prediction prediction_of(const scenario::Scenario& scenario, const serving::Measurements& m) {
+  Prediction p;
+  p.ttft_s = m.ttft_s.mean();
+  p.tpot_s = m.tpot_s.mean();
+  p.output_tokens_per_s = static_cast<double>(m.output_tokens) / m.measured_s;
+  p.memory_bandwidth = m.hbm_bound_s / m.capacity_s;
+  p.compute = m.compute_bound_s / m.capacity_s;
+  p.overhead = scenario.serving.cluster.profile.iteration_overhead_s.value *
+               static_cast<double>(m.iteration_s.count()) / m.capacity_s;
+  p.memory_short = m.memory_short_s / m.capacity_s;
+  p.preemptions = m.preemptions;
+  return p;
+}
+
+void cannot_be_simulated(BacktestPoint& point, const std::string& key, const std::string& why) {
+  point.out_of_scope = fmt::format("kvsim cannot simulate it: {}", key);
+  point.detail = why;
+}
+
+void simulate(BacktestPoint& point, const schema::ConfigNode& document, const BacktestOptions& options) {
+  try {
+    const scenario::Scenario scenario =
+        scenario::ScenarioFile::from_text(to_yaml(document), point.point.origin.str(), options.changes).load();
+    ExperimentOptions experiment;
+    experiment.progress = [&options](std::size_t, double) { return !options.proceed || options.proceed(); };
+    const ExperimentResult result = run_experiment(scenario, experiment);
+    if (result.interrupted) return;
+    const serving::Measurements& m = result.measured;
+    if (m.refused > 0) {
+      return cannot_be_simulated(point, "requests are refused", result.refusals.empty() ? "" : result.refusals.front());
+    }
+    point.predicted = prediction_of(scenario, m);
+    point.fallbacks = result.fallbacks;
+  } catch (const scenario::UnworkableScenario& e) {
+    cannot_be_simulated(point, e.does_not_fit() ? "the model does not fit" : e.reason().substr(0, e.reason().find(':')),
+                        e.reason());
+  } catch (const serving::ConfigurationError& e) {
+    cannot_be_simulated(point, e.key(), e.what());
+  }
+}
+
+}  // namespace
+
+std::optional<double> BacktestPoint::tpot_error() const {
+  return error_of(point.tpot_s, predicted, &Prediction::tpot_s);
+}
+
+std::optional<double> BacktestPoint::ttft_error() const {
+  return error_of(point.ttft_s, predicted, &Prediction::ttft_s);
+}
+
+std::optional<double> BacktestPoint::throughput_error() const {
+  return error_of(point.output_tokens_per_s, predicted, &Prediction::output_tokens_per_s);
+}
+
+std::size_t Backtest::simulated() const {
+  return static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [](const BacktestPoint& p) { return p.predicted.has_value(); }));
+}
+
+std::vector<GroupErrors> Backtest::by_group() const {
+  return grouped(points, [](const PointGroup& group) { return group; });
+}
+
+std::vector<GroupErrors> Backtest::by_engine() const {
+  return grouped(points, [](const PointGroup& group) { return PointGroup{"", "", group.engine, "", ""}; });
+}
+
+PointErrors Backtest::overall() const {
+  Gathered all;
+  for (const BacktestPoint& p : points) all.add(p);
+  return all.errors();
+}
+
+std::vector<OutOfScope> Backtest::out_of_scope() const {
+  std::map<std::string, OutOfScope> reasons;
+  for (const BacktestPoint& p : points) {
+    if (p.out_of_scope.empty()) continue;
+    OutOfScope& o = reasons[p.out_of_scope];
+    ++o.points;
+    if (o.first.size() < kFirstShown) o.first.push_back(p.point.id);
+  }
+  std::vector<OutOfScope> result;
+  for (auto& [reason, o] : reasons) result.push_back({reason, o.points, std::move(o.first)});
+  std::stable_sort(result.begin(), result.end(),
+                   [](const OutOfScope& a, const OutOfScope& b) { return a.points > b.points; });
+  return result;
+}
+
+Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options) {
+  models::Catalogue catalogue = models::Catalogue::built_in();
+  if (!options.include.empty()) catalogue.add_files(options.include);
+  Backtest result;
+  result.changes = options.changes;
+  result.points.resize(points.size());
+  std::atomic<bool> interrupted{false};
+  for_each_index(points.size(), options.jobs, [&](std::size_t i) {
+    if (interrupted || (options.proceed && !options.proceed())) {
+      interrupted = true;
+      return;
+    }
+    BacktestPoint& done = result.points[i];
+    done.point = std::move(points[i]);
+    PointScenario described = point_scenario(done.point, Published::built_in(), catalogue, options.include);
+    done.group = std::move(described.group);
+    done.out_of_scope = std::move(described.out_of_scope);
+    if (done.out_of_scope.empty()) simulate(done, described.document, options);
+    if (done.out_of_scope.empty() && !done.predicted) interrupted = true;
+    if (options.finished) options.finished();
+  });
+  result.interrupted = interrupted;
+  return result;
+}
+
+}  // namespace kvsim::planner::backtest

@@ -1,0 +1,87 @@
+// Measured serving points simulated, and by how much the predictions miss.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/calibration/fit_problem.h"
+#include "planner/backtest/point_scenario.h"
+
+namespace kvsim::planner::backtest {
+
+/// What a simulated point came to. TPOT is the mean over requests of (last token - first token) / (output tokens - 1),
+/// TTFT the mean over requests of the time from sending to the first token.
+struct Prediction {
+  double ttft_s = 0;
+  double tpot_s = 0;  ///< NaN where every request has one token
+  double output_tokens_per_s = 0;
+  // Shares of the GPUs' time.
+  double memory_bandwidth = 0;  ///< memory bandwidth decided how long steps took
+  double compute = 0;           ///< arithmetic did
+  double overhead = 0;          ///< of both, what an iteration takes beside its kernels
+  double memory_short = 0;      ///< a request waited for GPU memory
+  std::uint64_t preemptions = 0;
+};
+
+struct BacktestPoint {
+  ServingPoint point;
+  PointGroup group;
+  std::string out_of_scope;  ///< why it was not simulated, in words that points have in common; empty: it was
+  std::string detail;        ///< the same more precisely, where there is more to say
+  std::optional<Prediction> predicted;
+  std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
+
+  // predicted / measured - 1; none where either is missing.
+  [[nodiscard]] std::optional<double> tpot_error() const;
+  [[nodiscard]] std::optional<double> ttft_error() const;
+  [[nodiscard]] std::optional<double> throughput_error() const;
+};
+
+struct PointErrors {
+  models::ErrorSummary tpot, ttft, throughput;
+};
+
+struct GroupErrors {
+  PointGroup group;
+  std::size_t points = 0;
+  PointErrors errors;
+};
+
+struct OutOfScope {
+  std::string reason;
+  std::size_t points = 0;
+  std::vector<std::string> first;  ///< some of their ids
+};
+
+struct Backtest {
+  std::vector<std::string> files;
+  std::vector<BacktestPoint> points;  ///< in the order of the files
+  std::vector<std::string> changes;   ///< as of --set, of every scenario
+  bool interrupted = false;
+
+  [[nodiscard]] std::size_t simulated() const;
+  /// Of all points of a group, by the group's words.
+  [[nodiscard]] std::vector<GroupErrors> by_group() const;
+  /// The same by engine alone: the other words of the group are empty.
+  [[nodiscard]] std::vector<GroupErrors> by_engine() const;
+  [[nodiscard]] PointErrors overall() const;
+  /// The most frequent reason first.
+  [[nodiscard]] std::vector<OutOfScope> out_of_scope() const;
+};
+
+struct BacktestOptions {
+  std::vector<std::string> include;  ///< files with further catalogue entries
+  std::vector<std::string> changes;  ///< `a.b.c=v`, of every scenario
+  int jobs = 1;                      ///< points at once; no result depends on it
+  std::function<bool()> proceed;     ///< whether to go on, asked often and from any thread; may be empty
+  std::function<void()> finished;    ///< told of every point that is done, from any thread; may be empty
+};
+
+/// Simulates every point. What kvsim cannot describe or cannot simulate is out of scope. Throws schema::InputError for
+/// changes and included files that are wrong, and what run_experiment throws.
+[[nodiscard]] Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options);
+
+}  // namespace kvsim::planner::backtest

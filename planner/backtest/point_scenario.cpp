@@ -1,0 +1,175 @@
+#include "planner/backtest/point_scenario.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kvsim::planner::backtest {
+namespace {
+
+using models::NumberFormat;
+using schema::ConfigNode;
+
+ConfigNode quoted(std::string text) {
+  return ConfigNode::scalar(std::move(text), true);
+}
+
+ConfigNode numeral(auto value) {
+  return ConfigNode::scalar(fmt::format("{}", value));
+}
+
+ConfigNode tokens(std::int64_t count) {
+  return ConfigNode::scalar(fmt::format("{} tokens", count));
+}
+
+ConfigNode mapping(std::initializer_list<std::pair<const char*, ConfigNode>> entries) {
+  ConfigNode node = ConfigNode::map();
+  for (const auto& [key, value] : entries) node.append(key, value);
+  return node;
+}
+
+/// The format that a point names; `published` where it names none. None: kvsim has no such kernels.
+std::optional<NumberFormat> format_of(const std::string& name, NumberFormat published) {
+  if (name.empty()) return published;
+  if (name == "bf16" || name == "bfloat16" || name == "float16" || name == "fp16") return NumberFormat::bf16;
+  // Checkpoints in blocks are called fp8, too.
+  if (name == "fp8") return published == NumberFormat::fp8_block ? published : NumberFormat::fp8;
+  if (name == "fp8_block") return NumberFormat::fp8_block;
+  if (name == "nvfp4" || name == "fp4") return NumberFormat::nvfp4;
+  return std::nullopt;
+}
+
+/// How a point's GPUs share the work, as keys of cluster.gpu beside its type. The one place that says which
+/// parallelism kvsim can describe.
+struct Parallelism {
+  std::string name;
+  std::string out_of_scope;  ///< empty: it can
+  std::vector<std::pair<const char*, std::int64_t>> keys;
+};
+
+Parallelism parallelism_of(const ServingPoint& p) {
+  Parallelism result;
+  result.name = fmt::format("tp{}", p.tensor);
+  result.keys = {{"tensor_parallel", p.tensor}};
+  const auto also = [&result](const char* kind, const char* key, std::int64_t parts) {
+    if (parts == 1) return;
+    result.name += fmt::format(" {}{}", kind, parts);
+    result.keys.emplace_back(key, parts);
+  };
+  also("pp", "pipeline_parallel", p.pipeline);
+  also("dp", "attention_data_parallel", p.attention_data);
+  also("ep", "expert_parallel", p.expert);
+  if (p.expert_tensor * p.expert > p.tensor * p.attention_data) {
+    result.out_of_scope = "experts on more GPUs than attention";
+  }
+  return result;
+}
+
+ConfigNode model_node(const PublishedModel& model, NumberFormat weights, bool fp8_kv, const models::LlmSpec& spec) {
+  if (weights == spec.weight_format() && !fp8_kv) return quoted(model.model);
+  ConfigNode node = mapping({{"base", quoted(model.model)}});
+  if (weights != spec.weight_format()) {
+    node.append("weight_bytes_per_parameter", numeral(bytes_per_element(weights)));
+    node.append("weight_format", ConfigNode::scalar(word(weights)));
+  }
+  if (fp8_kv) node.append("kv_bytes_per_element", numeral(1));
+  return node;
+}
+
+ConfigNode lengths(std::int64_t longest, double shortest) {
+  const auto least = static_cast<std::int64_t>(std::floor(shortest * static_cast<double>(longest)));
+  if (least >= longest || least < 1) return tokens(longest);
+  return mapping({{"distribution", ConfigNode::scalar("uniform")}, {"min", tokens(least)}, {"max", tokens(longest)}});
+}
+
+ConfigNode workload(const ServingPoint& p, const PointSource& source) {
+  const std::int64_t requests = p.requests > 0 ? p.requests : p.clients * source.requests_per_client;
+  return mapping({{"closed", mapping({{"concurrency", numeral(p.clients)}})},
+                  {"context", lengths(p.prompt_tokens, source.shortest)},
+                  {"output", lengths(p.output_tokens, source.shortest)},
+                  {"requests", numeral(requests)}});
+}
+
+ConfigNode assumptions(const EngineDefaults& engine, const PointSource& source, bool fp8_kv) {
+  ConfigNode list = ConfigNode::sequence();
+  list.items().push_back(
+      quoted(fmt::format("{} tokens an iteration: {}", engine.max_batched_tokens, engine.reference)));
+  list.items().push_back(
+      quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
+                         source.requests_per_client, source.shortest, source.reference)));
+  list.items().push_back(quoted(fp8_kv ? "KV in fp8" : "KV in 16 bit"));
+  return list;
+}
+
+/// The first thing that kvsim cannot describe; empty: nothing.
+std::string first_problem(const ServingPoint& p) {
+  if (!p.mode.empty() && p.mode != "agg") {
+    return p.mode == "disagg" ? "prefill and decode on GPUs of their own" : fmt::format("mode {}", p.mode);
+  }
+  if (p.rate_per_s > 0) return "requests at a rate, not in a closed loop";
+  if (p.clients == 0) return "no concurrency is given";
+  return {};
+}
+
+}  // namespace
+
+PointScenario point_scenario(const ServingPoint& p, const Published& published, const models::Catalogue& catalogue,
+                             const std::vector<std::string>& include) {
+  PointScenario result;
+  const Parallelism parallelism = parallelism_of(p);
+  result.group = {p.model, p.gpu, p.engine, p.precision, parallelism.name};
+  result.out_of_scope = first_problem(p);
+  if (!result.out_of_scope.empty()) return result;
+  const std::string gpu = published.gpu(p.gpu, catalogue);
+  if (gpu.empty()) {
+    result.out_of_scope = fmt::format("GPU not in the catalogue: {}", p.gpu);
+    return result;
+  }
+  const std::optional<PublishedModel> model = published.model(p.model, catalogue);
+  if (!model) {
+    result.out_of_scope = fmt::format("model not in the catalogue: {}", p.model);
+    return result;
+  }
+  const models::LlmSpec spec = catalogue.model(model->model);
+  // Of a mixture of experts the experts are most of the weights.
+  const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
+  const std::string& format = of_layers.empty() ? p.precision : of_layers;
+  const std::optional<NumberFormat> weights = format_of(format, model->weights);
+  if (!weights) {
+    result.out_of_scope = fmt::format("weights in {}", format);
+    return result;
+  }
+  const bool fp8_kv = published.kv_in_fp8(p.source, model->model, *weights);
+  result.group = {model->model, gpu, p.engine, fmt::format("{}{}", word(*weights), fp8_kv ? ", KV fp8" : ""),
+                  parallelism.name};
+  result.out_of_scope = parallelism.out_of_scope;
+  if (!result.out_of_scope.empty()) return result;
+
+  const EngineDefaults& engine = published.engine(p.engine);
+  const PointSource& source = published.source(p.source);
+  ConfigNode gpus = mapping({{"type", quoted(gpu)}});
+  for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
+  result.document =
+      mapping({{"name", quoted(p.id)},
+               {"assumptions", assumptions(engine, source, fp8_kv)},
+               {"model", model_node(*model, *weights, fp8_kv, spec)},
+               {"cluster", mapping({{"gpu", std::move(gpus)}})},
+               {"workload", workload(p, source)},
+               {"prefill", ConfigNode::scalar("recompute")},
+               {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
+               {"schedule", mapping({{"policy", ConfigNode::scalar("fcfs")},
+                                     {"max_requests", numeral(p.clients)},
+                                     {"max_batched_tokens", numeral(std::max(engine.max_batched_tokens, p.clients))},
+                                     {"asynchronous", ConfigNode::scalar(engine.asynchronous ? "true" : "false")}})}});
+  if (!include.empty()) {
+    ConfigNode files = ConfigNode::sequence();
+    for (const std::string& file : include) files.items().push_back(quoted(file));
+    result.document.append("include", std::move(files));
+  }
+  return result;
+}
+
+}  // namespace kvsim::planner::backtest

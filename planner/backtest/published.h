@@ -1,0 +1,68 @@
+// What published serving points call models and GPUs, and how they were served: data in published.yaml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/catalogue/catalogue.h"
+#include "models/llm/number_format.h"
+
+namespace kvsim::planner::backtest {
+
+struct PublishedModel {
+  std::string name;   ///< of a checkpoint: "nvidia/Qwen3-32B-NVFP4"
+  std::string model;  ///< in the catalogue
+  models::NumberFormat weights = models::NumberFormat::bf16;
+};
+
+struct PublishedGpu {
+  std::string name, gpu;
+};
+
+/// What an engine does where a point does not say.
+struct EngineDefaults {
+  std::string name;
+  std::int64_t max_batched_tokens = 8192;
+  bool asynchronous = false;  ///< iterations are decided one ahead
+  std::string reference;
+};
+
+/// How a source of points drew its requests.
+struct PointSource {
+  std::string name;
+  double shortest = 1;  ///< lengths are uniform from this share of isl and osl up to them
+  std::int64_t requests_per_client = 10;
+  std::string reference;
+};
+
+/// Points that were served with KV in fp8.
+struct Fp8Kv {
+  std::string source, model;  ///< the model by its name in the catalogue
+  std::vector<std::string> weights;
+  std::string reference;
+};
+
+struct Published {
+  std::vector<PublishedModel> models;
+  std::vector<PublishedGpu> gpus;
+  std::vector<EngineDefaults> engines;  ///< the last is that of every other engine
+  std::vector<PointSource> sources;     ///< the last is every other one
+  std::vector<Fp8Kv> fp8_kv;
+
+  /// What the binary carries.
+  static const Published& built_in();
+
+  /// What a published name stands for in a catalogue: the table's entry; else the entry of that name, or of its last
+  /// part in lower case (Qwen/Qwen3-32B: qwen3-32b), in the format that the catalogue gives it. None: it is not known.
+  [[nodiscard]] std::optional<PublishedModel> model(std::string_view name, const models::Catalogue& catalogue) const;
+  /// The name in the catalogue; empty: it is not known.
+  [[nodiscard]] std::string gpu(std::string_view name, const models::Catalogue& catalogue) const;
+  [[nodiscard]] const EngineDefaults& engine(std::string_view name) const;
+  [[nodiscard]] const PointSource& source(std::string_view name) const;
+  [[nodiscard]] bool kv_in_fp8(std::string_view source, std::string_view model, models::NumberFormat weights) const;
+};
+
+}  // namespace kvsim::planner::backtest

@@ -1,0 +1,53 @@
+// Serving points that somebody measured: what was served how, and the latencies and rates it came to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/schema/error.h"
+
+namespace kvsim::planner::backtest {
+
+struct ServingPoint {
+  schema::Origin origin;  ///< the line of its file, or the file
+  std::string id;         ///< "line 17" where the file gives none
+  std::string engine, version;
+  std::string model, gpu;        ///< as published
+  std::string precision;         ///< of the model as a whole
+  std::string weights, experts;  ///< number formats of linear layers and of routed experts, where told apart
+  std::string mode;              ///< "agg", "disagg"
+  std::string source;            ///< who measured it
+  std::int64_t prompt_tokens = 0, output_tokens = 0;
+  std::int64_t clients = 0;   ///< of the closed loop; 0: it is none, or not said
+  std::int64_t requests = 0;  ///< 0: as many a client as the source says
+  double rate_per_s = 0;      ///< of an open loop; 0: it is none
+  std::int64_t tensor = 1, pipeline = 1, attention_data = 1, expert_tensor = 1, expert = 1;  ///< parallelism, in GPUs
+
+  // Measured; at least one of them.
+  std::optional<double> ttft_s;  ///< mean, or whatever the file has
+  std::optional<double> tpot_s;
+  std::optional<double> output_tokens_per_s;  ///< of all GPUs together
+};
+
+/// Columns of all points: {name, text}, for what files leave out.
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+/// The names of all columns.
+std::vector<std::string_view> point_columns();
+
+/// "COLUMN=TEXT". Throws schema::InputError with the nearest column.
+std::pair<std::string, std::string> parse_given(std::string_view assignment);
+
+/// Reads a CSV file with a header (columns are found by name, others passed over), or, where its name ends with .json,
+/// what `vllm bench serve --save-result` wrote: one point. `given` counts where a file lacks a column, or a row leaves
+/// it empty. Throws schema::InputError with file, line and column for what is missing, no number or out of range.
+std::vector<ServingPoint> read_points(const std::string& path, const Given& given = {});
+
+/// The same from memory; `name` stands for the file's.
+std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given = {});
+
+}  // namespace kvsim::planner::backtest

@@ -1,0 +1,258 @@
+// A measured point as a scenario, and the errors of points by hand.
+#include "planner/backtest/backtest.h"
+
+#include <gtest/gtest.h>
+
+#include "models/schema/yaml.h"
+#include "sim/scenario/scenario.h"
+
+namespace kvsim::planner::backtest::KVSIM_FILE {
+namespace {
+
+/// A point that kvsim can describe.
+ServingPoint described() {
+  ServingPoint p;
+  p.id = "one";
+  p.engine = "vllm";
+  p.model = "meta-llama/Llama-3.1-70B";
+  p.gpu = "h200_sxm";
+  p.precision = "fp8";
+  p.weights = p.experts = "fp8";
+  p.mode = "agg";
+  p.source = "inferencex";
+  p.prompt_tokens = 1024;
+  p.output_tokens = 512;
+  p.clients = 4;
+  p.tensor = 2;
+  p.expert_tensor = 2;
+  p.tpot_s = 0.02;
+  p.ttft_s = 0.2;
+  return p;
+}
+
+PointScenario scenario_of(const ServingPoint& p) {
+  return point_scenario(p, Published::built_in(), models::Catalogue::built_in());
+}
+
+scenario::Scenario loaded(const ServingPoint& p) {
+  return scenario::load_scenario_text(to_yaml(scenario_of(p).document), "point");
+}
+
+TEST(PublishedNames, AreOfWhatTheCatalogueHas) {
+  const models::Catalogue catalogue = models::Catalogue::built_in();
+  for (const PublishedModel& m : Published::built_in().models) {
+    EXPECT_TRUE(catalogue.contains(models::EntryKind::model, m.model)) << m.name;
+  }
+  for (const PublishedGpu& g : Published::built_in().gpus) {
+    EXPECT_TRUE(catalogue.contains(models::EntryKind::gpu, g.gpu)) << g.name;
+  }
+  EXPECT_EQ(Published::built_in().engines.back().name, "other");
+  EXPECT_EQ(Published::built_in().sources.back().name, "other");
+}
+
+TEST(PublishedNames, EntriesOfTheCatalogueAreKnownByTheirOwn) {
+  const models::Catalogue catalogue = models::Catalogue::built_in();
+  const Published& published = Published::built_in();
+  EXPECT_EQ(published.model("Qwen/Qwen3-8B", catalogue)->model, "qwen3-8b");
+  EXPECT_EQ(published.model("qwen3-8b", catalogue)->model, "qwen3-8b");
+  EXPECT_FALSE(published.model("org/", catalogue));
+  EXPECT_EQ(published.gpu("l40s", catalogue), "l40s");
+  EXPECT_EQ(published.gpu("tpu", catalogue), "");
+}
+
+TEST(PointScenarios, SayWhatWasServedAndHow) {
+  const scenario::Scenario s = loaded(described());
+  EXPECT_EQ(s.name, "one");
+  EXPECT_EQ(s.serving.cluster.gpu.name, "h200");
+  EXPECT_EQ(s.serving.cluster.tensor_parallel, 2);
+  EXPECT_EQ(s.serving.model.layers, 80);
+  EXPECT_EQ(s.serving.model.weight_format(), models::NumberFormat::fp8);
+  EXPECT_EQ(s.serving.model.weight_bytes_per_parameter, 1);
+  EXPECT_EQ(s.serving.model.kv_bytes_per_element, 1);
+  EXPECT_EQ(s.workload.closed->concurrency, 4);
+  EXPECT_EQ(s.workload.requests, 40);
+  // 0.8 x 1024 = 819.2, 0.8 x 512 = 409.6
+  EXPECT_EQ(s.workload.context->min, 819);
+  EXPECT_EQ(s.workload.context->max, 1024);
+  EXPECT_EQ(s.workload.output->min, 409);
+  EXPECT_EQ(s.workload.output->max, 512);
+  EXPECT_EQ(s.serving.schedule.max_requests, 4);
+  EXPECT_EQ(s.serving.schedule.max_batched_tokens, 8192);
+  EXPECT_TRUE(s.serving.schedule.asynchronous);
+  EXPECT_EQ(scenario_of(described()).group, (PointGroup{"llama-3.1-70b", "h200", "vllm", "fp8, KV fp8", "tp2"}));
+}
+
+TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
+  ServingPoint p = described();
+  p.source = "aiconfigurator";
+  p.requests = 7;
+  const scenario::Scenario s = loaded(p);
+  EXPECT_EQ(s.workload.context->distribution, models::LengthDistribution::fixed);
+  EXPECT_EQ(s.workload.context->mean, 1024);
+  EXPECT_EQ(s.workload.requests, 7);
+  EXPECT_EQ(s.serving.model.kv_bytes_per_element, 2);
+  EXPECT_EQ(scenario_of(p).group.precision, "fp8");
+}
+
+TEST(PointScenarios, WeightsAreThoseOfTheRowElseOfTheCheckpoint) {
+  const auto format = [](const std::string& model, const std::string& precision, const std::string& weights,
+                         const std::string& experts) {
+    ServingPoint p = described();
+    p.model = model;
+    p.precision = precision;
+    p.weights = weights;
+    p.experts = experts;
+    p.tensor = 8;
+    return loaded(p).serving.model.weight_format();
+  };
+  using models::NumberFormat;
+  EXPECT_EQ(format("Qwen/Qwen3-32B", "", "", ""), NumberFormat::bf16);
+  EXPECT_EQ(format("nvidia/Qwen3-32B-NVFP4", "", "", ""), NumberFormat::nvfp4);
+  EXPECT_EQ(format("Qwen/Qwen3-32B", "fp4", "", ""), NumberFormat::nvfp4);
+  EXPECT_EQ(format("Qwen/Qwen3-32B", "fp8", "fp8_block", "fp8"), NumberFormat::fp8_block);
+  // Experts are most of a mixture; checkpoints in blocks are called fp8, too.
+  EXPECT_EQ(format("deepseek-ai/DeepSeek-R1", "fp8", "fp8", "nvfp4"), NumberFormat::nvfp4);
+  EXPECT_EQ(format("deepseek-ai/DeepSeek-R1", "fp8", "fp8", "fp8"), NumberFormat::fp8_block);
+}
+
+TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
+  const auto reason = [](auto change) {
+    ServingPoint p = described();
+    change(p);
+    return scenario_of(p).out_of_scope;
+  };
+  EXPECT_EQ(reason([](ServingPoint&) {}), "");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.mode = "disagg"; }), "prefill and decode on GPUs of their own");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.model = "org/unknown"; }), "model not in the catalogue: org/unknown");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.gpu = "tpu"; }), "GPU not in the catalogue: tpu");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.weights = "int4_wo"; }), "weights in int4_wo");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.pipeline = 2; }), "pipeline parallelism");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.expert = 8; }), "expert parallelism");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.attention_data = 8; }), "attention in data parallel");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.expert_tensor = 8; }), "experts on more GPUs than attention");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.clients = 0; }), "no concurrency is given");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.rate_per_s = 2; }), "requests at a rate, not in a closed loop");
+  ServingPoint p = described();
+  p.attention_data = 4;
+  p.expert = 8;
+  EXPECT_EQ(scenario_of(p).group.parallelism, "tp2 dp4 ep8");
+}
+
+TEST(PointScenarios, NamesOfFilesStayText) {
+  for (const char* id : {"no", "1: 2", "{a: b}", "- x", "\"q\" # c", "a\tb", "&a *b !c"}) {
+    ServingPoint p = described();
+    p.id = id;
+    EXPECT_EQ(loaded(p).name, id);
+  }
+}
+
+// Errors.
+
+BacktestPoint predicted(const std::string& engine, double tpot, double ttft) {
+  BacktestPoint p;
+  p.point = described();  // 20 ms, 200 ms
+  p.group = {"m", "g", engine, "fp8", "tp1"};
+  p.predicted.emplace();
+  p.predicted->tpot_s = tpot;
+  p.predicted->ttft_s = ttft;
+  return p;
+}
+
+TEST(BacktestErrors, AreOfTheRatioToWhatWasMeasured) {
+  Backtest b;
+  // Of TPOT +10, -50, +30 %; of TTFT 0, +100, -20 %.
+  b.points = {predicted("a", 0.022, 0.2), predicted("a", 0.01, 0.4), predicted("b", 0.026, 0.16)};
+  b.points.emplace_back();
+  b.points.back().out_of_scope = "why";
+  EXPECT_EQ(b.simulated(), 3U);
+  const PointErrors all = b.overall();
+  EXPECT_EQ(all.tpot.count, 3U);
+  EXPECT_NEAR(all.tpot.median, 0.3, 1e-12);
+  EXPECT_NEAR(all.tpot.bias, 0.1, 1e-12);
+  EXPECT_NEAR(all.tpot.max, 0.5, 1e-12);
+  EXPECT_NEAR(all.ttft.median, 0.2, 1e-12);
+  EXPECT_NEAR(all.ttft.bias, 0, 1e-12);
+  EXPECT_EQ(all.throughput.count, 0U);
+  const auto engines = b.by_engine();
+  ASSERT_EQ(engines.size(), 2U);
+  EXPECT_EQ(engines[0].group.engine, "a");
+  EXPECT_EQ(engines[0].points, 2U);
+  EXPECT_EQ(engines[1].group.engine, "b");
+  EXPECT_NEAR(engines[1].errors.tpot.bias, 0.3, 1e-12);
+}
+
+TEST(BacktestErrors, OfWhatAPointLacksThereIsNone) {
+  BacktestPoint p = predicted("a", 0.022, 0.2);
+  EXPECT_FALSE(p.throughput_error());
+  p.point.output_tokens_per_s = 100;
+  p.predicted->output_tokens_per_s = 90;
+  EXPECT_NEAR(*p.throughput_error(), -0.1, 1e-12);
+  p.point.ttft_s.reset();
+  EXPECT_FALSE(p.ttft_error());
+  p.predicted.reset();
+  EXPECT_FALSE(p.tpot_error());
+}
+
+TEST(BacktestErrors, ReasonsAreCountedTheMostFrequentFirst) {
+  Backtest b;
+  for (const char* reason : {"x", "y", "y", "y", "y"}) {
+    b.points.emplace_back();
+    b.points.back().out_of_scope = reason;
+    b.points.back().point.id = std::to_string(b.points.size());
+  }
+  const auto reasons = b.out_of_scope();
+  ASSERT_EQ(reasons.size(), 2U);
+  EXPECT_EQ(reasons[0].reason, "y");
+  EXPECT_EQ(reasons[0].points, 4U);
+  EXPECT_EQ(reasons[0].first, (std::vector<std::string>{"2", "3", "4"}));
+  EXPECT_EQ(reasons[1].points, 1U);
+}
+
+TEST(Backtests, APointThatMeasuredWhatIsPredictedHasNoErrorHoweverManyThreads) {
+  ServingPoint first = described(), second = described();
+  second.clients = 1;
+  const Backtest once = run_backtest({first, second}, {});
+  ASSERT_EQ(once.simulated(), 2U);
+  for (const std::size_t i : {0U, 1U}) (i == 0 ? first : second).tpot_s = once.points[i].predicted->tpot_s;
+  BacktestOptions two;
+  two.jobs = 2;
+  const Backtest again = run_backtest({first, second}, two);
+  EXPECT_EQ(again.overall().tpot.max, 0);
+  EXPECT_LT(again.points[1].predicted->tpot_s, again.points[0].predicted->tpot_s);
+  const Prediction& p = *again.points[0].predicted;
+  EXPECT_GT(p.memory_bandwidth, 0.5);
+  EXPECT_LE(p.memory_bandwidth + p.compute, 1 + 1e-9);
+  EXPECT_GT(p.overhead, 0);
+  EXPECT_LT(p.overhead, 1);
+  EXPECT_GT(p.output_tokens_per_s, 0);
+}
+
+TEST(Backtests, WhatDoesNotFitIsOutOfScope) {
+  ServingPoint p = described();
+  p.precision = p.weights = "bf16";
+  p.tensor = p.expert_tensor = 1;  // 141 GB of weights on one H200
+  ServingPoint shards = described();
+  shards.tensor = shards.expert_tensor = 3;  // 64 heads
+  const Backtest b = run_backtest({p, shards}, {});
+  EXPECT_EQ(b.points[0].out_of_scope, "kvsim cannot simulate it: the model does not fit");
+  EXPECT_NE(b.points[0].detail, "");
+  EXPECT_EQ(b.points[1].out_of_scope, "kvsim cannot simulate it: cluster.gpu.tensor_parallel");
+}
+
+TEST(Backtests, ChangesAreOfEveryScenario) {
+  BacktestOptions options;
+  options.changes = {"cluster.gpu.tensor_parallel=8"};
+  const Backtest slow = run_backtest({described()}, {}), fast = run_backtest({described()}, options);
+  EXPECT_LT(fast.points[0].predicted->tpot_s, slow.points[0].predicted->tpot_s);
+  options.changes = {"schedule.max_request=1"};
+  EXPECT_THROW(static_cast<void>(run_backtest({described()}, options)), schema::InputError);
+}
+
+TEST(Backtests, AreInterruptedBetweenPointsAndWithinThem) {
+  BacktestOptions options;
+  options.proceed = [] { return false; };
+  EXPECT_TRUE(run_backtest({described()}, options).interrupted);
+}
+
+}  // namespace
+}  // namespace kvsim::planner::backtest::KVSIM_FILE

@@ -1,0 +1,156 @@
+// kvsim backtest: measured serving points beside what the simulator predicts of them.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "models/schema/error.h"
+#include "models/schema/overrides.h"
+#include "models/schema/spelling.h"
+#include "models/schema/yaml.h"
+#include "planner/backtest/backtest.h"
+#include "planner/infeasible.h"
+#include "tools/cli/command.h"
+#include "tools/cli/named_things.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/simulating.h"
+#include "tools/results/backtest.h"
+
+namespace kvsim::cli {
+namespace backtest_internal {
+namespace {
+
+namespace backtest = planner::backtest;
+using backtest::ServingPoint;
+using schema::InputError;
+
+struct Options : SimulationOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> given;
+  std::vector<std::string> include;
+  std::string show;
+  std::string out;
+  std::size_t worst = 10;
+  bool json = false;
+};
+
+std::vector<ServingPoint> points_of(const Options& options) {
+  backtest::Given given;
+  for (const std::string& assignment : options.given) given.push_back(backtest::parse_given(assignment));
+  std::vector<ServingPoint> points;
+  for (const std::string& file : options.files) {
+    for (ServingPoint& point : backtest::read_points(file, given)) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+backtest::BacktestOptions simulation_of(const Options& options) {
+  backtest::BacktestOptions simulation;
+  simulation.include = options.include;
+  simulation.changes = options.set;
+  for (std::string& seed : seeds_of(options)) simulation.changes.push_back(std::move(seed));
+  simulation.jobs = options.jobs;
+  return simulation;
+}
+
+/// The point of this id, or at this line of its file.
+const ServingPoint& find_point(const std::vector<ServingPoint>& points, const std::string& row) {
+  std::vector<const ServingPoint*> found;
+  std::vector<std::string> ids;
+  for (const ServingPoint& p : points) {
+    ids.push_back(p.id);
+    if (p.id == row || std::to_string(p.origin.line()) == row) found.push_back(&p);
+  }
+  if (found.size() == 1) return *found.front();
+  if (!found.empty()) {
+    throw InputError(fmt::format("--show: several points are \"{}\", at {} and {}", row, found[0]->origin.str(),
+                                 found[1]->origin.str()));
+  }
+  const std::string near = schema::nearest(row, ids);
+  throw InputError(fmt::format("--show: no point has the id \"{}\", nor is at that line{}", row,
+                               near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+}
+
+void show(Console& console, const Options& options, const std::vector<ServingPoint>& points) {
+  const ServingPoint& point = find_point(points, options.show);
+  backtest::PointScenario scenario = backtest::point_scenario(point, backtest::Published::built_in(),
+                                                              catalogue_with(options.include), options.include);
+  if (!scenario.out_of_scope.empty()) {
+    throw planner::Infeasible(fmt::format("{}: out of scope: {}", point.id, scenario.out_of_scope));
+  }
+  for (const std::string& change : simulation_of(options).changes) schema::apply_set(scenario.document, change);
+  console.print(schema::to_yaml(scenario.document));
+}
+
+std::vector<std::pair<std::string, std::string>> files_of(const backtest::Backtest& result, const std::string& json,
+                                                          const results::Page& page) {
+  std::vector<std::pair<std::string, std::string>> files{{"backtest.json", json},
+                                                         {"points.csv", results::backtest_csv(result)},
+                                                         {"backtest.md", results::to_markdown(page)}};
+  for (auto& plot : results::backtest_plots(result)) files.push_back(std::move(plot));
+  return files;
+}
+
+void run(Console& console, const Options& options) {
+  std::vector<ServingPoint> points = points_of(options);
+  if (!options.show.empty()) return show(console, options, points);
+  std::optional<OutputFolder> folder;
+  if (!options.out.empty()) folder.emplace(options.out, "backtest.json");
+  backtest::BacktestOptions simulation = simulation_of(options);
+  backtest::Backtest result;
+  {
+    PointProgress progress(points.size(), 0);
+    simulation.proceed = [] { return !interrupted(); };
+    simulation.finished = [&progress] { progress.finished(); };
+    result = backtest::run_backtest(std::move(points), simulation);
+  }
+  if (result.interrupted) throw Interrupted();
+  result.files = options.files;
+  const std::string json = options.json || folder ? results::json_text(results::backtest_json(result)) : std::string();
+  const results::Page page = results::backtest_page(result, options.worst);
+  if (folder) folder->write(files_of(result, json, page));
+  if (options.json) {
+    console.print(json);
+  } else {
+    console.print(page);
+  }
+  if (result.simulated() == 0) throw planner::Infeasible("no point can be simulated: all are out of scope");
+}
+
+std::function<void(Console&)> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  Options& o = *options;
+  app.add_option("FILES", o.files,
+                 "Measured serving points: CSV with a header, or results of\nvllm bench serve --save-result (.json)")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--given", o.given,
+                 "A column that files leave out or rows leave empty, such as\nsystem=h100_sxm; repeatable")
+      ->type_name("COLUMN=TEXT")
+      ->allow_extra_args(false);
+  app.add_option("--show", o.show, "Print the scenario of a point, by its id or line, and simulate\nnothing")
+      ->type_name("POINT");
+  declare_simulation_options(app, o);
+  app.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--worst", o.worst, "Points to name, those with the largest errors")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--out", o.out, "Folder for backtest.json, points.csv, backtest.md, tpot.svg, ttft.svg")
+      ->type_name("DIR");
+  app.add_flag("--json", o.json, "Print one JSON document");
+  return [options](Console& console) { run(console, *options); };
+}
+
+}  // namespace
+}  // namespace backtest_internal
+
+extern const Command backtest_command;
+const Command backtest_command{"backtest", "Compare measured serving points with what is predicted of them",
+                               "kvsim backtest points.csv --out results/backtest", backtest_internal::declare};
+
+}  // namespace kvsim::cli
