@@ -126,16 +126,18 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   EXPECT_EQ(reason([](ServingPoint& p) { p.model = "org/unknown"; }), "model not in the catalogue: org/unknown");
   EXPECT_EQ(reason([](ServingPoint& p) { p.gpu = "tpu"; }), "GPU not in the catalogue: tpu");
   EXPECT_EQ(reason([](ServingPoint& p) { p.weights = "int4_wo"; }), "weights in int4_wo");
-  EXPECT_EQ(reason([](ServingPoint& p) { p.pipeline = 2; }), "pipeline parallelism");
-  EXPECT_EQ(reason([](ServingPoint& p) { p.expert = 8; }), "expert parallelism");
-  EXPECT_EQ(reason([](ServingPoint& p) { p.attention_data = 8; }), "attention in data parallel");
   EXPECT_EQ(reason([](ServingPoint& p) { p.expert_tensor = 8; }), "experts on more GPUs than attention");
   EXPECT_EQ(reason([](ServingPoint& p) { p.clients = 0; }), "no concurrency is given");
   EXPECT_EQ(reason([](ServingPoint& p) { p.rate_per_s = 2; }), "requests at a rate, not in a closed loop");
   ServingPoint p = described();
   p.attention_data = 4;
   p.expert = 8;
-  EXPECT_EQ(scenario_of(p).group.parallelism, "tp2 dp4 ep8");
+  const PointScenario cut = scenario_of(p);
+  EXPECT_EQ(cut.group.parallelism, "tp2 dp4 ep8");
+  const schema::ConfigNode* gpu = cut.document.find("cluster")->find("gpu");
+  EXPECT_EQ(gpu->find("tensor_parallel")->text(), "2");
+  EXPECT_EQ(gpu->find("attention_data_parallel")->text(), "4");
+  EXPECT_EQ(gpu->find("expert_parallel")->text(), "8");
 }
 
 TEST(PointScenarios, NamesOfFilesStayText) {
