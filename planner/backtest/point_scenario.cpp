@@ -50,6 +50,23 @@ struct Parallelism {
   std::vector<std::pair<const char*, std::int64_t>> keys;
 };
 
+/// Of a source with multiplied parts: a launch over n GPUs with n-fold expert parallelism is a row of tensor or
+/// attention-data parallelism n x n, expert parts n and n; one whose n GPUs are ranks too is a row of n, n and experts
+/// n x n. docs/backtest.md has both readings.
+ServingPoint as_launched(ServingPoint p, const PointSource& source) {
+  if (!source.multiplied_parts) return p;
+  const std::int64_t gpus = p.tensor * p.attention_data;
+  const bool one_way = p.tensor == 1 || p.attention_data == 1;
+  if (one_way && p.expert > 1 && p.expert_tensor == p.expert && gpus == p.expert * p.expert) {
+    (p.tensor > 1 ? p.tensor : p.attention_data) = p.expert;
+    p.expert_tensor = 1;
+  } else if (p.attention_data > 1 && p.tensor == p.attention_data && p.expert == gpus) {
+    p.tensor = 1;
+    p.expert = p.attention_data;
+  }
+  return p;
+}
+
 Parallelism parallelism_of(const ServingPoint& p) {
   Parallelism result;
   result.name = fmt::format("tp{}", p.tensor);
@@ -116,9 +133,10 @@ std::string first_problem(const ServingPoint& p) {
 
 }  // namespace
 
-PointScenario point_scenario(const ServingPoint& p, const Published& published, const models::Catalogue& catalogue,
+PointScenario point_scenario(const ServingPoint& row, const Published& published, const models::Catalogue& catalogue,
                              const std::vector<std::string>& include) {
   PointScenario result;
+  const ServingPoint p = as_launched(row, published.source(row.source));
   const Parallelism parallelism = parallelism_of(p);
   result.group = {p.model, p.gpu, p.engine, p.precision, parallelism.name};
   result.out_of_scope = first_problem(p);

@@ -28,6 +28,8 @@ schema::ObjectSchema<Published> published_schema() {
   engine.required("reference", &EngineDefaults::reference, text().non_empty(), "where that is said");
   ObjectSchema<PointSource> source("source", "How requests were drawn.");
   source.required("name", &PointSource::name, text().non_empty(), "as points call it");
+  source.optional("multiplied_parts", &PointSource::multiplied_parts, boolean(),
+                  "rows with experts in parts have the numbers of GPUs multiplied with each other");
   source.required("shortest", &PointSource::shortest, number().above(0).at_most(1), "share of the longest length");
   source.required("requests_per_client", &PointSource::requests_per_client, integer().at_least(1), "one after another");
   source.required("reference", &PointSource::reference, text().non_empty(), "where that is said");

@@ -35,6 +35,7 @@ struct PointSource {
   std::string name;
   double shortest = 1;  ///< lengths are uniform from this share of isl and osl up to them
   std::int64_t requests_per_client = 10;
+  bool multiplied_parts = false;  ///< numbers of GPUs are products of what one launch cut its GPUs into (as_launched())
   std::string reference;
 };
 

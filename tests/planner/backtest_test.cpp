@@ -64,7 +64,7 @@ TEST(PointScenarios, SayWhatWasServedAndHow) {
   const scenario::Scenario s = loaded(described());
   EXPECT_EQ(s.name, "one");
   EXPECT_EQ(s.serving.cluster.gpu.name, "h200");
-  EXPECT_EQ(s.serving.cluster.tensor_parallel, 2);
+  EXPECT_EQ(s.serving.cluster.parallel.tensor, 2);
   EXPECT_EQ(s.serving.model.layers, 80);
   EXPECT_EQ(s.serving.model.weight_format(), models::NumberFormat::fp8);
   EXPECT_EQ(s.serving.model.weight_bytes_per_parameter, 1);
@@ -132,12 +132,26 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   ServingPoint p = described();
   p.attention_data = 4;
   p.expert = 8;
+  p.source = "somebody";
   const PointScenario cut = scenario_of(p);
   EXPECT_EQ(cut.group.parallelism, "tp2 dp4 ep8");
   const schema::ConfigNode* gpu = cut.document.find("cluster")->find("gpu");
   EXPECT_EQ(gpu->find("tensor_parallel")->text(), "2");
   EXPECT_EQ(gpu->find("attention_data_parallel")->text(), "4");
   EXPECT_EQ(gpu->find("expert_parallel")->text(), "8");
+
+  const auto launched = [&p](std::int64_t tensor, std::int64_t data, std::int64_t expert_tensor, std::int64_t expert) {
+    p.tensor = tensor, p.attention_data = data, p.expert_tensor = expert_tensor, p.expert = expert;
+    return scenario_of(p).group.parallelism;
+  };
+  EXPECT_EQ(launched(64, 1, 8, 8), "tp64 ep8");
+  p.source = "inferencex";  // numbers of GPUs are multiplied
+  EXPECT_EQ(launched(64, 1, 8, 8), "tp8 ep8");
+  EXPECT_EQ(launched(1, 64, 8, 8), "tp1 dp8 ep8");
+  EXPECT_EQ(launched(4, 4, 1, 16), "tp1 dp4 ep4");
+  EXPECT_EQ(launched(8, 1, 1, 8), "tp8 ep8");
+  EXPECT_EQ(launched(4, 1, 4, 1), "tp4");
+  EXPECT_EQ(launched(16, 1, 4, 2), "tp16 ep2");
 }
 
 TEST(PointScenarios, NamesOfFilesStayText) {
