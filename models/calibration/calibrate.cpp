@@ -40,6 +40,7 @@ class Calibrator {
       : gpu_(gpu),
         machine_(Machine::of(gpu)),
         samples_(std::move(samples)),
+        latents_(latents_of(samples_)),
         others_(std::move(others)),
         models_(shapes_of(models)),
         options_(options) {}
@@ -49,7 +50,7 @@ class Calibrator {
     describe_machine();
     fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
     for (const NumberFormat format : kWeightFormats) {
-      fit_linear(format);
+      if (!wait_for_launch(samples_.linear, format)) fit_linear(format);
       fit_moe(format);
     }
     prepare_blocks();
@@ -59,6 +60,10 @@ class Calibrator {
       fit_tiled({.kv = format, .mixed = true});
       fit_decode(format, true);
       fit_tiled({.kv = format, .latent = true});
+    }
+    samples_.linear_blocks = linear_blocks(latents_, samples_, result.profile.fitted, machine_);
+    for (const NumberFormat format : kWeightFormats) {
+      if (wait_for_launch(samples_.linear, format)) fit_linear(format);
     }
     fit_elementwise();
     fit_device(
@@ -84,15 +89,7 @@ class Calibrator {
     p.description =
         fmt::format("{}, fitted to {}", gpu_.description.substr(0, gpu_.description.find(';')), options_.data);
     p.measured_on = gpu_.name;
-    MeasuredMachine m;
-    m.memory_bytes_per_s = gpu_.memory_bytes_per_s;
-    m.bf16_flops_per_s = gpu_.bf16_flops_per_s;
-    m.fp8_flops_per_s = gpu_.fp8_flops_per_s;
-    m.fp4_flops_per_s = gpu_.fp4_flops_per_s;
-    m.multiprocessors = gpu_.multiprocessors.value;
-    m.l2_bytes = gpu_.l2_bytes.value;
-    m.architecture = gpu_.architecture;
-    p.machine = m;
+    p.machine = measured_machine(gpu_);
     const auto note = [this](const auto&... rows) { (note_versions(rows), ...); };
     note(samples_.linear, samples_.decode, samples_.prefill, samples_.moe, samples_.latent_decode,
          samples_.latent_prefill);
@@ -144,7 +141,8 @@ class Calibrator {
 
   void fit_linear(NumberFormat format) {
     const auto make = [this, format](const Samples& s, const Machine& machine) {
-      return stoppable(linear_problem(of_format(s.linear, format), format, machine));
+      return stoppable(
+          linear_problem(of_format(s.linear, format), format, machine, of_format(s.linear_blocks, format)));
     };
     OperatorReport report;
     const auto found = fit_operator("linear", word(format), make(samples_, machine_), models_.linear, report);
@@ -153,24 +151,29 @@ class Calibrator {
     LinearForm form = linear_form(format, found->values);
     form.correction = found->correction;
     for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
-    form.source = {schema::SourceKind::measurement, reference("linear layers", report)};
-    result_->profile.fitted.linear.push_back(std::move(form));
+    const bool blocks = !of_format(samples_.linear_blocks, format).empty();
+    form.source = {schema::SourceKind::measurement,
+                   reference(blocks ? "linear layers, alone and in blocks over latents" : "linear layers", report)};
+    std::vector<LinearForm>& forms = result_->profile.fitted.linear;
+    const auto wider = [](const LinearForm& a, const LinearForm& b) { return a.weights < b.weights; };
+    forms.insert(std::upper_bound(forms.begin(), forms.end(), form, wider), form);
     result_->operators.push_back(std::move(report));
   }
 
-  /// The form of bf16 linear layers of a GPU that rows of whole attention blocks are read by; null: none is known.
-  [[nodiscard]] const LinearForm* linear_of(const std::string& gpu) const {
-    const auto known = options_.linear.find(gpu);
-    return known == options_.linear.end() ? nullptr : form_for(known->second, &LinearForm::weights, NumberFormat::bf16);
+  [[nodiscard]] const FittedForms* known_of(const std::string& gpu) const {
+    const auto known = options_.known.find(gpu);
+    return known == options_.known.end() ? nullptr : &known->second;
   }
 
   void prepare_blocks() {
-    const LinearForm* fitted = form_for(result_->profile.fitted.linear, &LinearForm::weights, NumberFormat::bf16);
-    for (std::string& note : prepare_latents(samples_, fitted != nullptr ? fitted : linear_of(gpu_.name), machine_)) {
-      result_->warnings.push_back(std::move(note));
+    const FittedForms* known = known_of(gpu_.name);
+    const LinearForm* linear = form_for(result_->profile.fitted.linear, &LinearForm::weights, NumberFormat::bf16);
+    if (linear == nullptr && known != nullptr) {
+      linear = form_for(known->linear, &LinearForm::weights, NumberFormat::bf16);
     }
+    for (std::string& note : prepare_latents(samples_, linear, machine_)) result_->warnings.push_back(std::move(note));
     for (OtherMachine& other : others_) {
-      prepare_latents(other.samples, linear_of(other.gpu.name), Machine::of(other.gpu));
+      prepare_by_known(other.samples, known_of(other.gpu.name), Machine::of(other.gpu));
     }
   }
 
@@ -335,6 +338,7 @@ class Calibrator {
   const GpuSpec& gpu_;
   Machine machine_;
   Samples samples_;
+  Samples latents_;  ///< all there were, before some are left out of their own fits
   std::vector<OtherMachine> others_;
   ModelShapes models_;
   const CalibrationOptions& options_;
