@@ -48,7 +48,7 @@ class Calibrator {
   void run(Calibration& result) {
     result_ = &result;
     describe_machine();
-    fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
+    fit_roofline(samples_, machine_, reference("roofline"), options_.before_step, result.profile);
     for (const NumberFormat format : kWeightFormats) {
       if (!wait_for_launch(samples_.linear, format)) fit_linear(format);
       fit_moe(format);
@@ -95,18 +95,17 @@ class Calibrator {
          samples_.latent_prefill);
   }
 
-  /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
-  [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
+  /// What stands beside a figure.
+  [[nodiscard]] std::string reference(const std::string& operation) const {
     std::string text = fmt::format("fit to {}", options_.data);
     if (!versions_.empty()) text += fmt::format(", {}", fmt::join(versions_, ", "));
-    text += fmt::format(", {}", operation);
-    const bool held_out = report.shapes.count > 0;
-    const ErrorSummary& e = held_out ? report.shapes : report.in_sample;
-    if (e.count > 0) {
-      text += fmt::format("; {} median {:.1f} %, p90 {:.1f} %", held_out ? "cross-validated" : "in sample",
-                          100 * e.median, 100 * e.p90);
-    }
-    return text;
+    return text + fmt::format(", {}", operation);
+  }
+
+  /// The same with how far a fit is off, for forms that have no key for it.
+  [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
+    const std::optional<FormError> error = error_of(report);
+    return error ? fmt::format("{}; {}", reference(operation), words_of(*error)) : reference(operation);
   }
 
   /// Fits one problem and reports on it; null where there are too few rows.
@@ -153,7 +152,8 @@ class Calibrator {
     for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
     const bool blocks = !of_format(samples_.linear_blocks, format).empty();
     form.source = {schema::SourceKind::measurement,
-                   reference(blocks ? "linear layers, alone and in blocks over latents" : "linear layers", report)};
+                   reference(blocks ? "linear layers, alone and in blocks over latents" : "linear layers")};
+    form.error = error_of(report);
     std::vector<LinearForm>& forms = result_->profile.fitted.linear;
     const auto wider = [](const LinearForm& a, const LinearForm& b) { return a.weights < b.weights; };
     forms.insert(std::upper_bound(forms.begin(), forms.end(), form, wider), form);
@@ -212,7 +212,7 @@ class Calibrator {
     form.correction = found->correction;
     if (!latent) {
       fit_variants(
-          samples_, machine_, [this](const std::string& what) { return reference(what, {}); }, form, result_->profile);
+          samples_, machine_, [this](const std::string& what) { return reference(what); }, form, result_->profile);
     }
     for (const DecodeSample& row : rows) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
@@ -220,7 +220,8 @@ class Calibrator {
     }
     const auto warm = [](const DecodeSample& row) { return row.warm; };
     form.hits_in_serving = !latent && std::none_of(samples_.decode.begin(), samples_.decode.end(), warm);
-    form.source = {schema::SourceKind::measurement, reference(name_of("decode attention", latent, rows), report)};
+    form.source = {schema::SourceKind::measurement, reference(name_of("decode attention", latent, rows))};
+    form.error = error_of(report);
     FittedForms& fitted = result_->profile.fitted;
     (latent ? fitted.latent_decode_attention : fitted.decode_attention).push_back(std::move(form));
     result_->operators.push_back(std::move(report));
@@ -263,7 +264,8 @@ class Calibrator {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }
     form.source = {schema::SourceKind::measurement,
-                   reference(any.latent ? name_of("prefill attention", true, rows) : name, report)};
+                   reference(any.latent ? name_of("prefill attention", true, rows) : name)};
+    form.error = error_of(report);
     FittedForms& fitted = result_->profile.fitted;
     (any.latent  ? fitted.latent_prefill_attention
      : any.mixed ? fitted.mixed_attention
@@ -295,8 +297,8 @@ class Calibrator {
     for (const MoeSample& row : rows) form.valid_to = std::max(form.valid_to, row.tokens);
     form.source = {schema::SourceKind::measurement,
                    reference(rows.front().kernel.empty() ? "routed experts"
-                                                         : fmt::format("routed experts by {}", rows.front().kernel),
-                             report)};
+                                                         : fmt::format("routed experts by {}", rows.front().kernel))};
+    form.error = error_of(report);
     result_->profile.fitted.moe.push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }

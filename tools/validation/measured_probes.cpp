@@ -178,6 +178,44 @@ double block_error(const Question& q) {
                       q.word(6, statistics()));
 }
 
+template <class Form>
+double held_out_of(const Form& form, std::size_t statistic) {
+  if (!form.error || !form.error->held_out) throw ExpressionError("the form's profile does not say how far it is off");
+  return statistic == 0 ? form.error->median : form.error->p90;
+}
+
+/// held_out_error(GPU, operator, format, median | p90): of rows left out of a fit, as the calibrator wrote it into the
+/// GPU's profile beside the form.
+double held_out_error(const Question& q) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  const KernelProfile p = catalogue.profile(catalogue.gpu(q.arguments[0]).profile);
+  const models::FittedForms& f = p.fitted;
+  const NumberFormat format = kFormats[q.word(2, {"bf16", "fp8", "fp8_block", "nvfp4"})];
+  const std::size_t of = q.word(3, {"median", "p90"});
+  const auto decode = [&](const std::vector<models::DecodeForm>& forms) {
+    return held_out_of(needed(p, forms, &models::DecodeForm::kv, format, "decode attention"), of);
+  };
+  const auto tiled = [&](const std::vector<models::TiledForm>& forms) {
+    return held_out_of(needed(p, forms, &models::TiledForm::kv, format, "prefill attention"), of);
+  };
+  switch (q.word(1, {"linear", "decode", "prefill", "mixed", "moe", "latent_decode", "latent_prefill"})) {
+    case 0:
+      return held_out_of(needed(p, f.linear, &models::LinearForm::weights, format, "linear layers"), of);
+    case 1:
+      return decode(f.decode_attention);
+    case 2:
+      return tiled(f.prefill_attention);
+    case 3:
+      return tiled(f.mixed_attention);
+    case 4:
+      return held_out_of(needed(p, f.moe, &models::MoeForm::weights, format, "routed experts"), of);
+    case 5:
+      return decode(f.latent_decode_attention);
+    default:
+      return tiled(f.latent_prefill_attention);
+  }
+}
+
 /// collective_error(files, GPU, operation, library, link, count | median | p90): of the |error| of the rows by the
 /// tables of that link, every group size by its own; 1 where there are none.
 double collective_error(const Question& q) {
@@ -301,6 +339,7 @@ double full_decode_s(const Question& q) {
 constexpr Probe kMeasuredProbes[] = {
     {"kernel_error", 6, false, kernel_error},
     {"block_error", 7, false, block_error},
+    {"held_out_error", 4, false, held_out_error},
     {"collective_error", 6, false, collective_error},
     {"other_rows", 2, false, other_rows},
     {"recorded_latency_s", 3, false, recorded_latency_s},
