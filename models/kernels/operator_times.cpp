@@ -54,19 +54,33 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
           {hidden, heads * value, layers}};
 }
 
+namespace {
+
+void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double gpus,
+                     std::vector<LinearShape>& shapes) {
+  const double inner = static_cast<double>(width) / gpus;
+  if (inner <= 0 || layers <= 0) return;
+  const auto hidden = static_cast<double>(m.hidden);
+  shapes.push_back({2 * inner, hidden, layers});
+  shapes.push_back({hidden, inner, layers});
+}
+
+}  // namespace
+
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes = attention_shapes(m, gpus);
-  const auto hidden = static_cast<double>(m.hidden);
-  const auto add_block = [&](std::int64_t width, double layers) {
-    const double inner = static_cast<double>(width) / gpus;
-    if (inner <= 0 || layers <= 0) return;
-    shapes.push_back({2 * inner, hidden, layers});
-    shapes.push_back({hidden, inner, layers});
-  };
+  add_gated_block(m, m.intermediate, static_cast<double>(m.layers) - routed_layers(m), gpus, shapes);
+  const std::vector<LinearShape> beside = beside_experts_shapes(m, gpus);
+  shapes.insert(shapes.end(), beside.begin(), beside.end());
+  return shapes;
+}
+
+std::vector<LinearShape> beside_experts_shapes(const LlmSpec& m, double gpus) {
+  std::vector<LinearShape> shapes;
   const double routed = routed_layers(m);
-  add_block(m.intermediate, static_cast<double>(m.layers) - routed);
-  if (routed > 0) shapes.push_back({static_cast<double>(m.moe.experts), hidden, routed});
-  add_block(m.moe.shared_experts * m.moe.expert_intermediate, routed);
+  if (routed <= 0) return shapes;
+  shapes.push_back({static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), routed});
+  add_gated_block(m, m.moe.shared_experts * m.moe.expert_intermediate, routed, gpus, shapes);
   return shapes;
 }
 
