@@ -40,6 +40,7 @@ class Calibrator {
       : gpu_(gpu),
         machine_(Machine::of(gpu)),
         samples_(std::move(samples)),
+        latents_(latents_of(samples_)),
         others_(std::move(others)),
         models_(shapes_of(models)),
         options_(options) {}
@@ -47,9 +48,9 @@ class Calibrator {
   void run(Calibration& result) {
     result_ = &result;
     describe_machine();
-    fit_roofline(samples_, machine_, reference("roofline", {}), options_.before_step, result.profile);
+    fit_roofline(samples_, machine_, reference("roofline"), options_.before_step, result.profile);
     for (const NumberFormat format : kWeightFormats) {
-      fit_linear(format);
+      if (!wait_for_launch(samples_.linear, format)) fit_linear(format);
       fit_moe(format);
     }
     prepare_blocks();
@@ -59,6 +60,10 @@ class Calibrator {
       fit_tiled({.kv = format, .mixed = true});
       fit_decode(format, true);
       fit_tiled({.kv = format, .latent = true});
+    }
+    samples_.linear_blocks = linear_blocks(latents_, samples_, result.profile.fitted, machine_);
+    for (const NumberFormat format : kWeightFormats) {
+      if (wait_for_launch(samples_.linear, format)) fit_linear(format);
     }
     fit_elementwise();
     fit_device(
@@ -84,32 +89,23 @@ class Calibrator {
     p.description =
         fmt::format("{}, fitted to {}", gpu_.description.substr(0, gpu_.description.find(';')), options_.data);
     p.measured_on = gpu_.name;
-    MeasuredMachine m;
-    m.memory_bytes_per_s = gpu_.memory_bytes_per_s;
-    m.bf16_flops_per_s = gpu_.bf16_flops_per_s;
-    m.fp8_flops_per_s = gpu_.fp8_flops_per_s;
-    m.fp4_flops_per_s = gpu_.fp4_flops_per_s;
-    m.multiprocessors = gpu_.multiprocessors.value;
-    m.l2_bytes = gpu_.l2_bytes.value;
-    m.architecture = gpu_.architecture;
-    p.machine = m;
+    p.machine = measured_machine(gpu_);
     const auto note = [this](const auto&... rows) { (note_versions(rows), ...); };
     note(samples_.linear, samples_.decode, samples_.prefill, samples_.moe, samples_.latent_decode,
          samples_.latent_prefill);
   }
 
-  /// What stands beside a figure. Errors are of the rows a fit has not seen where that was tried.
-  [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
+  /// What stands beside a figure.
+  [[nodiscard]] std::string reference(const std::string& operation) const {
     std::string text = fmt::format("fit to {}", options_.data);
     if (!versions_.empty()) text += fmt::format(", {}", fmt::join(versions_, ", "));
-    text += fmt::format(", {}", operation);
-    const bool held_out = report.shapes.count > 0;
-    const ErrorSummary& e = held_out ? report.shapes : report.in_sample;
-    if (e.count > 0) {
-      text += fmt::format("; {} median {:.1f} %, p90 {:.1f} %", held_out ? "cross-validated" : "in sample",
-                          100 * e.median, 100 * e.p90);
-    }
-    return text;
+    return text + fmt::format(", {}", operation);
+  }
+
+  /// The same with how far a fit is off, for forms that have no key for it.
+  [[nodiscard]] std::string reference(const std::string& operation, const OperatorReport& report) const {
+    const std::optional<FormError> error = error_of(report);
+    return error ? fmt::format("{}; {}", reference(operation), words_of(*error)) : reference(operation);
   }
 
   /// Fits one problem and reports on it; null where there are too few rows.
@@ -144,7 +140,8 @@ class Calibrator {
 
   void fit_linear(NumberFormat format) {
     const auto make = [this, format](const Samples& s, const Machine& machine) {
-      return stoppable(linear_problem(of_format(s.linear, format), format, machine));
+      return stoppable(
+          linear_problem(of_format(s.linear, format), format, machine, of_format(s.linear_blocks, format)));
     };
     OperatorReport report;
     const auto found = fit_operator("linear", word(format), make(samples_, machine_), models_.linear, report);
@@ -153,24 +150,30 @@ class Calibrator {
     LinearForm form = linear_form(format, found->values);
     form.correction = found->correction;
     for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
-    form.source = {schema::SourceKind::measurement, reference("linear layers", report)};
-    result_->profile.fitted.linear.push_back(std::move(form));
+    const bool blocks = !of_format(samples_.linear_blocks, format).empty();
+    form.source = {schema::SourceKind::measurement,
+                   reference(blocks ? "linear layers, alone and in blocks over latents" : "linear layers")};
+    form.error = error_of(report);
+    std::vector<LinearForm>& forms = result_->profile.fitted.linear;
+    const auto wider = [](const LinearForm& a, const LinearForm& b) { return a.weights < b.weights; };
+    forms.insert(std::upper_bound(forms.begin(), forms.end(), form, wider), form);
     result_->operators.push_back(std::move(report));
   }
 
-  /// The form of bf16 linear layers of a GPU that rows of whole attention blocks are read by; null: none is known.
-  [[nodiscard]] const LinearForm* linear_of(const std::string& gpu) const {
-    const auto known = options_.linear.find(gpu);
-    return known == options_.linear.end() ? nullptr : form_for(known->second, &LinearForm::weights, NumberFormat::bf16);
+  [[nodiscard]] const FittedForms* known_of(const std::string& gpu) const {
+    const auto known = options_.known.find(gpu);
+    return known == options_.known.end() ? nullptr : &known->second;
   }
 
   void prepare_blocks() {
-    const LinearForm* fitted = form_for(result_->profile.fitted.linear, &LinearForm::weights, NumberFormat::bf16);
-    for (std::string& note : prepare_latents(samples_, fitted != nullptr ? fitted : linear_of(gpu_.name), machine_)) {
-      result_->warnings.push_back(std::move(note));
+    const FittedForms* known = known_of(gpu_.name);
+    const LinearForm* linear = form_for(result_->profile.fitted.linear, &LinearForm::weights, NumberFormat::bf16);
+    if (linear == nullptr && known != nullptr) {
+      linear = form_for(known->linear, &LinearForm::weights, NumberFormat::bf16);
     }
+    for (std::string& note : prepare_latents(samples_, linear, machine_)) result_->warnings.push_back(std::move(note));
     for (OtherMachine& other : others_) {
-      prepare_latents(other.samples, linear_of(other.gpu.name), Machine::of(other.gpu));
+      prepare_by_known(other.samples, known_of(other.gpu.name), Machine::of(other.gpu));
     }
   }
 
@@ -209,7 +212,7 @@ class Calibrator {
     form.correction = found->correction;
     if (!latent) {
       fit_variants(
-          samples_, machine_, [this](const std::string& what) { return reference(what, {}); }, form, result_->profile);
+          samples_, machine_, [this](const std::string& what) { return reference(what); }, form, result_->profile);
     }
     for (const DecodeSample& row : rows) {
       form.valid_to = std::max(form.valid_to, row.kv_bytes());
@@ -217,7 +220,8 @@ class Calibrator {
     }
     const auto warm = [](const DecodeSample& row) { return row.warm; };
     form.hits_in_serving = !latent && std::none_of(samples_.decode.begin(), samples_.decode.end(), warm);
-    form.source = {schema::SourceKind::measurement, reference(name_of("decode attention", latent, rows), report)};
+    form.source = {schema::SourceKind::measurement, reference(name_of("decode attention", latent, rows))};
+    form.error = error_of(report);
     FittedForms& fitted = result_->profile.fitted;
     (latent ? fitted.latent_decode_attention : fitted.decode_attention).push_back(std::move(form));
     result_->operators.push_back(std::move(report));
@@ -260,7 +264,8 @@ class Calibrator {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }
     form.source = {schema::SourceKind::measurement,
-                   reference(any.latent ? name_of("prefill attention", true, rows) : name, report)};
+                   reference(any.latent ? name_of("prefill attention", true, rows) : name)};
+    form.error = error_of(report);
     FittedForms& fitted = result_->profile.fitted;
     (any.latent  ? fitted.latent_prefill_attention
      : any.mixed ? fitted.mixed_attention
@@ -292,8 +297,8 @@ class Calibrator {
     for (const MoeSample& row : rows) form.valid_to = std::max(form.valid_to, row.tokens);
     form.source = {schema::SourceKind::measurement,
                    reference(rows.front().kernel.empty() ? "routed experts"
-                                                         : fmt::format("routed experts by {}", rows.front().kernel),
-                             report)};
+                                                         : fmt::format("routed experts by {}", rows.front().kernel))};
+    form.error = error_of(report);
     result_->profile.fitted.moe.push_back(std::move(form));
     result_->operators.push_back(std::move(report));
   }
@@ -335,6 +340,7 @@ class Calibrator {
   const GpuSpec& gpu_;
   Machine machine_;
   Samples samples_;
+  Samples latents_;  ///< all there were, before some are left out of their own fits
   std::vector<OtherMachine> others_;
   ModelShapes models_;
   const CalibrationOptions& options_;

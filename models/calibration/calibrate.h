@@ -29,9 +29,9 @@ struct CalibrationOptions {
   bool leave_out_shapes = true;
   bool leave_out_models = true;
   bool other_machines = true;
-  /// Known forms of linear layers by GPU, which rows of whole attention blocks are read by where no rows of linear
-  /// layers come along.
-  std::map<std::string, std::vector<LinearForm>> linear;
+  /// Known forms by GPU, which rows of whole attention blocks are read by: of linear layers where no rows of those come
+  /// along, and of another GPU of latent attention too.
+  std::map<std::string, FittedForms> known;
   std::optional<double> iteration_overhead_s;  ///< none: kAssumedOverhead, with a warning
   /// Called before every step of every search; what it throws ends the calibration.
   std::function<void()> before_step;

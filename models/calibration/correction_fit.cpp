@@ -37,8 +37,9 @@ std::vector<Point> points_of(const FitProblem& problem, std::span<const double> 
   std::vector<Point> points;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!(plain[i] > 0) || std::log(probed[i] / plain[i]) < kMoved * std::log(kProbe)) continue;
-    Point p;
     const RowSizes& sizes = problem.sizes[rows[i]];
+    if (sizes == RowSizes{}) continue;
+    Point p;
     p.count = corners_of(problem.grid, {sizes.data(), problem.grid.dimensions()}, p.corners);
     p.left = std::log(problem.measured[rows[i]] / plain[i]);
     points.push_back(p);

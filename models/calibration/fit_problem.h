@@ -67,7 +67,7 @@ struct FitProblem {
   Prediction predict;
   double scale = 0.03;                ///< of the robust loss, in log(predicted / measured)
   Correction grid;                    ///< whose axes a correction gets, without factors; none: no correction
-  std::vector<RowSizes> sizes;        ///< of every row, where there is a grid
+  std::vector<RowSizes> sizes;        ///< of every row, where there is a grid; all 0: of several calls together
   int spread_starts = 0;              ///< further starts, spread over the bounds
   std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
@@ -89,7 +89,8 @@ struct FitProblem {
 
 /// Factors at the nodes of the problem's grid by robust least squares of what the values leave of some rows, each node
 /// drawn to its neighbours and to 1, so that regions without rows are not corrected. Rows that a corrected form would
-/// hardly change (those bound by their launch) do not count. Empty without a grid, or with fewer than 10 rows a node.
+/// hardly change (those bound by their launch), and those of several calls, do not count. Empty without a grid, or with
+/// fewer than 10 rows a node.
 [[nodiscard]] Correction fit_correction(const FitProblem& problem, std::span<const double> values,
                                         std::span<const std::size_t> rows);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/calibration/latent_fit.h"
 #include "models/calibration/operator_fits.h"
 #include "models/schema/units.h"
 
@@ -69,7 +70,8 @@ LinearForm linear_form(NumberFormat weights, std::span<const double> values) {
   return form;
 }
 
-FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine) {
+FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine,
+                          std::vector<LinearBlock> blocks) {
   FitProblem problem;
   const bool narrow = weights != NumberFormat::bf16;
   const auto any = [&rows](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
@@ -77,8 +79,9 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
   const bool launched = any([](const LinearSample& row) { return row.run.launched; });
   // What no row says anything about stays where it has no effect.
   const auto where = [](bool said, Parameter p, double none) { return said ? p : Parameter{p.name, none, none, none}; };
-  // Rows that wait for their launch say little about short kernels: bounds that other formats' fits keep to.
-  problem.parameters = {{"t0 (us)", 3, 0, launched ? 6.0 : 20.0},
+  // Without blocks nothing is said about short kernels: bounds that other formats' fits keep to.
+  const bool hidden = launched && blocks.empty();
+  problem.parameters = {{"t0 (us)", 3, 0, hidden ? 6.0 : 20.0},
                         {"bandwidth_efficiency", 0.85, 0.3, 1.05},
                         {"tile_overhead_k", 200, 0, 3000},
                         {"wave_quantisation", 0.3, 0, 1},
@@ -89,7 +92,7 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
                         where(repeated, {"l2_width", 0.2, 0.02, 2}, 0.1),
                         {"sm_bandwidth", 3, 1, 20},
                         {"io_efficiency", 1, 0.2, 10},
-                        {"per_doubling (us)", 0.5, 0, launched ? 2.0 : 10.0},
+                        {"per_doubling (us)", 0.5, 0, hidden ? 2.0 : 10.0},
                         where(narrow, {"quantise (us)", 2, 0, 6}, 0),
                         where(narrow, {"quantise_token (ns)", 5, 0, 60}, 0),
                         where(narrow, {"quantise_bandwidth", 0.5, 0.02, 6}, 0),
@@ -114,13 +117,23 @@ FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, 
   }
   problem.grid = grid_around({{{1, 16, 64, 256, 1024, 4096}, {256, 1024, 4096, 16384}, {256, 1024, 4096, 16384}, {}}},
                              problem.sizes);
+  for (const LinearBlock& block : blocks) {
+    problem.measured.push_back(block.seconds);
+    problem.labels.push_back({{block.heads, 0}, "blocks over latents"});
+    problem.sizes.push_back({});
+  }
   problem.spread_starts = 10;
-  problem.predict = [rows = std::move(rows), weights, machine](
+  problem.predict = [rows = std::move(rows), blocks = std::move(blocks), weights, machine](
                         std::span<const double> values, const Correction& correction,
                         std::span<const std::size_t> which, std::span<double> seconds) {
     LinearForm form = linear_form(weights, values);
     form.correction = correction;
     for (std::size_t i = 0; i < which.size(); ++i) {
+      if (which[i] >= rows.size()) {
+        const LinearBlock& block = blocks[which[i] - rows.size()];
+        seconds[i] = block.beside_s + block_linear_s(form, block.heads, block.tokens, machine);
+        continue;
+      }
       const LinearSample& row = rows[which[i]];
       seconds[i] = form.time(row.m, row.n, row.k, machine, row.run).seconds;
     }

@@ -244,6 +244,15 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   return form;
 }
 
+double tiled_s(const TiledForm& form, const TiledSample& row, const Machine& machine) {
+  TiledCall call;
+  for (double n = 0; n < row.chunks; ++n) form.add_chunk(call, row.tokens, row.before, row.shape);
+  const double token_bytes = 2 * bytes_per_element(row.kv) * row.shape.kv_heads * row.shape.head_dim;
+  form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token_bytes * row.decodes * row.decode_kv,
+                   row.shape);
+  return form.time(call, row.shape, machine).seconds;
+}
+
 FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine) {
   FitProblem problem;
   if (kind.mixed) {
@@ -316,12 +325,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
     form.correction = correction;
     for (std::size_t i = 0; i < which.size(); ++i) {
       const TiledSample& row = rows[which[i]];
-      TiledCall call;
-      for (double n = 0; n < row.chunks; ++n) form.add_chunk(call, row.tokens, row.before, row.shape);
-      const double token_bytes = 2 * bytes_per_element(kind.kv) * row.shape.kv_heads * row.shape.head_dim;
-      form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token_bytes * row.decodes * row.decode_kv,
-                       row.shape);
-      seconds[i] = form.time(call, row.shape, machine).seconds + row.block.linear_s;
+      seconds[i] = tiled_s(form, row, machine) + row.block.linear_s;
     }
   };
   return problem;

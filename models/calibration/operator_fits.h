@@ -10,7 +10,10 @@
 
 namespace kvsim::models {
 
-[[nodiscard]] FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine);
+/// `blocks` are rows too: of those, what they take beside the linear layers and the sum of these are predicted
+/// together. Rows that wait for their launch say little of short kernels without them.
+[[nodiscard]] FitProblem linear_problem(std::vector<LinearSample> rows, NumberFormat weights, const Machine& machine,
+                                        std::vector<LinearBlock> blocks = {});
 [[nodiscard]] LinearForm linear_form(NumberFormat weights, std::span<const double> values);
 
 /// The heads of a shape as one number, which folds and models are told apart by: attention's shapes are query heads and
@@ -40,6 +43,7 @@ struct TiledKind {
   bool latent = false;  ///< rows of latents, in their blocks or alone
 };
 [[nodiscard]] FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, const Machine& machine);
+[[nodiscard]] double tiled_s(const TiledForm& form, const TiledSample& row, const Machine& machine);
 [[nodiscard]] TiledForm tiled_form(const TiledKind& kind, std::span<const double> values);
 
 /// Whether the kernel behind some rows splits single heads, and how it cuts queries into tiles: whichever fits them
@@ -53,6 +57,9 @@ struct TiledKind {
 [[nodiscard]] ElementwiseForm elementwise_form(std::span<const double> values);
 
 // The roofline that every profile has, for operators and sizes that no form or table covers.
+
+/// The datasheet of `gpu` as a profile keeps it.
+[[nodiscard]] MeasuredMachine measured_machine(const GpuSpec& gpu);
 
 /// Fills linear_* and attention_* of a profile: t0 and bandwidth from rows that stream, by robust least squares;
 /// efficiencies of arithmetic as medians by size. Where there are no such rows, a figure is an assumption and says so.

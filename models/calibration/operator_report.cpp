@@ -39,6 +39,13 @@ void add_regions(const FitProblem& problem, const std::vector<double>& in_sample
 
 }  // namespace
 
+std::optional<FormError> error_of(const OperatorReport& report) {
+  const bool held_out = report.shapes.count > 0;
+  const ErrorSummary& e = held_out ? report.shapes : report.in_sample;
+  if (e.count == 0) return std::nullopt;
+  return FormError{e.median, e.p90, held_out};
+}
+
 std::optional<Solution> fit_and_report(const FitProblem& problem, const std::vector<ShapeSet>& models,
                                        const CalibrationOptions& options, OperatorReport& report,
                                        std::vector<std::string>& warnings) {

@@ -15,4 +15,7 @@ std::optional<Solution> fit_and_report(const FitProblem& problem, const std::vec
                                        const CalibrationOptions& options, OperatorReport& report,
                                        std::vector<std::string>& warnings);
 
+/// How far the fit is off: of rows that it has not seen where that was tried. None where nothing was predicted.
+[[nodiscard]] std::optional<FormError> error_of(const OperatorReport& report);
+
 }  // namespace kvsim::models

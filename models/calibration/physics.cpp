@@ -305,6 +305,9 @@ std::string framework_for(const Samples& all, const std::string& gpu, const std:
 std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format) {
   return filtered(rows, &LinearSample::weights, format);
 }
+std::vector<LinearBlock> of_format(const std::vector<LinearBlock>& rows, NumberFormat format) {
+  return filtered(rows, &LinearBlock::weights, format);
+}
 std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format) {
   return filtered(rows, &DecodeSample::kv, format);
 }

@@ -35,6 +35,7 @@ inline constexpr double kFastestCache = 5;
 
 /// Only bf16 or only fp8.
 [[nodiscard]] std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format);
+[[nodiscard]] std::vector<LinearBlock> of_format(const std::vector<LinearBlock>& rows, NumberFormat format);
 [[nodiscard]] std::vector<DecodeSample> of_format(const std::vector<DecodeSample>& rows, NumberFormat format);
 [[nodiscard]] std::vector<TiledSample> of_format(const std::vector<TiledSample>& rows, NumberFormat format);
 [[nodiscard]] std::vector<MoeSample> of_format(const std::vector<MoeSample>& rows, NumberFormat format);

@@ -44,6 +44,7 @@ void write_linear(Writer& w, const std::vector<LinearForm>& forms) {
     }
     w.tiles(5, f.tiles);
     w.line(5, "valid_to: {}", number(f.valid_to));
+    w.error(5, f.error);
     w.source(5, f.source);
   }
 }
@@ -78,6 +79,7 @@ void write_decode(Writer& w, const char* key, bool latent, const std::vector<Dec
     w.line(6, "splits_single_heads: {}", walk.splits_single_heads);
     w.correction(5, {"walks", "kv_length", "head_dim", "group"}, f.correction);
     w.line(5, "valid_to: {:.0f}", f.valid_to);
+    w.error(5, f.error);
     w.source(5, f.source);
   }
 }
@@ -115,6 +117,7 @@ void write_tiled(Writer& w, const char* key, TiledOf of, const std::vector<Tiled
       w.stream(5, f.stream);
     }
     w.line(5, "valid_to: {}", number(f.valid_to));
+    w.error(5, f.error);
     w.source(5, f.source);
   }
 }
@@ -134,6 +137,7 @@ void write_moe(Writer& w, const std::vector<MoeForm>& forms) {
     w.stream(5, f.stream);
     w.tiles(5, f.tiles);
     w.line(5, "valid_to: {}", number(f.valid_to));
+    w.error(5, f.error);
     w.source(5, f.source);
   }
 }

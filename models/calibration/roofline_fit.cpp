@@ -63,6 +63,18 @@ EfficiencyCurve medians(const std::map<double, std::vector<double>>& by_size, co
 
 }  // namespace
 
+MeasuredMachine measured_machine(const GpuSpec& gpu) {
+  MeasuredMachine m;
+  m.memory_bytes_per_s = gpu.memory_bytes_per_s;
+  m.bf16_flops_per_s = gpu.bf16_flops_per_s;
+  m.fp8_flops_per_s = gpu.fp8_flops_per_s;
+  m.fp4_flops_per_s = gpu.fp4_flops_per_s;
+  m.multiprocessors = gpu.multiprocessors.value;
+  m.l2_bytes = gpu.l2_bytes.value;
+  m.architecture = gpu.architecture;
+  return m;
+}
+
 void fit_roofline(const Samples& samples, const Machine& machine, const std::string& reference,
                   const std::function<void()>& before_step, KernelProfile& profile) {
   const schema::Source source{schema::SourceKind::measurement, reference};

@@ -37,6 +37,15 @@ struct LatentBlock {
   double linear_s = 0;                      ///< of the row's seconds, those linear layers, by the profile's form
 };
 
+/// What a whole block says of its linear layers, all in one format and replayed as a graph.
+struct LinearBlock {
+  NumberFormat weights = NumberFormat::fp8_block;
+  double heads = 0;  ///< as LatentBlock::heads
+  double tokens = 0;
+  double beside_s = 0;  ///< of its seconds, what else it does, by the profile's form of latent attention
+  double seconds = 0;
+};
+
 /// The model of whose blocks rows are, with so many heads and one layer.
 [[nodiscard]] LlmSpec latent_model(double heads);
 
@@ -138,6 +147,7 @@ struct Samples {
   std::vector<MoeSample> moe;
   std::vector<DecodeSample> latent_decode;
   std::vector<TiledSample> latent_prefill;
+  std::vector<LinearBlock> linear_blocks;  ///< made of rows of latents (latent_fit.h)
   std::vector<CollectiveSample> collectives;
   std::vector<AttentionVariant> variants;
   DeviceSamples device;

@@ -71,6 +71,10 @@ class Writer {
     line(level, "source: {}", word(s.kind));
     line(level, "reference: {}", quoted(s.reference));
   }
+  void error(int level, const std::optional<FormError>& e) {
+    if (!e) return;
+    line(level, "error: {{median: {:.3g}, p90: {:.3g}, held_out: {}}}", e->median, e->p90, e->held_out);
+  }
   void figure(int level, const char* key, const std::string& value, const schema::Source& s) {
     line(level, "{}: {{value: {}, source: {}, reference: {}}}", key, value, word(s.kind), quoted(s.reference));
   }

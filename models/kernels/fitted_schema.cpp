@@ -31,6 +31,16 @@ schema::ObjectSchema<CachedStream> stream_schema() {
   return s;
 }
 
+schema::ObjectSchema<FormError> form_error_schema() {
+  using namespace schema;
+  using E = FormError;
+  ObjectSchema<E> s("error", "How far a fit is off its rows, |predicted / measured - 1|.");
+  s.required("median", &E::median, number().non_negative(), "of all rows");
+  s.required("p90", &E::p90, number().non_negative(), "the 90th percentile");
+  s.optional("held_out", &E::held_out, boolean(), "each row by a fit to rows of other shapes; false: by one to all");
+  return s;
+}
+
 schema::ObjectSchema<GemmTile> gemm_tile_schema() {
   using namespace schema;
   ObjectSchema<GemmTile> tile("tile", "A block of the output that one multiprocessor computes at a time.");
@@ -125,6 +135,7 @@ ObjectSchema<LinearForm> linear_form_schema() {
   s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",
          {.at_least = 1});
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
+  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
   add_source_fields(s, &F::source, Presence::optional);
   return s;
 }
@@ -160,6 +171,7 @@ ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* descri
                "measured with other layers' kernels in between: L2 helps as much in serving steps");
   }
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most bytes of KV in a call that were fitted");
+  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
   add_source_fields(s, &F::source, Presence::optional);
   return s;
 }
@@ -206,6 +218,7 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
     s.object("stream", &F::stream, stream_schema(), Presence::optional, "KV of decoding requests in the launch");
   }
   s.optional("valid_to", &F::valid_to, number().non_negative(), "longest KV that was fitted, tokens");
+  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
   add_source_fields(s, &F::source, Presence::optional);
   s.check([](const F& f, const Reporter& report) {
     if (f.overhead_tokens + f.decode_overhead_tokens < 0) {

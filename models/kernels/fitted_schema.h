@@ -14,6 +14,7 @@ schema::ObjectSchema<MeasuredTables> measured_tables_schema();
 /// Of routed experts (moe_schema.cpp).
 schema::ObjectSchema<MoeForm> moe_form_schema();
 /// Parts of several forms.
+schema::ObjectSchema<FormError> form_error_schema();
 schema::ObjectSchema<CachedStream> stream_schema();
 schema::ObjectSchema<GemmTile> gemm_tile_schema();
 schema::ScalarSpec fixed_kernel_time();

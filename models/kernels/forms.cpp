@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <fmt/format.h>
+
 namespace kvsim::models {
 
 Machine Machine::of(const GpuSpec& gpu) {
@@ -17,6 +19,11 @@ Machine Machine::of(const GpuSpec& gpu) {
   m.l2_bytes = static_cast<double>(gpu.l2_bytes.value);
   m.multiprocessors = static_cast<double>(gpu.multiprocessors.value);
   return m;
+}
+
+std::string words_of(const FormError& error) {
+  return fmt::format("{} median {:.1f} %, p90 {:.1f} %", error.held_out ? "cross-validated" : "in sample",
+                     100 * error.median, 100 * error.p90);
 }
 
 HeadShape absorbed_shape(const MlaShape& mla, double heads) {

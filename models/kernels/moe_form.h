@@ -72,6 +72,7 @@ struct MoeForm {
   std::vector<GemmTile> tiles;
   double valid_to = 0;  ///< most tokens that were fitted; 0: not stated
   schema::Source source;
+  std::optional<FormError> error{};
 
   /// Seconds of one call; the machine's multiprocessors must be known. `warm`: the weights were read just before
   /// (benchmarks that repeat one layer); a serving step reads other layers' in between.

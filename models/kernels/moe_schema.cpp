@@ -24,6 +24,7 @@ schema::ObjectSchema<MoeForm> moe_form_schema() {
   s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",
          {.at_least = 1});
   s.optional("valid_to", &F::valid_to, number().non_negative(), "most tokens that were fitted; 0: not stated");
+  s.object("error", &F::error, form_error_schema(), Presence::optional, "how far it is off; left out: not known");
   add_source_fields(s, &F::source, Presence::optional);
   return s;
 }

@@ -33,6 +33,13 @@ ExpertLayer routed_layer(const LlmSpec& m, const Parallelism& parallel) {
   return layer;
 }
 
+MoeCall experts_call(const LlmSpec& model, const Parallelism& parallel, double tokens) {
+  const ExpertLayer layer = routed_layer(model, parallel);
+  return {layer, tokens,
+          layer.expert_parallel > 1 ? routed_at_random_to_fullest(layer, tokens, parallel.expert_imbalance)
+                                    : routed_at_random(layer, tokens)};
+}
+
 std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   const auto layers = static_cast<double>(m.layers);
   const auto hidden = static_cast<double>(m.hidden);
@@ -55,19 +62,33 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
           {hidden, heads * value, layers}};
 }
 
+namespace {
+
+void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double gpus,
+                     std::vector<LinearShape>& shapes) {
+  const double inner = static_cast<double>(width) / gpus;
+  if (inner <= 0 || layers <= 0) return;
+  const auto hidden = static_cast<double>(m.hidden);
+  shapes.push_back({2 * inner, hidden, layers});
+  shapes.push_back({hidden, inner, layers});
+}
+
+}  // namespace
+
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes = attention_shapes(m, gpus);
-  const auto hidden = static_cast<double>(m.hidden);
-  const auto add_block = [&](std::int64_t width, double layers) {
-    const double inner = static_cast<double>(width) / gpus;
-    if (inner <= 0 || layers <= 0) return;
-    shapes.push_back({2 * inner, hidden, layers});
-    shapes.push_back({hidden, inner, layers});
-  };
+  add_gated_block(m, m.intermediate, static_cast<double>(m.layers) - routed_layers(m), gpus, shapes);
+  const std::vector<LinearShape> beside = beside_experts_shapes(m, gpus);
+  shapes.insert(shapes.end(), beside.begin(), beside.end());
+  return shapes;
+}
+
+std::vector<LinearShape> beside_experts_shapes(const LlmSpec& m, double gpus) {
+  std::vector<LinearShape> shapes;
   const double routed = routed_layers(m);
-  add_block(m.intermediate, static_cast<double>(m.layers) - routed);
-  if (routed > 0) shapes.push_back({static_cast<double>(m.moe.experts), hidden, routed});
-  add_block(m.moe.shared_experts * m.moe.expert_intermediate, routed);
+  if (routed <= 0) return shapes;
+  shapes.push_back({static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), routed});
+  add_gated_block(m, m.moe.shared_experts * m.moe.expert_intermediate, routed, gpus, shapes);
   return shapes;
 }
 
@@ -126,12 +147,8 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   if (experts != nullptr && experts->valid_to > 0) {
     valid_to_ = valid_to_ > 0 ? std::min(valid_to_, experts->valid_to) : experts->valid_to;
   }
-  const ExpertLayer layer = routed_layer(model, parallel);
   const auto add_experts = [&](SplitTime& sum, double tokens) {
-    const MoeCall call{layer, tokens,
-                       layer.expert_parallel > 1 ? routed_at_random_to_fullest(layer, tokens, parallel.expert_imbalance)
-                                                 : routed_at_random(layer, tokens)};
-    add(sum, experts->time(call, machine, false), routed_layers(model));
+    add(sum, experts->time(experts_call(model, parallel, tokens), machine, false), routed_layers(model));
   };
   const bool ranks_share = parallel.attention_data > 1;
   body_ = TokenCurve([&](double tokens) {

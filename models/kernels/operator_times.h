@@ -75,9 +75,13 @@ struct LinearShape {
 /// and the shared experts, the routed ones apart (routed_layer). A latent's down projections are copied on every GPU;
 /// its up projection is the same products whether it is absorbed into queries and outputs or expands the latent.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
+/// Of those, what stands beside routed experts: the router and the shared experts. Empty for a dense model.
+[[nodiscard]] std::vector<LinearShape> beside_experts_shapes(const LlmSpec& model, double gpus);
 /// Layers with routed experts, sharded within each expert, and what is in one.
 [[nodiscard]] double routed_layers(const LlmSpec& model);
 [[nodiscard]] ExpertLayer routed_layer(const LlmSpec& model, const Parallelism& parallel);
+/// The routed experts of one layer, on the GPU with most of `tokens` tokens of all ranks.
+[[nodiscard]] MoeCall experts_call(const LlmSpec& model, const Parallelism& parallel, double tokens);
 [[nodiscard]] LinearShape head_shape(const LlmSpec& model, double gpus);
 
 class LinearTimes {

@@ -268,6 +268,13 @@ class Figures {
     }
     list_.push_back({std::move(name), std::move(value), std::move(source)});
   }
+  template <class Form>
+  void add_form(std::string name, const Form& form) {
+    schema::Source source = form.source;
+    if (form.error) source.reference += "; " + words_of(*form.error);
+    add(std::move(name), "form", std::move(source));
+    if (scaled_from_.empty()) list_.back().error = form.error;
+  }
   /// A figure that another machine takes over as it stands.
   void add_unscaled(std::string name, std::string value, schema::Source source) {
     if (!scaled_from_.empty() && source.kind == schema::SourceKind::measurement) {
@@ -295,9 +302,9 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
     return;
   }
   const NumberFormat format = model.weight_format();
-  out.add("profile.fitted.linear", "form", form_for(p.fitted.linear, &LinearForm::weights, format)->source);
+  out.add_form("profile.fitted.linear", *form_for(p.fitted.linear, &LinearForm::weights, format));
   if (model.moe.experts > 0) {
-    out.add("profile.fitted.moe", "form", form_for(p.fitted.moe, &MoeForm::weights, format)->source);
+    out.add_form("profile.fitted.moe", *form_for(p.fitted.moe, &MoeForm::weights, format));
   }
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
   shapes.push_back(head_shape(model, gpus));
@@ -327,17 +334,17 @@ void add_attention(Figures& out, const GpuSpec& gpu, const KernelProfile& p, con
   if (!fitted) return;
   const NumberFormat kv = kv_format(model);
   if (model.attention == AttentionKind::mla) {
-    out.add("profile.fitted.latent_decode_attention", "form",
-            form_for(p.fitted.latent_decode_attention, &DecodeForm::kv, kv)->source);
-    out.add("profile.fitted.latent_prefill_attention", "form",
-            form_for(p.fitted.latent_prefill_attention, &TiledForm::kv, kv)->source);
+    out.add_form("profile.fitted.latent_decode_attention",
+                 *form_for(p.fitted.latent_decode_attention, &DecodeForm::kv, kv));
+    out.add_form("profile.fitted.latent_prefill_attention",
+                 *form_for(p.fitted.latent_prefill_attention, &TiledForm::kv, kv));
     return;
   }
-  out.add("profile.fitted.decode_attention", "form", form_for(p.fitted.decode_attention, &DecodeForm::kv, kv)->source);
-  out.add("profile.fitted.prefill_attention", "form", form_for(p.fitted.prefill_attention, &TiledForm::kv, kv)->source);
+  out.add_form("profile.fitted.decode_attention", *form_for(p.fitted.decode_attention, &DecodeForm::kv, kv));
+  out.add_form("profile.fitted.prefill_attention", *form_for(p.fitted.prefill_attention, &TiledForm::kv, kv));
   const TiledForm* mixed = form_for(p.fitted.mixed_attention, &TiledForm::kv, kv);
   if (mixed != nullptr && p.launches.uses_mixed()) {
-    out.add("profile.fitted.mixed_attention", "form", mixed->source);
+    out.add_form("profile.fitted.mixed_attention", *mixed);
     out.add_unscaled("profile.launches", "which form serves which steps", p.launches.source);
   }
   const auto heads = static_cast<double>(model.heads) / gpus;

@@ -236,6 +236,7 @@ struct UsedFigure {
   std::string name;   ///< as a path in the scenario, from `profile.`
   std::string value;  ///< with its unit, or what it is: curve, table, form
   schema::Source source;
+  std::optional<FormError> error{};  ///< of a form on the machine that it was fitted to, where known
 };
 
 /// In the order of the profile's keys. Of tables, only those whose shape the model has.

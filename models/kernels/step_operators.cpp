@@ -23,10 +23,12 @@ void note_origin(const std::vector<UsedFigure>& figures, std::string_view operat
     if (const auto found = begins_with(path); found != figures.end()) {
       of.from = word;
       of.source = found->source;
+      of.error = found->error;
       return;
     }
   }
-  const std::string_view roofline = operation == "linear" ? "profile.linear" : "profile.attention";
+  const bool weights = operation == "linear" || operation == "moe";
+  const std::string_view roofline = weights ? "profile.linear" : "profile.attention";
   of.from = "roofline";
   if (const auto found = begins_with(roofline); found != figures.end()) of.source = found->source;
 }
@@ -39,6 +41,76 @@ void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
   of.binds = std::max(of.memory_share, of.flops_share) < kMostOfIt ? "fixed times"
              : of.memory_share >= of.flops_share                   ? "memory"
                                                                    : "arithmetic";
+}
+
+/// What a mixture adds to a step's linear layers, and how much of their time and work that is.
+struct Experts {
+  StepOperator beside{"router and shared experts"};
+  StepOperator routed{"routed experts"};
+};
+
+/// On one GPU; bytes are those of weights. The operators' seconds are parts of `body_s`, all linear layers but the
+/// head.
+Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSpec& model, const Parallelism& parallel,
+                   const SharedWork& work, double body_s, double body_bytes, double body_flops) {
+  Experts e;
+  const auto gpus = static_cast<double>(parallel.tensor);
+  const double tokens = work.rank.tokens();
+  const auto expert_gpus = static_cast<double>(parallel.expert_gpus());
+  const double layers = routed_layers(model);
+  const auto hidden = static_cast<double>(model.hidden);
+  const double expert = 3 * hidden * static_cast<double>(model.moe.expert_intermediate);
+  const double beside =
+      static_cast<double>(model.moe.shared_experts) * expert + hidden * static_cast<double>(model.moe.experts);
+  const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
+  e.beside.bytes = layers * beside * parameter_bytes / gpus;
+  e.beside.flops = 2 * layers * beside * tokens / gpus;
+  e.routed.bytes = layers * expert * model.experts_touched(work.tokens) * parameter_bytes / expert_gpus;
+  e.routed.flops = 2 * layers * expert * static_cast<double>(model.moe.experts_per_token) * work.tokens / expert_gpus;
+  const Machine machine = machine_for(gpu, profile);
+  std::string why;
+  if (LinearTimes::covers(profile, model, machine, why)) {
+    const NumberFormat format = model.weight_format();
+    const LinearForm& form = *form_for(profile.fitted.linear, &LinearForm::weights, format);
+    const auto sum_s = [&](const std::vector<LinearShape>& shapes) {
+      double sum = 0;
+      for (const LinearShape& s : shapes) sum += s.calls * linear_time(profile, form, s, tokens, machine).seconds;
+      return sum;
+    };
+    const MoeCall call = experts_call(model, parallel, work.tokens);
+    const double routed_s =
+        layers * form_for(profile.fitted.moe, &MoeForm::weights, format)->time(call, machine, false).seconds;
+    // In proportion: the step's own curve is linear between the token counts that it is worked out for.
+    const double all_s = sum_s(body_shapes(model, gpus)) + routed_s;
+    e.beside.seconds = body_s * sum_s(beside_experts_shapes(model, gpus)) / all_s;
+    e.routed.seconds = body_s * routed_s / all_s;
+    return e;
+  }
+  const double bytes_s = body_bytes / (profile.linear_bandwidth_efficiency.value * gpu.memory_bytes_per_s.value);
+  const double flops_s =
+      body_flops / (profile.linear_compute_efficiency.at(tokens) * Machine::of(gpu).flops_per_s(model.weight_format()));
+  const auto part = [&](const StepOperator& o) {
+    return bytes_s >= flops_s ? o.bytes / body_bytes : o.flops / body_flops;
+  };
+  e.beside.seconds = body_s * part(e.beside);
+  e.routed.seconds = body_s * part(e.routed);
+  return e;
+}
+
+/// Makes the sum of all, in this order, the step's time: parts of a sum add up to it but for the last bits. Where no
+/// last bit of one operator does it, because the sum rounds past, one of the next does.
+void close_sum(std::vector<StepOperator>& operators, double total_s) {
+  const auto missing_s = [&] {
+    double sum_s = 0;
+    for (const StepOperator& o : operators) sum_s += o.seconds;
+    return total_s - sum_s;
+  };
+  constexpr int kRounds = 4;
+  for (StepOperator& o : operators) {
+    if (o.seconds <= 0) continue;
+    for (int i = 0; i < kRounds && missing_s() != 0; ++i) o.seconds += missing_s();
+  }
+  for (StepOperator& o : operators) o.share = total_s > 0 ? o.seconds / total_s : 0;
 }
 
 }  // namespace
@@ -79,6 +151,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;
+  logits.error = linear.error;
   const Launch launch = profile.launches.of(work);
   const bool one_launch =
       launch == Launch::mixed && form_for(profile.fitted.mixed_attention, &TiledForm::kv, kv_format(model));
@@ -91,11 +164,27 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
               : tiles      ? "prefill_attention"
                            : "decode_attention",
               attention);
-  note_shares(gpu, linear_flops_per_s, linear);
+  std::vector<StepOperator> operators;
+  if (model.moe.experts > 0 && tokens > 0) {
+    Experts e = experts_of(gpu, profile, model, parallel, shared, linear.seconds, linear.bytes, linear.flops);
+    for (StepOperator* o : {&e.beside, &e.routed}) {
+      linear.seconds -= o->seconds;
+      linear.bytes -= o->bytes;
+      linear.flops -= o->flops;
+      note_shares(gpu, linear_flops_per_s, *o);
+    }
+    note_origin(figures, "linear", e.beside);
+    note_origin(figures, "moe", e.routed);
+    operators = {linear, e.beside, e.routed};
+  } else {
+    operators = {linear};
+  }
+  note_shares(gpu, linear_flops_per_s, operators.front());
   note_shares(gpu, linear_flops_per_s, logits);
   note_shares(gpu, gpu.bf16_flops_per_s.value, attention);
 
-  std::vector<StepOperator> operators{linear, logits, attention};
+  operators.push_back(logits);
+  operators.push_back(attention);
   if (parallel.gpus() > 1) {
     StepOperator messages{"collectives", time.collectives_s};
     const double exchanges =
@@ -126,6 +215,9 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   iteration.source = profile.iteration_overhead_s.source;
   operators.push_back(elementwise);
   operators.push_back(iteration);
+  if (work.extra_gpu_s > 0)
+    operators.push_back({.name = "extra kernels", .seconds = work.extra_gpu_s, .from = "caller"});
+  close_sum(operators, time.total_s);
   return operators;
 }
 

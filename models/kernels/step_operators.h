@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,17 @@ struct StepOperator {
   double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
   double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
   std::string binds = {};  ///< memory, arithmetic, messages, or fixed times (launches, ramps), where neither takes half
-  std::string from = {};   ///< table, form, roofline; estimate, constant, none
+  std::string from = {};   ///< table, form, roofline; estimate, constant, caller, none
   schema::Source source = {};
+  double share = 0;  ///< of the step's time
+  std::optional<FormError> error =
+      {};  ///< of the form behind `from`, on the machine that it was fitted to; none: not known
 };
 
-/// StepTimer(gpu, peer, profile, model, parallel).time(work), by operator; their seconds add up to its total. Bytes and
-/// FLOPs are those of one pass on one GPU of the rank with most (of a pipeline: of all stages).
+/// StepTimer(gpu, peer, profile, model, parallel).time(work), by operator; their seconds, added in this order,
+/// are its total to the last bit. Of a mixture the router with the shared experts and the routed experts are operators
+/// of their own: their parts of the step's linear layers, by their forms (by what their roofline is bound by). Bytes
+/// and FLOPs are those of one pass on one GPU of the rank with most (of a pipeline: of all stages).
 [[nodiscard]] std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& peer,
                                                        const KernelProfile& profile, const LlmSpec& model,
                                                        const Parallelism& parallel, const StepWork& work);

@@ -118,7 +118,7 @@ TEST_F(MeasuredTimes, BlocksOverLatentsWithHeldOutHeadsArePredictedWithin8Percen
   options.leave_out_models = options.other_machines = false;
   for (const char* name : {"h100-sxm", "h200", "b200", "gb200", "rtx-pro-6000"}) {
     const GpuSpec gpu = catalogue_.gpu(name);
-    options.linear[gpu.name] = catalogue_.profile(gpu.profile).fitted.linear;
+    options.known[gpu.name] = catalogue_.profile(gpu.profile).fitted;
     for (const OperatorReport& op : calibrate(readings, gpu, {}, {}, options).operators) {
       if (op.shapes.count == 0) continue;  // the RTX PRO 6000 has fp8 KV for one head alone
       EXPECT_LE(op.shapes.median, 0.08) << name << " " << op.name << " " << op.format;

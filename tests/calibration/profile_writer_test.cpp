@@ -37,7 +37,9 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
   ASSERT_EQ(profile.tables.decode_attention.size(), 4U);  // four shapes of heads
   EXPECT_NEAR(profile.tables.decode_attention[0].at(8, 5000) / fitted.profile.tables.decode_attention[0].at(8, 5000), 1,
               1e-3);
-  EXPECT_NE(profile.fitted.decode_attention[0].source.reference.find("cross-validated median"), std::string::npos);
+  ASSERT_TRUE(profile.fitted.decode_attention[0].error.has_value());
+  EXPECT_TRUE(profile.fitted.decode_attention[0].error->held_out);
+  EXPECT_NEAR(profile.fitted.decode_attention[0].error->p90, fitted.operators[0].shapes.p90, 1e-4);
 }
 
 TEST(ProfileWriter, WhichStepsAMixedLaunchServesIsWrittenWithItsForm) {

@@ -112,6 +112,11 @@ TEST_F(DocumentsTest, Traces) {
   expect_whole_kind("trace", {info, curves});
 }
 
+TEST_F(DocumentsTest, Steps) {
+  expect_whole_kind("show_step", {{"show", "step", "s.yaml", "--json"},
+                                  {"show", "step", "s.yaml", "--verify", "1", "--chunk", "512", "--json"}});
+}
+
 TEST_F(DocumentsTest, Validation) {
   expect_whole_kind("validation", {{"validate", "--group", "links", "--json"}});
 }

@@ -112,6 +112,22 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
     EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
   }
   EXPECT_NE(text.find("attention: fit to"), std::string::npos) << text;
+  const Json step = Json::parse(output(
+      {"show", "step", "s.yaml", "--set", "model=qwen3-30b-a3b", "--batch", "8", "--context", "4096", "--json"}));
+  double sum_s = 0;
+  std::vector<std::string> names;
+  for (const Json& o : step["operators"]) {
+    sum_s += o["seconds"].get<double>();
+    names.push_back(o["operator"]);
+  }
+  EXPECT_EQ(sum_s, step["seconds"].get<double>());
+  EXPECT_EQ(names, (std::vector<std::string>{"linear layers", "router and shared experts", "routed experts", "LM head",
+                                             "attention", "norms, activations, sampling",
+                                             "launch and scheduling of an iteration"}));
+  EXPECT_EQ(step["operators"][2]["from"], "form");
+  EXPECT_EQ(step["operators"][2]["error"]["held_out"], true);
+  EXPECT_TRUE(step["operators"][6]["error"].is_null());
+  EXPECT_TRUE(step["details"]["reasons"].contains("operators.6.error")) << step["details"];
   const CommandResult fetching =
       run({"show", "step", "s.yaml", "--set", "decode.policy=full_offload", "--set", "schedule.policy=fcfs"});
   EXPECT_EQ(fetching.status, 2);

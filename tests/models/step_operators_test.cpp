@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
+#include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
 namespace kvsim::models::KVSIM_FILE {
@@ -45,7 +46,7 @@ TEST(StepOperators, AddUpToTheStep) {
           EXPECT_GE(o.seconds, 0) << gpu << model << o.name;
           sum_s += o.seconds;
         }
-        EXPECT_NEAR(sum_s / StepTimer(g, link, profile, m, gpus).time(w).total_s, 1, 1e-12) << gpu << model << gpus;
+        EXPECT_EQ(sum_s, StepTimer(g, link, profile, m, gpus).time(w).total_s) << gpu << model << gpus;
       }
     }
   }
@@ -62,6 +63,43 @@ TEST(StepOperators, BytesAndArithmeticAreCounted) {
   EXPECT_DOUBLE_EQ(named(two, "attention").flops, 32 * 10 / 2.0);
   // (2 all-reduces + 1) of 3 tokens x 8, and 3 x 10 logits, in 2 B.
   EXPECT_DOUBLE_EQ(named(two, "collectives").bytes, (3 * 3 * 8 + 3 * 10) * 2.0);
+}
+
+TEST(StepOperators, ExpertsAreApartFromLinearLayers) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec g = catalogue.gpu("h100-sxm");
+  const KernelProfile profile = catalogue.profile(g.profile);
+  const LlmSpec m = catalogue.model("deepseek-v3");
+  const std::vector<StepOperator> parts =
+      step_operators(g, catalogue.link(g.peer_link), profile, m, 8, decode(64, 64e6, 64 * 1000));
+  // 58 layers; of each a router of 7168 x 256 and a shared expert of 3 matrices of 7168 x 2048; 8 of 256 experts.
+  const double expert = 3 * 7168.0 * 2048;
+  EXPECT_DOUBLE_EQ(named(parts, "router and shared experts").flops, 2 * 58 * (expert + 7168 * 256) * 64 / 8);
+  EXPECT_DOUBLE_EQ(named(parts, "routed experts").flops, 2 * 58 * 8 * expert * 64 / 8);
+  // 256 (1 - (1 - 8 / 256)^64) = 222.44 experts are reached, in a byte a weight.
+  EXPECT_NEAR(named(parts, "routed experts").bytes, 58 * 222.44 * expert / 8, 1e7);
+  // By the form: 58 layers as 64 tokens at random reach them, and the step's curve is worked out at every such number.
+  const ExpertLayer layer = routed_layer(m, 8);
+  const MoeForm& form = *form_for(profile.fitted.moe, &MoeForm::weights, m.weight_format());
+  const MoeCall call{layer, 64, routed_at_random(layer, 64)};
+  EXPECT_NEAR(named(parts, "routed experts").seconds / (58 * form.time(call, Machine::of(g), false).seconds), 1, 1e-6);
+  EXPECT_EQ(named(parts, "routed experts").error, form.error);
+  EXPECT_TRUE(form.error->held_out);
+  const StepTime whole = StepTimer(g, catalogue.link(g.peer_link), profile, m, 8).time(decode(64, 64e6, 64 * 1000));
+  EXPECT_NEAR(named(parts, "linear layers").seconds + named(parts, "router and shared experts").seconds +
+                  named(parts, "routed experts").seconds,
+              whole.linear_s - whole.head_s, 1e-15);
+}
+
+TEST(StepOperators, KnowTheErrorOfAFormOnItsOwnMachineAlone) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const LlmSpec m = catalogue.model("llama-3.1-8b");
+  const KernelProfile profile = catalogue.profile("h100-vllm");
+  const auto linear = [&](const char* gpu) {
+    return named(step_operators(catalogue.gpu(gpu), {}, profile, m, 1, decode(4, 1e6, 1000)), "linear layers");
+  };
+  EXPECT_EQ(linear("h100-sxm").error, profile.fitted.linear[0].error);
+  EXPECT_FALSE(linear("h200").error.has_value());
 }
 
 TEST(StepOperators, NameTheLaunchThatServesTheStep) {

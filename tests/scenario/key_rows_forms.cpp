@@ -40,6 +40,7 @@ constexpr Leaf kHeadCorrection[] = {{"heads", "[1, 4096]"},
                                     {"factors", kGridFactors}};
 constexpr Leaf kStream[] = {
     {"bandwidth_efficiency", "0.9"}, {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}};
+constexpr Leaf kError[] = {{"median", "0.04"}, {"p90", "0.12"}, {"held_out", "true"}};
 constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
 constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
                             {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
@@ -124,18 +125,21 @@ class Writer {
     const std::string prefill = "fitted.prefill_attention";
     std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", stream: {" +
                         leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
-                        asked(decode + ".correction", kWalkCorrection) + "}], prefill_attention: [{" +
-                        leaves(prefill, kPrefill) + asked(prefill + ".correction", kHeadCorrection) + "}], " +
+                        asked(decode + ".correction", kWalkCorrection) + asked(decode + ".error", kError) +
+                        "}], prefill_attention: [{" + leaves(prefill, kPrefill) +
+                        asked(prefill + ".correction", kHeadCorrection) + asked(prefill + ".error", kError) + "}], " +
                         latent() + ", moe: [{" + leaves("fitted.moe", kExperts) + ", stream: {" +
                         leaves("fitted.moe.stream", kStream) + "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) +
-                        "}]}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
+                        "}]" + asked("fitted.moe.error", kError) +
+                        "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
       std::string tiled = leaves(at, kPrefill);
       // It must matter which of two forms serves.
       if (key_.rfind("launches.", 0) == 0) tiled.replace(tiled.find("t0: 10 us"), 9, "t0: 90 us");
-      forms += ", mixed_attention: [{" + tiled + asked(at + ".correction", kHeadCorrection) + ", " +
-               leaves(at, kJoined) + ", stream: {" + leaves(at + ".stream", kStream) + "}}]";
+      forms += ", mixed_attention: [{" + tiled + asked(at + ".correction", kHeadCorrection) +
+               asked(at + ".error", kError) + ", " + leaves(at, kJoined) + ", stream: {" +
+               leaves(at + ".stream", kStream) + "}}]";
     }
     const std::string launches = "{" + leaves("launches", kLaunches) + "}";
     return "machine: {" + leaves("machine", kMachine) + "}, fitted: {" + forms + "}" +
@@ -185,12 +189,15 @@ class Writer {
     const std::string decode = "fitted.latent_decode_attention";
     return "latent_decode_attention: [{" + leaves(decode, kLatentDecode) + ", stream: {" +
            leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
-           "}], latent_prefill_attention: [{" + leaves("fitted.latent_prefill_attention", kLatentPrefill) + "}]";
+           asked(decode + ".error", kError) + "}], latent_prefill_attention: [{" +
+           leaves("fitted.latent_prefill_attention", kLatentPrefill) +
+           asked("fitted.latent_prefill_attention.error", kError) + "}]";
   }
   [[nodiscard]] std::string linear() const {
     const std::string at = "fitted.linear";
     return "{" + leaves(at, kLinear) + asked(at + ".quantise", kQuantise) + asked(at + ".benchmark", kBenchmark) +
-           asked(at + ".correction", kLinearCorrection) + ", tiles: [{" + leaves(at + ".tiles", kTile) + "}]}";
+           asked(at + ".correction", kLinearCorrection) + asked(at + ".error", kError) + ", tiles: [{" +
+           leaves(at + ".tiles", kTile) + "}]}";
   }
 
   std::string key_;

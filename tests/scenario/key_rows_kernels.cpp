@@ -24,6 +24,12 @@ void add_correction(std::vector<KeyRow>& rows, const std::string& form, const ch
                      "[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", f));
 }
 
+void add_error(std::vector<KeyRow>& rows, const std::string& form, const Fixture& f) {
+  rows.push_back(row(form + "error.median", "0.04", "0.05", f, Effect::reported));
+  rows.push_back(row(form + "error.p90", "0.12", "0.15", f, Effect::reported));
+  rows.push_back(row(form + "error.held_out", "false", "true", f, Effect::reported));
+}
+
 void add_tiles(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
   rows.push_back(row(at + "kv", "bf16", "fp8", f));
   rows.push_back(row(at + "tile_rows", "128", "64", f));
@@ -41,6 +47,7 @@ void add_tiles(std::vector<KeyRow>& rows, const std::string& at, const Fixture& 
   rows.push_back(row(at + "valid_to", "64", "1000000", f, Effect::reported));
   rows.push_back(row(at + "source", "measurement", "publication", f, Effect::reported));
   rows.push_back(row(at + "reference", "one", "two", f, Effect::reported));
+  add_error(rows, at, f);
 }
 
 void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
@@ -87,6 +94,7 @@ void add_experts(std::vector<KeyRow>& rows) {
   rows.push_back(row(at + "valid_to", "8", "16384", prefilling, Effect::reported));
   rows.push_back(row(at + "source", "measurement", "publication", decoding, Effect::reported));
   rows.push_back(row(at + "reference", "one", "two", decoding, Effect::reported));
+  add_error(rows, at, decoding);
 }
 
 /// Of a latent: its decoding, and prompts that are expanded.
@@ -125,6 +133,7 @@ void add_latents(std::vector<KeyRow>& rows) {
   rows.push_back(row(decode + "valid_to", "1e6", "4e9", decoding, Effect::reported));
   rows.push_back(row(decode + "source", "measurement", "publication", decoding, Effect::reported));
   rows.push_back(row(decode + "reference", "one", "two", decoding, Effect::reported));
+  add_error(rows, decode, decoding);
   const std::string prefill = "fitted.latent_prefill_attention[].";
   add_tiles(rows, prefill, prefilling);
   rows.push_back(row(prefill + "per_token", "20 ns", "900 ns", prefilling));
@@ -256,6 +265,8 @@ std::vector<KeyRow> kernel_rows() {
   }
   fp8.effect = Effect::refused;  // the table's times beat so slow a machine
   rows.push_back(fp8);
+  add_error(rows, "fitted.linear[].", {});
+  add_error(rows, "fitted.decode_attention[].", {});
   add_stream(rows, "fitted.elementwise.", prefilling);
   add_stream(rows, "fitted.mixed_attention[].", mixed);
   add_correction(rows, "fitted.decode_attention[].", "walks", {});

@@ -22,6 +22,7 @@
 #include "tools/results/plan.h"
 #include "tools/results/replay.h"
 #include "tools/results/result_document.h"
+#include "tools/results/step_page.h"
 #include "tools/results/sweep.h"
 #include "tools/results/trace.h"
 #include "tools/validation/figures_page.h"
@@ -151,6 +152,7 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"trace", "kvsim workload info", results::trace_keys},
       {"calibration", "kvsim calibrate fit", results::calibration_keys},
       {"replay", "kvsim calibrate replay", results::replay_keys},
+      {"show_step", "kvsim show step", results::step_keys},
       {"validation", "kvsim validate", validation::figures_keys},
       {"backtest", "kvsim backtest", results::backtest_keys},
   };

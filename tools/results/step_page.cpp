@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/kernels/step_operators.h"
 #include "models/kernels/step_time.h"
 #include "models/schema/error.h"
 #include "models/workload/distributions.h"
@@ -13,10 +12,13 @@
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/simulation.h"
 #include "sim/serving/step_parts.h"
-#include "tools/results/numbers.h"
+#include "tools/results/documents.h"
+#include "tools/results/provenance.h"
 
 namespace kvsim::results {
 namespace {
+
+using models::StepOperator;
 
 std::int64_t context_of(const scenario::Scenario& scenario, const StepQuestion& question) {
   if (question.context) return *question.context;
@@ -50,9 +52,80 @@ std::string share_text(double share) {
   return share > 0 ? percent(share) : "";
 }
 
+const Fields<models::FormError>& form_error_fields() {
+  using E = models::FormError;
+  static const Fields<E> fields{
+      {"median", {kShare, kLower, "median of |predicted / measured - 1|"}, &E::median},
+      {"p90", {kShare, kLower, "90th percentile of |predicted / measured - 1|"}, &E::p90},
+      {"held_out",
+       {kTruth, "of rows of shapes that the fit had not seen; else of those that it was made of"},
+       &E::held_out}};
+  return fields;
+}
+
+const Fields<StepOperator>& operator_fields() {
+  using O = StepOperator;
+  const auto error = [](const O& o) {
+    return o.error ? fmt::format("{:.1f} / {:.1f} %", 100 * o.error->median, 100 * o.error->p90) : "";
+  };
+  static const Fields<O> fields{
+      {"operator", {kText, "its name"}, "operator", &O::name, Align::left},
+      {"seconds", {kSeconds, kLower, "its time in the step, on each GPU"}, "time", &O::seconds, seconds},
+      {"share", {kShare, "of the step's time"}, "share", &O::share, percent},
+      {"bytes",
+       {kBytes, "moved between memory and the GPU's units, or of messages between GPUs"},
+       "bytes",
+       &O::bytes,
+       [](const O& o) { return o.bytes > 0 ? bytes(o.bytes) : ""; }},
+      {"memory_share",
+       {kShare, "what its bytes take at the datasheet's bandwidth, of its time"},
+       "of bandwidth",
+       &O::memory_share,
+       [](const O& o) { return share_text(o.memory_share); }},
+      {"flops",
+       {kPlain, "arithmetic on the GPU's matrix units"},
+       "GFLOP",
+       &O::flops,
+       [](const O& o) { return o.flops > 0 ? figure(o.flops / 1e9) : ""; }},
+      {"flops_share",
+       {kShare, "what its arithmetic takes at the datasheet's rate, of its time"},
+       "of arithmetic",
+       &O::flops_share,
+       [](const O& o) { return share_text(o.flops_share); }},
+      {"bound_by", {kText, "memory, arithmetic, messages or fixed times"}, "bound by", &O::binds, Align::left},
+      {"from", {kText, "table, form or roofline; estimate, constant or none"}, "from", &O::from, Align::left},
+      Field<O>::part("error", "how far its form is off rows of the machine it was fitted to", &O::error,
+                     form_error_fields(),
+                     "not from a form that was fitted on this machine, or one whose error is not known"),
+      {kOnPages, "error", error, error},
+      {"source",
+       {kText, "kind of the source of its figures"},
+       [](const O& o) { return std::string(source_word(o.source.kind)); }},
+      {"reference", {kText, "what they were taken from"}, [](const O& o) { return o.source.reference; }}};
+  return fields;
+}
+
+const Fields<StepReport>& step_fields() {
+  using R = StepReport;
+  using F = Field<R>;
+  static const Fields<R> fields{
+      {"model", {kText, "name of the model"}, &R::model},
+      {"gpu", {kText, "name of the GPU"}, &R::gpu},
+      {"gpus", {kCount, "that share the model"}, &R::gpus},
+      {"profile", {kText, "name of the kernel profile"}, &R::profile},
+      {"requests", {kRequests, "that decode or draft"}, &R::requests},
+      {"context_tokens", {kTokens, "KV of each"}, &R::context},
+      {"verifying", {kRequests, "further ones that verify"}, &R::verifying},
+      {"chunk_tokens", {kTokens, "of a prompt beside them"}, &R::chunk},
+      {"seconds", {kSeconds, kLower, "time of the step: the sum of its operators, in their order"}, &R::seconds},
+      F::list("operators", "what the step consists of", &R::operators, operator_fields()),
+      F::values("fallbacks[]", {kText, "a figure that had to be replaced, in words"}, &R::fallbacks)};
+  return fields;
+}
+
 }  // namespace
 
-page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& question) {
+StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& question) {
   const serving::ServingConfig& c = scenario.serving;
   const serving::DecodePolicy decode = serving::configured_policy(c);
   if (decode.fetches()) {
@@ -76,48 +149,61 @@ page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& que
   if (question.chunk > 0) serving::add_chunk(work, geometry, 0, question.chunk, false);
 
   const serving::ClusterConfig& machine = c.cluster;
-  const std::vector<models::StepOperator> operators =
+  StepReport report;
+  report.model = c.model.name;
+  report.gpu = machine.gpu.name;
+  report.gpus = machine.parallel.gpus();
+  report.profile = machine.profile.name;
+  report.requests = batch;
+  report.context = context;
+  report.verifying = question.verifying;
+  report.chunk = question.chunk;
+  report.operators =
       models::step_operators(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel, work);
-  double total_s = 0;
-  for (const models::StepOperator& o : operators) total_s += o.seconds;
-
-  page::Page page;
-  page.title = fmt::format("One step of {} on {} x {}: {}", c.model.name, machine.parallel.gpus(), machine.gpu.name,
-                           seconds(total_s));
-  std::string what = fmt::format("{} requests {} over {} of KV each", whole(batch),
-                                 decode.verifies ? "draft" : "decode", fmt::format("{} tokens", whole(context)));
+  for (const StepOperator& o : report.operators) report.seconds += o.seconds;
+  report.fallbacks =
+      models::StepTimer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel).fallbacks();
+  report.what = fmt::format("{} requests {} over {} of KV each", whole(batch), decode.verifies ? "draft" : "decode",
+                            fmt::format("{} tokens", whole(context)));
   if (decode.reads_compressed) {
     const serving::DecodeConfig drafts = serving::own_drafts(c.decode);
-    what += fmt::format(", compressed to {}", percent(serving::effective_ratio(drafts.compressor, drafts.keep_ratio)));
+    report.what +=
+        fmt::format(", compressed to {}", percent(serving::effective_ratio(drafts.compressor, drafts.keep_ratio)));
   }
   if (question.verifying > 0) {
-    what += fmt::format("; {} verify {} tokens", whole(question.verifying), whole(c.decode.draft_length));
+    report.what += fmt::format("; {} verify {} tokens", whole(question.verifying), whole(c.decode.draft_length));
   }
-  if (question.chunk > 0) what += fmt::format("; {} tokens of a prompt", whole(question.chunk));
-  if (decode.drafter) what += "; the drafter's own passes are left out";
-  page.subtitle = {what + ".",
+  if (question.chunk > 0) report.what += fmt::format("; {} tokens of a prompt", whole(question.chunk));
+  if (decode.drafter) report.what += "; the drafter's own passes are left out";
+  return report;
+}
+
+Page step_page(const StepReport& report) {
+  Page page;
+  page.title =
+      fmt::format("One step of {} on {} x {}: {}", report.model, report.gpus, report.gpu, seconds(report.seconds));
+  page.subtitle = {report.what + ".",
                    "Bytes and FLOPs are of one GPU; shares are of the datasheet's peaks in the operator's own time."};
-  page::Table t = page::table("Operators", {{"operator"},
-                                            {"time", true},
-                                            {"share", true},
-                                            {"bytes", true},
-                                            {"of bandwidth", true},
-                                            {"GFLOP", true},
-                                            {"of arithmetic", true},
-                                            {"bound by"},
-                                            {"from"}});
-  page::List sources{"Where the times come from", {}};
-  for (const models::StepOperator& o : operators) {
-    t.rows.push_back({o.name, seconds(o.seconds), percent(total_s > 0 ? o.seconds / total_s : 0),
-                      o.bytes > 0 ? bytes(o.bytes) : "", share_text(o.memory_share),
-                      o.flops > 0 ? figure(o.flops / 1e9) : "", share_text(o.flops_share), o.binds, o.from});
+  if (std::any_of(report.operators.begin(), report.operators.end(),
+                  [](const auto& o) { return o.error.has_value(); })) {
+    page.subtitle.push_back(
+        "Errors of forms are the median and the 90th percentile of |predicted / measured - 1| on the machine's rows.");
+  }
+  page.tables = {table_of("Operators", operator_fields(), report.operators)};
+  List sources{"Where the times come from", {}};
+  for (const StepOperator& o : report.operators) {
     if (!o.source.reference.empty()) sources.items.push_back(fmt::format("{}: {}", o.name, o.source.reference));
   }
-  page.tables.push_back(std::move(t));
-  page.lists.push_back(std::move(sources));
-  const models::StepTimer timer(machine.gpu, machine.peer_link, machine.profile, c.model, machine.parallel);
-  page.lists.push_back({"Fall-backs", timer.fallbacks()});
+  page.lists = {sources, {"Fall-backs", report.fallbacks}};
   return page;
+}
+
+Json step_json(const StepReport& report) {
+  return document(step_fields(), report);
+}
+
+KeyList step_keys() {
+  return document_keys(keys_of(step_fields()));
 }
 
 }  // namespace kvsim::results

@@ -1,11 +1,15 @@
-// One step of a scenario's GPUs, operator by operator, for people.
+// One step of a scenario's GPUs, operator by operator: page and document.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "models/kernels/step_operators.h"
 #include "sim/scenario/scenario.h"
-#include "tools/page/page.h"
+#include "tools/results/fields.h"
+#include "tools/results/table.h"
 
 namespace kvsim::results {
 
@@ -17,8 +21,25 @@ struct StepQuestion {
   std::int64_t chunk = 0;               ///< tokens of a prompt beside them, its first ones
 };
 
+struct StepReport {
+  std::string model, gpu, profile;
+  std::string what;  ///< the step has to do, in words
+  std::int64_t gpus = 1;
+  std::int64_t requests = 0;
+  std::int64_t context = 0;
+  std::int64_t verifying = 0;
+  std::int64_t chunk = 0;
+  double seconds = 0;
+  std::vector<models::StepOperator> operators;
+  std::vector<std::string> fallbacks;
+};
+
 /// Throws schema::InputError where the context is neither given nor that of the scenario, and for policies that fetch
 /// KV while a step runs.
-page::Page step_page(const scenario::Scenario& scenario, const StepQuestion& question);
+StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& question);
+
+Page step_page(const StepReport& report);
+Json step_json(const StepReport& report);
+KeyList step_keys();
 
 }  // namespace kvsim::results

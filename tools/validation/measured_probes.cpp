@@ -24,6 +24,8 @@ using models::KernelProfile;
 using models::Machine;
 using models::NumberFormat;
 
+constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block, NumberFormat::nvfp4};
+
 /// The form of this format among those of a kind; without it the rows cannot be compared.
 template <class Form>
 const Form& needed(const KernelProfile& p, const std::vector<Form>& forms, NumberFormat Form::*key, NumberFormat format,
@@ -45,20 +47,12 @@ double decode_s(const KernelProfile& p, const Machine& m, const models::DecodeSa
   return form.time(models::call_of(row), m, row.warm).seconds;
 }
 
-double tiled_s(const models::TiledForm& form, const Machine& m, const models::TiledSample& row) {
-  models::TiledCall call;
-  for (double i = 0; i < row.chunks; ++i) form.add_chunk(call, row.tokens, row.before, row.shape);
-  const double token = 2 * bytes_per_element(row.kv) * row.shape.kv_heads * row.shape.head_dim;
-  form.add_decodes(call, row.decodes, 1, row.decode_kv, row.decode_kv, token * row.decodes * row.decode_kv, row.shape);
-  return form.time(call, row.shape, m).seconds;
-}
-
 double prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
-  return tiled_s(needed(p, p.fitted.prefill_attention, &models::TiledForm::kv, row.kv, "prefill attention"), m, row);
+  return tiled_s(needed(p, p.fitted.prefill_attention, &models::TiledForm::kv, row.kv, "prefill attention"), row, m);
 }
 
 double mixed_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
-  return tiled_s(needed(p, p.fitted.mixed_attention, &models::TiledForm::kv, row.kv, "mixed attention"), m, row);
+  return tiled_s(needed(p, p.fitted.mixed_attention, &models::TiledForm::kv, row.kv, "mixed attention"), row, m);
 }
 
 /// Rows of files of the folder of measured data, their names between blanks; none where one is missing.
@@ -117,63 +111,110 @@ double latent_decode_s(const KernelProfile& p, const Machine& m, const models::D
 double latent_prefill_s(const KernelProfile& p, const Machine& m, const models::TiledSample& row) {
   return tiled_s(
              needed(p, p.fitted.latent_prefill_attention, &models::TiledForm::kv, row.kv, "latent prefill attention"),
-             m, row) +
+             row, m) +
          row.block.linear_s;
 }
 
-/// Rows of a fit of routed experts or of latents: those of the kernel that it takes, whole blocks with the linear
-/// layers of the profile they are timed by.
-models::Samples rows_of_fits(const models::Samples& all, const Rows& which) {
+/// A statistic of errors that a figure asks for; 1 where there are no rows.
+double statistic_of(const models::ErrorSummary& e, std::size_t which) {
+  if (which == 0) return static_cast<double>(e.count);
+  if (e.count == 0) return 1;
+  return which == 1 ? e.median : which == 2 ? e.p90 : e.bias;
+}
+
+const std::vector<std::string>& statistics() {
+  static const std::vector<std::string> words{"count", "median", "p90", "bias"};
+  return words;
+}
+
+/// Those of routed experts by the kernel that a fit takes.
+std::vector<models::MoeSample> experts_rows(const models::Samples& all, const Rows& which) {
   static const models::Catalogue catalogue = models::Catalogue::built_in();
-  models::Samples fits;
-  fits.moe = all.moe;
-  fits.latent_decode = all.latent_decode;
-  fits.latent_prefill = all.latent_prefill;
-  fits = select(fits, which.gpu, "vllm", true);
-  const Machine machine = Machine::of(catalogue.gpu(which.gpu));
-  (void)refuse_impossible(fits, machine);
-  if (which.format) fits.moe = of_main_kernel(of_format(fits.moe, *which.format));
-  const KernelProfile profile = catalogue.profile(catalogue.gpu(which.from).profile);
-  prepare_latents(fits, form_for(profile.fitted.linear, &models::LinearForm::weights, NumberFormat::bf16), machine);
-  return fits;
+  models::Samples experts;
+  experts.moe = all.moe;
+  experts = select(experts, which.gpu, "vllm", true);
+  (void)refuse_impossible(experts, Machine::of(catalogue.gpu(which.gpu)));
+  return of_main_kernel(which.format ? of_format(experts.moe, *which.format) : experts.moe);
 }
 
-models::ErrorSummary kernel_errors(const models::Samples& samples, const Rows& which, std::size_t kind) {
-  constexpr std::size_t kFirstOfFits = 4;
-  if (kind >= kFirstOfFits) {
-    const models::Samples fits = rows_of_fits(samples, which);
-    if (kind == kFirstOfFits) return errors_of(which, fits.moe, &models::MoeSample::weights, moe_s);
-    if (kind == kFirstOfFits + 1) {
-      return errors_of(which, fits.latent_decode, &models::DecodeSample::kv, latent_decode_s);
-    }
-    return errors_of(which, fits.latent_prefill, &models::TiledSample::kv, latent_prefill_s);
-  }
-  switch (kind) {
-    case 0:
-      return errors_of(which, samples.linear, &models::LinearSample::weights, linear_s);
-    case 1:
-      return errors_of(which, samples.decode, &models::DecodeSample::kv, decode_s);
-    case 2:
-      return errors_of(which, samples.prefill, &models::TiledSample::kv, prefill_s);
-    default:
-      return errors_of(which, samples.mixed, &models::TiledSample::kv, mixed_s);
-  }
-}
-
-/// kernel_error(files, GPU, kind, format, GPU whose profile is taken, count | median | p90): of the |error| of the
-/// rows; 1 where there are none.
+/// kernel_error(files, GPU, kind, format, GPU whose profile is taken, count | median | p90 | bias): of the |error| of
+/// the rows (bias: of the error).
 double kernel_error(const Question& q) {
   Rows which{q.arguments[1], q.arguments[4], std::nullopt};
-  constexpr std::array kFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block, NumberFormat::nvfp4};
   const std::size_t format = q.word(3, {"bf16", "fp8", "fp8_block", "nvfp4", "any"});
   if (format < kFormats.size()) which.format = kFormats[format];
-  const std::size_t kind =
-      q.word(2, {"linear", "decode", "prefill", "mixed", "moe", "latent_decode", "latent_prefill"});
-  const models::ErrorSummary e = kernel_errors(samples_of(q.measured, q.arguments[0]), which, kind);
-  const std::size_t statistic = q.word(5, {"count", "median", "p90"});
-  if (statistic == 0) return static_cast<double>(e.count);
-  if (e.count == 0) return 1;
-  return statistic == 1 ? e.median : e.p90;
+  const models::Samples& samples = samples_of(q.measured, q.arguments[0]);
+  const std::size_t statistic = q.word(5, statistics());
+  switch (q.word(2, {"linear", "decode", "prefill", "mixed", "moe"})) {
+    case 0:
+      return statistic_of(errors_of(which, samples.linear, &models::LinearSample::weights, linear_s), statistic);
+    case 1:
+      return statistic_of(errors_of(which, samples.decode, &models::DecodeSample::kv, decode_s), statistic);
+    case 2:
+      return statistic_of(errors_of(which, samples.prefill, &models::TiledSample::kv, prefill_s), statistic);
+    case 3:
+      return statistic_of(errors_of(which, samples.mixed, &models::TiledSample::kv, mixed_s), statistic);
+    default:
+      return statistic_of(errors_of(which, experts_rows(samples, which), &models::MoeSample::weights, moe_s),
+                          statistic);
+  }
+}
+
+/// block_error(files, GPU, decode | prefill, format of the KV, format of the projections, GPU whose profile is taken,
+/// count | median | p90 | bias): of whole blocks over latents by the kernel that a fit takes, with their linear layers.
+double block_error(const Question& q) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  const Rows which{q.arguments[1], q.arguments[5], kFormats[q.word(3, {"bf16", "fp8"})]};
+  const NumberFormat projections = kFormats[q.word(4, {"bf16", "fp8", "fp8_block", "nvfp4"})];
+  models::Samples blocks = select(latents_of(samples_of(q.measured, q.arguments[0])), which.gpu, "vllm", true);
+  const KernelProfile profile = catalogue.profile(catalogue.gpu(which.from).profile);
+  const Machine machine = machine_for(catalogue.gpu(which.gpu), profile);
+  (void)refuse_impossible(blocks, machine);
+  prepare_latents(blocks,
+                  &needed(profile, profile.fitted.linear, &models::LinearForm::weights, projections, "linear layers"),
+                  machine);
+  return statistic_of(q.word(2, {"decode", "prefill"}) == 0
+                          ? errors_of(which, blocks.latent_decode, &models::DecodeSample::kv, latent_decode_s)
+                          : errors_of(which, blocks.latent_prefill, &models::TiledSample::kv, latent_prefill_s),
+                      q.word(6, statistics()));
+}
+
+template <class Form>
+double held_out_of(const Form& form, std::size_t statistic) {
+  if (!form.error || !form.error->held_out) throw ExpressionError("the form's profile does not say how far it is off");
+  return statistic == 0 ? form.error->median : form.error->p90;
+}
+
+/// held_out_error(GPU, operator, format, median | p90): of rows left out of a fit, as the calibrator wrote it into the
+/// GPU's profile beside the form.
+double held_out_error(const Question& q) {
+  static const models::Catalogue catalogue = models::Catalogue::built_in();
+  const KernelProfile p = catalogue.profile(catalogue.gpu(q.arguments[0]).profile);
+  const models::FittedForms& f = p.fitted;
+  const NumberFormat format = kFormats[q.word(2, {"bf16", "fp8", "fp8_block", "nvfp4"})];
+  const std::size_t of = q.word(3, {"median", "p90"});
+  const auto decode = [&](const std::vector<models::DecodeForm>& forms) {
+    return held_out_of(needed(p, forms, &models::DecodeForm::kv, format, "decode attention"), of);
+  };
+  const auto tiled = [&](const std::vector<models::TiledForm>& forms) {
+    return held_out_of(needed(p, forms, &models::TiledForm::kv, format, "prefill attention"), of);
+  };
+  switch (q.word(1, {"linear", "decode", "prefill", "mixed", "moe", "latent_decode", "latent_prefill"})) {
+    case 0:
+      return held_out_of(needed(p, f.linear, &models::LinearForm::weights, format, "linear layers"), of);
+    case 1:
+      return decode(f.decode_attention);
+    case 2:
+      return tiled(f.prefill_attention);
+    case 3:
+      return tiled(f.mixed_attention);
+    case 4:
+      return held_out_of(needed(p, f.moe, &models::MoeForm::weights, format, "routed experts"), of);
+    case 5:
+      return decode(f.latent_decode_attention);
+    default:
+      return tiled(f.latent_prefill_attention);
+  }
 }
 
 /// collective_error(files, GPU, operation, library, link, count | median | p90): of the |error| of the rows by the
@@ -190,11 +231,7 @@ double collective_error(const Question& q) {
     const models::CollectiveTimes times(link, row.operation, row.library, row.gpus);
     errors.push_back(times.seconds(row.bytes) / row.seconds - 1);
   }
-  const models::ErrorSummary e = models::summarise(errors);
-  const std::size_t statistic = q.word(5, {"count", "median", "p90"});
-  if (statistic == 0) return static_cast<double>(e.count);
-  if (e.count == 0) return 1;
-  return statistic == 1 ? e.median : e.p90;
+  return statistic_of(models::summarise(errors), q.word(5, statistics()));
 }
 
 /// Rows whose GPU none of the names (between blanks) means, by their GPU.
@@ -336,6 +373,8 @@ double full_decode_s(const Question& q) {
 
 constexpr Probe kMeasuredProbes[] = {
     {"kernel_error", 6, false, kernel_error},
+    {"block_error", 7, false, block_error},
+    {"held_out_error", 4, false, held_out_error},
     {"collective_error", 6, false, collective_error},
     {"backtest_error", 4, false, backtest_error},
     {"other_rows", 2, false, other_rows},

@@ -121,13 +121,13 @@ void refuse_same_file(const std::string& out, const std::string& report) {
 }
 
 /// Of every GPU whose own profile has them.
-std::map<std::string, std::vector<models::LinearForm>> linear_forms(const models::Catalogue& catalogue) {
-  std::map<std::string, std::vector<models::LinearForm>> forms;
+std::map<std::string, models::FittedForms> known_forms(const models::Catalogue& catalogue) {
+  std::map<std::string, models::FittedForms> forms;
   for (const auto& line : catalogue.list(models::EntryKind::gpu)) {
     const models::GpuSpec gpu = catalogue.gpu(line.name);
     if (gpu.profile.empty()) continue;
     const models::KernelProfile profile = catalogue.profile(gpu.profile);
-    if (is_measured_machine(profile, gpu)) forms[gpu.name] = profile.fitted.linear;
+    if (is_measured_machine(profile, gpu)) forms[gpu.name] = profile.fitted;
   }
   return forms;
 }
@@ -148,7 +148,7 @@ void fit(Console& console, Options options) {
     }
   }
   if (options.no_tables) options.fit.tables = false;
-  options.fit.linear = linear_forms(catalogue);
+  options.fit.known = known_forms(catalogue);
   refuse_same_file(options.out, options.report);
   for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
   std::vector<PendingFile> files;

@@ -10,6 +10,7 @@
 #include "tools/cli/named_things.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/numbers.h"
+#include "tools/results/section.h"
 #include "tools/results/step_page.h"
 
 namespace kvsim::cli {
@@ -22,6 +23,7 @@ struct Options {
   std::string scenario;
   std::vector<std::string> set;
   results::StepQuestion step;
+  bool json = false;
 };
 
 /// What follows from an entry, as comments above it.
@@ -93,6 +95,7 @@ void declare_step(CLI::App& app, Options& o) {
   count("--context", o.step.context, "Tokens of KV of each. Default: the mean of workload.context");
   count("--verify", o.step.verifying, "Further requests that verify decode.draft_length tokens each");
   count("--chunk", o.step.chunk, "Tokens of a prompt that is computed beside them");
+  app.add_flag("--json", o.json, "Print the step as one JSON document");
   app.footer("Example:\n  kvsim show step scenarios/long_context/headline.yaml --batch 24 --context 32768 --verify 1");
 }
 
@@ -107,7 +110,13 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->allow_extra_args(false);
   return [options, step](Console& console) {
     if (step->parsed()) {
-      console.print(results::step_page(scenario::load_scenario(options->scenario, options->set), options->step));
+      const results::StepReport report =
+          results::step_report(scenario::load_scenario(options->scenario, options->set), options->step);
+      if (options->json) {
+        console.print(results::json_text(results::step_json(report)));
+      } else {
+        console.print(results::step_page(report));
+      }
     } else if (options->name.empty()) {
       throw schema::InputError("NAME is required; `kvsim list` names everything");
     } else {
