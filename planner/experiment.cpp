@@ -1,6 +1,7 @@
 #include "planner/experiment.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -62,10 +63,16 @@ std::map<std::string, engine::ConfidenceInterval> intervals(const std::vector<Si
   return result;
 }
 
+/// The replications by index; none where the experiment was ended before all of them had begun.
 std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const ExperimentOptions& options) {
   const auto count = static_cast<std::size_t>(scenario.replications);
   std::vector<std::optional<SimulationOutcome>> outcomes(count);
+  std::atomic<bool> ended{false};
   for_each_index(count, options.jobs, [&](std::size_t i) {
+    if (ended || (options.progress && !options.progress(i, 0))) {  // setting up what follows takes its time, too
+      ended = true;
+      return;
+    }
     serving::SimulationOptions one;
     one.trace = i == 0 ? options.trace : nullptr;
     one.timeline = i == 0 && options.timeline;
@@ -73,6 +80,7 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
     outcomes[i] = simulate_replication(scenario, i, one);
   });
   std::vector<SimulationOutcome> result;
+  if (ended) return result;
   result.reserve(count);
   for (std::optional<SimulationOutcome>& outcome : outcomes) result.push_back(std::move(*outcome));
   return result;
@@ -135,6 +143,8 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
   ExperimentResult result;
   result.capacity = serving::kv_capacity(scenario.serving);
   std::vector<SimulationOutcome> runs = run_all(scenario, options);
+  result.interrupted = runs.empty();
+  if (result.interrupted) return result;
   result.replications = runs.size();
   result.confidence = intervals(runs);
   for (const SimulationOutcome& run : runs) {

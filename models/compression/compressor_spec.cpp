@@ -186,7 +186,7 @@ ObjectSchema<CompressorSpec> compressor_fields() {
       "full-KV bytes per second; left out: by the time of the kernels that it takes (online), or free (offline)");
   s.optional("decompress_rate", &C::decompress_bytes_per_s, bandwidth().positive(),
              "full-KV bytes per second; left out: free");
-  s.optional("attention_time_factor", &C::attention_time_factor, number().positive(),
+  s.optional("attention_time_factor", &C::attention_time_factor, number().positive().usually(0.001, 1000),
              "time of attention over compressed KV over the time for as many bytes of whole KV");
   const auto whole = [](auto& x) -> auto& {
     return x;

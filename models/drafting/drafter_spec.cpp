@@ -72,8 +72,10 @@ ObjectSchema<D> drafter_fields() {
            "how many tokens of a draft the target accepts");
   s.list("targets", &D::targets, text().non_empty(), Presence::optional,
          "catalogue names of the models it was trained for or measured with; none: any of its vocabulary");
-  s.required("draft_length", &D::draft_length, integer().at_least(1), "tokens proposed before each pass of the target");
-  s.optional("pass_overhead", &D::pass_overhead_s, time().non_negative(), "time of one pass beyond its kernels");
+  s.required("draft_length", &D::draft_length, integer().at_least(1).usually(1, 4096),
+             "tokens proposed before each pass of the target");
+  s.optional("pass_overhead", &D::pass_overhead_s, time().non_negative().usually(0, 60),
+             "time of one pass beyond its kernels");
   s.check(check_sharing);
   return s;
 }

@@ -3,6 +3,23 @@
 #include "models/schemas.h"
 
 namespace kvsim::models {
+
+schema::ScalarSpec peak_bandwidth() {
+  return schema::bandwidth().usually(1e9, 1e15);
+}
+
+schema::ScalarSpec peak_rate() {
+  return schema::compute_rate().usually(1e12, 1e18);
+}
+
+schema::ScalarSpec multiprocessor_count() {
+  return schema::number().usually(1, 1e4);
+}
+
+schema::ScalarSpec l2_size() {
+  return schema::bytes().usually(1e3, 1e12);
+}
+
 namespace {
 
 schema::ObjectSchema<GpuSpec> make_gpu_schema() {
@@ -10,18 +27,19 @@ schema::ObjectSchema<GpuSpec> make_gpu_schema() {
   ObjectSchema<GpuSpec> s("gpu", "One GPU as its datasheet has it.");
   s.optional("name", &GpuSpec::name, text(), "name in the catalogue");
   s.required("description", &GpuSpec::description, text().non_empty(), "one line for lists");
-  s.required("memory", &GpuSpec::memory_bytes, bytes().positive(), "HBM (or GDDR) capacity of one GPU");
-  s.required("memory_bandwidth", &GpuSpec::memory_bytes_per_s, bandwidth().positive(), "peak memory bandwidth");
-  s.required("bf16_peak", &GpuSpec::bf16_flops_per_s, compute_rate().positive(),
+  s.required("memory", &GpuSpec::memory_bytes, bytes().positive().usually(1e9, 1e13),
+             "HBM (or GDDR) capacity of one GPU");
+  s.required("memory_bandwidth", &GpuSpec::memory_bytes_per_s, peak_bandwidth().positive(), "peak memory bandwidth");
+  s.required("bf16_peak", &GpuSpec::bf16_flops_per_s, peak_rate().positive(),
              "peak dense tensor-core rate in bf16, fp32 accumulation");
-  s.optional("fp8_peak", &GpuSpec::fp8_flops_per_s, compute_rate().non_negative(),
+  s.optional("fp8_peak", &GpuSpec::fp8_flops_per_s, peak_rate().non_negative(),
              "peak dense rate in fp8; 0 where the GPU has no fp8 units");
-  s.optional("fp4_peak", &GpuSpec::fp4_flops_per_s, compute_rate().non_negative(),
+  s.optional("fp4_peak", &GpuSpec::fp4_flops_per_s, peak_rate().non_negative(),
              "peak dense rate in fp4; 0 where the GPU has no fp4 units");
-  s.optional("multiprocessors", &GpuSpec::multiprocessors, number().non_negative(),
+  s.optional("multiprocessors", &GpuSpec::multiprocessors, multiprocessor_count().non_negative(),
              "streaming multiprocessors (SMs); 0: not given, kernel times then come from the profile's rooflines");
-  s.optional("l2_cache", &GpuSpec::l2_bytes, bytes().non_negative(), "L2 cache; 0: not given");
-  s.optional("board_power", &GpuSpec::board_power_w, power().non_negative(),
+  s.optional("l2_cache", &GpuSpec::l2_bytes, l2_size().non_negative(), "L2 cache; 0: not given");
+  s.optional("board_power", &GpuSpec::board_power_w, power().non_negative().usually(1, 1e5),
              "most that the board draws, for the energy of an output token; 0: not given");
   s.optional("architecture", &GpuSpec::architecture, text(),
              "for example hopper; a profile measured on another one is marked as carried over");

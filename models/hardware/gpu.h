@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "models/schema/scalar_spec.h"
 #include "models/schema/sourced.h"
 
 namespace kvsim::models {
@@ -26,5 +27,16 @@ struct GpuSpec {
   std::string peer_link;               ///< default link between GPUs of one replica, a name in the link catalogue
   std::string profile;                 ///< default kernel profile, a name in the profile catalogue
 };
+
+// Figures of a datasheet with what they usually are, for the GPU itself and for one that a profile was measured on.
+
+/// Peak memory bandwidth: 1 GB/s to 1 PB/s.
+[[nodiscard]] schema::ScalarSpec peak_bandwidth();
+/// Peak dense arithmetic rate: 1 TFLOP/s to 1000 PFLOP/s.
+[[nodiscard]] schema::ScalarSpec peak_rate();
+/// Streaming multiprocessors: up to 10,000.
+[[nodiscard]] schema::ScalarSpec multiprocessor_count();
+/// Second-level cache: 1 kB to 1 TB.
+[[nodiscard]] schema::ScalarSpec l2_size();
 
 }  // namespace kvsim::models

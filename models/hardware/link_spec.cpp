@@ -128,6 +128,10 @@ void check_collectives(const LinkSpec& link, const Reporter& report) {
   }
 }
 
+ScalarSpec link_rate() {
+  return bandwidth().positive().usually(1e5, 1e15);
+}
+
 ObjectSchema<LinkSpec> make_link_schema() {
   ObjectSchema<LinkSpec> s("link", "A link or a storage device: what moves bytes between memories.");
   s.optional("name", &LinkSpec::name, text(), "name in the catalogue");
@@ -138,14 +142,15 @@ ObjectSchema<LinkSpec> make_link_schema() {
                                {"network", LinkKind::network, "between machines"},
                                {"storage", LinkKind::storage, "to a disk or a storage service"}}),
              "what it connects");
-  s.required("read", &LinkSpec::read_bytes_per_s, bandwidth().positive(),
+  s.required("read", &LinkSpec::read_bytes_per_s, link_rate(),
              "towards the GPU (host to device, storage read), as large transfers reach it");
-  s.required("write", &LinkSpec::write_bytes_per_s, bandwidth().positive(),
+  s.required("write", &LinkSpec::write_bytes_per_s, link_rate(),
              "away from the GPU (device to host, storage write), as large transfers reach it");
-  s.optional("both_ways", &LinkSpec::both_ways_bytes_per_s, bandwidth().positive(),
+  s.optional("both_ways", &LinkSpec::both_ways_bytes_per_s, link_rate(),
              "what both ways reach together while both carry something; left out: neither slows the other");
-  s.optional("latency", &LinkSpec::latency_s, time().non_negative(), "from the last byte sent to its arrival");
-  s.optional("setup", &LinkSpec::setup_s, time().non_negative(),
+  s.optional("latency", &LinkSpec::latency_s, time().non_negative().usually(0, 3600),
+             "from the last byte sent to its arrival");
+  s.optional("setup", &LinkSpec::setup_s, time().non_negative().usually(0, 3600),
              "of each transfer (descriptor, request), while the one before it moves");
   s.list("gathers", &LinkSpec::gathers, gather_schema(), Presence::optional,
          "ways to copy scattered rows towards the GPU; none: not known");

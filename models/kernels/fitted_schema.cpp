@@ -1,11 +1,17 @@
 // The keys of fitted forms, each with the bounds that physics gives it.
 #include "models/kernels/fitted_schema.h"
 
+#include "models/hardware/gpu.h"
+
 namespace kvsim::models {
 
 schema::ScalarSpec kernel_efficiency() {
   // 5 % above the datasheet is within what clocks and rounding of the figures explain; more is a broken measurement.
-  return schema::number().above(0).at_most(1.05).because("a kernel reaches some of its GPU's peak, and not more");
+  return schema::number()
+      .above(0)
+      .at_most(1.05)
+      .usually(0.001, 1.05)
+      .because("a kernel reaches some of its GPU's peak, and not more");
 }
 
 schema::ScalarSpec fixed_kernel_time() {
@@ -334,14 +340,12 @@ ObjectSchema<FittedForms> fitted_forms_schema() {
 ObjectSchema<MeasuredMachine> measured_machine_schema() {
   using M = MeasuredMachine;
   ObjectSchema<M> s("measured machine", "Datasheet of the GPU that was measured: fits scale from it.");
-  s.required("memory_bandwidth", &M::memory_bytes_per_s, bandwidth().positive(), "peak memory bandwidth");
-  s.required("bf16_peak", &M::bf16_flops_per_s, compute_rate().positive(), "peak dense rate in bf16");
-  s.optional("fp8_peak", &M::fp8_flops_per_s, compute_rate().non_negative(),
-             "peak dense rate in fp8; 0: no such units");
-  s.optional("fp4_peak", &M::fp4_flops_per_s, compute_rate().non_negative(),
-             "peak dense rate in fp4; 0: no such units");
-  s.required("multiprocessors", &M::multiprocessors, number().positive(), "streaming multiprocessors");
-  s.required("l2_cache", &M::l2_bytes, bytes().positive(), "L2 cache");
+  s.required("memory_bandwidth", &M::memory_bytes_per_s, peak_bandwidth().positive(), "peak memory bandwidth");
+  s.required("bf16_peak", &M::bf16_flops_per_s, peak_rate().positive(), "peak dense rate in bf16");
+  s.optional("fp8_peak", &M::fp8_flops_per_s, peak_rate().non_negative(), "peak dense rate in fp8; 0: no such units");
+  s.optional("fp4_peak", &M::fp4_flops_per_s, peak_rate().non_negative(), "peak dense rate in fp4; 0: no such units");
+  s.required("multiprocessors", &M::multiprocessors, multiprocessor_count().positive(), "streaming multiprocessors");
+  s.required("l2_cache", &M::l2_bytes, l2_size().positive(), "L2 cache");
   s.optional("architecture", &M::architecture, text(), "for example hopper");
   return s;
 }

@@ -81,7 +81,7 @@ namespace {
 using namespace schema;
 
 ScalarSpec fixed_time() {
-  return time().non_negative().because("no operator takes less than no time");
+  return time().non_negative().usually(0, 60).because("no operator takes less than no time");
 }
 
 ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
@@ -117,7 +117,7 @@ ObjectSchema<KernelProfile> linear_schema() {
 ObjectSchema<LowBitAttention> low_bit_schema() {
   using L = LowBitAttention;
   ObjectSchema<L> s("low_bit", "Attention over KV of few bits: its bytes are read, its elements dequantised.");
-  s.required("elements_per_s", &L::elements_per_s, number().positive(),
+  s.required("elements_per_s", &L::elements_per_s, number().positive().usually(1e6, 1e15),
              "elements of KV that one multiprocessor dequantises a second");
   s.optional("blend_power", &L::blend_power, number().at_least(1).at_most(64),
              "how reading and dequantising overlap: 1: one after the other; large: the longer counts");

@@ -10,26 +10,29 @@
 namespace kvsim::models {
 namespace {
 
+/// Wide enough for products of all dimensions that the schema accepts; what comes out is checked there (check_sizes).
+__extension__ using Wide = __int128;
+
 /// Parameters of one layer's attention block, norms excluded.
-std::int64_t attention_parameters(const LlmSpec& m) {
+Wide attention_parameters(const LlmSpec& m) {
   if (m.attention == AttentionKind::mla) {
     const MlaShape& s = m.mla;
-    const std::int64_t query_width = m.heads * (s.qk_nope_head_dim + s.qk_rope_head_dim);
-    const std::int64_t query =
-        s.q_lora_rank > 0 ? m.hidden * s.q_lora_rank + s.q_lora_rank * query_width : m.hidden * query_width;
-    const std::int64_t latent = m.hidden * (s.kv_lora_rank + s.qk_rope_head_dim);
-    const std::int64_t expand = s.kv_lora_rank * m.heads * (s.qk_nope_head_dim + s.v_head_dim);
-    return query + latent + expand + m.heads * s.v_head_dim * m.hidden;
+    const Wide query_width = Wide{m.heads} * (s.qk_nope_head_dim + s.qk_rope_head_dim);
+    const Wide query =
+        s.q_lora_rank > 0 ? Wide{m.hidden} * s.q_lora_rank + s.q_lora_rank * query_width : m.hidden * query_width;
+    const Wide latent = Wide{m.hidden} * (s.kv_lora_rank + s.qk_rope_head_dim);
+    const Wide expand = Wide{s.kv_lora_rank} * m.heads * (s.qk_nope_head_dim + s.v_head_dim);
+    return query + latent + expand + Wide{m.heads} * s.v_head_dim * m.hidden;
   }
-  const std::int64_t query_width = m.heads * m.head_dim;
-  const std::int64_t kv_width = 2 * m.kv_heads * m.head_dim;
-  const std::int64_t bias = m.qkv_bias ? query_width + kv_width : 0;
-  const std::int64_t norms = m.qk_norm ? 2 * m.head_dim : 0;
+  const Wide query_width = Wide{m.heads} * m.head_dim;
+  const Wide kv_width = Wide{2} * m.kv_heads * m.head_dim;
+  const Wide bias = m.qkv_bias ? query_width + kv_width : 0;
+  const Wide norms = m.qk_norm ? Wide{2} * m.head_dim : 0;
   return m.hidden * (query_width + kv_width) + query_width * m.hidden + bias + norms;
 }
 
-std::int64_t gated_block(std::int64_t hidden, std::int64_t width) {
-  return 3 * hidden * width;
+Wide gated_block(std::int64_t hidden, std::int64_t width) {
+  return Wide{3} * hidden * width;
 }
 
 std::int64_t moe_layers(const LlmSpec& m) {
@@ -40,28 +43,44 @@ std::int64_t dense_layers(const LlmSpec& m) {
   return m.layers - moe_layers(m);
 }
 
+Wide embedding_table(const LlmSpec& m) {
+  return Wide{m.vocabulary} * m.hidden;
+}
+
 /// Parameters outside the routed experts: everything that every token multiplies with, plus the embedding table.
-std::int64_t always_used_parameters(const LlmSpec& m) {
-  const std::int64_t norms = (2 * m.layers + 1) * m.hidden;
-  const std::int64_t shared = moe_layers(m) * (gated_block(m.hidden, m.moe.expert_intermediate) * m.moe.shared_experts +
-                                               m.hidden * m.moe.experts);
-  return m.vocabulary * m.hidden * (m.tied_embeddings ? 1 : 2) + m.layers * attention_parameters(m) +
+Wide always_used_parameters(const LlmSpec& m) {
+  const Wide norms = (Wide{2} * m.layers + 1) * m.hidden;
+  const Wide shared = moe_layers(m) * (gated_block(m.hidden, m.moe.expert_intermediate) * m.moe.shared_experts +
+                                       Wide{m.hidden} * m.moe.experts);
+  return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + m.layers * attention_parameters(m) +
          dense_layers(m) * gated_block(m.hidden, m.intermediate) + shared + norms;
 }
 
-std::int64_t embedding_only_parameters(const LlmSpec& m) {
-  return m.tied_embeddings ? 0 : m.vocabulary * m.hidden;
+Wide embedding_only_parameters(const LlmSpec& m) {
+  return m.tied_embeddings ? 0 : embedding_table(m);
+}
+
+Wide all_parameters(const LlmSpec& m) {
+  return always_used_parameters(m) +
+         Wide{moe_layers(m)} * m.moe.experts * gated_block(m.hidden, m.moe.expert_intermediate);
+}
+
+/// Numbers that the KV cache holds of one token, over all layers.
+Wide kv_elements_per_token(const LlmSpec& m) {
+  return m.attention == AttentionKind::mla ? Wide{m.layers} * (m.mla.kv_lora_rank + m.mla.qk_rope_head_dim)
+                                           : Wide{2} * m.layers * m.kv_heads * m.head_dim;
 }
 
 }  // namespace
 
 std::int64_t LlmSpec::parameters() const {
-  return always_used_parameters(*this) + moe_layers(*this) * moe.experts * gated_block(hidden, moe.expert_intermediate);
+  return static_cast<std::int64_t>(all_parameters(*this));
 }
 
 std::int64_t LlmSpec::active_parameters() const {
-  return always_used_parameters(*this) - embedding_only_parameters(*this) +
-         moe_layers(*this) * moe.experts_per_token * gated_block(hidden, moe.expert_intermediate);
+  return static_cast<std::int64_t>(always_used_parameters(*this) - embedding_only_parameters(*this) +
+                                   Wide{moe_layers(*this)} * moe.experts_per_token *
+                                       gated_block(hidden, moe.expert_intermediate));
 }
 
 NumberFormat LlmSpec::weight_format() const {
@@ -97,9 +116,7 @@ double LlmSpec::weight_bytes_read(double tokens) const {
 }
 
 std::int64_t LlmSpec::kv_bytes_per_token() const {
-  const std::int64_t elements = attention == AttentionKind::mla ? layers * (mla.kv_lora_rank + mla.qk_rope_head_dim)
-                                                                : 2 * layers * kv_heads * head_dim;
-  return std::llround(static_cast<double>(elements) * kv_bytes_per_element);
+  return std::llround(static_cast<double>(kv_elements_per_token(*this)) * kv_bytes_per_element);
 }
 
 double LlmSpec::kv_copies(std::int64_t tensor_parallel) const {
@@ -124,6 +141,8 @@ namespace {
 
 using namespace schema;
 
+constexpr double kMostWeights = 1e15;  // bytes
+
 ObjectSchema<Source> source_schema() {
   ObjectSchema<Source> s("source", "Where the architecture is published.");
   add_source_fields(
@@ -133,24 +152,28 @@ ObjectSchema<Source> source_schema() {
 
 ObjectSchema<MlaShape> mla_schema() {
   ObjectSchema<MlaShape> s("mla", "Dimensions of multi-head latent attention (arXiv:2405.04434, section 2.1).");
-  s.optional("q_lora_rank", &MlaShape::q_lora_rank, integer().non_negative(),
+  s.optional("q_lora_rank", &MlaShape::q_lora_rank, integer().non_negative().usually(1, 65536),
              "rank of the query projection; 0: queries are not compressed");
-  s.required("kv_lora_rank", &MlaShape::kv_lora_rank, integer().positive(), "width of the latent that is cached");
-  s.required("qk_nope_head_dim", &MlaShape::qk_nope_head_dim, integer().positive(),
+  s.required("kv_lora_rank", &MlaShape::kv_lora_rank, integer().positive().usually(1, 65536),
+             "width of the latent that is cached");
+  s.required("qk_nope_head_dim", &MlaShape::qk_nope_head_dim, integer().positive().usually(1, 65536),
              "width of a head's query and key without position");
-  s.required("qk_rope_head_dim", &MlaShape::qk_rope_head_dim, integer().positive(),
+  s.required("qk_rope_head_dim", &MlaShape::qk_rope_head_dim, integer().positive().usually(1, 65536),
              "width of the shared rotary key that is cached");
-  s.required("v_head_dim", &MlaShape::v_head_dim, integer().positive(), "width of a head's value");
+  s.required("v_head_dim", &MlaShape::v_head_dim, integer().positive().usually(1, 65536), "width of a head's value");
   return s;
 }
 
 ObjectSchema<MoeShape> moe_schema() {
   ObjectSchema<MoeShape> s("moe", "Mixture of experts in place of the feed-forward block.");
-  s.required("experts", &MoeShape::experts, integer().positive(), "routed experts per MoE layer");
-  s.required("experts_per_token", &MoeShape::experts_per_token, integer().positive(), "routed experts each token uses");
-  s.optional("shared_experts", &MoeShape::shared_experts, integer().non_negative(), "experts every token uses");
-  s.required("expert_intermediate", &MoeShape::expert_intermediate, integer().positive(), "hidden width of one expert");
-  s.optional("dense_layers", &MoeShape::dense_layers, integer().non_negative(),
+  s.required("experts", &MoeShape::experts, integer().positive().usually(1, 1e5), "routed experts per MoE layer");
+  s.required("experts_per_token", &MoeShape::experts_per_token, integer().positive().usually(1, 1e5),
+             "routed experts each token uses");
+  s.optional("shared_experts", &MoeShape::shared_experts, integer().non_negative().usually(1, 1e5),
+             "experts every token uses");
+  s.required("expert_intermediate", &MoeShape::expert_intermediate, integer().positive().usually(1, 1e7),
+             "hidden width of one expert");
+  s.optional("dense_layers", &MoeShape::dense_layers, integer().non_negative().usually(1, 1e4),
              "leading layers with an ordinary feed-forward block");
   s.check([](const MoeShape& moe, const Reporter& report) {
     if (moe.experts_per_token > moe.experts) {
@@ -170,6 +193,23 @@ void check_weights(const LlmSpec& llm, const Reporter& report) {
   report.fail("weight_bytes_per_parameter",
               fmt::format("{} bytes, but weights in {} take {} to {} each", llm.weight_bytes_per_parameter,
                           word(*llm.stated_weight_format), least, kMost));
+}
+
+/// Dimensions that are each possible may be absurd together: sizes that follow are worked out with room to overflow
+/// first.
+void check_sizes(const LlmSpec& llm, const Reporter& report) {
+  constexpr double kMostKv = 64e6;
+  const auto parameters = static_cast<double>(all_parameters(llm));
+  const double weights = parameters * llm.weight_bytes_per_parameter;
+  if (weights > kMostWeights) {
+    report.fail("", fmt::format("the dimensions make {:.3g} parameters, {:.3g} bytes of weights: expected {} or less",
+                                parameters, weights, format_bytes(static_cast<std::int64_t>(kMostWeights))));
+  }
+  const double kv = static_cast<double>(kv_elements_per_token(llm)) * llm.kv_bytes_per_element;
+  if (kv < 1 || kv > kMostKv) {
+    report.fail("", fmt::format("the dimensions make {:.3g} bytes of KV per token: expected 1 B to {}", kv,
+                                format_bytes(static_cast<std::int64_t>(kMostKv))));
+  }
 }
 
 void check_heads(const LlmSpec& llm, const Reporter& report) {
@@ -198,18 +238,19 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.optional("name", &LlmSpec::name, text(), "name in the catalogue");
   s.required("description", &LlmSpec::description, text().non_empty(), "one line for lists");
   s.object("source", &LlmSpec::source, source_schema(), Presence::optional, "where the architecture is published");
-  s.required("layers", &LlmSpec::layers, integer().positive(), "transformer layers");
-  s.required("hidden", &LlmSpec::hidden, integer().positive(), "width of the residual stream");
-  s.required("heads", &LlmSpec::heads, integer().positive(), "query heads");
-  s.required("kv_heads", &LlmSpec::kv_heads, integer().positive(), "KV heads; must divide heads");
-  s.required("head_dim", &LlmSpec::head_dim, integer().positive(), "width of one head");
-  s.required("intermediate", &LlmSpec::intermediate, integer().positive(),
+  s.required("layers", &LlmSpec::layers, integer().positive().usually(1, 1e4), "transformer layers");
+  s.required("hidden", &LlmSpec::hidden, integer().positive().usually(1, 1e6), "width of the residual stream");
+  s.required("heads", &LlmSpec::heads, integer().positive().usually(1, 1e4), "query heads");
+  s.required("kv_heads", &LlmSpec::kv_heads, integer().positive().usually(1, 1e4), "KV heads; must divide heads");
+  s.required("head_dim", &LlmSpec::head_dim, integer().positive().usually(1, 65536), "width of one head");
+  s.required("intermediate", &LlmSpec::intermediate, integer().positive().usually(1, 1e7),
              "width of the gated feed-forward block (three matrices)");
-  s.required("vocabulary", &LlmSpec::vocabulary, integer().positive(), "rows of the embedding table");
+  s.required("vocabulary", &LlmSpec::vocabulary, integer().positive().usually(1, 1e8), "rows of the embedding table");
   s.optional("tied_embeddings", &LlmSpec::tied_embeddings, boolean(), "the LM head is the embedding table");
   s.optional("qkv_bias", &LlmSpec::qkv_bias, boolean(), "query, key and value projections have biases");
   s.optional("qk_norm", &LlmSpec::qk_norm, boolean(), "queries and keys are normalised per head");
-  s.required("max_context", &LlmSpec::max_context, tokens().positive(), "longest context, prompt and output together");
+  s.required("max_context", &LlmSpec::max_context, tokens().positive().usually(1, 1e8),
+             "longest context, prompt and output together");
   s.optional("attention", &LlmSpec::attention,
              choice<AttentionKind>(
                  {{"gqa", AttentionKind::gqa, "grouped-query attention, multi-head and multi-query included"},
@@ -217,7 +258,7 @@ ObjectSchema<LlmSpec> llm_fields() {
              "what the KV cache holds");
   s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
-  s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive(),
+  s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
   s.optional("weight_format", &LlmSpec::stated_weight_format,
              choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
@@ -225,12 +266,14 @@ ObjectSchema<LlmSpec> llm_fields() {
                                    {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
                                    {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}}),
              "whose kernels time the linear layers; left out: what weight_bytes_per_parameter is the width of");
-  s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive(), "bf16: 2, fp8: 1");
-  s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive(),
+  s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive().usually(0.1, 8),
+             "bf16: 2, fp8: 1");
+  s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive().usually(1, kMostWeights),
              "bytes of all weights, where they are not parameters times their width");
   s.check(check_heads);
   s.check(check_moe);
   s.check(check_weights);
+  s.check(check_sizes);
   return s;
 }
 

@@ -129,8 +129,8 @@ class Generator {
       if (field.size.at_most != ListSize{}.at_most) out["maxItems"] = field.size.at_most;
     }
     std::string description = field.description;
-    const bool has_units = field.form != Form::object && !field.scalar.range().empty();
-    if (has_units) description += " (" + field.scalar.range() + ")";
+    const bool has_units = field.form != Form::object && !field.scalar.documented_range().empty();
+    if (has_units) description += " (" + field.scalar.documented_range() + ")";
     out["description"] = description;
     if (!field.default_text.empty()) out["x-default"] = field.default_text;
     return out;

@@ -64,7 +64,7 @@ std::string size_text(const ListSize& size) {
 }
 
 std::string range_text(const FieldInfo& field) {
-  const std::string of_values = has_scalar(field) ? field.scalar.range() : "";
+  const std::string of_values = has_scalar(field) ? field.scalar.documented_range() : "";
   const std::string of_list = field.list ? size_text(field.size) : "";
   return of_values + (of_values.empty() || of_list.empty() ? "" : "; ") + of_list;
 }

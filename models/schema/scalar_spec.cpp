@@ -1,6 +1,8 @@
 #include "models/schema/scalar_spec.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -88,6 +90,16 @@ ScalarSpec ScalarSpec::at_most(double bound) const {
   return spec;
 }
 
+ScalarSpec ScalarSpec::usually(double least, double most) const {
+  ScalarSpec spec = *this;
+  spec.usual_ = UsualSize{least, most};
+  return spec;
+}
+
+ScalarSpec ScalarSpec::of_any_size() const {
+  return usually(0, std::numeric_limits<double>::infinity());
+}
+
 ScalarSpec ScalarSpec::because(std::string reason) const {
   ScalarSpec spec = *this;
   spec.reason_ = std::move(reason);
@@ -150,6 +162,29 @@ std::string ScalarSpec::range() const {
   return out;
 }
 
+std::string ScalarSpec::documented_range() const {
+  if (!usual_ || std::isinf(usual_->most)) return range();
+  const bool small = usual_->least == 0 || (is_integral(dimension_) && usual_->least <= 1);
+  const std::string usually = small ? fmt::format("usually up to {}", print(usual_->most))
+                                    : fmt::format("usually {} to {}", print(usual_->least), print(usual_->most));
+  return range().empty() ? usually : range() + ", " + usually;
+}
+
+void ScalarSpec::check(double value, const ConfigNode& node, std::string_view path) const {
+  if (!in_range(value)) {
+    throw InputError(
+        node.origin(), path,
+        fmt::format("must be {}, found {}{}{}", range(), node.text(), reason_.empty() ? "" : ": ", reason_));
+  }
+  const double size = std::abs(value);
+  if (value == 0 || (size >= usual().least && size <= usual().most)) return;
+  const bool small = size < usual().least;
+  throw InputError(node.origin(), path,
+                   fmt::format("found {}, expected {} or {}", node.text(),
+                               print(std::copysign(small ? usual().least : usual().most, value)),
+                               small == (value > 0) ? "more" : "less"));
+}
+
 ScalarValue ScalarSpec::read_quantity(const ConfigNode& node, std::string_view path) const {
   if (const Word* word = word_named(node.text())) {
     if (is_integral(dimension_)) return word->value;
@@ -161,19 +196,13 @@ ScalarValue ScalarSpec::read_quantity(const ConfigNode& node, std::string_view p
                      fmt::format("expected {}, found the text \"{}\" in quotes", expected(), node.text()));
   }
   try {
-    const auto check = [&](double value) {
-      if (in_range(value)) return;
-      throw InputError(
-          node.origin(), path,
-          fmt::format("must be {}, found {}{}{}", range(), node.text(), reason_.empty() ? "" : ": ", reason_));
-    };
     if (is_integral(dimension_)) {
       const std::int64_t whole = parse_integral(dimension_, node.text());
-      check(static_cast<double>(whole));
+      check(static_cast<double>(whole), node, path);
       return whole;
     }
     const double real = parse_real(dimension_, node.text());
-    check(real);
+    check(real, node, path);
     return real;
   } catch (const UnitError& error) {
     const auto names = names_of(words_);

@@ -53,6 +53,11 @@ class ScalarSpec {
   [[nodiscard]] ScalarSpec at_most(double bound) const;   ///< <= bound
   [[nodiscard]] ScalarSpec positive() const { return above(0); }
   [[nodiscard]] ScalarSpec non_negative() const { return at_least(0); }
+  /// What such a quantity is in every machine and model there is, with a wide margin; by default what is usual of its
+  /// dimension. Another one, other than 0, is refused as a slip: of a digit, or of the unit's prefix.
+  [[nodiscard]] ScalarSpec usually(double least, double most) const;
+  /// A number that measures nothing: a seed.
+  [[nodiscard]] ScalarSpec of_any_size() const;
   /// Why the range is what it is, for the message when a value lies outside.
   [[nodiscard]] ScalarSpec because(std::string reason) const;
   /// Text: must not be empty.
@@ -75,7 +80,7 @@ class ScalarSpec {
   /// at the node's origin.
   [[nodiscard]] ScalarValue read(const ConfigNode& node, std::string_view path) const;
 
-  /// Whether `read` could have given this value.
+  /// Whether the value lies in the range; `read` asks for a usual one as well.
   [[nodiscard]] bool accepts(const ScalarValue& value) const;
 
   /// The scalar that reads back as `value`, which must be accepted.
@@ -85,10 +90,14 @@ class ScalarSpec {
   [[nodiscard]] std::string expected() const;
   /// "> 0 s and <= 10 s"; empty where everything is accepted.
   [[nodiscard]] std::string range() const;
+  /// The same for documentation, with what is usual where that is not what is usual of the dimension.
+  [[nodiscard]] std::string documented_range() const;
 
  private:
   [[nodiscard]] const Word* word_named(std::string_view name) const;
   [[nodiscard]] bool in_range(double value) const;
+  [[nodiscard]] UsualSize usual() const { return usual_.value_or(usual_size(dimension_)); }
+  void check(double value, const ConfigNode& node, std::string_view path) const;
   [[nodiscard]] std::string print(double value) const;
   [[nodiscard]] ScalarValue read_quantity(const ConfigNode& node, std::string_view path) const;
   [[nodiscard]] ScalarValue read_word(const ConfigNode& node, std::string_view path) const;
@@ -97,6 +106,7 @@ class ScalarSpec {
   Dimension dimension_ = Dimension::number;
   std::optional<Bound> lower_;
   std::optional<Bound> upper_;
+  std::optional<UsualSize> usual_;
   std::string reason_;
   bool non_empty_ = false;
   std::vector<Word> words_;

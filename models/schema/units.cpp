@@ -30,6 +30,7 @@ struct DimensionInfo {
   std::string_view example;
   bool integral = false;
   std::span<const Unit> units;  ///< the first one is the program's own; empty for bare numbers
+  UsualSize usual;
 };
 
 constexpr Unit decimal(std::string_view text, int exp10) {
@@ -97,17 +98,18 @@ constexpr std::array storage_price_units{decimal("USD/GB-month", 0)};
 constexpr std::array power_units{decimal("W", 0), decimal("kW", 3)};
 
 // In the order of enum Dimension.
-constexpr std::array<DimensionInfo, 11> dimensions{{{"a number", "0.2", false, {}},
-                                                    {"a whole number", "25", true, {}},
-                                                    {"a size in bytes", "80 GiB", true, byte_units},
-                                                    {"a bandwidth", "64 GB/s", false, bandwidth_units},
-                                                    {"a time", "25 ms", false, time_units},
-                                                    {"a number of tokens", "32k tokens", true, token_units},
-                                                    {"a compute rate", "312 TFLOP/s", false, compute_units},
-                                                    {"a rate", "0.5/s", false, rate_units},
-                                                    {"a price", "2.5 USD/h", false, price_units},
-                                                    {"a price of memory", "3 USD/GB-month", false, storage_price_units},
-                                                    {"a power", "700 W", false, power_units}}};
+constexpr std::array<DimensionInfo, 11> dimensions{
+    {{"a number", "0.2", false, {}, {1e-12, 1e18}},
+     {"a whole number", "25", true, {}, {1, 1e12}},
+     {"a size in bytes", "80 GiB", true, byte_units, {1, 1e18}},
+     {"a bandwidth", "64 GB/s", false, bandwidth_units, {1, 1e18}},
+     {"a time", "25 ms", false, time_units, {0, 24000.0 * 3600}},  // a thousand days; the clock ends after 292 years
+     {"a number of tokens", "32k tokens", true, token_units, {1, 1e9}},
+     {"a compute rate", "312 TFLOP/s", false, compute_units, {1, 1e21}},
+     {"a rate", "0.5/s", false, rate_units, {1e-9, 1e9}},
+     {"a price", "2.5 USD/h", false, price_units, {0, 1e6}},
+     {"a price of memory", "3 USD/GB-month", false, storage_price_units, {0, 1e6}},
+     {"a power", "700 W", false, power_units, {0, 1e9}}}};
 
 const DimensionInfo& dimension_info(Dimension dimension) {
   return dimensions.at(static_cast<std::size_t>(dimension));
@@ -252,6 +254,10 @@ std::string_view dimension_name(Dimension dimension) {
 }
 std::string_view dimension_example(Dimension dimension) {
   return dimension_info(dimension).example;
+}
+
+UsualSize usual_size(Dimension dimension) {
+  return dimension_info(dimension).usual;
 }
 
 std::vector<std::string_view> dimension_units(Dimension dimension) {

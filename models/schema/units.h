@@ -49,6 +49,13 @@ class UnitError : public std::invalid_argument {
 [[nodiscard]] std::string_view dimension_name(Dimension dimension);
 /// "80 GiB", "64 GB/s", ...
 [[nodiscard]] std::string_view dimension_example(Dimension dimension);
+/// Sizes that a quantity other than 0 may have, in the dimension's unit: far beyond all that is built, and so that
+/// sums and products of a scenario's figures stay within the types that hold them.
+struct UsualSize {
+  double least = 0;
+  double most = 0;
+};
+[[nodiscard]] UsualSize usual_size(Dimension dimension);
 /// Every accepted unit as written; empty for number and integer.
 [[nodiscard]] std::vector<std::string_view> dimension_units(Dimension dimension);
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/crc.hpp>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -39,11 +41,52 @@ std::string to_line(const PointResult& r) {
                      assumptions.dump(), fallbacks.dump());
 }
 
-/// Takes the file for this process alone.
-void lock(int file, const std::string& path) {
-  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return;
-  if (errno == EWOULDBLOCK) throw JournalError(fmt::format("another kvsim is at work on {}", path));
-  fail(path, errno);
+// The checksum is the last key of the line's object, and covers what stands before it.
+constexpr std::string_view kSeal = R"(,"crc32":")";
+constexpr std::string_view kSealEnd = R"("})";
+constexpr std::size_t kDigits = 8;
+
+std::string checksum(std::string_view text) {
+  boost::crc_32_type crc;
+  crc.process_bytes(text.data(), text.size());
+  return fmt::format("{:08x}", crc.checksum());
+}
+
+/// A line of JSON, an object with some key, with its checksum.
+std::string sealed(std::string_view object) {
+  object.remove_suffix(1);
+  return fmt::format("{}{}{}{}", object, kSeal, checksum(object), kSealEnd);
+}
+
+/// Whether a line is as it was written.
+bool is_intact(std::string_view line) {
+  const std::size_t seal = kSeal.size() + kDigits + kSealEnd.size();
+  if (line.size() < seal) return false;
+  const std::string_view object = line.substr(0, line.size() - seal);
+  return line.substr(object.size()) == fmt::format("{}{}{}", kSeal, checksum(object), kSealEnd);
+}
+
+/// Opens the file, made if it is not there, and takes it for this process alone. Throws JournalError.
+int locked(const std::string& path) {
+  constexpr int mode = 0666;  // less the umask, as for any file
+  while (true) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (file < 0 && errno == ELOOP) {
+      throw JournalError(fmt::format("cannot write {}: it is a symbolic link, and none is followed", path));
+    }
+    if (file < 0) fail(path, errno);
+    struct stat opened {
+    }, named{};
+    const bool taken = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+    const int error = taken ? 0 : errno;
+    // Whoever had it may have taken it away: then it is nobody's that this process has locked.
+    const bool there = taken && ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+                       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+    if (there) return file;
+    ::close(file);
+    if (error == EWOULDBLOCK) throw JournalError(fmt::format("another kvsim is at work on {}", path));
+    if (error != 0) fail(path, error);
+  }
 }
 
 /// A file that was made is on the disk when its folder is.
@@ -57,40 +100,31 @@ void flush_folder_of(const std::string& path) {
 
 }  // namespace
 
-Journal::Journal(std::string path, int file, std::size_t bytes)
-    : path_(std::move(path)), file_(file), bytes_(bytes), flusher_([this] { flush_until_stopped(); }) {}
+Journal::Journal(std::string path, int file)
+    : path_(std::move(path)), file_(file), flusher_([this] { flush_until_stopped(); }) {}
 
-std::unique_ptr<Journal> Journal::begin(const std::string& path, const Plan& plan) {
-  constexpr int mode = 0666;  // less the umask, as for any file
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, mode);
-  if (file < 0 && errno == EEXIST) {
-    throw schema::InputError(fmt::format(
-        "{} exists: the folder holds a sweep already; --resume goes on with it, or name another folder", path));
-  }
-  if (file < 0) fail(path, errno);
-  std::unique_ptr<Journal> journal(new Journal(path, file, 0));
-  try {
-    lock(file, path);
-    journal->write_line(sweep::to_line(plan));
-  } catch (...) {
-    ::unlink(path.c_str());
-    throw;
-  }
-  flush_folder_of(path);
-  return journal;
+std::unique_ptr<Journal> Journal::open(const std::string& path) {
+  return std::unique_ptr<Journal>(new Journal(path, locked(path)));
 }
 
-std::unique_ptr<Journal> Journal::resume(const std::string& path, std::size_t bytes) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file < 0) fail(path, errno);
-  std::unique_ptr<Journal> journal(new Journal(path, file, bytes));
-  lock(file, path);
-  if (::ftruncate(file, static_cast<off_t>(bytes)) != 0) fail(path, errno);
-  return journal;
+bool Journal::empty() const {
+  struct stat status {};
+  return ::fstat(file_, &status) == 0 && status.st_size == 0;
+}
+
+void Journal::keep(std::size_t bytes) {
+  if (::ftruncate(file_, static_cast<off_t>(bytes)) != 0) fail(path_, errno);
+  bytes_ = bytes;
+}
+
+void Journal::begin(const Plan& plan) {
+  write_line(sweep::to_line(plan));
+  flush_folder_of(path_);
 }
 
 Journal::~Journal() {
   stop();
+  if (empty()) ::unlink(path_.c_str());
   ::close(file_);
 }
 
@@ -99,7 +133,7 @@ void Journal::append(const PointResult& result) {
 }
 
 void Journal::write_line(std::string line) {
-  line += '\n';
+  line = sealed(line) + '\n';
   const std::lock_guard guard(mutex_);
   if (error_ != 0) fail(path_, error_);
   std::string_view left = line;
@@ -179,44 +213,98 @@ PointResult to_point(std::string_view line) {
   return result;
 }
 
+/// The number that a damaged line begins with, which may itself be what was damaged.
+std::optional<std::size_t> claimed_point(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"index":)";
+  std::size_t point = 0;
+  if (!line.starts_with(kBegin)) return std::nullopt;
+  const auto [end, error] = std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), point);
+  return error == std::errc{} ? std::optional(point) : std::nullopt;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+
+  void read(std::string_view line) {
+    const schema::Origin origin = schema::Origin(path_).at(++line_number_, 1);
+    if (!contents_) return read_plan(line, origin);
+    if (!is_intact(line)) {
+      contents_->damaged.push_back({line_number_, claimed_point(line)});
+      return;
+    }
+    PointResult result;
+    try {
+      result = to_point(line);
+    } catch (const std::exception&) {
+      throw schema::InputError(origin, "not a line of a sweep's journal");
+    }
+    if (result.point >= seen_.size() || !contents_->plan.shard.holds(result.point)) {
+      throw schema::InputError(origin, fmt::format("point {} is none of this sweep's", result.point));
+    }
+    if (seen_[result.point]) throw schema::InputError(origin, fmt::format("point {} is there twice", result.point));
+    seen_[result.point] = true;
+    contents_->points.push_back(std::move(result));
+  }
+
+  std::optional<JournalContents> finish(std::size_t bytes) {
+    if (!contents_) return std::nullopt;
+    contents_->bytes = bytes;
+    name_damaged();
+    return std::move(contents_);
+  }
+
+ private:
+  void read_plan(std::string_view line, const schema::Origin& origin) {
+    JournalContents contents;
+    try {
+      contents.plan = to_plan(line);
+    } catch (const schema::InputError& error) {
+      throw schema::InputError(origin, error.what());
+    } catch (const std::exception&) {
+      throw schema::InputError(origin, "not the first line of a sweep's journal");
+    }
+    if (!is_intact(line))
+      throw schema::InputError(origin, "damaged: its checksum is another one, and it says which sweep this is");
+    seen_.resize(contents.plan.design.size());
+    contents_ = std::move(contents);
+  }
+
+  /// Leaves only points that lack; none where another line has taken the place of each that was damaged.
+  void name_damaged() {
+    std::vector<std::size_t> lacking;
+    for (const std::size_t point : contents_->plan.points()) {
+      if (!seen_[point]) lacking.push_back(point);
+    }
+    if (lacking.empty()) contents_->damaged.clear();
+    for (auto& d : contents_->damaged) {
+      if (!std::binary_search(lacking.begin(), lacking.end(), d.point.value_or(seen_.size()))) d.point.reset();
+    }
+  }
+
+  std::string path_;
+  std::optional<JournalContents> contents_;
+  std::vector<bool> seen_;
+  int line_number_ = 0;
+};
+
 }  // namespace
+
+std::string to_string(const JournalContents::Damaged& damaged, const std::string& path) {
+  const std::string rest =
+      damaged.point ? fmt::format("point {} is simulated again", *damaged.point) : "the line does not count";
+  return fmt::format("{}:{}:1: damaged: its checksum is another one; {}", path, damaged.line, rest);
+}
 
 std::optional<JournalContents> read_journal(const std::string& path) {
   const std::string text = text_of(path);
-  std::optional<JournalContents> contents;
-  std::vector<bool> seen;
-  int line_number = 0;
-  for (std::size_t begin = 0, end = text.find('\n'); end != std::string::npos;
-       begin = end + 1, end = text.find('\n', begin)) {
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    const schema::Origin origin = schema::Origin(path).at(++line_number, 1);
-    if (!contents) {
-      try {
-        contents.emplace();
-        contents->plan = to_plan(line);
-      } catch (const schema::InputError& error) {
-        throw schema::InputError(origin, error.what());
-      } catch (const std::exception&) {
-        throw schema::InputError(origin, "not the first line of a sweep's journal");
-      }
-      seen.resize(contents->plan.design.size());
-    } else {
-      PointResult result;
-      try {
-        result = to_point(line);
-      } catch (const std::exception&) {
-        throw schema::InputError(origin, "not a line of a sweep's journal");
-      }
-      if (result.point >= seen.size() || !contents->plan.shard.holds(result.point)) {
-        throw schema::InputError(origin, fmt::format("point {} is none of this sweep's", result.point));
-      }
-      if (seen[result.point]) throw schema::InputError(origin, fmt::format("point {} is there twice", result.point));
-      seen[result.point] = true;
-      contents->points.push_back(std::move(result));
-    }
-    contents->bytes = end + 1;
+  Reader reader(path);
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    reader.read(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
   }
-  return contents;
+  return reader.finish(begin);
 }
 
 namespace {
@@ -245,6 +333,10 @@ MergedSweep merge_journals(const std::vector<std::string>& paths) {
     if (std::find(paths.begin(), named, path) != named) refuse(path + " is named twice");
     std::optional<JournalContents> shard = read_journal(path);
     if (!shard) refuse(path + " is empty");
+    if (!shard->damaged.empty()) {
+      const std::string damage = to_string({shard->damaged.front().line, {}}, path);
+      refuse(fmt::format("{}; --resume in that folder simulates what lacks", damage));
+    }
     if (!merged) {
       merged = MergedSweep{shard->plan, {}};
       owner.resize(shard->plan.design.size());

@@ -1,5 +1,6 @@
 // The journal of a sweep: a line of JSON with its plan, then a line for every point that has finished, in the order in
-// which they did. A crash loses no line that was written; a line that was cut off is ignored.
+// which they did. A crash loses no line that was written; a line that was cut off is ignored. Each line ends with a
+// CRC-32 of what stands before it: what became of it on the disk does not become a result.
 #pragma once
 
 #include <condition_variable>
@@ -38,32 +39,48 @@ class JournalError : public std::runtime_error {
 struct JournalContents {
   Plan plan;
   std::vector<PointResult> points;  ///< in the order in which they finished
-  std::size_t bytes = 0;            ///< up to the end of the last line that is whole
+  std::size_t bytes = 0;            ///< up to the end of the last line that is there to its end
+
+  /// A line that is not what was written; none are named where all points are there.
+  struct Damaged {
+    int line = 0;
+    std::optional<std::size_t> point;  ///< that lacks, as far as it can be told
+  };
+  std::vector<Damaged> damaged;
 };
 
+/// "points.jsonl:3:1: damaged: its checksum is another one; point 1 is simulated again".
+std::string to_string(const JournalContents::Damaged& damaged, const std::string& path);
+
 /// Reads a journal. No value where the file is empty or even its first line was cut off. Throws schema::InputError
-/// where there is no such file, or a line that is whole is no line of a journal.
+/// where there is no such file, its first line is damaged, or a line that is as it was written is no line of a journal.
 std::optional<JournalContents> read_journal(const std::string& path);
 
 /// Writes a journal. Lines are handed to the system at once, by whoever appends them; getting them to the disk, every
 /// so often, is the work of a thread of the journal's own.
 class Journal {
  public:
-  /// A new one. Throws schema::InputError where the file exists, JournalError where it cannot be written.
-  static std::unique_ptr<Journal> begin(const std::string& path, const Plan& plan);
-  /// Goes on with one that holds `bytes` bytes of whole lines; what follows them is cut off.
-  static std::unique_ptr<Journal> resume(const std::string& path, std::size_t bytes);
+  /// Takes the file for this process alone, made if it is not there; only then may anybody look what is in it. No link
+  /// is followed. Throws JournalError where another process has it, or it cannot be written.
+  static std::unique_ptr<Journal> open(const std::string& path);
+  /// Gives the file up, and takes it away where nothing is in it.
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
+  /// Whether nothing is in it.
+  [[nodiscard]] bool empty() const;
+  /// Goes on after `bytes` bytes of whole lines; what follows them is cut off. Throws JournalError.
+  void keep(std::size_t bytes);
+  /// Writes the first line, into a journal that keeps nothing. Throws JournalError.
+  void begin(const Plan& plan);
   /// May be called by several threads at once. Throws JournalError; the journal then ends with the line before.
   void append(const PointResult& result);
   /// Makes sure that everything is on the disk. Throws JournalError.
   void close();
 
  private:
-  Journal(std::string path, int file, std::size_t bytes);
+  Journal(std::string path, int file);
   void write_line(std::string line);
   void flush_until_stopped();
   void stop();

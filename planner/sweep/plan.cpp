@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJournalVersion = 2;
+constexpr int kJournalVersion = 3;
 
 /// FNV-1a, 64 bits, over any number of texts and numbers.
 class Digest {

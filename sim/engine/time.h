@@ -8,6 +8,15 @@
 
 namespace kvsim::engine {
 
+/// a + b, or the end of the type's range that it lies beyond: a time past the end of the clock is never, not one before
+/// the beginning.
+constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) [[likely]]
+    return sum;
+  return b > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
+
 /// A span of simulated time in nanoseconds. May be negative as an intermediate of arithmetic.
 struct Duration {
   std::int64_t ns = 0;
@@ -15,19 +24,22 @@ struct Duration {
   constexpr auto operator<=>(const Duration&) const = default;
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ns) * 1e-9; }
   constexpr Duration& operator+=(Duration d) {
-    ns += d.ns;
+    ns = saturating_sum(ns, d.ns);
     return *this;
   }
 };
 
 constexpr Duration operator+(Duration a, Duration b) {
-  return {a.ns + b.ns};
+  return {saturating_sum(a.ns, b.ns)};
 }
 constexpr Duration operator-(Duration a, Duration b) {
   return {a.ns - b.ns};
 }
 constexpr Duration operator*(Duration a, std::int64_t n) {
-  return {a.ns * n};
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a.ns, n, &product)) [[likely]]
+    return {product};
+  return {(a.ns > 0) == (n > 0) ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min()};
 }
 
 /// A point in simulated time, in nanoseconds since the start of the run.
@@ -40,7 +52,7 @@ struct SimTime {
 };
 
 constexpr SimTime operator+(SimTime t, Duration d) {
-  return {t.ns + d.ns};
+  return {saturating_sum(t.ns, d.ns)};
 }
 constexpr SimTime operator-(SimTime t, Duration d) {
   return {t.ns - d.ns};

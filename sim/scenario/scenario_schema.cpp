@@ -189,7 +189,7 @@ void add_gpu(ObjectSchema<Scenario>& cluster) {
              "this many GPUs");
   s.optional("memory_fraction", KVSIM_MEMBER(serving.cluster.memory_fraction), number().above(0).at_most(1),
              "of GPU memory, what weights, activations and KV may use together");
-  s.optional("activations", KVSIM_MEMBER(serving.cluster.activation_bytes), bytes().non_negative(),
+  s.optional("activations", KVSIM_MEMBER(serving.cluster.activation_bytes), bytes().non_negative().usually(1, 1e13),
              "per GPU, within that fraction, for activations and workspaces");
   s.reference("profile", &Scenario::profile, "profile", models::profile_schema(), Presence::optional,
               "kernel profile; by default the GPU's own");
@@ -345,7 +345,7 @@ ObjectSchema<Scenario> run_schema() {
              "simulated time; without it the run ends with its last request");
   s.optional("warmup", KVSIM_MEMBER(serving.run.warmup_s), time().non_negative().at_most(kLongestRun_s),
              "simulated time that is not measured");
-  s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative(), "of every random stream");
+  s.optional("seed", KVSIM_MEMBER(serving.run.seed), integer().non_negative().of_any_size(), "of every random stream");
   s.optional(
       "sample_every", KVSIM_MEMBER(serving.run.sample_every_s), time().at_least(1e-6).at_most(kLongestRun_s),
       "requests running and waiting, KV memory in use, and what GPUs and links did are sampled at this period, "

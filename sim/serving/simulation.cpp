@@ -49,7 +49,7 @@ class Run {
  private:
   void start_arrivals() {
     if (feed_.concurrency() > 0) {
-      for (std::int64_t i = 0; i < feed_.concurrency(); ++i) replace_in_closed_loop(0);
+      for (std::int64_t i = 0; i < feed_.concurrency() && !outcome_.interrupted; ++i) replace_in_closed_loop(0);
     } else {
       fetch_next();
     }
@@ -68,7 +68,7 @@ class Run {
   void on_arrival() {
     // All that arrive now before any replica begins an iteration.
     const std::int64_t now = next_->arrival_ns;
-    for (; next_ && next_->arrival_ns == now; next_ = feed_.next()) accept(*next_);
+    for (; next_ && next_->arrival_ns == now && !outcome_.interrupted; next_ = feed_.next()) accept(*next_);
     schedule_arrival();
     if (!next_ && idle()) stop_if_done();
   }
@@ -86,8 +86,21 @@ class Run {
     if (idle()) stop_if_done();
   }
 
+  /// Arrivals may come faster than time passes: they are watched, too, and their memory has a limit.
+  void watch_arrivals(std::uint64_t id) {
+    constexpr std::uint64_t kArrivalsBetweenLooks = 1 << 10;
+    if (id % kArrivalsBetweenLooks == kArrivalsBetweenLooks - 1) watch();
+    const Measurements& m = outcome_.measured;
+    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < options_.most_in_flight) return;
+    throw ConfigurationError("workload",
+                             fmt::format("{} requests are in the system at {:g} s, which is as many as kvsim "
+                                         "keeps: expected a lower rate, or more replicas",
+                                         options_.most_in_flight, simulator_.now().seconds()));
+  }
+
   bool accept(const models::RequestSpec& spec) {
     const std::uint64_t id = requests_.end();
+    watch_arrivals(id);
     Request& r = requests_.add(id);
     r.id = id;
     r.arrival = simulator_.now();
@@ -213,6 +226,11 @@ class Run {
 
   SimulationOutcome finish() {
     Measurements& m = outcome_.measured;
+    if (simulator_.now() == SimTime::never()) {
+      throw ConfigurationError("run.duration",
+                               "the run lasts beyond the 292 years that the clock counts: expected a duration, or less "
+                               "time between its events");
+    }
     if (warming_up_ && !outcome_.interrupted) {
       throw ConfigurationError("run.warmup",
                                fmt::format("the run ended at {:.3f} s, before its warm-up of {:g} s was over",

@@ -30,7 +30,8 @@ Speed measure_sweep(const scenario::ScenarioFile& file, const sweep::Plan& plan,
       (std::filesystem::temp_directory_path() / ("kvsim-sweep-bench-" + std::to_string(::getpid()))).string();
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t cpu_begin = std::clock();
-  const std::unique_ptr<sweep::Journal> journal = sweep::Journal::begin(path, plan);
+  const std::unique_ptr<sweep::Journal> journal = sweep::Journal::open(path);
+  journal->begin(plan);
   sweep::RunnerOptions options;
   options.jobs = jobs;
   options.encode = results::encoded_figures;

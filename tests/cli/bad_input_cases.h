@@ -26,6 +26,8 @@ inline void PrintTo(const BadInput& bad, std::ostream* out) {
 std::vector<BadInput> malformed_scenarios();
 /// Scenarios that are well-formed and make no sense.
 std::vector<BadInput> senseless_scenarios();
+/// Quantities that no machine and no model has: slips of a digit or of a unit's prefix.
+std::vector<BadInput> implausible_scenarios();
 /// Files that a scenario names.
 std::vector<BadInput> bad_files();
 /// Command lines.

@@ -177,4 +177,46 @@ std::vector<BadInput> senseless_scenarios() {
   };
 }
 
+std::vector<BadInput> implausible_scenarios() {
+  const auto set = [](const std::string& assignment) {
+    return std::vector<std::string>{"run", "s.yaml", "--set", assignment};
+  };
+  return {
+      {"AForgottenPrefix",
+       {},
+       "--set cluster.gpu.type.bf16_peak: found 989 FLOP/s, expected 1 TFLOP/s or more",
+       set("cluster.gpu.type.bf16_peak=989 FLOP/s")},
+      {"AMemoryOfBytes",
+       {},
+       "--set cluster.gpu.type.memory: found 80 B, expected 1 GB or more",
+       set("cluster.gpu.type.memory=80 B")},
+      {"ALinkOfBytesPerSecond",
+       {},
+       "--set cluster.host.link.read: found 64 B/s, expected 100 kB/s or more",
+       set("cluster.host.link.read=64 B/s")},
+      {"KvOfNoBytes",
+       {},
+       "--set model.kv_bytes_per_element: found 1e-6, expected 0.1 or more",
+       set("model.kv_bytes_per_element=1e-6")},
+      {"LayersBeyondEveryType",
+       {},
+       "--set model.layers: found 4611686018427387904, expected 10000 or less",
+       set("model.layers=4611686018427387904")},
+      {"ActivationsBeyondEveryType",
+       {},
+       "--set cluster.gpu.activations: found 9223372036854775807 B, expected 10 TB or less",
+       set("cluster.gpu.activations=9223372036854775807 B")},
+      {"AnOverheadOfCenturies",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.iteration_overhead: found 1e10 s, expected 60 s or less",
+       set("cluster.gpu.profile={base: h100-vllm, iteration_overhead: 1e10 s}")},
+      {"DimensionsThatAreAbsurdTogether",
+       {{"model: llama-3.1-8b", "model: {base: llama-3.1-8b, layers: 10000, hidden: 1000000, intermediate: 10000000}"}},
+       "s.yaml:2:8: model: the dimensions make 3e+17 parameters, 6e+17 bytes of weights: expected 1 PB or less"},
+      {"KvThatIsAbsurdTogether",
+       {{"model: llama-3.1-8b", "model: {base: llama-3.1-8b, heads: 8192, kv_heads: 8192, head_dim: 1024}"}},
+       "s.yaml:2:8: model: the dimensions make 1.07e+09 bytes of KV per token: expected 1 B to 64 MB"},
+  };
+}
+
 }  // namespace kvsim::test

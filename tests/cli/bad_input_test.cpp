@@ -34,6 +34,7 @@ std::string name_of(const ::testing::TestParamInfo<BadInput>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Malformed, BadInputTest, ::testing::ValuesIn(malformed_scenarios()), name_of);
 INSTANTIATE_TEST_SUITE_P(Senseless, BadInputTest, ::testing::ValuesIn(senseless_scenarios()), name_of);
+INSTANTIATE_TEST_SUITE_P(Implausible, BadInputTest, ::testing::ValuesIn(implausible_scenarios()), name_of);
 INSTANTIATE_TEST_SUITE_P(Files, BadInputTest, ::testing::ValuesIn(bad_files()), name_of);
 INSTANTIATE_TEST_SUITE_P(CommandLines, BadInputTest, ::testing::ValuesIn(bad_command_lines()), name_of);
 

@@ -36,7 +36,15 @@ TEST_F(InterruptTest, SigintEndsParallelReplications) {
 }
 
 TEST_F(InterruptTest, SigtermToo) {
-  EXPECT_EQ(interrupted_run(SIGTERM, {}).status, 130);
+  EXPECT_EQ(interrupted_run(SIGTERM, {}).status, 143);
+}
+
+// Setting up thousands of replications takes longer than running each: none begins after the signal.
+TEST_F(InterruptTest, NoFurtherReplicationBegins) {
+  write("s.yaml", edited(tiny_scenario(), "duration: 4 s", "duration: 100 s"));
+  const CommandResult r = interrupted_run(SIGINT, {"--replications", "10000", "--jobs", "1"});
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
 }
 
 TEST_F(InterruptTest, SigintAndSigtermEndAFitAndLeaveNoFiles) {
@@ -58,7 +66,7 @@ TEST_F(InterruptTest, SigintAndSigtermEndAFitAndLeaveNoFiles) {
     const auto sent = std::chrono::steady_clock::now();
     const CommandResult r = child.wait();
     EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds(10));
-    EXPECT_EQ(r.status, 130);
+    EXPECT_EQ(r.status, 128 + signal);
     EXPECT_EQ(r.out, "");
     EXPECT_EQ(r.err, "kvsim: interrupted, no results written\n");
     EXPECT_EQ(names(), (std::vector<std::string>{"linear.csv", "s.yaml"}));

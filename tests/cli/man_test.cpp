@@ -71,7 +71,7 @@ TEST_F(ManTest, ItHasTheSectionsOfAManPageAndEveryExitStatus) {
     at = man.find(std::string("\n.SH ") + section + "\n", at);
     ASSERT_NE(at, std::string::npos) << section;
   }
-  for (const char* status : {"0", "1", "2", "4", "130"}) {
+  for (const char* status : {"0", "1", "2", "4", "130", "143"}) {
     EXPECT_NE(man.find(".TP\n\\fB" + std::string(status) + "\\fR\n"), std::string::npos) << status;
   }
   EXPECT_NE(man.find(".TP\n\\fBworkload\\fR\n"), std::string::npos);  // a key of scenarios

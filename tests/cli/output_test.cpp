@@ -1,4 +1,6 @@
 // Where results go: stdout, --out and --trace-out, whole or not at all.
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/workspace.h"
@@ -128,6 +130,38 @@ TEST_F(OutputTest, ATimelineIsJsonAndCompressedWhereItsNameSaysSo) {
   EXPECT_EQ(run({"run", "s.yaml", "--trace-out", "t.json.gz"}).status, 0);
   EXPECT_EQ(shell("gzip -dc t.json.gz | cmp - t.json", {"", folder()}).status, 0);
   EXPECT_EQ(names(), (Words{"s.yaml", "t.json", "t.json.gz"}));
+}
+
+TEST_F(OutputTest, WhatACommandReadsIsNoOutputOfIt) {
+  const std::string scenario = read("s.yaml");
+  const auto refused = [&](const Words& words, const std::string& output) {
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.err,
+              "kvsim: " + output + " is an input of this command, which it would write over: expected another name\n");
+  };
+  refused({"run", "s.yaml", "--trace-out", "s.yaml"}, "--trace-out: s.yaml");
+  refused({"run", "s.yaml", "--trace-out", "./s.yaml"}, "--trace-out: ./s.yaml");
+  write("o/resolved.yaml", scenario);
+  refused({"run", "o/resolved.yaml", "--out", "o"}, "--out: o/resolved.yaml");
+  refused({"sweep", "o/resolved.yaml", "--vary", "run.seed=1,2", "--out", "o"}, "--out: o/resolved.yaml");
+  EXPECT_EQ(read("o/resolved.yaml"), scenario);
+  EXPECT_EQ(read("s.yaml"), scenario);
+  ASSERT_EQ(run({"run", "s.yaml", "--out", "r"}).status, 0);
+  const std::string result = read("r/result.json");
+  refused({"report", "r", "--out", "r/result.json"}, "--out: r/result.json");
+  refused({"report", "r/result.json", "--out", "r/../r/result.json"}, "--out: r/../r/result.json");
+  EXPECT_EQ(read("r/result.json"), result);
+}
+
+TEST_F(OutputTest, ALinkAmongTheFilesIsReplacedAndNotFollowed) {
+  write("precious", "mine");
+  write("o/other", "");
+  std::filesystem::create_symlink("../precious", folder() + "/o/result.json");
+  EXPECT_EQ(run({"run", "s.yaml", "--out", "o"}).status, 0);
+  EXPECT_EQ(read("precious"), "mine");
+  EXPECT_FALSE(std::filesystem::is_symlink(folder() + "/o/result.json"));
+  EXPECT_TRUE(read("o/result.json").starts_with("{"));
 }
 
 TEST_F(OutputTest, AComparisonHasATimelinePerPolicy) {

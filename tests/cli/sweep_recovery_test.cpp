@@ -1,6 +1,7 @@
 // A sweep that was interrupted, killed, cut off or ran out of disk goes on to the bytes of an undisturbed one.
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <thread>
 
 #include "tests/cli/sweep_workspace.h"
@@ -67,6 +68,48 @@ TEST_F(SweepRecoveryTest, AnotherSweepIsNotResumed) {
   EXPECT_EQ(resumed({"--vary", "decode.resident=0,1"}), other + "the axes\n");
   EXPECT_EQ(resumed({"--shard", "1/2"}), other + "the shard (1/1, now 1/2)\n");
   EXPECT_EQ(read("o/points.jsonl"), journal);
+}
+
+TEST_F(SweepRecoveryTest, ADamagedPointIsNamedAndSimulatedAgain) {
+  ASSERT_EQ(sweep({"--jobs", "1", "--out", "whole"}).status, 0);
+  std::string journal = read("whole/points.jsonl");
+  const std::size_t at = journal.find("\"output_tokens_per_s\":", journal.find("{\"index\":1,"));
+  ASSERT_NE(at, std::string::npos);
+  journal[at + 23] ^= 1;  // a bit of its first digit
+  write("bad/points.jsonl", journal);
+  const CommandResult r = sweep({"--out", "bad", "--resume"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, "kvsim: bad/points.jsonl:3:1: damaged: its checksum is another one; point 1 is simulated again\n");
+  expect_same_files("whole", "bad");
+  EXPECT_EQ(sweep({"--out", "bad", "--resume"}).err, "");
+}
+
+// As many pairs as find the window between looking and locking, were there one: one sweep of each has the folder.
+TEST_F(SweepRecoveryTest, OfTwoSweepsIntoOneFolderAtOnceOneIsRefused) {
+  ASSERT_EQ(sweep({"--seed", "1", "--out", "first"}).status, 0);
+  ASSERT_EQ(sweep({"--seed", "2", "--out", "second"}).status, 0);
+  for (int pair = 0; pair < 10; ++pair) {
+    const std::string out = "o" + std::to_string(pair);
+    const auto begin = [&](const char* seed) {
+      return std::make_unique<Child>(Words{KVSIM_BINARY, "sweep", "s.yaml", "--vary", "decode.draft_length=4:8:4",
+                                           "--vary", "decode.keep_ratio=0.1,0.2,0.4", "--seed", seed, "--out", out},
+                                     Redirect{"", folder()});
+    };
+    const auto a = begin("1"), b = begin("2");
+    const CommandResult first = a->wait(), second = b->wait();
+    ASSERT_NE(first.status == 0, second.status == 0) << first.err << second.err;
+    const CommandResult& lost = first.status == 0 ? second : first;
+    const std::string there = out + "/points.jsonl";
+    if (lost.status == 1) {
+      EXPECT_EQ(lost.err, "kvsim: another kvsim is at work on " + there + "\n");
+    } else {
+      EXPECT_EQ(lost.status, 2);
+      EXPECT_EQ(lost.err, "kvsim: " + there +
+                              " exists: the folder holds a sweep already; --resume goes on with it, or name "
+                              "another folder\n");
+    }
+    expect_same_files(first.status == 0 ? "first" : "second", out);
+  }
 }
 
 TEST_F(SweepRecoveryTest, SigintKeepsWhatIsFinishedAndResumeGoesOn) {

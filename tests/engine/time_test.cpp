@@ -51,6 +51,18 @@ TEST(Time, notANumberIsRefused) {
   EXPECT_THROW(from_seconds_ceil(std::nan("")), InvariantViolation);
 }
 
+TEST(Time, beyondTheEndOfTheClockIsNever) {
+  const SimTime late = SimTime::never() - Duration{5};
+  EXPECT_EQ(late + Duration{4}, SimTime{SimTime::never().ns - 1});
+  EXPECT_EQ(late + Duration{6}, SimTime::never());
+  EXPECT_EQ(forever + forever, forever);
+  EXPECT_EQ(forever * 3, forever);
+  EXPECT_EQ((Duration{-4} * (std::int64_t{1} << 62)).ns, std::numeric_limits<std::int64_t>::min());
+  Duration sum = forever;
+  sum += Duration{1};
+  EXPECT_EQ(sum, forever);
+}
+
 TEST(TransferTime, isTheFewestNanosecondsThatSuffice) {
   EXPECT_EQ(transfer_time(1'000'000'000, 1e10).ns, 100'000'000);  // 1 GB at 10 GB/s
   EXPECT_EQ(transfer_time(1, 1e9).ns, 1);

@@ -40,7 +40,8 @@ class SweepJournal : public ::testing::Test {
   std::string path(const std::string& name = "points.jsonl") { return folder_.path() + "/" + name; }
   std::string written(const std::vector<PointResult>& results, const Plan& plan = plan_of(),
                       const std::string& name = "points.jsonl") {
-    const auto journal = Journal::begin(path(name), plan);
+    const auto journal = Journal::open(path(name));
+    journal->begin(plan);
     for (const PointResult& result : results) journal->append(result);
     journal->close();
     return path(name);
@@ -78,7 +79,8 @@ TEST_F(SweepJournal, ALineThatWasCutOffIsIgnoredWhereverThatWas) {
 TEST_F(SweepJournal, ResumingCutsTheTornLineOffAndGoesOn) {
   const std::string whole = text_of(written({done(0), done(1)}));
   folder_.write("points.jsonl", whole.substr(0, whole.size() - 5));
-  const auto journal = Journal::resume(path(), read_journal(path())->bytes);
+  const auto journal = Journal::open(path());
+  journal->keep(read_journal(path())->bytes);
   journal->append(done(1));
   journal->close();
   EXPECT_EQ(text_of(path()), whole);
@@ -87,7 +89,8 @@ TEST_F(SweepJournal, ResumingCutsTheTornLineOffAndGoesOn) {
 TEST_F(SweepJournal, LinesOfSeveralThreadsStayWhole) {
   Plan plan = plan_of();
   plan.design = Design::grid({parse_axis("a=1:400:1")});
-  const auto journal = Journal::begin(path(), plan);
+  const auto journal = Journal::open(path());
+  journal->begin(plan);
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -99,14 +102,89 @@ TEST_F(SweepJournal, LinesOfSeveralThreadsStayWhole) {
   EXPECT_EQ(read_journal(path())->points.size(), 400U);
 }
 
-TEST_F(SweepJournal, RefusesToReplaceAJournalAndToShareOne) {
-  const auto journal = Journal::begin(path(), plan_of());
-  EXPECT_THROW(Journal::begin(path(), plan_of()), schema::InputError);
-  EXPECT_THROW(Journal::resume(path(), 0), JournalError);
+TEST_F(SweepJournal, IsOneProcesssAloneFromBeforeItIsLookedAt) {
+  auto journal = Journal::open(path());
+  EXPECT_TRUE(journal->empty());
+  try {
+    Journal::open(path());
+    FAIL() << "shared";
+  } catch (const JournalError& error) {
+    EXPECT_EQ(std::string(error.what()), "another kvsim is at work on " + path());
+  }
+  journal.reset();
+  EXPECT_FALSE(std::filesystem::exists(path())) << "nothing was in it";
+  Journal::open(path())->begin(plan_of());
+  EXPECT_FALSE(Journal::open(path())->empty());
+}
+
+TEST_F(SweepJournal, FollowsNoLink) {
+  folder_.write("mine", "precious");
+  std::filesystem::create_symlink("mine", path());
+  try {
+    Journal::open(path());
+    FAIL() << "followed";
+  } catch (const JournalError& error) {
+    EXPECT_EQ(std::string(error.what()), "cannot write " + path() + ": it is a symbolic link, and none is followed");
+  }
+  EXPECT_EQ(text_of(path("mine")), "precious");
+}
+
+// 200 flips of one bit, spread over the file. Each is refused, or its line does not count, or it was a line's end: what
+// is read is a part of what was written.
+TEST_F(SweepJournal, NoFlippedBitChangesAResultUnseen) {
+  const std::vector<PointResult> results{done(2), {0, "cluster.gpu: does not \"fit\"", ""}, done(5), done(1), done(4)};
+  const std::string whole = text_of(written(results));
+  int refused = 0, named = 0;
+  for (std::size_t flip = 0; flip < 200; ++flip) {
+    const std::size_t bit = flip * 8 * whole.size() / 200 + flip % 8;
+    std::string text = whole;
+    text[bit / 8] = static_cast<char>(static_cast<unsigned char>(text[bit / 8]) ^ (1U << (bit % 8)));
+    folder_.write("points.jsonl", text);
+    try {
+      const auto contents = read_journal(path());
+      ASSERT_TRUE(contents);
+      for (const PointResult& point : contents->points) {
+        EXPECT_NE(std::find(results.begin(), results.end(), point), results.end()) << bit;
+      }
+      const bool cut = bit / 8 == whole.size() - 1;
+      EXPECT_EQ(contents->damaged.empty(), cut) << bit;
+      EXPECT_LT(contents->points.size(), results.size());
+      ++named;
+    } catch (const schema::InputError&) {
+      ++refused;  // the first line, without which nothing means anything
+    }
+  }
+  EXPECT_GT(refused, 10);
+  EXPECT_GT(named, 100);
+}
+
+TEST_F(SweepJournal, ADamagedLineIsNamedUntilItsPointIsThere) {
+  std::string text = text_of(written({done(0), done(1), done(2)}));
+  const std::size_t at = text.find("\"x\":1");
+  text[at + 4] = '7';
+  folder_.write("points.jsonl", text);
+  const auto contents = read_journal(path());
+  EXPECT_EQ(contents->points, (std::vector<PointResult>{done(0), done(2)}));
+  ASSERT_EQ(contents->damaged.size(), 1U);
+  EXPECT_EQ(to_string(contents->damaged.front(), "points.jsonl"),
+            "points.jsonl:3:1: damaged: its checksum is another one; point 1 is simulated again");
+  EXPECT_EQ(to_string({3, {}}, "points.jsonl"),
+            "points.jsonl:3:1: damaged: its checksum is another one; the line does not count");
+  {
+    const auto journal = Journal::open(path());
+    journal->keep(contents->bytes);
+    for (const std::size_t point : {1U, 3U, 4U, 5U}) journal->append(done(point));
+  }
+  EXPECT_EQ(read_journal(path())->points.size(), 6U);
+  EXPECT_TRUE(read_journal(path())->damaged.empty());
 }
 
 TEST_F(SweepJournal, RefusesLinesThatAreNone) {
-  const std::string header = to_line(plan_of({2, 2})) + "\n";
+  const std::string header = text_of(written({}, plan_of({2, 2}), "header"));
+  const auto written_line = [&](const PointResult& point) {
+    std::filesystem::remove(path("other"));
+    return text_of(written({point}, plan_of({2, 2}), "other")).substr(header.size());
+  };
   const auto refusal = [&](const std::string& text) {
     folder_.write("points.jsonl", text);
     try {
@@ -120,10 +198,11 @@ TEST_F(SweepJournal, RefusesLinesThatAreNone) {
   EXPECT_EQ(refusal("{\"schema_version\":77}\n"),
             fmt::format("points.jsonl:1:1: a sweep's journal of schema_version 77; this kvsim knows {}",
                         nlohmann::json::parse(header).at("schema_version").dump()));
-  EXPECT_EQ(refusal(header + "rubbish\n"), "points.jsonl:2:1: not a line of a sweep's journal");
-  EXPECT_EQ(refusal(header + "{\"index\":2,\"status\":\"done\",\"result\":{},\"assumptions\":[],\"fallbacks\":[]}\n"),
-            "points.jsonl:2:1: point 2 is none of this sweep's");
-  const std::string line = "{\"index\":1,\"status\":\"done\",\"result\":{},\"assumptions\":[],\"fallbacks\":[]}\n";
+  const std::string damaged = std::string(header).replace(header.find("\"crc32\":\"") + 9, 1, "x");
+  EXPECT_EQ(refusal(damaged),
+            "points.jsonl:1:1: damaged: its checksum is another one, and it says which sweep this is");
+  EXPECT_EQ(refusal(header + written_line({2, "", "{}"})), "points.jsonl:2:1: point 2 is none of this sweep's");
+  const std::string line = written_line({1, "", "{}"});
   EXPECT_EQ(refusal(header + line + line), "points.jsonl:3:1: point 1 is there twice");
   EXPECT_EQ(refusal(std::string(header).replace(header.find("1.2.3"), 5, "1.2.4")),
             "points.jsonl:1:1: not the first line of a sweep's journal");
@@ -179,6 +258,13 @@ TEST_F(SweepJournal, ShardsMergeInAnyOrderAndOnlyWhole) {
   EXPECT_EQ(refusal({a, b, copy}), fmt::format("--merge: point 2 is in both {} and {}", a, copy));
   Plan other = plan_of({2, 2});
   other.seed = 5;
+  std::string torn = text_of(a);
+  torn.replace(torn.find("\"x\":0"), 5, "\"x\":8");
+  folder_.write("torn", torn);
+  EXPECT_EQ(refusal({path("torn"), b}),
+            fmt::format("--merge: {}:3:1: damaged: its checksum is another one; the line does "
+                        "not count; --resume in that folder simulates what lacks",
+                        path("torn")));
   const std::string c = written({}, other, "c");
   EXPECT_EQ(refusal({a, c}),
             fmt::format("--merge: {} and {} are not of one sweep: they differ in the seed (1, now 5)", a, c));

@@ -88,7 +88,8 @@ TEST_F(SweepRunner, AJournalCutAtAnyByteOfItsLastTwoLinesGivesTheSameFiles) {
   };
   testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/points.jsonl";
-  auto journal = Journal::begin(path, plan_);
+  auto journal = Journal::open(path);
+  journal->begin(plan_);
   const std::vector<PointResult> all = run_sweep(file_, plan_, {}, journal.get(), options_).points;
   journal->close();
   journal.reset();
@@ -98,7 +99,8 @@ TEST_F(SweepRunner, AJournalCutAtAnyByteOfItsLastTwoLinesGivesTheSameFiles) {
   for (std::size_t size = whole.rfind('\n', last - 1) + 1; size <= whole.size(); ++size) {
     folder.write("points.jsonl", whole.substr(0, size));
     const JournalContents contents = *read_journal(path);
-    const auto again = Journal::resume(path, contents.bytes);
+    const auto again = Journal::open(path);
+    again->keep(contents.bytes);
     const std::vector<PointResult> points = run_sweep(file_, plan_, contents.points, again.get(), options_).points;
     again->close();
     ASSERT_EQ(results::sweep_json({contents.plan, points}), json) << size;
@@ -121,7 +123,8 @@ TEST_F(SweepRunner, AnInterruptionKeepsWhatIsFinishedAndGoingOnGivesTheSame) {
   std::atomic<int> finished{0};
   options_.finished = [&finished] { ++finished; };
   options_.proceed = [&finished] { return finished < 3; };
-  const auto journal = Journal::begin(path, plan_);
+  const auto journal = Journal::open(path);
+  journal->begin(plan_);
   const SweepResult part = run_sweep(file_, plan_, {}, journal.get(), options_);
   journal->close();
   EXPECT_TRUE(part.interrupted);

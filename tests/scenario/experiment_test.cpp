@@ -131,10 +131,65 @@ TEST(Experiment, ThatIsInterruptedSaysSoAndKeepsWhatItHas) {
 
 TEST(Experiment, ThatRunsToItsLastRequestCanBeInterruptedToo) {
   ExperimentOptions options;
-  options.progress = [](std::size_t, double) { return false; };
+  options.progress = [](std::size_t, double simulated_s) { return simulated_s == 0; };
   const ExperimentResult r = run_experiment(random_scenario(1, {"workload.requests=3000"}), options);
   EXPECT_TRUE(r.interrupted);
+  EXPECT_GT(r.measured.arrived, 0U);
   EXPECT_LT(r.measured.completed, 3000U);
+}
+
+TEST(Experiment, ThatIsInterruptedBeginsNoFurtherReplication) {
+  int looks = 0;
+  ExperimentOptions options;
+  options.progress = [&looks](std::size_t, double) { return ++looks < 2; };  // within the first
+  const ExperimentResult r = run_experiment(random_scenario(1000, {"run.duration=100 s"}), options);
+  EXPECT_TRUE(r.interrupted);
+  EXPECT_EQ(looks, 3);  // the second asks, and does not begin
+}
+
+TEST(Experiment, ThatIsInterruptedAcceptsNoFurtherRequests) {
+  serving::SimulationOptions options;
+  options.progress = [](engine::SimTime) { return false; };
+  for (const char* workload :
+       {"{closed: {concurrency: 20000}, context: 8k tokens, output: 100 tokens}",
+        "{arrivals: {process: constant, rate: 1000000/s}, context: 8k tokens, output: 100 tokens}"}) {
+    const scenario::Scenario s = small_scenario({std::string("workload=") + workload, "run.duration=100 s"});
+    const serving::SimulationOutcome outcome = planner::simulate_replication(s, 0, options);
+    EXPECT_TRUE(outcome.interrupted);
+    EXPECT_EQ(outcome.measured.arrived, 1024U) << workload;
+  }
+}
+
+TEST(Experiment, OfMoreRequestsThanMemoryIsMeantForIsRefused) {
+  serving::SimulationOptions options;
+  options.most_in_flight = 500;
+  const scenario::Scenario s = small_scenario(
+      {"workload={arrivals: {process: constant, rate: 100000/s}, context: 8k tokens, output: 100 tokens}",
+       "run.duration=100 s"});
+  try {
+    planner::simulate_replication(s, 0, options);
+    FAIL() << "accepted";
+  } catch (const serving::ConfigurationError& error) {
+    EXPECT_EQ(error.key(), "workload");
+    EXPECT_EQ(std::string(error.what()),
+              "500 requests are in the system at 0.00501 s, which is as many as kvsim keeps: expected "
+              "a lower rate, or more replicas");
+  }
+}
+
+// Ten iterations of 32 years: no time lies before the one that came before it, and none is made up.
+TEST(Experiment, ThatLastsBeyondTheClockIsRefused) {
+  scenario::Scenario s = random_scenario(1);
+  s.serving.cluster.profile.iteration_overhead_s.value = 1e9;
+  try {
+    run_experiment(s);
+    FAIL() << "accepted";
+  } catch (const serving::ConfigurationError& error) {
+    EXPECT_EQ(error.key(), "run.duration");
+    EXPECT_EQ(std::string(error.what()),
+              "the run lasts beyond the 292 years that the clock counts: expected a duration, or "
+              "less time between its events");
+  }
 }
 
 TEST(Experiment, ThrowsWhatAReplicationThrows) {

@@ -178,7 +178,7 @@ Cluster random_cluster() {
   Cluster c;
   c.name = *rc::gen::string<std::string>();
   std::erase_if(c.name, [](char ch) { return static_cast<unsigned char>(ch) >= 0x80; });
-  c.memory_bytes = *rc::gen::positive<std::int64_t>();
+  c.memory_bytes = *rc::gen::inRange<std::int64_t>(1, 1'000'000'000'000'000'000);  // as large as any is
   c.memory_fraction = 1.0 / *rc::gen::inRange(1, 1000);
   c.policy = *rc::gen::element(Policy::fcfs, Policy::lock_step, Policy::staggered);
   c.verbose = *rc::gen::arbitrary<bool>();

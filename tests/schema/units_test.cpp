@@ -1,5 +1,7 @@
 // Quantities: what each text means, what is refused and how, and that what is written reads back exactly.
 #include "models/schema/units.h"
+#include "models/schema/error.h"
+#include "models/schema/scalar_spec.h"
 
 #include <cmath>
 #include <limits>
@@ -145,6 +147,32 @@ TEST(Units, RoundingIsForPeople) {
   EXPECT_EQ(round_quantity(Dimension::number, 0.123456), "0.123");
   EXPECT_EQ(round_quantity(Dimension::time, 0), "0 s");
   EXPECT_EQ(round_quantity(Dimension::time, std::numeric_limits<double>::infinity()), "inf");
+}
+
+TEST(Units, AQuantityIsOfAUsualSizeOrRefused) {
+  const auto said = [](const ScalarSpec& spec, const std::string& text) {
+    try {
+      static_cast<void>(spec.read(ConfigNode::scalar(text), "x"));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(said(compute_rate().usually(1e12, 1e18), "989 FLOP/s"), "x: found 989 FLOP/s, expected 1 TFLOP/s or more");
+  EXPECT_EQ(said(compute_rate().usually(1e12, 1e18), "989 TFLOP/s"), "accepted");
+  EXPECT_EQ(said(compute_rate().usually(1e12, 1e18), "0 FLOP/s"), "accepted");
+  EXPECT_EQ(said(compute_rate().positive().usually(1e12, 1e18), "0 FLOP/s"), "x: must be > 0 FLOP/s, found 0 FLOP/s");
+  EXPECT_EQ(said(number(), "-1e300"), "x: found -1e300, expected -1e+18 or more");
+  EXPECT_EQ(said(number(), "1e-300"), "x: found 1e-300, expected 1e-12 or more");
+  EXPECT_EQ(said(integer(), "4611686018427387904"), "x: found 4611686018427387904, expected 1000000000000 or less");
+  EXPECT_EQ(said(integer().of_any_size(), "9223372036854775807"), "accepted");
+  EXPECT_EQ(said(bytes(), "2000 PB"), "x: found 2000 PB, expected 1000 PB or less");
+  EXPECT_EQ(said(schema::time(), "30000 h"), "x: found 30000 h, expected 24000 h or less");
+  EXPECT_EQ(said(tokens(), "2000M tokens"), "x: found 2000M tokens, expected 1000M tokens or less");
+  EXPECT_EQ(bytes().positive().usually(1e9, 1e13).documented_range(), "> 0 B, usually 1 GB to 10 TB");
+  EXPECT_EQ(integer().positive().usually(1, 1e4).documented_range(), "> 0, usually up to 10000");
+  EXPECT_EQ(integer().of_any_size().documented_range(), "");
+  EXPECT_EQ(schema::time().non_negative().usually(0, 60).documented_range(), ">= 0 s, usually up to 60 s");
 }
 
 constexpr Dimension real_dimensions[] = {Dimension::number,        Dimension::bandwidth, Dimension::time,

@@ -156,7 +156,7 @@ int status_of_current_exception() {
     return kDone;
   } catch (const Interrupted& e) {
     Console::complain(fmt::format("interrupted, {}", e.what()));
-    return kInterrupted;
+    return interrupted_status();
   } catch (const schema::InputError& e) {
     Console::complain(e.what());
     return kBadInput;

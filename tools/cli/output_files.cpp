@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "models/schema/error.h"
 #include "tools/cli/console.h"
 
 namespace kvsim::cli {
@@ -42,18 +43,20 @@ class Descriptor {
   int number_;
 };
 
-/// The file that a chain of symbolic links ends at, so that renaming replaces the file and not the link.
-std::string real_path(const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(path, error);
-  return error ? path : real.string();
-}
-
 }  // namespace
+
+void refuse_input(std::string_view option, const std::string& output, std::span<const std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;  // what is not there is no input
+    if (!fs::equivalent(output, input, ignored)) continue;
+    throw schema::InputError(fmt::format(
+        "{}: {} is an input of this command, which it would write over: expected another name", option, output));
+  }
+}
 
 PendingFile::PendingFile(const std::string& path) : path_(path) {
   static std::atomic<unsigned> counter{0};
-  const fs::path target(real_path(path));
+  const fs::path target(path);
   struct stat status {};
   if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail(path, EISDIR);
@@ -92,7 +95,7 @@ void PendingFile::commit() {
     if (file.get() < 0 || ::fsync(file.get()) != 0) fail(path_, errno);
     if (const int error = file.close(); error != 0) fail(path_, error);
   }
-  if (::rename(temporary_.c_str(), real_path(path_).c_str()) != 0) fail(path_, errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, errno);
   temporary_.clear();
 }
 

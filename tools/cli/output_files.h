@@ -1,6 +1,7 @@
 // Files that appear whole or not at all: written beside their place under another name, then renamed.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,8 +9,13 @@
 
 namespace kvsim::cli {
 
-/// One file to be. Until commit() it exists only under a temporary name in the same folder, which the destructor
-/// removes.
+/// Refuses to write over a file that the command reads, by whatever name or link. `option` is what named the output.
+/// Throws schema::InputError.
+void refuse_input(std::string_view option, const std::string& output, std::span<const std::string> inputs);
+
+/// One file to be. No link is followed: what stands under the name, a symbolic link too, is replaced, and what it
+/// points to stays as it is. Devices and the like are refused, and links to them. Until commit() it exists only under a
+/// temporary name in the same folder, which the destructor removes.
 class PendingFile {
  public:
   /// Creates the temporary file, and with it shows that the folder can be written. Throws OutputError.

@@ -7,14 +7,14 @@
 namespace kvsim::cli {
 namespace {
 
-std::atomic<bool> noted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+std::atomic<int> noted{0};  // the signal
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
 }  // namespace
 
 void handle_signals() {
   struct sigaction note {};
-  note.sa_handler = [](int) { noted.store(true); };
+  note.sa_handler = [](int signal) { noted.store(signal); };
   note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&note.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -27,7 +27,11 @@ void handle_signals() {
 }
 
 bool interrupted() {
-  return noted.load();
+  return noted.load() != 0;
+}
+
+ExitStatus interrupted_status() {
+  return noted.load() == SIGTERM ? kTerminated : kInterrupted;
 }
 
 }  // namespace kvsim::cli

@@ -8,21 +8,23 @@
 namespace kvsim::cli {
 
 /// For main.cpp, which returns it, and for the man page.
-enum ExitStatus { kDone = 0, kFailed = 1, kBadInput = 2, kInfeasible = 4, kInterrupted = 130 };
+enum ExitStatus { kDone = 0, kFailed = 1, kBadInput = 2, kInfeasible = 4, kInterrupted = 130, kTerminated = 143 };
 
 struct StatusMeaning {
   ExitStatus status;
   const char* meaning;  ///< sentences
 };
 
-inline constexpr std::array<StatusMeaning, 5> kStatusMeanings{
+inline constexpr std::array<StatusMeaning, 6> kStatusMeanings{
     {{kDone, "Done. A reader that closes the pipe early is no error."},
      {kFailed, "An error at run time, such as a full disk, or a figure of validate outside its tolerance."},
      {kBadInput, "Bad usage or bad input. The message names the option, or file, line and column."},
      {kInfeasible, "Nothing meets the constraints. The message says what comes nearest."},
-     {kInterrupted, "Interrupted by SIGINT or SIGTERM. Nothing is left half written; sweep --resume goes on."}}};
+     {kInterrupted, "Interrupted by SIGINT. Nothing is left half written; sweep --resume goes on."},
+     {kTerminated, "The same by SIGTERM."}}};
 
-/// The user ended the run. what() says what is left of it. Exit status 130.
+/// The user, or whoever manages jobs, ended the run. what() says what is left of it. Its exit status is
+/// interrupted_status().
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(const std::string& left = "no results written") : std::runtime_error(left) {}
@@ -34,5 +36,8 @@ void handle_signals();
 
 /// Whether SIGINT or SIGTERM has come. May be called from any thread.
 bool interrupted();
+
+/// 128 + the signal that has come.
+ExitStatus interrupted_status();
 
 }  // namespace kvsim::cli

@@ -23,6 +23,11 @@ namespace {
 constexpr int kMostJobs = 1024;
 constexpr int kMostReplications = 10000;
 
+constexpr const char* kResult = "result.json";
+constexpr const char* kResultPage = "result.md";
+constexpr const char* kTiming = "timing.json";
+constexpr const char* kResolved = "resolved.yaml";
+
 /// "trace.json.gz" and "lossy" make "trace.lossy.json.gz".
 std::string labelled(const std::string& path, const std::string& label) {
   if (label.empty()) return path;
@@ -43,13 +48,13 @@ std::vector<std::pair<std::string, std::string>> files_of(const Presentation& pr
     markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
   }
   std::vector<std::pair<std::string, std::string>> files{
-      {"result.json", results::json_text(presentation.document)},
-      {"result.md", markdown},
-      {"timing.json", results::json_text(results::timing_document(outcomes))}};
+      {kResult, results::json_text(presentation.document)},
+      {kResultPage, markdown},
+      {kTiming, results::json_text(results::timing_document(outcomes))}};
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     std::string label = outcomes[i].policy;
     if (label.empty() && outcomes.size() > 1) label = std::to_string(i + 1);
-    files.emplace_back(labelled("resolved.yaml", label), scenario::resolved_yaml(outcomes[i].scenario));
+    files.emplace_back(labelled(kResolved, label), scenario::resolved_yaml(outcomes[i].scenario));
   }
   return files;
 }
@@ -202,8 +207,28 @@ std::vector<results::Outcome> run_experiments(std::vector<Planned> planned, int 
   return outcomes;
 }
 
-RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels) {
-  if (!options.out.empty()) folder_.emplace(options.out, "result.json");
+std::vector<std::string> files_read(const scenario::Scenario& scenario) {
+  std::vector<std::string> files{scenario.file};
+  std::vector<std::string> named = scenario.include;
+  if (scenario.workload.trace) named.push_back(scenario.workload.trace->path);
+  for (const std::string& name : named) {
+    files.push_back((std::filesystem::path(scenario.file).parent_path() / name).string());
+    files.push_back(name);  // traces are looked for in the working directory, too
+  }
+  return files;
+}
+
+RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels,
+                   const std::vector<std::string>& inputs) {
+  for (const std::string& label : labels) {
+    if (!options.trace_out.empty()) refuse_input("--trace-out", labelled(options.trace_out, label), inputs);
+    if (options.out.empty()) continue;
+    for (const std::string& name :
+         {std::string(kResult), std::string(kResultPage), std::string(kTiming), labelled(kResolved, label)}) {
+      refuse_input("--out", (std::filesystem::path(options.out) / name).string(), inputs);
+    }
+  }
+  if (!options.out.empty()) folder_.emplace(options.out, kResult);
   if (options.trace_out.empty()) return;
   const auto compression =
       options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;

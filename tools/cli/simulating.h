@@ -50,6 +50,9 @@ void declare_run_options(CLI::App& app, RunOptions& options);
 /// The overrides of a scenario that `--seed` and `--replications` stand for.
 std::vector<std::string> seeds_of(const SimulationOptions& options);
 
+/// The files that a scenario was read from: its own, its trace, what it includes.
+std::vector<std::string> files_read(const scenario::Scenario& scenario);
+
 /// Reads a scenario's file with the options' changes to it.
 scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOptions& options);
 
@@ -77,8 +80,8 @@ struct Presentation {
 class RunFiles {
  public:
   /// `labels` tell the timelines of several runs apart ("trace.json" becomes "trace.LABEL.json"); an empty one adds
-  /// nothing. Throws OutputError.
-  RunFiles(const RunOptions& options, const std::vector<std::string>& labels);
+  /// nothing. Throws OutputError, and schema::InputError where a file would be one of `inputs`.
+  RunFiles(const RunOptions& options, const std::vector<std::string>& labels, const std::vector<std::string>& inputs);
 
   /// Where the timeline of run `i` goes; null where none was asked for.
   [[nodiscard]] engine::TraceSink* trace(std::size_t i) const;

@@ -336,16 +336,22 @@ void Inputs::add(Json document, const std::string& name) {
   }
 }
 
-Inputs read_inputs(const std::vector<std::string>& paths) {
-  Inputs inputs;
+std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code error;
     if (fs::is_directory(path, error)) {
-      for (const std::string& file : results_in(path)) inputs.add(parsed(file), file);
+      for (const std::string& file : results_in(path)) files.push_back(file);
     } else {
-      inputs.add(parsed(path), path);
+      files.push_back(path);
     }
   }
+  return files;
+}
+
+Inputs read_inputs(const std::vector<std::string>& paths) {
+  Inputs inputs;
+  for (const std::string& file : files_of(paths)) inputs.add(parsed(file), file);
   return inputs;
 }
 

@@ -81,6 +81,10 @@ struct Inputs {
   void add(Json document, const std::string& name);
 };
 
+/// The files that `read_inputs` reads: of folders all JSON in them and in folders below, in the order of their names.
+/// Throws schema::InputError for folders without any.
+[[nodiscard]] std::vector<std::string> files_of(const std::vector<std::string>& paths);
+
 /// Reads JSON files, and of folders all results in them and in folders below, in the order of their names. Throws
 /// schema::InputError for what is not there, is no JSON or no result, and for folders without any.
 [[nodiscard]] Inputs read_inputs(const std::vector<std::string>& paths);

@@ -29,6 +29,8 @@ void write_report(Console& console, const Options& options) {
   if (options.format == "csv" && options.out.empty()) {
     throw schema::InputError("report --format csv: a file a plot, so it needs a folder: --out DIR");
   }
+  const std::vector<std::string> inputs = report::files_of(options.results);
+  refuse_input("--out", options.out.empty() ? "report.html" : options.out, inputs);
   const page::Page report = report::make_report(report::read_inputs(options.results));
   if (options.format == "csv") {
     const auto files = page::to_csv(report);

@@ -27,12 +27,13 @@ Presentation present(const std::vector<results::Outcome>& outcomes, bool timing)
 
 void run(Console& console, const Options& options) {
   std::vector<Planned> planned;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels, inputs;
   for (const std::string& file : options.scenarios) {
     planned.push_back({scenario_file(file, options).load(), "", nullptr, true});
+    for (std::string& read : files_read(planned.back().scenario)) inputs.push_back(std::move(read));
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }
-  RunFiles files(options, labels);
+  RunFiles files(options, labels, inputs);
   for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
   const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
   deliver(console, options, files, present(outcomes, options.timing), outcomes);

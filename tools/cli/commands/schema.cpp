@@ -33,10 +33,11 @@ tables as a JSON Schema for editors. [tutorial.md](tutorial.md) builds a scenari
 ## How values are written
 
 Quantities carry a unit. Decimal and binary prefixes are told apart, and case matters: `GB` is bytes, `Gb` bits. A bare
-number where a unit is needed is an error.
+number where a unit is needed is an error. So is a size that nothing has: numbers other than 0 lie between the two of the last
+column, and where a key says "usually", between those.
 
-| quantity | example | units |
-|---|---|---|
+| quantity | example | units | from, to |
+|---|---|---|---|
 )";
 
 constexpr const char* kRules = R"(
@@ -62,7 +63,13 @@ std::string quantities() {
     for (const std::string_view unit : dimension_units(dimension)) {
       units += fmt::format("{}`{}`", units.empty() ? "" : ", ", unit);
     }
-    out += fmt::format("| {} | `{}` | {} |\n", dimension_name(dimension), dimension_example(dimension), units);
+    const schema::UsualSize usual = schema::usual_size(dimension);
+    const auto print = [dimension](double value) {
+      return schema::is_integral(dimension) ? schema::format_integral(dimension, static_cast<std::int64_t>(value))
+                                            : schema::format_real(dimension, value);
+    };
+    out += fmt::format("| {} | `{}` | {} | {}, {} |\n", dimension_name(dimension), dimension_example(dimension), units,
+                       print(usual.least), print(usual.most));
   }
   return out;
 }

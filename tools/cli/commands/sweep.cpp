@@ -48,9 +48,16 @@ struct SweepOptions : SimulationOptions {
 };
 
 constexpr const char* kJournal = "points.jsonl";
+constexpr const char* kTable = "sweep.csv";
+constexpr const char* kDocument = "sweep.json";
+constexpr const char* kResolved = "resolved.yaml";
+
+std::string in_folder(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
 
 std::string journal_in(const std::string& folder) {
-  return (std::filesystem::path(folder) / kJournal).string();
+  return in_folder(folder, kJournal);
 }
 
 /// N of "lhs:N".
@@ -74,30 +81,30 @@ sweep::Design design_of(const SweepOptions& options, std::uint64_t seed) {
                                 : sweep::Design::latin_hypercube(axes, sample_size(options.sample), seed);
 }
 
-/// The journal of an earlier sitting: of the same sweep, or nothing.
-std::optional<sweep::JournalContents> earlier(const SweepOptions& options, const sweep::Plan& plan) {
+void refuse_existing(const Journal& journal, const std::string& path) {
+  if (journal.empty()) return;
+  throw InputError(fmt::format(
+      "{} exists: the folder holds a sweep already; --resume goes on with it, or name another folder", path));
+}
+
+/// What an earlier sitting of the same sweep left in the journal, which this process has. Says which lines are damaged.
+sweep::JournalContents earlier(const Journal& journal, const SweepOptions& options, const sweep::Plan& plan) {
   const std::string path = journal_in(options.out);
-  std::error_code ignored;
-  if (options.out.empty() || !std::filesystem::exists(path, ignored)) return std::nullopt;
-  if (!options.resume) {
-    throw InputError(
-        fmt::format("{} exists: the folder holds a sweep already; --resume goes on with it, or name "
-                    "another folder",
-                    path));
-  }
+  if (!options.resume) refuse_existing(journal, path);
   auto contents = sweep::read_journal(path);
-  if (!contents) contents.emplace().plan = plan;  // it was cut off in its first line
+  if (!contents) return {plan, {}, 0, {}};  // it is new, or was cut off in its first line
   const std::string other = difference(contents->plan, plan);
   if (!other.empty())
     throw InputError(fmt::format("{} is the journal of another sweep: it differs in {}", path, other));
-  return contents;
+  for (const auto& damaged : contents->damaged) Console::complain(to_string(damaged, path));
+  return std::move(*contents);
 }
 
 void deliver(Console& console, const SweepOptions& options, const results::Sweep& sweep, OutputFolder* folder) {
   const std::string json = options.json || folder != nullptr ? results::sweep_json(sweep) : std::string();
   const std::string csv = options.csv || folder != nullptr ? results::sweep_csv(sweep) : std::string();
   if (folder != nullptr) {
-    folder->write({{"sweep.csv", csv}, {"sweep.json", json}, {"resolved.yaml", sweep.plan.resolved}});
+    folder->write({{kTable, csv}, {kDocument, json}, {kResolved, sweep.plan.resolved}});
   }
   if (options.json) {
     console.print(json);
@@ -123,10 +130,12 @@ class Sitting {
  public:
   Sitting(const SweepOptions& options, const sweep::Plan& plan, const scenario::ScenarioFile& file)
       : options_(options), plan_(plan), file_(file), total_(plan.points().size()) {
-    if (!options.out.empty()) folder_.emplace(options.out, kJournal);
-    if (auto contents = earlier(options, plan)) {
-      done_ = std::move(contents->points);
-      bytes_ = contents->bytes;
+    if (!options.out.empty()) {
+      folder_.emplace(options.out, kJournal);
+      journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
+      sweep::JournalContents contents = earlier(*journal_, options, plan);
+      done_ = std::move(contents.points);
+      bytes_ = contents.bytes;
     }
     runner_.jobs = options.jobs;
     runner_.encode = results::encoded_figures;
@@ -144,7 +153,7 @@ class Sitting {
     if (!check_points(file_, plan_.design, remaining(plan_, done_), runner_)) stop_at(before);
     if (!ranked_ && !done_.empty()) results::refuse_metric_of_no_point({plan_, done_, options_.metric});
     if (!ranked_ && done_.empty() && workable_) results::refuse_metric_of_others(*workable_, options_.metric);
-    open_journal();
+    begin_journal();
     PointProgress progress(total_, before);
     std::atomic<std::size_t> finished{before};
     runner_.finished = [&] {
@@ -164,12 +173,10 @@ class Sitting {
   OutputFolder* folder() { return folder_ ? &*folder_ : nullptr; }
 
  private:
-  void open_journal() {
-    if (!folder_) return;
-    const std::string path = journal_in(options_.out);
-    std::error_code ignored;
-    if (bytes_ == 0) std::filesystem::remove(path, ignored);  // nothing, or half a first line
-    journal_ = bytes_ == 0 ? Journal::begin(path, plan_) : Journal::resume(path, bytes_);
+  void begin_journal() {
+    if (!journal_) return;
+    journal_->keep(bytes_);
+    if (bytes_ == 0) journal_->begin(plan_);
   }
 
   [[noreturn]] void stop_at(std::size_t done) const {
@@ -184,7 +191,7 @@ class Sitting {
   std::optional<OutputFolder> folder_;
   std::unique_ptr<Journal> journal_;
   std::vector<PointResult> done_;
-  std::size_t bytes_ = 0;  // of the journal that was there
+  std::size_t bytes_ = 0;  // of whole lines in the journal that was there
   std::mutex checking_;
   bool ranked_ = false;                         // by the metric: some point
   std::optional<scenario::Scenario> workable_;  // a point that can be simulated
@@ -198,6 +205,11 @@ void run_sweep(Console& console, SweepOptions options) {
   options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
+  if (!options.out.empty()) {
+    const std::vector<std::string> inputs{options.scenario, options.points};
+    for (const char* name : {kTable, kDocument, kResolved, kJournal})
+      refuse_input("--out", in_folder(options.out, name), inputs);
+  }
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
   const auto base = sweep::base_of(file, design, [] { return !interrupted(); });
@@ -217,9 +229,12 @@ void merge_sweeps(Console& console, SweepOptions options) {
   const results::Sweep result{std::move(merged.plan), std::move(merged.points), options.metric};
   results::refuse_metric_of_no_point(result);
   std::optional<OutputFolder> folder;
+  std::unique_ptr<Journal> journal;  // until all files are there
   if (!options.out.empty()) {
     folder.emplace(options.out, kJournal);
-    const std::unique_ptr<Journal> journal = Journal::begin(journal_in(options.out), result.plan);
+    journal = Journal::open(journal_in(options.out));
+    refuse_existing(*journal, journal_in(options.out));
+    journal->begin(result.plan);
     for (const PointResult& point : result.points) journal->append(point);
     journal->close();
   }
