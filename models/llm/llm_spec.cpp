@@ -95,7 +95,7 @@ std::int64_t LlmSpec::weight_bytes() const {
 }
 
 std::int64_t LlmSpec::expert_weight_bytes() const {
-  const std::int64_t count = moe_layers(*this) * moe.experts * gated_block(hidden, moe.expert_intermediate);
+  const Wide count = Wide{moe_layers(*this)} * moe.experts * gated_block(hidden, moe.expert_intermediate);
   return std::llround(static_cast<double>(weight_bytes()) * static_cast<double>(count) /
                       static_cast<double>(parameters()));
 }

@@ -18,7 +18,8 @@ ObjectSchema<UtilitySpec> utility_schema() {
   using U = UtilitySpec;
   ObjectSchema<U> s("utility",
                     "What policy utility makes largest: (alpha quality - TTFT) frequency, over all objects.");
-  s.optional("alpha", &U::alpha_s, time().non_negative(), "time to first token that a quality of 1 is worth");
+  s.optional("alpha", &U::alpha_s, time().non_negative().usually(0, 1e12),
+             "time to first token that a quality of 1 is worth");
   s.optional("variant", &U::variant,
              choice<UtilityVariant>(
                  {{"least_drop", UtilityVariant::least_drop, "the least loss of utility, as published"},

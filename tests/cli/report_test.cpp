@@ -156,7 +156,7 @@ TEST_F(ReportTest, WhatCannotBeWrittenIsARunTimeErrorThatLeavesNothing) {
   for (const Words& words :
        {Words{"--out", "."}, Words{"--out", "none/report.html"}, Words{"--out", "/proc/report.html"},
         Words{"--out", "/dev/full"}, Words{"--out", "run.json/report.html"},
-        Words{"--out", "/proc/r.md", "--format", "md"}, Words{"--out", "run.json", "--format", "csv"},
+        Words{"--out", "/proc/r.md", "--format", "md"}, Words{"--out", "run.json/data", "--format", "csv"},
         Words{"--out", "/proc/data", "--format", "csv"}}) {
     Words command{"report", "run.json"};
     command.insert(command.end(), words.begin(), words.end());

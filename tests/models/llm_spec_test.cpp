@@ -24,12 +24,13 @@ struct Published {
 
 // Of Qwen3 1.7B the maker says 1.7e9, and 1.4e9 without the embedding table of 0.31e9.
 constexpr Published kPublished[] = {
-    {"llama-2-7b", 6.74e9, 524288},   {"llama-2-13b", 13.02e9, 819200},  {"llama-3-8b", 8.03e9, 131072},
-    {"llama-3.1-8b", 8.03e9, 131072}, {"llama-3.1-70b", 70.6e9, 327680}, {"llama-3.2-1b", 1.24e9, 32768},
-    {"qwen2.5-0.5b", 0.49e9, 12288},  {"mistral-7b", 7.24e9, 131072},    {"mistral-24b", 23.6e9, 163840},
-    {"qwen2.5-14b", 14.77e9, 196608}, {"qwen3-32b", 32.8e9, 262144},     {"qwen3-30b-a3b", 30.5e9, 98304},
-    {"qwen3-1.7b", 1.72e9, 114688},   {"qwen3-8b", 8.2e9, 147456},       {"yi-coder-9b", 8.83e9, 98304},
-    {"deepseek-v3", 671e9, 70272},
+    {"llama-2-7b", 6.74e9, 524288},     {"llama-2-13b", 13.02e9, 819200},  {"llama-3-8b", 8.03e9, 131072},
+    {"llama-3.1-8b", 8.03e9, 131072},   {"llama-3.1-70b", 70.6e9, 327680}, {"llama-3.2-1b", 1.24e9, 32768},
+    {"qwen2.5-0.5b", 0.49e9, 12288},    {"mistral-7b", 7.24e9, 131072},    {"mistral-24b", 23.6e9, 163840},
+    {"qwen2.5-14b", 14.77e9, 196608},   {"qwen3-32b", 32.8e9, 262144},     {"qwen3-30b-a3b", 30.5e9, 98304},
+    {"qwen3-1.7b", 1.72e9, 114688},     {"qwen3-8b", 8.2e9, 147456},       {"yi-coder-9b", 8.83e9, 98304},
+    {"deepseek-v3", 671e9, 70272},      {"kimi-k2", 1.026e12, 70272},      {"minimax-m2.5", 229e9, 253952},
+    {"qwen3-235b-a22b", 235e9, 192512},
 };
 
 TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {

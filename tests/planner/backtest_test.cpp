@@ -130,8 +130,10 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   EXPECT_EQ(reason([](ServingPoint& p) { p.clients = 0; }), "no concurrency is given");
   EXPECT_EQ(reason([](ServingPoint& p) { p.rate_per_s = 2; }), "requests at a rate, not in a closed loop");
   ServingPoint p = described();
+  p.model = "MiniMaxAI/MiniMax-M2.5";
   p.attention_data = 4;
   p.expert = 8;
+  p.expert_tensor = 1;
   p.source = "somebody";
   const PointScenario cut = scenario_of(p);
   EXPECT_EQ(cut.group.parallelism, "tp2 dp4 ep8");

@@ -16,19 +16,30 @@ namespace kvsim::cache {
 template <class T>
 class PerObject {
  public:
-  [[nodiscard]] T& operator[](ObjectId id) { return values_[id]; }
-  [[nodiscard]] const T& operator[](ObjectId id) const { return values_[id]; }
+  [[nodiscard]] T& operator[](ObjectId id) { return values_[id - first_]; }
+  [[nodiscard]] const T& operator[](ObjectId id) const { return values_[id - first_]; }
 
   /// The object's entry, made if there is none.
   T& grown(ObjectId id) {
-    if (id >= values_.size()) [[unlikely]]
-      values_.resize(std::size_t{id} + 1);
-    return values_[id];
+    if (id - first_ >= values_.size()) [[unlikely]]
+      grow(id);
+    return values_[id - first_];
   }
 
-  [[nodiscard]] bool contains(ObjectId id) const { return id < values_.size(); }
+  [[nodiscard]] bool contains(ObjectId id) const { return id - first_ < values_.size(); }
 
  private:
+  void grow(ObjectId id) {
+    if (values_.empty()) first_ = id;
+    if (id < first_) {
+      values_.insert(values_.begin(), first_ - id, T{});
+      first_ = id;
+    } else {
+      values_.resize(std::size_t{id - first_} + 1);
+    }
+  }
+
+  ObjectId first_ = 0;                               // a tier of one of many replicas knows objects of that one alone
   std::vector<T, engine::PageAllocator<T>> values_;  // read at random: huge pages
 };
 
