@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::array kWeightFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
                                     NumberFormat::nvfp4};
-constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
 
 /// Another GPU with rows of the same framework.
 struct OtherMachine {

@@ -13,8 +13,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
-
 /// Takes out what `goes` and says how many, if any.
 template <class Sample, class Goes>
 void leave_out(std::vector<Sample>& rows, const Goes& goes, const std::string& why, std::vector<std::string>& notes) {

@@ -1,6 +1,7 @@
 // Measured kernel times as read from files, in seconds, bytes and tokens: one row, one sample.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@
 #include "models/schema/error.h"
 
 namespace kvsim::models {
+
+/// Of a KV cache that kernels were measured over.
+inline constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
 
 /// One linear layer, m tokens through n x k weights.
 struct LinearSample {
