@@ -46,7 +46,6 @@ TEST(PublishedNames, AreOfWhatTheCatalogueHas) {
   for (const PublishedGpu& g : Published::built_in().gpus) {
     EXPECT_TRUE(catalogue.contains(models::EntryKind::gpu, g.gpu)) << g.name;
   }
-  EXPECT_EQ(Published::built_in().engines.back().name, "other");
   EXPECT_EQ(Published::built_in().sources.back().name, "other");
 }
 
@@ -64,7 +63,7 @@ TEST(PointScenarios, SayWhatWasServedAndHow) {
   const scenario::Scenario s = loaded(described());
   EXPECT_EQ(s.name, "one");
   EXPECT_EQ(s.serving.cluster.gpu.name, "h200");
-  EXPECT_EQ(s.serving.cluster.tensor_parallel, 2);
+  EXPECT_EQ(s.serving.cluster.parallel.tensor, 2);
   EXPECT_EQ(s.serving.model.layers, 80);
   EXPECT_EQ(s.serving.model.weight_format(), models::NumberFormat::fp8);
   EXPECT_EQ(s.serving.model.weight_bytes_per_parameter, 1);
@@ -79,7 +78,22 @@ TEST(PointScenarios, SayWhatWasServedAndHow) {
   EXPECT_EQ(s.serving.schedule.max_requests, 4);
   EXPECT_EQ(s.serving.schedule.max_batched_tokens, 8192);
   EXPECT_TRUE(s.serving.schedule.asynchronous);
+  EXPECT_EQ(s.serving.schedule.engine->name, "vllm");
   EXPECT_EQ(scenario_of(described()).group, (PointGroup{"llama-3.1-70b", "h200", "vllm", "fp8, KV fp8", "tp2"}));
+}
+
+TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
+  ServingPoint p = described();
+  p.engine = "sglang";
+  EXPECT_TRUE(loaded(p).serving.schedule.prefill_first());
+  p.engine = "trtllm";
+  EXPECT_TRUE(loaded(p).serving.schedule.reserves_output());
+  p.clients = 9000;  // each decodes a token in an iteration
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 9000);
+  p.engine = "of-somebody";
+  p.clients = 4;
+  EXPECT_FALSE(loaded(p).serving.schedule.engine);
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
 }
 
 TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
@@ -131,6 +145,7 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   EXPECT_EQ(reason([](ServingPoint& p) { p.rate_per_s = 2; }), "requests at a rate, not in a closed loop");
   ServingPoint p = described();
   p.attention_data = 4;
+  p.expert_tensor = 1;
   p.expert = 8;
   const PointScenario cut = scenario_of(p);
   EXPECT_EQ(cut.group.parallelism, "tp2 dp4 ep8");
