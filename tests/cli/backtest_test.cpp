@@ -37,7 +37,7 @@ TEST_F(BacktestTest, ThePageHasErrorsByGroupTheWorstAndWhatIsOutOfScope) {
   for (const char* words :
        {"TPOT is the mean over requests of (last token - first token) / (output tokens - 1)", "Errors by group",
         "Errors by engine", "Errors overall", "Largest errors of TPOT", "Largest errors of TTFT", "Points out of scope",
-        "model not in the catalogue: org/other", "expert parallelism", "memory bandwidth"}) {
+        "model not in the catalogue: org/other", "experts on more GPUs than attention", "memory bandwidth"}) {
     EXPECT_NE(r.out.find(words), std::string::npos) << words << "\n" << r.out;
   }
 }
