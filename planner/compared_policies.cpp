@@ -31,7 +31,10 @@ Names decode_words() {
 Names default_decode_words(const Scenario& scenario) {
   const serving::DecodeConfig& decode = scenario.serving.decode;
   const serving::DecodePolicy& own = *serving::find_decode_policy(decode.policy);
-  if (!scenario.serving.cluster.parallel.tensor_only()) {  // only their steps are known for ranks and stages
+  const serving::ScheduleConfig& schedule = scenario.serving.schedule;
+  if (schedule.reserves_output()) return {"full_kv"};
+  // Only their steps are known for ranks and stages, and beside prompts that come first.
+  if (!scenario.serving.cluster.parallel.tensor_only() || schedule.prefill_first()) {
     return decode.compressor.name.empty() ? Names{"full_kv"} : Names{"full_kv", "lossy"};
   }
   if (own.fetch != serving::Fetch::none || own.low_bit_copy) {

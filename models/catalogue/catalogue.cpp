@@ -12,6 +12,7 @@
 #include "catalogue_files.h"  // generated: models/*/catalogue/*.yaml
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
+#include "models/engines/engine_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -50,6 +51,8 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
       return use(dataset_schema());
     case EntryKind::rag_task:
       return use(rag_task_schema());
+    case EntryKind::engine:
+      return use(engine_schema());
   }
   throw std::logic_error("with_schema: no such kind");
 }
@@ -58,13 +61,14 @@ decltype(auto) with_schema(EntryKind kind, const Use& use) {
 
 std::string_view singular(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpu", "link", "model", "compressor", "drafter", "profile", "attention_profile", "dataset", "rag_task"};
+      "gpu", "link", "model", "compressor", "drafter", "profile", "attention_profile", "dataset", "rag_task", "engine"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
 std::string_view plural(EntryKind kind) {
   constexpr std::array<std::string_view, all_entry_kinds.size()> words{
-      "gpus", "links", "models", "compressors", "drafters", "profiles", "attention_profiles", "datasets", "rag_tasks"};
+      "gpus",     "links",     "models", "compressors", "drafters", "profiles", "attention_profiles",
+      "datasets", "rag_tasks", "engines"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
@@ -367,6 +371,10 @@ DatasetSpec Catalogue::dataset(std::string_view name, const Origin& asked_at) co
 
 RagTask Catalogue::rag_task(std::string_view name, const Origin& asked_at) const {
   return rag_task_schema().parse(find(EntryKind::rag_task, name, asked_at), {path_of(EntryKind::rag_task, name), this});
+}
+
+EngineSpec Catalogue::engine(std::string_view name, const Origin& asked_at) const {
+  return engine_schema().parse(find(EntryKind::engine, name, asked_at), {path_of(EntryKind::engine, name), this});
 }
 
 ConfigNode Catalogue::resolve(std::string_view catalogue, const ConfigNode& reference, std::string_view path) const {

@@ -1,6 +1,6 @@
 // Named entries that scenarios refer to: GPUs, links, models, compressors, drafters, profiles of kernels and of
-// attention, data sets, tasks over retrieved chunks. Built from YAML files inside the binary, to which users add files
-// of their own. A file is a map of kinds to maps of entries:
+// attention, data sets, tasks over retrieved chunks, serving engines. Built from YAML files inside the binary, to which
+// users add files of their own. A file is a map of kinds to maps of entries:
 //
 //   gpus:
 //     my-card: {base: h100-sxm, memory: 141 GB}   # an entry may begin as another one and change what it names
@@ -24,6 +24,7 @@
 #include "models/catalogue/catalogue_text.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
+#include "models/engines/engine_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -39,7 +40,7 @@ namespace kvsim::models {
 
 // The kinds of entry that a catalogue holds, by the words users know them by.
 
-enum class EntryKind { gpu, link, model, compressor, drafter, profile, attention_profile, dataset, rag_task };
+enum class EntryKind { gpu, link, model, compressor, drafter, profile, attention_profile, dataset, rag_task, engine };
 
 inline constexpr std::array all_entry_kinds{EntryKind::gpu,
                                             EntryKind::link,
@@ -49,7 +50,8 @@ inline constexpr std::array all_entry_kinds{EntryKind::gpu,
                                             EntryKind::profile,
                                             EntryKind::attention_profile,
                                             EntryKind::dataset,
-                                            EntryKind::rag_task};
+                                            EntryKind::rag_task,
+                                            EntryKind::engine};
 
 /// "gpu", "model", ...: in messages, and the catalogue that a schema's reference field names.
 [[nodiscard]] std::string_view singular(EntryKind kind);
@@ -105,6 +107,7 @@ class Catalogue : public schema::ReferenceResolver {
   [[nodiscard]] AttentionProfile attention_profile(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] DatasetSpec dataset(std::string_view name, const schema::Origin& asked_at = {}) const;
   [[nodiscard]] RagTask rag_task(std::string_view name, const schema::Origin& asked_at = {}) const;
+  [[nodiscard]] EngineSpec engine(std::string_view name, const schema::Origin& asked_at = {}) const;
 
   /// Where a profile says of the GPU it was measured on what the catalogue's entry of that GPU denies: a key of the
   /// profile and what is wrong with it. Nothing where the GPU is unknown to both or the profile was measured on none.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/serving/config.h"
+
 namespace kvsim::planner::backtest {
 namespace {
 
@@ -110,10 +112,24 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
                   {"requests", numeral(requests)}});
 }
 
-ConfigNode assumptions(const EngineDefaults& engine, const PointSource& source, bool fp8_kv) {
+/// The engine's entry in the catalogue, which says what the point does not; without one, what schedule does by default.
+ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
+  ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}, {"max_requests", numeral(p.clients)}});
+  std::int64_t budget = serving::ScheduleConfig{}.max_batched_tokens;
+  if (catalogue.contains(models::EntryKind::engine, p.engine)) {
+    node.append("engine", quoted(p.engine));
+    budget = catalogue.engine(p.engine).max_batched_tokens.value;
+  }
+  if (p.clients > budget) node.append("max_batched_tokens", numeral(p.clients));  // each decodes a token
+  return node;
+}
+
+ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
+                       bool fp8_kv) {
   ConfigNode list = ConfigNode::sequence();
-  list.items().push_back(
-      quoted(fmt::format("{} tokens an iteration: {}", engine.max_batched_tokens, engine.reference)));
+  list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
+                                    ? fmt::format("{} as its entry in the catalogue says", p.engine)
+                                    : "an engine that is not known: the schedule's defaults"));
   list.items().push_back(
       quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
                          source.requests_per_client, source.shortest, source.reference)));
@@ -166,22 +182,17 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   result.out_of_scope = parallelism.out_of_scope;
   if (!result.out_of_scope.empty()) return result;
 
-  const EngineDefaults& engine = published.engine(p.engine);
   const PointSource& source = published.source(p.source);
   ConfigNode gpus = mapping({{"type", quoted(gpu)}});
   for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
-  result.document =
-      mapping({{"name", quoted(p.id)},
-               {"assumptions", assumptions(engine, source, fp8_kv)},
-               {"model", model_node(*model, *weights, fp8_kv, spec)},
-               {"cluster", mapping({{"gpu", std::move(gpus)}})},
-               {"workload", workload(p, source)},
-               {"prefill", ConfigNode::scalar("recompute")},
-               {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
-               {"schedule", mapping({{"policy", ConfigNode::scalar("fcfs")},
-                                     {"max_requests", numeral(p.clients)},
-                                     {"max_batched_tokens", numeral(std::max(engine.max_batched_tokens, p.clients))},
-                                     {"asynchronous", ConfigNode::scalar(engine.asynchronous ? "true" : "false")}})}});
+  result.document = mapping({{"name", quoted(p.id)},
+                             {"assumptions", assumptions(p, catalogue, source, fp8_kv)},
+                             {"model", model_node(*model, *weights, fp8_kv, spec)},
+                             {"cluster", mapping({{"gpu", std::move(gpus)}})},
+                             {"workload", workload(p, source)},
+                             {"prefill", ConfigNode::scalar("recompute")},
+                             {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
+                             {"schedule", schedule(p, catalogue)}});
   if (!include.empty()) {
     ConfigNode files = ConfigNode::sequence();
     for (const std::string& file : include) files.items().push_back(quoted(file));

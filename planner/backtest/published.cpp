@@ -21,11 +21,6 @@ schema::ObjectSchema<Published> published_schema() {
   ObjectSchema<PublishedGpu> gpu("gpu", "A GPU.");
   gpu.required("name", &PublishedGpu::name, text().non_empty(), "as points call it");
   gpu.required("gpu", &PublishedGpu::gpu, text().non_empty(), "in the catalogue");
-  ObjectSchema<EngineDefaults> engine("engine", "What an engine does where a point does not say.");
-  engine.required("name", &EngineDefaults::name, text().non_empty(), "as points call it");
-  engine.required("max_batched_tokens", &EngineDefaults::max_batched_tokens, integer().at_least(1), "of an iteration");
-  engine.required("asynchronous", &EngineDefaults::asynchronous, boolean(), "iterations are decided one ahead");
-  engine.required("reference", &EngineDefaults::reference, text().non_empty(), "where that is said");
   ObjectSchema<PointSource> source("source", "How requests were drawn.");
   source.required("name", &PointSource::name, text().non_empty(), "as points call it");
   source.optional("multiplied_parts", &PointSource::multiplied_parts, boolean(),
@@ -41,7 +36,6 @@ schema::ObjectSchema<Published> published_schema() {
   ObjectSchema<Published> all("published", "What published serving points call things.");
   all.list("models", &Published::models, model, Presence::required, "checkpoints");
   all.list("gpus", &Published::gpus, gpu, Presence::required, "GPUs");
-  all.list("engines", &Published::engines, engine, Presence::required, "engines");
   all.list("sources", &Published::sources, source, Presence::required, "sources");
   all.list("fp8_kv", &Published::fp8_kv, kv, Presence::required, "KV in fp8");
   return all;
@@ -84,11 +78,6 @@ std::optional<PublishedModel> Published::model(std::string_view name, const mode
 std::string Published::gpu(std::string_view name, const models::Catalogue& catalogue) const {
   if (const PublishedGpu* known = named(gpus, name)) return known->gpu;
   return catalogue.contains(EntryKind::gpu, name) ? std::string(name) : std::string();
-}
-
-const EngineDefaults& Published::engine(std::string_view name) const {
-  const EngineDefaults* known = named(engines, name);
-  return known != nullptr ? *known : engines.back();
 }
 
 const PointSource& Published::source(std::string_view name) const {

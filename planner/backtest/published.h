@@ -22,14 +22,6 @@ struct PublishedGpu {
   std::string name, gpu;
 };
 
-/// What an engine does where a point does not say.
-struct EngineDefaults {
-  std::string name;
-  std::int64_t max_batched_tokens = 8192;
-  bool asynchronous = false;  ///< iterations are decided one ahead
-  std::string reference;
-};
-
 /// How a source of points drew its requests.
 struct PointSource {
   std::string name;
@@ -49,8 +41,7 @@ struct Fp8Kv {
 struct Published {
   std::vector<PublishedModel> models;
   std::vector<PublishedGpu> gpus;
-  std::vector<EngineDefaults> engines;  ///< the last is that of every other engine
-  std::vector<PointSource> sources;     ///< the last is every other one
+  std::vector<PointSource> sources;  ///< the last is every other one
   std::vector<Fp8Kv> fp8_kv;
 
   /// What the binary carries.
@@ -61,7 +52,6 @@ struct Published {
   [[nodiscard]] std::optional<PublishedModel> model(std::string_view name, const models::Catalogue& catalogue) const;
   /// The name in the catalogue; empty: it is not known.
   [[nodiscard]] std::string gpu(std::string_view name, const models::Catalogue& catalogue) const;
-  [[nodiscard]] const EngineDefaults& engine(std::string_view name) const;
   [[nodiscard]] const PointSource& source(std::string_view name) const;
   [[nodiscard]] bool kv_in_fp8(std::string_view source, std::string_view model, models::NumberFormat weights) const;
 };

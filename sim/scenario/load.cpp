@@ -147,6 +147,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   complete_pools(s, report);
+  complete_schedule(s, report);
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
   }

@@ -178,6 +178,11 @@ constexpr std::array kReplicaKeys{
                "dispatch.paths (P1_cached, P2_cached)"},
     ReplicaKey{"decode.offloaded", "how many requests draft is for dispatch to say: use dispatch.policy and .paths"},
     ReplicaKey{"schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key"},
+    ReplicaKey{
+        "schedule.engine",
+        "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size and asynchronous"},
+    ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
+    ReplicaKey{"schedule.reserve", "nodes of pools reserve prompts: remove this key"},
 };
 
 }  // namespace

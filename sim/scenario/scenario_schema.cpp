@@ -296,35 +296,6 @@ ObjectSchema<Scenario> decode_schema() {
   return s;
 }
 
-ObjectSchema<serving::ScheduleConfig> schedule_schema() {
-  using serving::ScheduleConfig;
-  ObjectSchema<ScheduleConfig> s("schedule", "Which requests run, verify and load in which iteration.");
-  s.optional("policy", &ScheduleConfig::policy, one_of(words_of(serving::schedule_policies())), "schedule policy");
-  s.optional("window", &ScheduleConfig::window, integer().at_least(2).at_most(1 << 20),
-             "iterations that the staggered schedule, and dispatch policy admit, look ahead");
-  using serving::ReloadArrival;
-  s.optional(
-      "arrival", &ScheduleConfig::arrival,
-      choice<ReloadArrival>(
-          {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
-           {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
-      "how much of a reload must be there when its verification begins; by default layerwise, between pools whole");
-  s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
-             "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
-             "(as published) for layerwise arrival, 1 for whole");
-  s.optional("max_requests", &ScheduleConfig::max_requests, integer().at_least(1).at_most(1e6),
-             "requests running at once on a replica");
-  s.optional("max_batched_tokens", &ScheduleConfig::max_batched_tokens, integer().at_least(1).at_most(1e8),
-             "tokens of one iteration, decoding and prefill chunks together");
-  s.optional("block_size", &ScheduleConfig::block_tokens, tokens().at_least(1).at_most(65536),
-             "KV is allocated in blocks of this many tokens");
-  s.optional(
-      "asynchronous", &ScheduleConfig::asynchronous, boolean(),
-      "an iteration is decided while the one before it runs: arrivals and places that fall free in that time are "
-      "seen one iteration later");
-  return s;
-}
-
 ObjectSchema<serving::SloConfig> slo_schema() {
   using serving::SloConfig;
   ObjectSchema<SloConfig> s("slo",

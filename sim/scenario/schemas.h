@@ -49,6 +49,14 @@ std::span<const ReplicaKey> replica_keys();
 /// `report` is the whole document's.
 void complete_pools(Scenario& s, const schema::Reporter& report);
 
+// The field table of schedule, and what follows from it.
+
+schema::ObjectSchema<serving::ScheduleConfig> schedule_schema();
+
+/// What the schedule's engine says, if it has one, of keys that the scenario leaves out; `report` is the whole
+/// document's.
+void complete_schedule(Scenario& s, const schema::Reporter& report);
+
 // The field table of prefill, and what follows from it. Internal to the scenario.
 
 schema::ObjectSchema<Scenario> prefill_schema();

@@ -216,6 +216,24 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
   }
 }
 
+/// Rules of engines that are known for steps which give one token of each request from its own KV.
+void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode) {
+  const bool plain = !decode.verifies && !decode.drafter && !decode.fetches() && !decode.low_bit_copy;
+  if (config.schedule.prefill_first() && !plain) {
+    throw ConfigurationError(
+        "schedule.prefill_order",
+        fmt::format("what becomes of the drafts or fetches of decode policy {} while prefill_first lets decoding wait "
+                    "is not known: use mixed, or decode policy full_kv or lossy",
+                    decode.name));
+  }
+  if (config.schedule.reserves_output() && (!plain || decode.holds_part())) {
+    throw ConfigurationError("schedule.reserve",
+                             fmt::format("prompt_and_output reserves the full KV of all tokens, and decode policy {} "
+                                         "holds something else: use prompt, or decode policy full_kv",
+                                         decode.name));
+  }
+}
+
 /// What policies with a low-bit copy, or that fetch KV, need.
 void check_fetching(const ServingConfig& config, const DecodePolicy& decode) {
   const models::PrefetchSpec& spec = config.decode.prefetch;
@@ -295,6 +313,7 @@ void check_configuration(const ServingConfig& given) {
   check_drafter(config, *decode);
   check_draft_lengths(config, *decode);
   check_fetching(config, *decode);
+  check_engine_rules(config, *decode);
   if (!config.cluster.pools) check_replicas(config, *decode, *schedule);
   if (config.cluster.pools && reuses_chunks(config.prefill)) {
     throw ConfigurationError("prefill.policy",

@@ -11,6 +11,7 @@
 #include "models/acceptance/acceptance.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
+#include "models/engines/engine_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -192,6 +193,12 @@ struct ScheduleConfig {
   std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
   std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
   bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
+  std::optional<models::PrefillOrder> prefill_order;  ///< none: mixed
+  std::optional<models::KvReservation> reservation;   ///< none: prompt
+  std::optional<models::EngineSpec> engine;  ///< what it says of the above is there where nothing else was said
+
+  [[nodiscard]] bool prefill_first() const { return prefill_order == models::PrefillOrder::prefill_first; }
+  [[nodiscard]] bool reserves_output() const { return reservation == models::KvReservation::prompt_and_output; }
 };
 
 /// Latency objectives, per request; infinite where none is set.

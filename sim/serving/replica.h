@@ -82,6 +82,7 @@ class Replica final : private machine::StepOwner,
   [[nodiscard]] bool has_work() const { return pass_.work.tokens() > 0 || assembly_.works(); }
   void run_step();
   void go_idle();
+  void apply_step_of_decoding();
   void apply_decoding();
   void apply_steadily();
   void on_steady_step_ended() override;

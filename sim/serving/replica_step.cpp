@@ -29,9 +29,16 @@ void Replica::begin_step() {
   fetched_.begin_step();
   proposals_.begin_step(roster_.decoding());
   assembly_.clear();
-  batch_decoding();
-  profiling_.batch(pass_.work);
-  batch_prefill();
+  const bool prefill_first = env_.config.schedule.prefill_first();
+  if (prefill_first) {
+    batch_prefill();
+    pass_.prefills_alone = has_work();
+  }
+  if (!pass_.prefills_alone) {
+    batch_decoding();
+    profiling_.batch(pass_.work);
+  }
+  if (!prefill_first) batch_prefill();
   if (!has_work() && admission_.decide_now()) batch_prefill();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
   admission_.step_begun();
@@ -50,7 +57,7 @@ void Replica::run_step() {
   }
   machine::Step step = pass_.step();
   step.memory_bound = time.hbm_bound_s >= time.compute_bound_s + assembly_.scoring_s();
-  step.decodes = steady_.size() > 0 || pass_.decodes();
+  step.decodes = !pass_.prefills_alone && (steady_.size() > 0 || pass_.decodes());
   if (fetched_.by_layers()) {
     fetched_.start(step, pass_);
     return;
@@ -173,17 +180,21 @@ void Replica::end_step() {
     proposals_.step_ended(pass_.work, pass_.time, gpus_.waited(), fetched_.longer_with_one_more_s(),
                           roster_.decoding());
   }
-  profiling_.apply();
+  if (!pass_.prefills_alone) profiling_.apply();
   assembly_.apply();
-  if (decodes_steadily()) {
-    apply_steadily();
-  } else {
-    if (steady_rounds_.possible()) steady_rounds_.end_step();
-    apply_decoding();
-  }
+  if (!pass_.prefills_alone) apply_step_of_decoding();
   reloads_.full_kv().apply();
   apply_prefill();
   admission_.decided_ahead();
+}
+
+void Replica::apply_step_of_decoding() {
+  if (decodes_steadily()) {
+    apply_steadily();
+    return;
+  }
+  if (steady_rounds_.possible()) steady_rounds_.end_step();
+  apply_decoding();
 }
 
 /// As if one after the other in order of admission, which samples of gaps between tokens keep.

@@ -54,12 +54,12 @@ bool SteadyBatch::join(Request& r, Work work, std::int64_t tokens, engine::SimTi
   Member member;
   const std::optional<double> growth = parts_.growth(r, work);
   if (!growth || (work == Work::decode && r.record.last_token != now)) return false;
+  if (size() > 0 && last_end_ != now) return false;  // it came with a step that the members had no part in
   if (memory_ && work == Work::decode) {
     const std::optional<std::int64_t> held = held_units(r);
     if (!held || r.kv.held() != bytes_of(*held)) return false;
     member.held = *held - steps_ * units_->a_token_adds;
   }
-  KVSIM_ALWAYS(size() == 0 || last_end_ == now, "a request joins a batch between two of its steps");
   last_end_ = now;
   models::StepWork its;
   parts_.add(r, {work, 1}, its);

@@ -116,10 +116,12 @@ struct ForwardPass {
   std::vector<StepEntry> entries;
   models::StepWork work;
   models::StepTime time;
+  bool prefills_alone = false;  ///< who decodes has no part in it
 
   void clear() {
     entries.clear();
     work.clear();
+    prefills_alone = false;
   }
   void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }

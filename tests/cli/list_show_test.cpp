@@ -21,7 +21,7 @@ class ListShowTest : public Workspace {
 TEST_F(ListShowTest, EveryKindHasEntriesWithADescription) {
   for (const char* kind :
        {"models", "gpus", "links", "compressors", "drafters", "policies", "profiles", "attention_profiles", "datasets",
-        "rag_tasks", "schedules", "routers", "dispatchers", "placements", "traces"}) {
+        "rag_tasks", "engines", "schedules", "routers", "dispatchers", "placements", "traces"}) {
     const Json doc = Json::parse(output({"list", kind, "--json"}));
     ASSERT_FALSE(doc["entries"].empty()) << kind;
     for (const Json& entry : doc["entries"]) {

@@ -78,7 +78,7 @@ def cases():
     yield "validate/text", [["validate", "--measured", "MEASURED"]]
     yield "validate/json", [["validate", "--measured", "MEASURED", "--json"]]
     yield "validate/markdown", [["validate", "--markdown", "--measured", "nowhere"]]
-    for kind in ("models gpus links compressors drafters profiles attention_profiles datasets rag_tasks policies").split():
+    for kind in ("models gpus links compressors drafters profiles attention_profiles datasets rag_tasks engines policies").split():
         yield f"list/{kind}", [["list", kind], ["list", kind, "--json"]]
     yield "schema/json", [["schema"]]
     yield "schema/markdown", [["schema", "--markdown"]]

@@ -46,7 +46,6 @@ TEST(PublishedNames, AreOfWhatTheCatalogueHas) {
   for (const PublishedGpu& g : Published::built_in().gpus) {
     EXPECT_TRUE(catalogue.contains(models::EntryKind::gpu, g.gpu)) << g.name;
   }
-  EXPECT_EQ(Published::built_in().engines.back().name, "other");
   EXPECT_EQ(Published::built_in().sources.back().name, "other");
 }
 
@@ -79,7 +78,22 @@ TEST(PointScenarios, SayWhatWasServedAndHow) {
   EXPECT_EQ(s.serving.schedule.max_requests, 4);
   EXPECT_EQ(s.serving.schedule.max_batched_tokens, 8192);
   EXPECT_TRUE(s.serving.schedule.asynchronous);
+  EXPECT_EQ(s.serving.schedule.engine->name, "vllm");
   EXPECT_EQ(scenario_of(described()).group, (PointGroup{"llama-3.1-70b", "h200", "vllm", "fp8, KV fp8", "tp2"}));
+}
+
+TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
+  ServingPoint p = described();
+  p.engine = "sglang";
+  EXPECT_TRUE(loaded(p).serving.schedule.prefill_first());
+  p.engine = "trtllm";
+  EXPECT_TRUE(loaded(p).serving.schedule.reserves_output());
+  p.clients = 9000;  // each decodes a token in an iteration
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 9000);
+  p.engine = "of-somebody";
+  p.clients = 4;
+  EXPECT_FALSE(loaded(p).serving.schedule.engine);
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
 }
 
 TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
@@ -132,6 +146,7 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   ServingPoint p = described();
   p.model = "MiniMaxAI/MiniMax-M2.5";
   p.attention_data = 4;
+  p.expert_tensor = 1;
   p.expert = 8;
   p.expert_tensor = 1;
   p.source = "somebody";

@@ -2,6 +2,27 @@
 
 namespace kvsim::testing {
 
+namespace {
+
+/// Prompts are computed here, steps decode, and memory is short: 0.3 x 85.6 GB less 16.1 GB of weights hold four
+/// prompts of 2.1 GB, and outputs take a quarter more.
+std::vector<std::string> engine_rules(std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"prefill=recompute", "decode={policy: full_kv}", "schedule.policy=fcfs",
+                             "cluster.gpu.memory_fraction=0.3", "workload.output=4k tokens"});
+  return more;
+}
+
+/// An engine that says nothing else than schedules do by default, and then this.
+std::vector<std::string> engine(std::vector<std::string> more = {}) {
+  more.insert(
+      more.begin(),
+      {"schedule.engine={name: mine, description: mine, max_batched_tokens: 2048, block_size: 16 tokens, asynchronous: "
+       "false, prefill_order: mixed, reserve: prompt}"});
+  return engine_rules(std::move(more));
+}
+
+}  // namespace
+
 std::vector<KeyRow> schedule_rows() {
   return {
       {"schedule.policy", {}, "staggered", "lock_step"},
@@ -12,6 +33,15 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.max_batched_tokens", recomputed(), "2048", "4096"},
       {"schedule.block_size", {}, "16 tokens", "256 tokens"},
       {"schedule.asynchronous", recomputed(), "false", "true"},
+      {"schedule.prefill_order", engine_rules(), "mixed", "prefill_first"},
+      {"schedule.reserve", engine_rules(), "prompt", "prompt_and_output"},
+      {"schedule.engine.name", engine(), "mine", "yours", Effect::reported},
+      {"schedule.engine.description", engine(), "mine", "yours", Effect::shown},
+      {"schedule.engine.max_batched_tokens", engine(), "2048", "4096"},
+      {"schedule.engine.block_size", engine(), "16 tokens", "256 tokens"},
+      {"schedule.engine.asynchronous", engine({"cluster.gpu.memory_fraction=0.5"}), "false", "true"},
+      {"schedule.engine.prefill_order", engine(), "mixed", "prefill_first"},
+      {"schedule.engine.reserve", engine(), "prompt", "prompt_and_output"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},
       {"slo.tpot_p99", {}, "1 ms", "1000 s"},
       {"slo.itl_p99", {}, "1 ms", "1000 s"},

@@ -150,10 +150,23 @@ INSTANTIATE_TEST_SUITE_P(
                 not_with_pools("schedule.policy",
                                "staggered orders the reloads of one replica; use fcfs, and dispatch.policy for which "
                                "requests draft")},
-        Refusal{"SlackOfReloads",
-                {"schedule.arrival_slack=0"},
-                not_with_pools("schedule.arrival_slack",
-                               "belongs to the staggered schedule of replicas: remove this key")}));
+        Refusal{
+            "SlackOfReloads",
+            {"schedule.arrival_slack=0"},
+            not_with_pools("schedule.arrival_slack", "belongs to the staggered schedule of replicas: remove this key")},
+        Refusal{"AnEngine",
+                {"schedule.engine=vllm"},
+                not_with_pools("schedule.engine",
+                               "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size "
+                               "and asynchronous")},
+        Refusal{"PromptsBeforeDecoding",
+                {"schedule.prefill_order=prefill_first"},
+                not_with_pools("schedule.prefill_order",
+                               "nodes of pools compute prompts beside decoding: remove this "
+                               "key")},
+        Refusal{"ReservedOutputs",
+                {"schedule.reserve=prompt_and_output"},
+                not_with_pools("schedule.reserve", "nodes of pools reserve prompts: remove this key")}));
 
 INSTANTIATE_TEST_SUITE_P(
     Wholes, PoolsRefuse,

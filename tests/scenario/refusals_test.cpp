@@ -56,6 +56,28 @@ const std::string kKvzip = "compressor: kvzip, keep_ratio: 0.25";
 INSTANTIATE_TEST_SUITE_P(
     Configurations, Refused,
     ::testing::Values(
+        Refusal{
+            "DraftsWhilePromptsComeFirst",
+            {{"staggered", "staggered, prefill_order: prefill_first"}},
+            "small.yaml:14:46: schedule.prefill_order: what becomes of the drafts or fetches of decode policy "
+            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv or "
+            "lossy"},
+        Refusal{
+            "DraftsByAnEngineThatComputesPromptsFirst",
+            {{"staggered", "staggered, engine: sglang"}},
+            "small.yaml:14:11: schedule.prefill_order: what becomes of the drafts or fetches of decode policy "
+            "draft_verify while prefill_first lets decoding wait is not known: use mixed, or decode policy full_kv or "
+            "lossy"},
+        Refusal{"ReservedOutputsOfCompressedKv",
+                {{"draft_verify, compressor: kvzip, keep_ratio: 0.25, draft_length: 20",
+                  "lossy, compressor: kvzip, keep_ratio: 0.25"},
+                 {"staggered", "fcfs, reserve: prompt_and_output"}},
+                "small.yaml:14:35: schedule.reserve: prompt_and_output reserves the full KV of all tokens, and decode "
+                "policy lossy holds something else: use prompt, or decode policy full_kv"},
+        Refusal{"AnEngineThatIsNotKnown",
+                {{"staggered", "staggered, engine: sglan"}},
+                "small.yaml:14:39: schedule.engine: unknown engine \"sglan\"; did you mean \"sglang\"? `kvsim list "
+                "engines` names them all"},
         Refusal{"MoreChunksThanThereAre",
                 {{"  context: 16k", "  chunks: {count: 7, per_request: 8}\n  context: 16k"}},
                 "small.yaml:9:35: workload.chunks.per_request: per_request is 8, expected at most 7 (count): a prompt "

@@ -10,6 +10,7 @@
 #include "models/catalogue/catalogue_text.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
+#include "models/engines/engine_spec.h"
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
@@ -197,6 +198,9 @@ TEST_F(ShippedCatalogue, EveryEntryReadsBackAsDumped) {
   }
   for (const auto& line : catalogue().list(EntryKind::rag_task)) {
     expect_round_trip(rag_task_schema(), catalogue().rag_task(line.name));
+  }
+  for (const auto& line : catalogue().list(EntryKind::engine)) {
+    expect_round_trip(engine_schema(), catalogue().engine(line.name));
   }
 }
 

@@ -51,10 +51,17 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
   const bool in_order = policy.starts_with("full_offload");  // layer after layer
   if (!in_order && *rc::gen::arbitrary<bool>()) sets.emplace_back("cluster.host.discipline=fair_share");
   sets.emplace_back("schedule.max_batched_tokens=4096");  // room for a verification of any draft above
-  const auto s = planner::with_policy(small_file(sets), policy);
+  auto s = planner::with_policy(small_file(sets), policy);
+  serving::ScheduleConfig& schedule = s.serving.schedule;
+  const bool full = policy == "full_kv";
+  if ((full || policy == "lossy") && *rc::gen::arbitrary<bool>()) {
+    schedule.prefill_order = models::PrefillOrder::prefill_first;
+  }
+  if (full && *rc::gen::arbitrary<bool>()) schedule.reservation = models::KvReservation::prompt_and_output;
   const planner::ExperimentResult r = planner::run_experiment(s);
   const serving::Measurements& m = r.measured;
   RC_ASSERT(m.arrived == 30U);
+  RC_ASSERT(!schedule.reserves_output() || m.preemptions == 0U);
   RC_ASSERT(m.completed + m.refused == 30U);
   RC_ASSERT(m.accepted_tokens + m.corrections + m.direct_tokens == m.output_tokens);
   RC_ASSERT(m.hbm_reserved_peak_bytes <= r.capacity.bytes + r.capacity.weights_bytes);

@@ -60,7 +60,7 @@ std::vector<NamedThing> metrics() {
   return things;
 }
 
-const std::array<ThingKind, 16> kKinds{{
+const std::array<ThingKind, 17> kKinds{{
     {"models", "model", "language models", EntryKind::model, nullptr},
     {"gpus", "gpu", "GPUs", EntryKind::gpu, nullptr},
     {"links", "link", "links and storage devices", EntryKind::link, nullptr},
@@ -74,6 +74,8 @@ const std::array<ThingKind, 16> kKinds{{
      EntryKind::dataset, nullptr},
     {"rag_tasks", "rag_task", "tasks over retrieved chunks: what answers score, by how much is computed again",
      EntryKind::rag_task, nullptr},
+    {"engines", "engine", "serving engines: what their schedulers do by default (schedule.engine)", EntryKind::engine,
+     nullptr},
     {"policies", "policy", "decode policies (decode.policy)", {}, [] { return named(serving::decode_policies()); }},
     {"schedules",
      "schedule",

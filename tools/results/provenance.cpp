@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/engines/engine_spec.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/profile.h"
 #include "models/placement/option_pool.h"
@@ -170,6 +171,20 @@ void add_placement(Collector& out, const scenario::Scenario& scenario) {
   for (const models::CompressorSpec& quantiser : placement.options.quantisers) add_stored_form(out, quantiser);
 }
 
+void add_engine(Collector& out, const models::EngineSpec& engine) {
+  const std::string figure = "engine." + engine.name;
+  const auto add = [&](const char* key, std::string value, const schema::Source& source) {
+    out.add(figure + key, std::move(value), source);
+  };
+  add(".max_batched_tokens", fmt::format("{}", engine.max_batched_tokens.value), engine.max_batched_tokens.source);
+  add(".block_size", fmt::format("{} tokens", engine.block_tokens.value), engine.block_tokens.source);
+  add(".asynchronous", engine.asynchronous.value ? "true" : "false", engine.asynchronous.source);
+  add(".prefill_order", engine.prefill_order.value == models::PrefillOrder::mixed ? "mixed" : "prefill_first",
+      engine.prefill_order.source);
+  add(".reserve", engine.reservation.value == models::KvReservation::prompt ? "prompt" : "prompt_and_output",
+      engine.reservation.source);
+}
+
 void add_tasks(Collector& out, const serving::ServingConfig& c) {
   for (const models::RagTask& task : c.tasks) {
     const std::string figure = "rag_task." + task.name;
@@ -249,6 +264,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
   if (decode.drafter) add_drafter(out, *c.decode.drafter);
   if (c.placement) add_placement(out, scenario);
   add_tasks(out, c);
+  if (c.schedule.engine) add_engine(out, *c.schedule.engine);
   return out.take();
 }
 

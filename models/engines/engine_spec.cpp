@@ -1,0 +1,51 @@
+#include "models/engines/engine_spec.h"
+
+#include "models/schema/object_schema.h"
+#include "models/schemas.h"
+
+namespace kvsim::models {
+
+using namespace schema;
+
+ScalarSpec prefill_order_words() {
+  return choice<PrefillOrder>(
+      {{"mixed", PrefillOrder::mixed, "chunks of prompts beside a token of every decoding request"},
+       {"prefill_first", PrefillOrder::prefill_first,
+        "as long as there is a prompt to compute, iterations compute prompts alone and decoding waits"}});
+}
+
+ScalarSpec kv_reservation_words() {
+  return choice<KvReservation>(
+      {{"prompt", KvReservation::prompt,
+        "of its prompt; where there is no memory for what is generated, the newest request is preempted"},
+       {"prompt_and_output", KvReservation::prompt_and_output,
+        "of all its tokens: it waits until they fit, and is never preempted"}});
+}
+
+namespace {
+
+ObjectSchema<EngineSpec> engine_fields() {
+  ObjectSchema<EngineSpec> s("engine", "A serving engine: what its scheduler does where nobody tells it otherwise.");
+  s.optional("name", &EngineSpec::name, text(), "name in the catalogue");
+  s.required("description", &EngineSpec::description, text().non_empty(), "one line for lists");
+  s.required("max_batched_tokens", &EngineSpec::max_batched_tokens, integer().at_least(1).at_most(1e8),
+             "tokens of one iteration; prefill_first: of one that computes prompts");
+  s.required("block_size", &EngineSpec::block_tokens, tokens().at_least(1).at_most(65536),
+             "KV is allocated in blocks of this many tokens");
+  s.required("asynchronous", &EngineSpec::asynchronous, boolean(),
+             "an iteration is decided while the one before it runs");
+  s.required("prefill_order", &EngineSpec::prefill_order, prefill_order_words(),
+             "how prompts and decoding share iterations");
+  s.required("reserve", &EngineSpec::reservation, kv_reservation_words(),
+             "GPU memory that a request takes before its first chunk");
+  return s;
+}
+
+}  // namespace
+
+const ObjectSchema<EngineSpec>& engine_schema() {
+  static const ObjectSchema<EngineSpec> schema = engine_fields();
+  return schema;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,38 @@
+// A serving engine as data: what its scheduler does where nobody tells it otherwise. Every rule has its source.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/schema/scalar_spec.h"
+#include "models/schema/sourced.h"
+
+namespace kvsim::models {
+
+/// How the prompts of new requests and the tokens of decoding ones share iterations.
+enum class PrefillOrder {
+  mixed,         ///< chunks of prompts beside a token of every decoding request
+  prefill_first  ///< as long as there is a prompt to compute, iterations compute prompts alone and decoding waits
+};
+
+/// GPU memory that a request must find, and takes, before its first chunk.
+enum class KvReservation {
+  prompt,            ///< of its prompt; what it generates takes more, and where there is none the newest is preempted
+  prompt_and_output  ///< of all its tokens: whoever has begun is never preempted
+};
+
+struct EngineSpec {
+  std::string name;
+  std::string description;
+  schema::Sourced<std::int64_t> max_batched_tokens;  ///< of an iteration
+  schema::Sourced<std::int64_t> block_tokens;        ///< KV is allocated in blocks of this many tokens
+  schema::Sourced<bool> asynchronous;                ///< an iteration is decided while the one before it runs
+  schema::Sourced<PrefillOrder> prefill_order;
+  schema::Sourced<KvReservation> reservation;
+};
+
+// The words for the two, for the tables of engines and of schedules alike.
+[[nodiscard]] schema::ScalarSpec prefill_order_words();
+[[nodiscard]] schema::ScalarSpec kv_reservation_words();
+
+}  // namespace kvsim::models

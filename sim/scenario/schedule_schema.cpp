@@ -1,0 +1,69 @@
+// The field table of schedule, and what its engine says where the scenario does not.
+#include <string>
+
+#include "models/engines/engine_spec.h"
+#include "models/schemas.h"
+#include "sim/scenario/schemas.h"
+#include "sim/serving/schedule_policy.h"
+
+namespace kvsim::scenario {
+
+using schema::boolean;
+using schema::choice;
+using schema::integer;
+using schema::ObjectSchema;
+using schema::one_of;
+using schema::Presence;
+using schema::Reporter;
+using schema::tokens;
+
+ObjectSchema<serving::ScheduleConfig> schedule_schema() {
+  using serving::ScheduleConfig;
+  ObjectSchema<ScheduleConfig> s("schedule", "Which requests run, verify and load in which iteration.");
+  s.optional("policy", &ScheduleConfig::policy, one_of(words_of(serving::schedule_policies())), "schedule policy");
+  s.optional("window", &ScheduleConfig::window, integer().at_least(2).at_most(1 << 20),
+             "iterations that the staggered schedule, and dispatch policy admit, look ahead");
+  using serving::ReloadArrival;
+  s.optional(
+      "arrival", &ScheduleConfig::arrival,
+      choice<ReloadArrival>(
+          {{"layerwise", ReloadArrival::layerwise, "each layer's KV in time for that layer of the forward pass"},
+           {"whole", ReloadArrival::whole, "all of it before the forward pass begins"}}),
+      "how much of a reload must be there when its verification begins; by default layerwise, between pools whole");
+  s.optional("arrival_slack", &ScheduleConfig::arrival_slack, integer().non_negative().at_most(64),
+             "staggered: iterations between the end of a reload's link reservation and its verification; by default 0 "
+             "(as published) for layerwise arrival, 1 for whole");
+  s.optional("max_requests", &ScheduleConfig::max_requests, integer().at_least(1).at_most(1e6),
+             "requests running at once on a replica");
+  s.optional("max_batched_tokens", &ScheduleConfig::max_batched_tokens, integer().at_least(1).at_most(1e8),
+             "tokens of one iteration, decoding and prefill chunks together");
+  s.optional("block_size", &ScheduleConfig::block_tokens, tokens().at_least(1).at_most(65536),
+             "KV is allocated in blocks of this many tokens");
+  s.optional(
+      "asynchronous", &ScheduleConfig::asynchronous, boolean(),
+      "an iteration is decided while the one before it runs: arrivals and places that fall free in that time are "
+      "seen one iteration later");
+  s.optional("prefill_order", &ScheduleConfig::prefill_order, models::prefill_order_words(),
+             "how prompts and decoding share iterations; by default mixed");
+  s.optional("reserve", &ScheduleConfig::reservation, models::kv_reservation_words(),
+             "GPU memory that a request must find, and takes, before its first chunk; by default prompt");
+  s.reference("engine", &ScheduleConfig::engine, "engine", models::engine_schema(), Presence::optional,
+              "serving engine that says what this map does not: max_batched_tokens, block_size, asynchronous, "
+              "prefill_order and reserve");
+  return s;
+}
+
+void complete_schedule(Scenario& s, const Reporter& report) {
+  serving::ScheduleConfig& c = s.serving.schedule;
+  if (!c.engine) return;
+  const auto unless_written = [&report](const char* key, auto& to, const auto& figure) {
+    if (!report.node().find_path(std::string("schedule.") + key)) to = figure.value;
+  };
+  unless_written("max_batched_tokens", c.max_batched_tokens, c.engine->max_batched_tokens);
+  unless_written("block_size", c.block_tokens, c.engine->block_tokens);
+  unless_written("asynchronous", c.asynchronous, c.engine->asynchronous);
+  unless_written("prefill_order", c.prefill_order, c.engine->prefill_order);
+  unless_written("reserve", c.reservation, c.engine->reservation);
+}
+
+}  // namespace kvsim::scenario

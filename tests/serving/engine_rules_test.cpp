@@ -1,0 +1,132 @@
+// How prompts and decoding share iterations, what is reserved at admission, and engines that say both.
+#include <gtest/gtest.h>
+
+#include "models/catalogue/catalogue.h"
+#include "planner/policy_words.h"
+#include "tests/support/small_scenario.h"
+
+namespace kvsim::testing::KVSIM_FILE {
+namespace {
+
+using serving::Measurements;
+
+/// Prompts of 16,000 tokens are computed here, in iterations of 4,096 tokens.
+std::vector<std::string> plain(const std::vector<std::string>& more) {
+  std::vector<std::string> all = {"prefill=recompute", "decode={policy: full_kv}", "schedule.policy=fcfs",
+                                  "schedule.max_batched_tokens=4096"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Measurements two_requests(const std::string& order) {
+  return measure_with(plain({"schedule.prefill_order=" + order, "workload.closed.concurrency=2", "workload.requests=2",
+                             "workload.output=5 tokens"}));
+}
+
+TEST(PrefillFirst, DecodingWaitsUntilNoPromptIsLeft) {
+  // 32,000 tokens of prompts fill eight iterations: the first request has its first token after four, the second after
+  // eight, and then both decode their other four tokens together.
+  const Measurements m = two_requests("prefill_first");
+  EXPECT_EQ(m.iteration_s.count(), 12U);
+  EXPECT_EQ(m.drafting_request_iterations, 8U);
+  EXPECT_NEAR(m.e2e_s.max(), m.e2e_s.min(), 1e-9);
+  // The largest gap of the first request is between its first two tokens, all else are decoding steps.
+  EXPECT_NEAR(m.itl_s.max(), m.ttft_s.max() - m.ttft_s.min() + m.itl_s.min(), 1e-4);
+}
+
+TEST(PrefillFirst, IsNotWhatMixedDoes) {
+  // Mixed, the first request decodes its four tokens beside the four iterations in which the second's prompt is
+  // computed.
+  const Measurements m = two_requests("mixed");
+  EXPECT_EQ(m.iteration_s.count(), 12U);
+  EXPECT_EQ(m.drafting_request_iterations, 8U);
+  EXPECT_NEAR(m.e2e_s.min(), m.ttft_s.max(), 1e-9);
+}
+
+/// 0.3 x 85.6 GB less 16.1 GB of weights hold about 73,000 tokens: four prompts, or three prompts with outputs.
+Measurements short_of_memory(const std::vector<std::string>& more) {
+  std::vector<std::string> all =
+      plain({"cluster.gpu.memory_fraction=0.3", "workload.output=4k tokens", "workload.requests=20"});
+  all.insert(all.end(), more.begin(), more.end());
+  return measure_with(all);
+}
+
+TEST(Reservation, OfPromptsAloneEndsInPreemptions) {
+  const Measurements m = short_of_memory({"schedule.reserve=prompt"});
+  EXPECT_GT(m.preemptions, 0U);
+  EXPECT_EQ(m.e2e_s.count(), 20U);
+}
+
+TEST(Reservation, OfOutputsPreemptsNobodyAndHoldsAllOfThemFromTheStart) {
+  const auto s = small_scenario(plain({"schedule.reserve=prompt_and_output", "workload.closed.concurrency=1",
+                                       "workload.requests=1", "workload.output=4k tokens"}));
+  const Measurements alone = measure(s);
+  // 16,000 + 4,000 tokens in blocks of 16, from admission to the end.
+  EXPECT_EQ(alone.kv_reserved_peak_bytes, 20000 * s.serving.model.kv_bytes_per_token());
+  EXPECT_NEAR(alone.kv_reserved_mean_bytes, 20000.0 * static_cast<double>(s.serving.model.kv_bytes_per_token()), 1.0);
+
+  const Measurements m = short_of_memory({"schedule.reserve=prompt_and_output"});
+  EXPECT_EQ(m.preemptions, 0U);
+  EXPECT_EQ(m.e2e_s.count(), 20U);
+  EXPECT_EQ(m.direct_tokens, 20 * 4000);
+  EXPECT_EQ(m.prompt_tokens, 20 * 16000);
+}
+
+class EveryEngine : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryEngine, ServesEveryTokenOnceInStretchesAndStepByStep) {
+  const auto run = [](const std::string& stretches) {
+    return short_of_memory({"schedule.engine=" + GetParam(), "run.stretches=" + stretches});
+  };
+  const Measurements together = run("true"), alone = run("false");
+  EXPECT_EQ(together.direct_tokens, 20 * 4000);
+  EXPECT_EQ(together.prompt_tokens, 20 * 16000);
+  EXPECT_EQ(together.e2e_s.mean(), alone.e2e_s.mean());
+  EXPECT_EQ(together.ttft_s.mean(), alone.ttft_s.mean());
+  EXPECT_EQ(together.itl_s.max(), alone.itl_s.max());
+  EXPECT_EQ(together.preemptions, alone.preemptions);
+  EXPECT_EQ(together.memory_short_s, alone.memory_short_s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EveryEngine, ::testing::Values("vllm", "vllm-0.19", "sglang", "trtllm"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+                           return name;
+                         });
+
+TEST(Engine, SaysWhatTheScheduleDoesNot) {
+  const std::vector<std::string> base = {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"};
+  const auto with = [&base](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return small_scenario(more).serving.schedule;
+  };
+  const auto engine = models::Catalogue::built_in().engine("trtllm");
+  const serving::ScheduleConfig all = with({"schedule.engine=trtllm"});
+  EXPECT_EQ(all.max_batched_tokens, engine.max_batched_tokens.value);
+  EXPECT_EQ(all.block_tokens, engine.block_tokens.value);
+  EXPECT_EQ(all.asynchronous, engine.asynchronous.value);
+  EXPECT_TRUE(all.reserves_output());
+  EXPECT_FALSE(all.prefill_first());
+  const serving::ScheduleConfig some =
+      with({"schedule.engine=sglang", "schedule.max_batched_tokens=512", "schedule.prefill_order=mixed"});
+  EXPECT_EQ(some.max_batched_tokens, 512);
+  EXPECT_FALSE(some.prefill_first());
+  EXPECT_EQ(some.block_tokens, 1);
+  const serving::ScheduleConfig none = with({});
+  EXPECT_FALSE(none.engine || none.prefill_order || none.reservation);
+  EXPECT_EQ(none.max_batched_tokens, 2048);
+}
+
+TEST(Engine, ComparesWhatItCanServe) {
+  using Sets = std::vector<std::string>;
+  const auto compared = [](const std::string& engine) {
+    return planner::default_policies(small_scenario(
+        {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: " + engine + "}"}));
+  };
+  EXPECT_EQ(compared("sglang"), Sets{"full_kv"});
+  EXPECT_EQ(compared("trtllm"), Sets{"full_kv"});
+}
+
+}  // namespace
+}  // namespace kvsim::testing::KVSIM_FILE
