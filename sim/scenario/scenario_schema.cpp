@@ -175,9 +175,8 @@ void add_gpu(ObjectSchema<Scenario>& cluster) {
              "GPUs that share every matrix, KV heads and host links");
   s.optional("attention_data_parallel", KVSIM_MEMBER(serving.cluster.parallel.attention_data),
              integer().at_least(1).at_most(1024),
-             "ranks of so many GPUs, each with attention, dense layers and shared experts of its own and with requests "
-             "of its own; "
-             "they hold the routed experts together");
+             "ranks of tensor_parallel GPUs each, with attention, dense layers, shared experts and requests of their "
+             "own; they hold the routed experts together");
   s.optional(
       "expert_parallel", KVSIM_MEMBER(serving.cluster.parallel.expert), integer().at_least(1).at_most(1024),
       "parts into which the GPUs of all ranks are cut to hold whole routed experts each; 1: all share every expert");

@@ -56,10 +56,10 @@ std::string_view prefill_word(serving::PrefillKind prefill);
 /// "recompute" as it is called beside the reuse of chunks, "selective, rho 0.15, scored by llama-3.2-1b".
 [[nodiscard]] std::string prefill_text(const scenario::Scenario& scenario);
 
-/// What drafting takes for granted, in sentences.
+/// What ranks, experts in parts and stages take for granted, in sentences; empty for a tensor-parallel group.
 [[nodiscard]] std::vector<std::string> parallelism_assumptions(const serving::ClusterConfig& cluster);
 
-/// What is taken for granted of drafts, a sentence each; empty where nothing drafts.
+/// What drafting takes for granted, in sentences.
 [[nodiscard]] std::vector<std::string> drafting_assumptions(const scenario::Scenario& scenario);
 
 /// What answers' scores take for granted.
