@@ -41,11 +41,19 @@ ChunkShare fullest_rank(const StepWork& work, std::size_t ranks) {
   return {most / work.prefill.query_tokens, work.prefill.pairs > 0 ? pairs_of_most / work.prefill.pairs : 1};
 }
 
-double passes(const StepWork& work, const Parallelism& parallel) {
-  if (parallel.pipeline == 1) return 1;
-  double pieces = requests_of(work.decode) + requests_of(work.verify) + static_cast<double>(work.chunks.size());
-  if (work.chunks.empty() && work.prefill.query_tokens > 0) pieces += 1;
-  return std::clamp(pieces, 1.0, static_cast<double>(parallel.pipeline));
+/// Passes that the requests and chunks of the rank that has most fill, and those of the mean rank.
+struct Passes {
+  double fullest = 1, mean = 1;
+};
+
+Passes passes(const StepWork& work, const Parallelism& parallel) {
+  if (parallel.pipeline == 1) return {};
+  const auto ranks = static_cast<double>(parallel.attention_data), stages = static_cast<double>(parallel.pipeline);
+  auto chunks = static_cast<double>(work.chunks.size());
+  if (work.chunks.empty() && work.prefill.query_tokens > 0) chunks = 1;
+  const double decode = requests_of(work.decode), verify = requests_of(work.verify);
+  const double most = std::ceil(decode / ranks) + std::ceil(verify / ranks) + std::ceil(chunks / ranks);
+  return {std::clamp(most, 1.0, stages), std::clamp((decode + verify + chunks) / ranks, 1.0, stages)};
 }
 
 }  // namespace
@@ -53,8 +61,9 @@ double passes(const StepWork& work, const Parallelism& parallel) {
 SharedWork shared_work(const StepWork& work, const Parallelism& parallel) {
   const auto ranks = static_cast<double>(parallel.attention_data);
   SharedWork s;
-  s.microbatches = passes(work, parallel);
-  s.tokens = work.tokens() / s.microbatches;
+  const Passes pass = passes(work, parallel);
+  s.microbatches = pass.fullest;
+  s.tokens = work.tokens() / pass.mean;
   s.rank.decode = scaled(work.decode, largest_share(requests_of(work.decode), ranks) / s.microbatches);
   s.rank.verify = scaled(work.verify, largest_share(requests_of(work.verify), ranks) / s.microbatches);
   const ChunkShare chunks = fullest_rank(work, static_cast<std::size_t>(parallel.attention_data));

@@ -16,7 +16,8 @@ struct SharedWork {
 
 /// Requests are spread evenly over ranks, so that the one with most has a whole one more or none; chunks are dealt to
 /// the ranks in order, a chunk to one rank, and are one chunk there, with as many query-key pairs. A pipeline cuts the
-/// step into as many passes as it has stages, as far as there are requests and chunks, all alike.
+/// step into as many passes as it has stages, as far as a rank has requests and chunks for them, all alike; where ranks
+/// have fewer than stages, the passes in which all of them have a request are the ones that count for the experts.
 [[nodiscard]] SharedWork shared_work(const StepWork& work, const Parallelism& parallel);
 
 /// The tokens of SharedWork::rank.
