@@ -68,6 +68,7 @@ Prediction prediction_of(const scenario::Scenario& scenario, const serving::Meas
                static_cast<double>(m.iteration_s.count()) / m.capacity_s;
   p.memory_short = m.memory_short_s / m.capacity_s;
   p.preemptions = m.preemptions;
+  p.output_tokens = static_cast<double>(m.output_tokens) / static_cast<double>(m.completed_measured);
   return p;
 }
 
@@ -88,6 +89,7 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
     if (m.refused > 0) {
       return cannot_be_simulated(point, "requests are refused", result.refusals.empty() ? "" : result.refusals.front());
     }
+    point.kind = model_kind(scenario.serving.model);
     point.predicted = prediction_of(scenario, m);
     point.fallbacks = result.fallbacks;
   } catch (const scenario::UnworkableScenario& e) {
@@ -110,6 +112,12 @@ std::optional<double> BacktestPoint::ttft_error() const {
 
 std::optional<double> BacktestPoint::throughput_error() const {
   return error_of(point.output_tokens_per_s, predicted, &Prediction::output_tokens_per_s);
+}
+
+std::optional<double> BacktestPoint::e2e_error() const {
+  if (!predicted || !point.ttft_s || !point.tpot_s || !std::isfinite(predicted->tpot_s)) return std::nullopt;
+  const double further = predicted->output_tokens - 1;
+  return (predicted->ttft_s + further * predicted->tpot_s) / (*point.ttft_s + further * *point.tpot_s) - 1;
 }
 
 std::size_t Backtest::simulated() const {

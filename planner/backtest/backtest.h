@@ -9,6 +9,7 @@
 
 #include "models/calibration/fit_problem.h"
 #include "planner/backtest/point_scenario.h"
+#include "planner/stated_error.h"
 
 namespace kvsim::planner::backtest {
 
@@ -24,6 +25,7 @@ struct Prediction {
   double overhead = 0;          ///< of both, what an iteration takes beside its kernels
   double memory_short = 0;      ///< a request waited for GPU memory
   std::uint64_t preemptions = 0;
+  double output_tokens = 0;  ///< of a request, on average
 };
 
 struct BacktestPoint {
@@ -31,6 +33,7 @@ struct BacktestPoint {
   PointGroup group;
   std::string out_of_scope;  ///< why it was not simulated, in words that points have in common; empty: it was
   std::string detail;        ///< the same more precisely, where there is more to say
+  ModelKind kind = ModelKind::dense;
   std::optional<Prediction> predicted;
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
 
@@ -38,6 +41,8 @@ struct BacktestPoint {
   [[nodiscard]] std::optional<double> tpot_error() const;
   [[nodiscard]] std::optional<double> ttft_error() const;
   [[nodiscard]] std::optional<double> throughput_error() const;
+  /// Of TTFT + (output tokens - 1) x TPOT.
+  [[nodiscard]] std::optional<double> e2e_error() const;
 };
 
 struct PointErrors {
@@ -83,5 +88,9 @@ struct BacktestOptions {
 /// Simulates every point. What kvsim cannot describe or cannot simulate is out of scope. Throws schema::InputError for
 /// changes and included files that are wrong, and what run_experiment throws.
 [[nodiscard]] Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options);
+
+/// What the points missed by, for stated_error(): groups whose points have all three figures. Intervals are widened so
+/// that those of groups left out hold nine tenths of their points. Ratios have three digits.
+[[nodiscard]] StatedErrors stated_errors_of(const Backtest& backtest);
 
 }  // namespace kvsim::planner::backtest

@@ -1,5 +1,6 @@
 #include "planner/backtest/point_scenario.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
@@ -113,19 +114,20 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
 }
 
 /// The engine's entry in the catalogue, which says what the point does not; without one, what schedule does by default.
-ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
+ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue, const PointBudget* own) {
   ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}, {"max_requests", numeral(p.clients)}});
   std::int64_t budget = serving::ScheduleConfig{}.max_batched_tokens;
   if (catalogue.contains(models::EntryKind::engine, p.engine)) {
     node.append("engine", quoted(p.engine));
     budget = catalogue.engine(p.engine).max_batched_tokens.value;
   }
-  if (p.clients > budget) node.append("max_batched_tokens", numeral(p.clients));  // each decodes a token
+  const std::int64_t needed = std::max(own != nullptr ? own->max_batched_tokens : budget, p.clients);  // all decode
+  if (needed != budget) node.append("max_batched_tokens", numeral(needed));
   return node;
 }
 
 ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
-                       bool fp8_kv) {
+                       bool fp8_kv, const PointBudget* budget) {
   ConfigNode list = ConfigNode::sequence();
   list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
                                     ? fmt::format("{} as its entry in the catalogue says", p.engine)
@@ -134,6 +136,10 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
       quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
                          source.requests_per_client, source.shortest, source.reference)));
   list.items().push_back(quoted(fp8_kv ? "KV in fp8" : "KV in 16 bit"));
+  if (budget != nullptr) {
+    list.items().push_back(
+        quoted(fmt::format("iterations of {} tokens: {}", budget->max_batched_tokens, budget->reference)));
+  }
   return list;
 }
 
@@ -183,16 +189,17 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   if (!result.out_of_scope.empty()) return result;
 
   const PointSource& source = published.source(p.source);
+  const PointBudget* budget = published.budget(p.source, p.engine);
   ConfigNode gpus = mapping({{"type", quoted(gpu)}});
   for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
   result.document = mapping({{"name", quoted(p.id)},
-                             {"assumptions", assumptions(p, catalogue, source, fp8_kv)},
+                             {"assumptions", assumptions(p, catalogue, source, fp8_kv, budget)},
                              {"model", model_node(*model, *weights, fp8_kv, spec)},
                              {"cluster", mapping({{"gpu", std::move(gpus)}})},
                              {"workload", workload(p, source)},
                              {"prefill", ConfigNode::scalar("recompute")},
                              {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
-                             {"schedule", schedule(p, catalogue)}});
+                             {"schedule", schedule(p, catalogue, budget)}});
   if (!include.empty()) {
     ConfigNode files = ConfigNode::sequence();
     for (const std::string& file : include) files.items().push_back(quoted(file));

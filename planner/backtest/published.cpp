@@ -33,11 +33,17 @@ schema::ObjectSchema<Published> published_schema() {
   kv.required("model", &Fp8Kv::model, text().non_empty(), "in the catalogue");
   kv.list("weights", &Fp8Kv::weights, text().non_empty(), Presence::required, "number formats of the weights");
   kv.required("reference", &Fp8Kv::reference, text().non_empty(), "where that is said");
+  ObjectSchema<PointBudget> budget("budget", "Points whose engine had other iterations.");
+  budget.required("source", &PointBudget::source, text().non_empty(), "of the points");
+  budget.required("engine", &PointBudget::engine, text().non_empty(), "of the points");
+  budget.required("max_batched_tokens", &PointBudget::max_batched_tokens, integer().at_least(1), "of an iteration");
+  budget.required("reference", &PointBudget::reference, text().non_empty(), "where that is said");
   ObjectSchema<Published> all("published", "What published serving points call things.");
   all.list("models", &Published::models, model, Presence::required, "checkpoints");
   all.list("gpus", &Published::gpus, gpu, Presence::required, "GPUs");
   all.list("sources", &Published::sources, source, Presence::required, "sources");
   all.list("fp8_kv", &Published::fp8_kv, kv, Presence::required, "KV in fp8");
+  all.list("budgets", &Published::budgets, budget, Presence::required, "tokens of an iteration");
   return all;
 }
 
@@ -90,6 +96,13 @@ bool Published::kv_in_fp8(std::string_view source, std::string_view model, model
     return kv.source == source && kv.model == model &&
            std::find(kv.weights.begin(), kv.weights.end(), word(weights)) != kv.weights.end();
   });
+}
+
+const PointBudget* Published::budget(std::string_view source, std::string_view engine) const {
+  const auto found = std::find_if(budgets.begin(), budgets.end(), [&](const PointBudget& budget) {
+    return budget.source == source && budget.engine == engine;
+  });
+  return found == budgets.end() ? nullptr : &*found;
 }
 
 }  // namespace kvsim::planner::backtest

@@ -38,11 +38,19 @@ struct Fp8Kv {
   std::string reference;
 };
 
+/// Points whose engine had other iterations than its entry in the catalogue.
+struct PointBudget {
+  std::string source, engine;
+  std::int64_t max_batched_tokens = 0;
+  std::string reference;
+};
+
 struct Published {
   std::vector<PublishedModel> models;
   std::vector<PublishedGpu> gpus;
   std::vector<PointSource> sources;  ///< the last is every other one
   std::vector<Fp8Kv> fp8_kv;
+  std::vector<PointBudget> budgets;
 
   /// What the binary carries.
   static const Published& built_in();
@@ -54,6 +62,8 @@ struct Published {
   [[nodiscard]] std::string gpu(std::string_view name, const models::Catalogue& catalogue) const;
   [[nodiscard]] const PointSource& source(std::string_view name) const;
   [[nodiscard]] bool kv_in_fp8(std::string_view source, std::string_view model, models::NumberFormat weights) const;
+  /// Null: as the engine's entry says.
+  [[nodiscard]] const PointBudget* budget(std::string_view source, std::string_view engine) const;
 };
 
 }  // namespace kvsim::planner::backtest

@@ -12,6 +12,7 @@
 #include "models/prices/price_table.h"
 #include "planner/capacity/fleet.h"
 #include "planner/capacity/machine_choice.h"
+#include "planner/capacity/model_margin.h"
 #include "planner/capacity/probe.h"
 #include "planner/capacity/rate_search.h"
 #include "planner/policy_words.h"
@@ -26,6 +27,7 @@ struct CapacityRequest {
   std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
   std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
   bool n_minus_1 = false;
+  double model_confidence = 0.9;  ///< one-sided, in (0.5, 1): that a configuration's ModelMargin suffices
   models::PriceTable prices;
   int jobs = 1;  ///< simulations at once; no result depends on it
   Watch watch;   ///< called between events of every simulation; may throw
@@ -47,6 +49,7 @@ struct Configuration {
   RateSearch search;           ///< rates of all of the scenario's replicas together; the rate is the confirmed one
   std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
   std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
+  ModelMargin margin;          ///< where a replica sustains a rate
 
   // Of one replica at its rate.
   double dram_gb = 0;

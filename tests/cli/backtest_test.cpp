@@ -114,6 +114,21 @@ TEST_F(BacktestTest, EntriesOfIncludedFilesAreKnown) {
   EXPECT_EQ(run({"run", "c.yaml"}).status, 0);
 }
 
+TEST_F(BacktestTest, WithoutFilesItPrintsTheErrorsThatItStates) {
+  const CommandResult r = run({"backtest"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_TRUE(r.out.starts_with("Errors that kvsim states of its answers")) << r.out;
+  EXPECT_NE(r.out.find("llama-3.1-70b   h200     vllm"), std::string::npos) << r.out;
+  EXPECT_TRUE(refusal({"backtest", "--json"}).starts_with("kvsim: FILES is needed"));
+}
+
+TEST_F(BacktestTest, ItsFolderHasTheErrorsToState) {
+  ASSERT_EQ(run({"backtest", "p.csv", "--out", "o"}).status, 0);
+  const std::string errors = read("o/stated_errors.yaml");
+  EXPECT_NE(errors.find("source: kvsim backtest of 2 points"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("engine: sglang"), std::string::npos) << errors;
+}
+
 TEST_F(BacktestTest, MistakesAreNamed) {
   EXPECT_EQ(refusal({"backtest", "nowhere.csv"}),
             "kvsim: nowhere.csv: cannot be opened (No such file or directory), expected serving points in CSV\n");

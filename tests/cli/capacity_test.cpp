@@ -92,6 +92,21 @@ TEST_F(CapacityTest, PageOfAFleet) {
   }
 }
 
+TEST_F(CapacityTest, MoreConfidenceInSpiteOfTheModelsErrorTakesMoreMachines) {
+  const auto replicas = [this](const std::string& confidence) {
+    const CommandResult r = capacity({"--rate", "200/s", "--json", "--model-confidence", confidence});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return Json::parse(r.out)["configurations"][0]["fleet"];
+  };
+  const Json little = replicas("0.6"), much = replicas("0.99");
+  EXPECT_EQ(little["replicas"], much["replicas"]);
+  EXPECT_GE(little["replicas_with_model_error"], little["replicas_needed"]);
+  EXPECT_GT(much["replicas_with_model_error"], little["replicas_with_model_error"]);
+  const CommandResult r = capacity({"--rate", "20/s", "--model-confidence", "0.5"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("--model-confidence: 0.5 is no more than a coin tells"), std::string::npos) << r.err;
+}
+
 TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
   const CommandResult r = capacity({"--rate", "20/s", "--json", "--out", "results"});
   ASSERT_EQ(r.status, 0) << r.err;
@@ -103,8 +118,8 @@ TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
                           "attainment_lower", "tokens_per_s", "ttft_p99_s", "tpot_p99_s", "limited_by", "probes"}) {
     EXPECT_TRUE(c.contains(key)) << key;
   }
-  for (const char* key :
-       {"replicas", "gpus", "dram_gb", "ssd_gb", "usd_per_hour", "usd_per_1m_output_tokens", "n_minus_1"}) {
+  for (const char* key : {"replicas", "gpus", "dram_gb", "ssd_gb", "usd_per_hour", "usd_per_1m_output_tokens",
+                          "n_minus_1", "replicas_with_model_error"}) {
     EXPECT_TRUE(c["fleet"].contains(key)) << key;
   }
   for (const Json& p : c["probes"]) {

@@ -96,6 +96,16 @@ TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
 }
 
+TEST(PointScenarios, IterationsOfASourceGoBeforeThoseOfTheEngine) {
+  ServingPoint p = described();
+  p.source = "aiconfigurator";
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
+  p.clients = 3000;
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 3000);
+  p.engine = "sglang";
+  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 8192);
+}
+
 TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
   ServingPoint p = described();
   p.source = "aiconfigurator";

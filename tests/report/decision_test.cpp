@@ -184,6 +184,21 @@ TEST(Decision, ResultsWithoutIntervalsSayNothingOfChanceButOfTheSimulatorsOwnErr
   EXPECT_TRUE(says(f, "Plan: closed forms alone, not checked by simulation.")) << f.detail;
 }
 
+TEST(Decision, TheErrorOfTheModelStandsBesideThatOfChance) {
+  Json run = run_document("full_kv", 200);
+  const Json interval{{"low", 0.8}, {"high", 1.25}};
+  run["details"]["model_error"] = {{"confidence", 0.9}, {"group", "vllm, dense models"},
+                                   {"points", 94},      {"not_measured", ""},
+                                   {"tpot", interval},  {"ttft", interval},
+                                   {"e2e", interval}};
+  const Fact f = only({run}, kHowSure);
+  EXPECT_EQ(f.answer,
+            "by chance: tokens/s within ± 5.0 %; by the model: requests take 0.8000 to 1.250 of the predicted time");
+  EXPECT_TRUE(says(f, "(vllm, dense models: 94 points)")) << f.detail;
+  run["details"]["model_error"]["not_measured"] = "draft_verify";
+  EXPECT_TRUE(says(only({run}, kHowSure), "none of them has draft_verify, whose error is not known"));
+}
+
 TEST(Decision, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {
   Json other = compare_document({run_document("full_kv", 100)});
   other["scenario"] = "another";

@@ -117,6 +117,8 @@ bool adds_up(const Metric& row) {
   static const std::set<std::string_view> others{"schema_version",
                                                  "seed",
                                                  "details.replications",
+                                                 "details.model_error.groups",
+                                                 "details.model_error.points",
                                                  "confidence.*.replications",
                                                  "gpu.hbm_peak_bytes",
                                                  "gpu.hbm_mean_bytes",

@@ -36,8 +36,8 @@ void for_each_run(const Inputs& inputs, Use use) {
 
 /// What is known of kvsim's own error; docs/validation.md and docs/kernel_timing.md have the comparisons.
 constexpr const char* kKernelError =
-    "Where it can be checked: kernel times of shapes left out of their fit are 2 to 5 % off in the median, of a "
-    "machine left out 8 to 14 %; a recorded vLLM run is replayed with mean latencies within 1.1 %.";
+    "Where it can be checked: kernel times and recorded runs are compared in docs/validation.md, serving points in "
+    "docs/backtest.md.";
 constexpr const char* kDraftingError = "\nDrafting on compressed KV: the published headline's tokens/s within 9 %.";
 constexpr const char* kOtherError = "\nPublished figures of this kind of scenario are compared by kvsim validate.";
 
@@ -61,15 +61,41 @@ std::string within(double relative, std::string_view what = "tokens/s") {
   return fmt::format("{} within ± {:.1f} %", what, relative * 100);
 }
 
-/// What is known of how sure a report is; `answer` is the first of it.
+/// "0.8 to 1.3": what was measured over what is predicted.
+std::string model_interval(const Json& result, std::string_view figure) {
+  const Json& interval = at(result, {"details", "model_error", figure});
+  return fmt::format("{} to {}", results::figure(number_or_nan(interval, {"low"})),
+                     results::figure(number_or_nan(interval, {"high"})));
+}
+
+/// What is known of how sure a report is; `answer` is the first of it, `model` the first of what backtests say.
 struct Sureness {
-  std::string answer;
+  std::string answer, model;
   std::vector<std::string> sentences;
 
   void first(std::string text) {
     if (answer.empty()) answer = std::move(text);
   }
 };
+
+/// What backtests missed by where they are nearest to a run.
+void add_model_error(Sureness& sure, const Simulated& run) {
+  if (!has(run.result, {"details", "model_error"})) return;
+  const Json& error = at(run.result, {"details", "model_error"});
+  const std::string request = model_interval(run.result, "e2e");
+  if (sure.model.empty()) sure.model = fmt::format("requests take {} of the predicted time", request);
+  std::string sentence = fmt::format(
+      "By the model, {} of the time: engines measured {} of the predicted time per output token, {} of the time to "
+      "first token, {} of a request's time ({}: {} points)",
+      results::percent(number_or_nan(error, {"confidence"})), model_interval(run.result, "tpot"),
+      model_interval(run.result, "ttft"), request, text(error, {"group"}), plain(number_or_nan(error, {"points"})));
+  if (const std::string unknown = text(error, {"not_measured"}); !unknown.empty()) {
+    sentence += fmt::format("; none of them has {}, whose error is not known", unknown);
+  }
+  if (std::find(sure.sentences.begin(), sure.sentences.end(), sentence) == sure.sentences.end()) {
+    sure.sentences.push_back(std::move(sentence));
+  }
+}
 
 void add_run(Sureness& sure, const Simulated& run, std::string_view metric = "throughput.output_tokens_per_s",
              std::string_view name = "tokens/s") {
@@ -217,13 +243,17 @@ Fact how_sure(const Inputs& inputs) {
   for (const Json& plan : inputs.plans) add_plan(sure, plan);
   for (const Inputs::Compared& c : inputs.compares) {
     const Criterion by = criterion_of(c);
+    add_model_error(sure, c.results[chosen_of(c)]);
     if (by.interval.empty()) {
       add_run(sure, c.results[chosen_of(c)]);
     } else {
       add_run(sure, c.results[chosen_of(c)], by.interval, by.name);
     }
   }
-  for (const Simulated& run : inputs.runs) add_run(sure, run);
+  for (const Simulated& run : inputs.runs) {
+    add_run(sure, run);
+    add_model_error(sure, run);
+  }
   for (const Json& sweep : inputs.sweeps) add_sweep(sure, sweep);
   for (const Json& capacity : inputs.capacities) {
     const std::string confidence = results::percent(number_or_nan(capacity, {"confidence"}));
@@ -238,6 +268,9 @@ Fact how_sure(const Inputs& inputs) {
   }
   Fact f{"How sure is this?", "", "", "provenance"};
   if (!sure.answer.empty()) f.answer = "by chance: " + sure.answer + "; kvsim's own error comes on top";
+  if (!sure.answer.empty() && !sure.model.empty()) {
+    f.answer = fmt::format("by chance: {}; by the model: {}", sure.answer, sure.model);
+  }
   f.detail = std::string(kKernelError) + (drafts_on_compressed_kv(inputs) ? kDraftingError : kOtherError);
   add_figures(sure, inputs);
   for (const std::string& sentence : sure.sentences) f.detail += "\n" + sentence + ".";

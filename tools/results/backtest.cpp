@@ -11,6 +11,7 @@
 #include "tools/plot/chart.h"
 #include "tools/results/calibration.h"
 #include "tools/results/documents.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -344,7 +345,7 @@ Page backtest_page(const Backtest& b, std::size_t worst) {
   largest("Largest errors of TTFT", &Prediction::ttft_s, &S::ttft_s, &BacktestPoint::ttft_error);
   const std::vector<OutOfScope> outside = b.out_of_scope();
   if (!outside.empty()) page.tables.push_back(table_of("Points out of scope", out_of_scope_fields(), outside));
-  page.lists = {{"Replaced figures", fallbacks_of(b)}};
+  page.lists = {{"Stated errors", coverage_words(stated_errors_of(b))}, {"Replaced figures", fallbacks_of(b)}};
   return page;
 }
 

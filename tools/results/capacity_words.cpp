@@ -10,6 +10,7 @@
 #include "planner/capacity/capacity_plan.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -117,6 +118,23 @@ std::vector<std::string> tier_remarks(const CapacityPlan& plan, const std::vecto
   return remarks;
 }
 
+/// What the error of the model asks for.
+std::string margin_sentence(const Configuration& c, double confidence) {
+  const planner::capacity::ModelMargin& m = c.margin;
+  const std::string why =
+      fmt::format("with {:g} % confidence requests take at most {} as long as predicted ({}: {} measured points)",
+                  confidence * 100, factor(m.slower), m.error.group, whole(m.error.points));
+  const std::vector<std::string> unknown = not_measured(c.scenario);
+  const std::string beside =
+      unknown.empty() ? "" : fmt::format("; none of them has {}, whose error is not known", fmt::join(unknown, ", "));
+  if (c.fleet) {
+    return fmt::format("Against the error of the model itself, {} replica{}: {}{}", m.replicas,
+                       m.replicas == 1 ? "" : "s", why, beside);
+  }
+  return fmt::format("Against the error of the model itself, {} requests/s: {}{}",
+                     figure(c.rate_per_replica() / m.slower), why, beside);
+}
+
 std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
   const Probe* p = c.sustained();
   if (!p) return {};
@@ -195,6 +213,7 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
         sized_name(c, machine(c)), c.policy, figure(c.rate_per_replica()), within, figure(tokens),
         dollars(c.usd_per_million), differs));
   }
+  lines.push_back(margin_sentence(c, plan.request.model_confidence));
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
                                          : "Ordered by requests/s per GPU, because a price is missing.");

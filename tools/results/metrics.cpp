@@ -8,6 +8,7 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -131,7 +132,7 @@ const Metrics& all_metrics() {
     Metrics rows;
     for (const auto subject :
          {request_metrics, speculation_metrics, drafter_metrics, machine_metrics, pools_metrics, fetch_metrics,
-          placement_metrics, reuse_metrics, run_metrics, timeline_metrics, detail_metrics}) {
+          placement_metrics, reuse_metrics, run_metrics, timeline_metrics, detail_metrics, stated_error_metrics}) {
       append(rows, subject());
     }
     return rows;

@@ -1,4 +1,5 @@
 #include "tools/results/plan.h"
+#include "tools/results/stated_error.h"
 
 #include <algorithm>
 #include <functional>
@@ -331,7 +332,10 @@ Page plan_page(const PlanOutcome& o) {
   page.tables = {model_table(plan.by_model, plan.request.model, plan.full_kv)};
   if (o.simulated) page.tables.push_back(simulated_table(*o.simulated));
   page.tables.insert(page.tables.end(), {breakdown_table(plan), heat_table(plan), memory_table(plan)});
-  page.lists = {symbols_list(), {"assumptions", o.scenario.assumptions}, {"fall-backs", plan.fallbacks}};
+  page.lists = {symbols_list(),
+                {"how sure", how_sure(o.scenario)},
+                {"assumptions", o.scenario.assumptions},
+                {"fall-backs", plan.fallbacks}};
   return page;
 }
 

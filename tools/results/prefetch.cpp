@@ -7,6 +7,7 @@
 #include "models/schema/units.h"
 #include "tools/results/documents.h"
 #include "tools/results/fields.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -273,6 +274,8 @@ Fields<PrefetchOutcome> prefetch_fields() {
       {"hidden_share",
        {kShare, "what a hidden fetch adds to a step at most"},
        [](const O&) { return planner::kHiddenShare; }},
+      F::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
+                [](const O& o) { return how_sure(o.scenario); }),
       F::values("assumptions[]", {kText, "an assumption of the scenario"},
                 [](const O& o) { return o.scenario.assumptions; }),
       F::values("fallbacks[]", {kText, "a figure that had to be replaced"},
@@ -346,6 +349,7 @@ Page prefetch_page(const PrefetchOutcome& o) {
         "(waves of tiles, experts)",
         "host links copy rows the scenario's way where they have figures for it, else in their best way"}});
   page.lists.push_back({"without figures", problems(plan)});
+  page.lists.push_back({"how sure", how_sure(o.scenario)});
   page.lists.push_back({"assumptions", o.scenario.assumptions});
   List fallbacks{"fall-backs", plan.own.step.fallbacks};
   if (!plan.own.step.within_domain) {

@@ -9,6 +9,7 @@
 #include "tools/results/documents.h"
 #include "tools/results/fields.h"
 #include "tools/results/provenance.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -323,6 +324,8 @@ Fields<ReusePlanOutcome> reuse_fields() {
       {"most_bytes_per_s",
        {kBytesPerS, "most bandwidth at which break-evens are looked for"},
        [](const O&) { return planner::kMostBandwidth; }},
+      F::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
+                [](const O& o) { return how_sure(o.scenario); }),
       F::values("assumptions[]", {kText, "an assumption of the scores and times"},
                 [](const O& o) { return plan_assumptions(o.scenario); }),
       F::values("fallbacks[]", {kText, "a figure that had to be replaced"}, of(&ReusePlan::fallbacks))};
@@ -388,6 +391,7 @@ Page reuse_plan_page(const ReusePlanOutcome& o) {
         "chunks found of the prompt's",
         "bound by: what most of the time to the first token goes to, of what cannot be hidden"}});
   page.lists.push_back({"without figures", problems(plan)});
+  page.lists.push_back({"how sure", how_sure(o.scenario)});
   page.lists.push_back({"assumptions", plan_assumptions(o.scenario)});
   page.lists.push_back({"fall-backs", plan.fallbacks});
   return page;

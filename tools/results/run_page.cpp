@@ -10,6 +10,7 @@
 #include "tools/results/numbers.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {
@@ -206,7 +207,7 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
   std::vector<const serving::Measurements*> runs;
   for (const Outcome& outcome : outcomes) runs.push_back(&outcome.result.measured);
   add_new(percentiles.items, "", {sketched_percentiles(runs)});
-  return {assumptions, fallbacks, refusals, percentiles};
+  return {{"How sure", how_sure(outcomes)}, assumptions, fallbacks, refusals, percentiles};
 }
 
 Page run_page(const Outcome& outcome, bool timing) {

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -260,40 +258,6 @@ double other_rows(const Question& q) {
       fmt::format("{}: no figure compares the rows of {}; expected one of {}", q.arguments[0], list, q.arguments[1]));
 }
 
-/// All points of a file, simulated once; none where it is missing.
-const planner::backtest::Backtest& backtest_of(const Question& q) {
-  auto& done = q.measured.backtests[q.arguments[0]];
-  if (!done) {
-    const std::string path = q.measured.folder + "/" + q.arguments[0];
-    const bool there = !q.measured.folder.empty() && std::filesystem::exists(path);
-    planner::backtest::BacktestOptions options;
-    options.jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    done = std::make_shared<planner::backtest::Backtest>(
-        there ? planner::backtest::run_backtest(planner::backtest::read_points(path), options)
-              : planner::backtest::Backtest());
-  }
-  return *done;
-}
-
-/// backtest_error(file, tpot | ttft, engine | all, count | median | p90 | bias): of the points of an engine that can be
-/// simulated; 1 where there are none.
-double backtest_error(const Question& q) {
-  const planner::backtest::Backtest& done = backtest_of(q);
-  planner::backtest::PointErrors errors;
-  if (q.arguments[2] == "all") {
-    errors = done.overall();
-  } else {
-    for (const planner::backtest::GroupErrors& group : done.by_engine()) {
-      if (group.group.engine == q.arguments[2]) errors = group.errors;
-    }
-  }
-  const models::ErrorSummary& e = q.word(1, {"tpot", "ttft"}) == 0 ? errors.tpot : errors.ttft;
-  const std::size_t statistic = q.word(3, {"count", "median", "p90", "bias"});
-  if (statistic == 0) return static_cast<double>(e.count);
-  if (e.count == 0) return 1;
-  return statistic == 1 ? e.median : statistic == 2 ? e.p90 : e.bias;
-}
-
 const RecordedRun& recording(const Question& q) {
   auto& recorded = q.measured.recordings[q.arguments[0]];
   if (!recorded) {
@@ -376,7 +340,6 @@ constexpr Probe kMeasuredProbes[] = {
     {"block_error", 7, false, block_error},
     {"held_out_error", 4, false, held_out_error},
     {"collective_error", 6, false, collective_error},
-    {"backtest_error", 4, false, backtest_error},
     {"other_rows", 2, false, other_rows},
     {"recorded_latency_s", 3, false, recorded_latency_s},
     {"recorded_requests", 1, false, recorded_requests},

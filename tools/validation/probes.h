@@ -56,5 +56,7 @@ struct Probe {
 std::span<const Probe> probes();
 /// Of recorded serving runs and measured kernels.
 std::span<const Probe> measured_probes();
+/// Of measured serving points.
+std::span<const Probe> backtest_probes();
 
 }  // namespace kvsim::validation

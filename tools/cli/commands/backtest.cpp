@@ -18,6 +18,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/backtest.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::cli {
 namespace backtest_internal {
@@ -90,11 +91,20 @@ std::vector<std::pair<std::string, std::string>> files_of(const backtest::Backte
   std::vector<std::pair<std::string, std::string>> files{{"backtest.json", json},
                                                          {"points.csv", results::backtest_csv(result)},
                                                          {"backtest.md", results::to_markdown(page)}};
+  if (const planner::StatedErrors errors = backtest::stated_errors_of(result); !errors.groups.empty()) {
+    files.emplace_back("stated_errors.yaml", schema::to_yaml(planner::stated_errors_schema().dump(errors)));
+  }
   for (auto& plot : results::backtest_plots(result)) files.push_back(std::move(plot));
   return files;
 }
 
 void run(Console& console, const Options& options) {
+  if (options.files.empty()) {
+    if (options.json || !options.out.empty() || !options.show.empty()) {
+      throw InputError("FILES is needed with --json, --out and --show: without it only the shipped errors are printed");
+    }
+    return console.print(results::stated_errors_page(planner::StatedErrors::built_in()));
+  }
   std::vector<ServingPoint> points = points_of(options);
   if (!options.show.empty()) return show(console, options, points);
   std::optional<OutputFolder> folder;
@@ -124,8 +134,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   Options& o = *options;
   app.add_option("FILES", o.files,
-                 "Measured serving points: CSV with a header, or results of\nvllm bench serve --save-result (.json)")
-      ->required()
+                 "Measured serving points: CSV with a header, or results of\nvllm bench serve --save-result (.json). "
+                 "Without any, the errors\nare printed that kvsim states of its answers")
       ->type_name("FILE");
   app.add_option("--given", o.given,
                  "A column that files leave out or rows leave empty, such as\nsystem=h100_sxm; repeatable")
@@ -140,7 +150,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_option("--worst", o.worst, "Points to name, those with the largest errors")
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--out", o.out, "Folder for backtest.json, points.csv, backtest.md, tpot.svg, ttft.svg")
+  app.add_option("--out", o.out,
+                 "Folder for backtest.json, points.csv, backtest.md,\nstated_errors.yaml, tpot.svg, ttft.svg")
       ->type_name("DIR");
   app.add_flag("--json", o.json, "Print one JSON document");
   return [options](Console& console) { run(console, *options); };

@@ -29,7 +29,7 @@ constexpr int kMostJobs = 1024;
 struct Options : RunOptions {
   std::string scenario;
   std::vector<std::string> slo, storage;
-  std::string attainment, confidence, rate, machines, policies, prices, memory;
+  std::string attainment, confidence, model_confidence, rate, machines, policies, prices, memory;
   bool n_minus_1 = false;
 };
 
@@ -41,6 +41,15 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   request.n_minus_1 = options.n_minus_1;
   if (!options.attainment.empty()) request.probe.target = share_from_user("--attainment", options.attainment);
   if (!options.confidence.empty()) request.probe.confidence = share_from_user("--confidence", options.confidence);
+  if (!options.model_confidence.empty()) {
+    request.model_confidence = share_from_user("--model-confidence", options.model_confidence);
+    if (request.model_confidence <= 0.5) {
+      throw schema::InputError(
+          fmt::format("--model-confidence: {:g} is no more than a coin tells; expected a share "
+                      "above 0.5",
+                      request.model_confidence));
+    }
+  }
   if (!options.rate.empty()) request.rate = rate_from_user("--rate", options.rate);
   if (!options.machines.empty()) request.machines = planner::capacity::parse_machines(options.machines);
   if (!options.policies.empty()) {
@@ -130,6 +139,9 @@ void declare_capacity_options(CLI::App& app, Options& o) {
   app.add_option("--prices", o.prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
   app.add_flag("--n-1", o.n_minus_1, "With --rate: the objectives hold with one replica less");
   app.add_option("--confidence", o.confidence, "One-sided, of the attainment; by default 0.95")->type_name("SHARE");
+  app.add_option("--model-confidence", o.model_confidence,
+                 "One-sided, that the machines suffice in spite of what backtests\nmissed by; by default 0.9")
+      ->type_name("SHARE");
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {

@@ -1,0 +1,286 @@
+#include "planner/stated_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "models/engines/engine_spec.h"
+#include "models/schema/yaml.h"
+#include "stated_errors.h"  // generated: stated_errors.yaml
+
+namespace kvsim::planner {
+namespace {
+
+constexpr std::size_t kGroupsNeeded = 3;
+constexpr std::int64_t kPointsNeeded = 20;
+constexpr std::int64_t kOwnPointsNeeded = 10;
+
+std::string_view kind_word(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::dense:
+      return "dense models";
+    case ModelKind::experts:
+      return "mixtures of experts";
+    case ModelKind::latent:
+      return "models with latent attention";
+  }
+  return {};
+}
+
+using Groups = std::vector<const ErrorGroup*>;
+
+double weight_of(const ErrorGroup& group) {
+  return std::sqrt(static_cast<double>(group.points));
+}
+
+/// Share of a group's points at or below ln(ratio) = x, linear between what is kept.
+double share_below(const std::vector<double>& ratios, double x) {
+  if (x < std::log(ratios.front())) return 0;
+  for (std::size_t i = kErrorShares.size() - 1; i > 0; --i) {
+    const double from = std::log(ratios[i - 1]);
+    if (x < from) continue;
+    const double to = std::log(ratios[i]);
+    const double part = to > from ? std::min(1.0, (x - from) / (to - from)) : 1;
+    return kErrorShares[i - 1] + part * (kErrorShares[i] - kErrorShares[i - 1]);
+  }
+  return 0;
+}
+
+/// The share-quantile of the groups' mixture, as ln(ratio).
+double mixture_quantile(const Groups& groups, ErrorFigure figure, double share) {
+  double low = 0, high = 0, all = 0;
+  for (const ErrorGroup* g : groups) {
+    low = std::min(low, std::log((g->ratios.*figure).front()));
+    high = std::max(high, std::log((g->ratios.*figure).back()));
+    all += weight_of(*g);
+  }
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    double below = 0;
+    for (const ErrorGroup* g : groups) below += weight_of(*g) * share_below(g->ratios.*figure, middle);
+    (below < share * all ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+ErrorInterval interval_of(const Groups& groups, ErrorFigure figure, double confidence, const FigureErrors& by) {
+  const double widening = (by.*figure).front();
+  const double low = mixture_quantile(groups, figure, (1 - confidence) / 2);
+  const double middle = mixture_quantile(groups, figure, 0.5);
+  const double high = mixture_quantile(groups, figure, (1 + confidence) / 2);
+  return {std::exp(middle - widening * (middle - low)), std::exp(middle),
+          std::exp(middle + widening * (high - middle))};
+}
+
+/// A way of being near, with its words.
+struct Nearness {
+  std::function<bool(const ErrorGroup&)> holds;
+  std::string words;
+  std::size_t groups_needed = kGroupsNeeded;
+  std::int64_t points_needed = kPointsNeeded;
+};
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string words;
+  for (const std::string_view part : parts) {
+    if (part.empty()) continue;
+    if (!words.empty()) words += ", ";
+    words += part;
+  }
+  return words;
+}
+
+/// The nearest first; the last holds for all groups.
+std::vector<Nearness> nearnesses(const ErrorGroup& q) {
+  const auto engine = [&q](const ErrorGroup& g) {
+    return q.engine.empty() || g.engine == q.engine || q.engine.starts_with(g.engine + "-");
+  };
+  const auto memory = [&q](const ErrorGroup& g) { return g.memory_full == q.memory_full; };
+  const auto kind = [&q](const ErrorGroup& g) { return g.kind == q.kind; };
+  const std::string_view full = q.memory_full ? "KV memory full" : "KV memory not full";
+  const std::string engines = q.engine.empty() ? "all engines" : q.engine.substr(0, q.engine.find('-'));
+  return {{[=](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && engine(g) && memory(g); },
+           joined({q.model + " on " + q.gpu, engines, full}), 1, kOwnPointsNeeded},
+          {[=](const ErrorGroup& g) { return engine(g) && kind(g) && memory(g); },
+           joined({engines, kind_word(q.kind), full})},
+          {[=](const ErrorGroup& g) { return engine(g) && memory(g); }, joined({engines, full})},
+          {memory, joined({"all engines", full})},
+          {[](const ErrorGroup&) { return true; }, "all points", 0, 0}};
+}
+
+schema::ObjectSchema<FigureErrors> ratios_schema(const char* name, std::size_t count) {
+  using namespace schema;
+  ObjectSchema<FigureErrors> s(name, "Measured / predicted, at fixed shares of the points.");
+  const ListSize size{count, count};
+  s.list("tpot", &FigureErrors::tpot, number().above(0), Presence::required, "time per output token", size);
+  s.list("ttft", &FigureErrors::ttft, number().above(0), Presence::required, "time to first token", size);
+  s.list("e2e", &FigureErrors::e2e, number().above(0), Presence::required, "time of a request", size);
+  s.check([](const FigureErrors& r, const Reporter& report) {
+    for (const ErrorFigure figure : kErrorFigures) {
+      if (!std::is_sorted((r.*figure).begin(), (r.*figure).end())) report.fail("", "ratios must not fall");
+    }
+  });
+  return s;
+}
+
+schema::ObjectSchema<StatedErrors> make_schema() {
+  using namespace schema;
+  ObjectSchema<ErrorGroup> group("group", "Points of one model, GPU and engine.");
+  group.required("model", &ErrorGroup::model, text().non_empty(), "in the catalogue");
+  group.required("gpu", &ErrorGroup::gpu, text().non_empty(), "in the catalogue");
+  group.required("engine", &ErrorGroup::engine, text().non_empty(), "which served");
+  group.required(
+      "kind", &ErrorGroup::kind,
+      choice<ModelKind>({{"dense", ModelKind::dense, "every token passes all weights"},
+                         {"experts", ModelKind::experts, "routed experts"},
+                         {"latent", ModelKind::latent, "multi-head latent attention, with experts or without"}}),
+      "of the model");
+  group.required("memory_full", &ErrorGroup::memory_full, boolean(), "requests waited for GPU memory");
+  group.required("points", &ErrorGroup::points, integer().at_least(1), "how many");
+  group.object("ratios", &ErrorGroup::ratios, ratios_schema("ratios", kErrorShares.size()), Presence::required,
+               "measured / predicted");
+  ObjectSchema<StatedErrors> s("stated_errors", "What backtests missed by.");
+  s.required("source", &StatedErrors::source, text().non_empty(), "whose points");
+  s.object("widening", &StatedErrors::widening, ratios_schema("widening", 1), Presence::required, "of intervals");
+  s.list("groups", &StatedErrors::groups, group, Presence::required, "by model, GPU and engine");
+  s.object("pairs", &StatedErrors::pairs, ratios_schema("pairs", kPairShares.size()), Presence::required,
+           "of two points of one machine");
+  return s;
+}
+
+}  // namespace
+
+ModelKind model_kind(const models::LlmSpec& model) {
+  if (model.attention == models::AttentionKind::mla) return ModelKind::latent;
+  return model.moe.experts > 0 ? ModelKind::experts : ModelKind::dense;
+}
+
+const schema::ObjectSchema<StatedErrors>& stated_errors_schema() {
+  static const schema::ObjectSchema<StatedErrors> s = make_schema();
+  return s;
+}
+
+const StatedErrors& StatedErrors::built_in() {
+  static const StatedErrors all = [] {
+    const auto& [path, text] = embedded::stated_errors().front();
+    return stated_errors_schema().parse(schema::read_yaml(text, std::string(path)));
+  }();
+  return all;
+}
+
+StatedErrors StatedErrors::without(const ErrorGroup& machine) const {
+  StatedErrors rest = *this;
+  std::erase_if(rest.groups, [&](const ErrorGroup& g) { return g.same_machine(machine); });
+  return rest;
+}
+
+ErrorGroup error_question(const scenario::Scenario& scenario, double memory_short_share) {
+  const serving::ServingConfig& c = scenario.serving;
+  ErrorGroup q;
+  q.model = c.model.name;
+  q.gpu = c.cluster.gpu.name;
+  if (c.schedule.engine) q.engine = c.schedule.engine->name;
+  q.kind = model_kind(c.model);
+  q.memory_full = memory_short_share > kMemoryFull;
+  return q;
+}
+
+StatedError stated_error(const StatedErrors& errors, const ErrorGroup& question, double confidence) {
+  StatedError result;
+  result.confidence = confidence;
+  for (const Nearness& near : nearnesses(question)) {
+    Groups groups;
+    std::int64_t points = 0;
+    for (const ErrorGroup& g : errors.groups) {
+      if (!near.holds(g)) continue;
+      groups.push_back(&g);
+      points += g.points;
+    }
+    if (groups.size() < near.groups_needed || points < near.points_needed) continue;
+    result.group = near.words;
+    result.groups = static_cast<std::int64_t>(groups.size());
+    result.points = points;
+    result.tpot = interval_of(groups, &FigureErrors::tpot, confidence, errors.widening);
+    result.ttft = interval_of(groups, &FigureErrors::ttft, confidence, errors.widening);
+    result.e2e = interval_of(groups, &FigureErrors::e2e, confidence, errors.widening);
+    break;
+  }
+  return result;
+}
+
+namespace {
+
+ErrorInterval of_others(const StatedErrors& errors, const ErrorGroup& group, ErrorFigure figure, double confidence) {
+  const StatedError stated = stated_error(errors.without(group), group, confidence);
+  if (figure == &FigureErrors::tpot) return stated.tpot;
+  return figure == &FigureErrors::ttft ? stated.ttft : stated.e2e;
+}
+
+}  // namespace
+
+FigureErrors widening_for(StatedErrors errors, double confidence) {
+  errors.widening = {{1}, {1}, {1}};
+  for (const ErrorFigure figure : kErrorFigures) {
+    double& by = (errors.widening.*figure).front();
+    int low = 100, high = 300;  // hundredths; wider intervals hold no less
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      by = middle / 100.0;
+      if (coverage(errors, figure, confidence) < confidence) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    by = low / 100.0;
+  }
+  return errors.widening;
+}
+
+double even_below(const StatedErrors& errors, ErrorFigure figure, double confidence) {
+  const std::vector<double>& pairs = errors.pairs.*figure;
+  if (confidence <= kPairShares.front()) return pairs.front();
+  for (std::size_t i = 1; i < kPairShares.size(); ++i) {
+    if (confidence > kPairShares[i]) continue;
+    const double part = (confidence - kPairShares[i - 1]) / (kPairShares[i] - kPairShares[i - 1]);
+    return pairs[i - 1] + part * (pairs[i] - pairs[i - 1]);
+  }
+  return pairs.back();
+}
+
+double coverage(const StatedErrors& errors, ErrorFigure figure, double confidence) {
+  double inside = 0, all = 0;
+  for (const ErrorGroup& g : errors.groups) {
+    const ErrorInterval i = of_others(errors, g, figure, confidence);
+    const std::vector<double>& ratios = g.ratios.*figure;
+    const double share = share_below(ratios, std::log(i.high)) - share_below(ratios, std::log(i.low));
+    inside += share * static_cast<double>(g.points);
+    all += static_cast<double>(g.points);
+  }
+  return inside / all;
+}
+
+double interval_score(const StatedErrors& errors, ErrorFigure figure, double confidence) {
+  double sum = 0, all = 0;
+  for (const ErrorGroup& g : errors.groups) {
+    const ErrorInterval i = of_others(errors, g, figure, confidence);
+    const double low = std::log(i.low), high = std::log(i.high);
+    // Mean distance outside of the interval over the group's quantiles, in small steps of them.
+    constexpr int kSteps = 100;
+    double outside = 0;
+    for (int k = 0; k < kSteps; ++k) {
+      const double x = mixture_quantile({&g}, figure, (k + 0.5) / kSteps);
+      outside += std::max({0.0, low - x, x - high}) / kSteps;
+    }
+    sum += weight_of(g) * (high - low + 2 / (1 - confidence) * outside);
+    all += weight_of(g);
+  }
+  return sum / all;
+}
+
+}  // namespace kvsim::planner

@@ -1,0 +1,77 @@
+// What pages say of how wrong their figures may be.
+#include "tools/results/stated_error.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "tests/results/cases.h"
+#include "tests/results/outcome_of.h"
+#include "tools/results/metrics.h"
+
+namespace kvsim::testing::KVSIM_FILE {
+namespace {
+
+using results::how_sure;
+using results::not_measured;
+using results::Outcome;
+using Lines = std::vector<std::string>;
+
+const Sets kPlain{"decode={policy: full_kv}", "schedule={}", "prefill=recompute"};
+
+Outcome run_of(const Sets& sets, double tpot_s, double memory_short_s = 0) {
+  serving::Measurements m;
+  m.measured_s = m.capacity_s = 100;
+  m.memory_short_s = memory_short_s;
+  m.tpot_s.add(tpot_s);
+  Outcome o = outcome_of(small_scenario(together(kPlain, sets)), m);
+  o.policy = sets.empty() ? "plain" : sets.front();
+  return o;
+}
+
+bool any_has(const Lines& lines, std::string_view text) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [text](const std::string& line) { return line.find(text) != line.npos; });
+}
+
+TEST(HowSure, NamesThePointsThatSpeak) {
+  EXPECT_TRUE(any_has(how_sure({run_of({}, 0.01)}), "KV memory not full"));
+  EXPECT_TRUE(any_has(how_sure({run_of({}, 0.01, 50)}), "KV memory full"));
+  EXPECT_TRUE(any_has(how_sure({run_of({"schedule.engine=sglang"}, 0.01)}), "sglang, "));
+  EXPECT_EQ(how_sure(run_of({}, 0.01).scenario).size(), 1U);
+}
+
+TEST(HowSure, SaysWhatNobodyMeasured) {
+  EXPECT_EQ(not_measured(small_scenario(kPlain)), Lines{});
+  EXPECT_EQ(not_measured(small_scenario(kStored)), Lines{"prompts that are stored"});
+  EXPECT_EQ(not_measured(small_scenario({})).front(), "draft_verify");
+  EXPECT_EQ(not_measured(small_scenario(kChunks)), Lines{"prompts put together from chunks"});
+  EXPECT_TRUE(any_has(how_sure(small_scenario({})), "No such point has draft_verify"));
+}
+
+TEST(HowSure, CallsAlternativesEvenThatAreCloserThanTheErrorOfTheirRatio) {
+  const double apart =
+      even_below(planner::StatedErrors::built_in(), &planner::FigureErrors::tpot, results::kErrorConfidence);
+  const auto says = [](double first, double second) {
+    Outcome a = run_of({}, first), b = run_of({}, second);
+    a.policy = "a", b.policy = "b";
+    return any_has(how_sure({a, b}), "Even in time per output token, closer than");
+  };
+  EXPECT_TRUE(says(0.01, 0.0101));
+  EXPECT_TRUE(says(0.01 * apart * 0.99, 0.01));
+  EXPECT_FALSE(says(0.01 * apart * 1.01, 0.01));
+}
+
+TEST(HowSure, IsInTheFiguresOfARun) {
+  const Outcome o = run_of({}, 0.01);
+  const results::Figures f(o);
+  const planner::StatedError e = results::error_of(o);
+  EXPECT_EQ(f.at("details.model_error.tpot.low"), e.tpot.low);
+  EXPECT_EQ(f.at("details.model_error.e2e.high"), e.e2e.high);
+  EXPECT_EQ(f.at("details.model_error.confidence"), 0.9);
+  EXPECT_LT(e.tpot.low, e.tpot.high);
+}
+
+}  // namespace
+}  // namespace kvsim::testing::KVSIM_FILE

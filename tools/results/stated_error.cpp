@@ -1,0 +1,206 @@
+#include "tools/results/stated_error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/results/metrics.h"
+#include "tools/results/numbers.h"
+
+namespace kvsim::results {
+namespace {
+
+using planner::ErrorFigure;
+using planner::ErrorInterval;
+using planner::FigureErrors;
+using planner::StatedError;
+using planner::StatedErrors;
+
+/// "0.8 to 1.3 of the predicted time per output token"; of an interval that says nothing, that.
+std::string interval_words(const ErrorInterval& i, std::string_view of) {
+  constexpr double kSaysNothing = 100;
+  if (i.high > kSaysNothing * i.low) return fmt::format("anything of the predicted {}", of);
+  return fmt::format("{} to {} of the predicted {}", figure(i.low), figure(i.high), of);
+}
+
+std::string name_of(const Outcome& outcome) {
+  return outcome.policy.empty() ? outcome.scenario.name : outcome.policy;
+}
+
+/// A figure that alternatives compete in, and the error that speaks of it.
+struct Compared {
+  std::string_view key, words;
+  ErrorFigure error;
+};
+constexpr std::array<Compared, 3> kCompared{{
+    {"throughput.output_tokens_per_s", "output tokens/s", &FigureErrors::e2e},
+    {"latency_s.tpot.mean", "time per output token", &FigureErrors::tpot},
+    {"latency_s.ttft.mean", "time to first token", &FigureErrors::ttft},
+}};
+
+/// "Even in output tokens/s, closer than 1.4x to the best: a, b"; empty where nothing is.
+std::string even_words(const std::vector<Outcome>& outcomes, const Compared& figure) {
+  const double apart = even_below(StatedErrors::built_in(), figure.error, kErrorConfidence);
+  std::vector<double> values;
+  for (const Outcome& o : outcomes) values.push_back(Figures(o).at(figure.key));
+  const bool less = less_is_better(figure.key);
+  double best = 0;
+  for (const double v : values) {
+    if (std::isfinite(v) && v > 0 && (best == 0 || (less ? v < best : v > best))) best = v;
+  }
+  std::vector<std::string> even;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!(values[i] > 0) || !std::isfinite(values[i])) continue;
+    if (std::max(values[i], best) / std::min(values[i], best) < apart) even.push_back(name_of(outcomes[i]));
+  }
+  if (even.size() < 2) return {};
+  return fmt::format("Even in {}, closer than {}: {}", figure.words, factor(apart), fmt::join(even, ", "));
+}
+
+std::string error_words(const StatedError& e) {
+  return fmt::format("What engines measured was, nine times in ten, {}, {}, {} ({}: {} points in {})",
+                     interval_words(e.tpot, "time per output token"), interval_words(e.ttft, "time to first token"),
+                     interval_words(e.e2e, "time of a request"), e.group, whole(e.points),
+                     e.groups == 1 ? "one group" : fmt::format("{} groups", e.groups));
+}
+
+std::string unknown_words(const std::vector<std::string>& unknown) {
+  return fmt::format("No such point has {}: what that adds to the error is not known", fmt::join(unknown, ", "));
+}
+
+/// A number of the stated error.
+template <class Get>
+auto stated(Get get) {
+  return [get](const View& v) { return Figure{get(error_of(v.outcome))}; };
+}
+
+Metrics interval_metrics(const std::string& name, const std::string& of, ErrorInterval StatedError::*interval) {
+  const std::string key = "details.model_error." + name;
+  const auto bound = [interval](double ErrorInterval::*which) {
+    return stated([interval, which](const StatedError& e) { return e.*interval.*which; });
+  };
+  return {{key + ".low", kFactor, kNeither, "measured / predicted " + of + ", lower end", bound(&ErrorInterval::low)},
+          {key + ".middle", kFactor, kNeither, "the same, in the middle", bound(&ErrorInterval::middle)},
+          {key + ".high", kFactor, kNeither, "the same, upper end", bound(&ErrorInterval::high)}};
+}
+
+}  // namespace
+
+StatedError error_of(const Outcome& outcome) {
+  const serving::Measurements& m = outcome.result.measured;
+  const double short_share = m.capacity_s > 0 ? m.memory_short_s / m.capacity_s : 0;
+  return stated_error(StatedErrors::built_in(), planner::error_question(outcome.scenario, short_share),
+                      kErrorConfidence);
+}
+
+std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
+  const serving::ServingConfig& c = scenario.serving;
+  std::vector<std::string> all;
+  if (c.decode.policy != "full_kv") all.push_back(c.decode.policy);
+  if (c.cluster.pools) {
+    all.emplace_back("pools of nodes");
+  } else if (c.reuse) {
+    all.emplace_back("prompts put together from chunks");
+  } else if (c.placement || c.prefill != serving::PrefillKind::recompute) {
+    all.emplace_back("prompts that are stored");
+  }
+  return all;
+}
+
+std::vector<std::string> how_sure(const scenario::Scenario& scenario) {
+  std::vector<std::string> lines{
+      error_words(stated_error(StatedErrors::built_in(), planner::error_question(scenario, 0), kErrorConfidence))};
+  if (const auto unknown = not_measured(scenario); !unknown.empty()) lines.push_back(unknown_words(unknown));
+  return lines;
+}
+
+std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes) {
+  std::vector<std::string> lines, unknown;
+  const auto add = [](std::vector<std::string>& to, std::string line) {
+    if (!line.empty() && std::find(to.begin(), to.end(), line) == to.end()) to.push_back(std::move(line));
+  };
+  for (const Outcome& o : outcomes) {
+    add(lines, error_words(error_of(o)));
+    for (std::string& what : not_measured(o.scenario)) add(unknown, std::move(what));
+  }
+  if (!unknown.empty()) lines.push_back(unknown_words(unknown));
+  if (outcomes.size() > 1) {
+    for (const Compared& figure : kCompared) add(lines, even_words(outcomes, figure));
+  }
+  return lines;
+}
+
+std::vector<std::string> coverage_words(const planner::StatedErrors& errors) {
+  constexpr std::size_t kFewest = 2;
+  if (errors.groups.size() < kFewest) return {};
+  const auto held = [&errors](planner::ErrorFigure f) { return percent(coverage(errors, f, kErrorConfidence)); };
+  return {
+      fmt::format("Intervals of {} that the other groups state of each model, GPU and engine hold {} of its points "
+                  "for TPOT, {} for TTFT, {} for a request's time",
+                  percent(kErrorConfidence), held(&planner::FigureErrors::tpot), held(&planner::FigureErrors::ttft),
+                  held(&planner::FigureErrors::e2e))};
+}
+
+Page stated_errors_page(const planner::StatedErrors& errors) {
+  using G = planner::ErrorGroup;
+  const auto ratios = [](planner::ErrorFigure figure) {
+    return [figure](const G& g) {
+      const std::vector<double>& r = g.ratios.*figure;
+      const std::size_t middle = r.size() / 2;
+      return fmt::format("{}  {}  {}", results::figure(r[1]), results::figure(r[middle]),
+                         results::figure(r[r.size() - 2]));
+    };
+  };
+  const Fields<G> fields{
+      {kOnPages, "model", &G::model, Align::left},
+      {kOnPages, "GPU", &G::gpu, Align::left},
+      {kOnPages, "engine", &G::engine, Align::left},
+      {kOnPages, "KV memory", [](const G& g) { return std::string(g.memory_full ? "full" : "not full"); }, Align::left},
+      {kOnPages, "points", &G::points},
+      {kOnPages, "TPOT", ratios(&planner::FigureErrors::tpot), Align::right},
+      {kOnPages, "TTFT", ratios(&planner::FigureErrors::ttft), Align::right},
+      {kOnPages, "request", ratios(&planner::FigureErrors::e2e), Align::right}};
+  Page page;
+  page.title = "Errors that kvsim states of its answers";
+  page.subtitle = {errors.source + "; measured / predicted: 5th percentile, median, 95th percentile of the points."};
+  page.tables = {table_of("What was measured, over what is predicted", fields, errors.groups)};
+  const auto apart = [&errors](planner::ErrorFigure figure) {
+    return factor(even_below(errors, figure, kErrorConfidence));
+  };
+  page.lists = {
+      {"Stated errors", coverage_words(errors)},
+      {"Even",
+       {fmt::format(
+           "Two predictions for one machine are told apart nine times in ten where they differ by more than {} in "
+           "TPOT, {} in TTFT, {} in a request's time",
+           apart(&planner::FigureErrors::tpot), apart(&planner::FigureErrors::ttft),
+           apart(&planner::FigureErrors::e2e))}}};
+  return page;
+}
+
+Metrics stated_error_metrics() {
+  Metrics rows{
+      {"details.model_error.confidence", kShare, kNeither, "with which what an engine measures lies in these intervals",
+       stated([](const StatedError& e) { return e.confidence; })},
+      {"details.model_error.group", kText, kNeither, "whose measured points they are of: the nearest that have enough",
+       stated([](const StatedError& e) { return e.group; })},
+      {"details.model_error.groups", kCount, kNeither, "models, GPUs and engines among them",
+       stated([](const StatedError& e) { return e.groups; })},
+      {"details.model_error.points", kCount, kNeither, "measured points among them",
+       stated([](const StatedError& e) { return e.points; })},
+      {"details.model_error.not_measured", kText, kNeither,
+       "what no measured point has of this scenario, whose error is not known; empty: nothing",
+       [](const View& v) { return Figure{fmt::format("{}", fmt::join(not_measured(v.outcome.scenario), ", "))}; }}};
+  append(rows, interval_metrics("tpot", "time per output token", &StatedError::tpot));
+  append(rows, interval_metrics("ttft", "time to first token", &StatedError::ttft));
+  append(rows, interval_metrics("e2e", "time of a request, of which throughput in a closed loop is the reciprocal",
+                                &StatedError::e2e));
+  return rows;
+}
+
+}  // namespace kvsim::results
