@@ -194,35 +194,111 @@ std::vector<ServingPoint> read_csv(LineReader lines, const Given& given) {
   return points;
 }
 
-// What vllm bench serve saves.
+// What load generators save.
 
 using Json = nlohmann::json;
 
+/// Where a column is, as JSON pointers, the first that is there; those that begin with # are of the whole document.
+struct Place {
+  Column column;
+  std::vector<std::string> pointers;
+  bool whole = false;  ///< a mean or a count: rounded to whole numbers
+};
+
+/// A kind of result file.
+struct ResultFormat {
+  std::string marker;  ///< pointer to what only such files have; empty: any other
+  std::string list;    ///< pointer to its results; empty: the document is one
+  std::vector<Place> places;
+  std::vector<std::string> milliseconds;  ///< pointers to units that must say ms where they are there
+  std::string engine;                     ///< that it is of where nobody says otherwise
+};
+
+const std::vector<ResultFormat>& result_formats() {
+  static const std::vector<ResultFormat> formats{
+      // GuideLLM: benchmarks.json. Its time_per_output_token_ms has the first token in it, its inter_token_latency_ms
+      // not.
+      {"/benchmarks/0/metrics",
+       "/benchmarks",
+       {{kModel, {"/config/backend/model", "#/args/model", "#/args/backend_kwargs/model"}},
+        {kClients, {"/config/strategy/streams", "/config/strategy/max_concurrency"}},
+        {kRate, {"/config/strategy/rate"}},
+        {kRequests, {"/metrics/request_totals/successful"}},
+        {kPromptTokens, {"/metrics/prompt_token_count/successful/mean"}, true},
+        {kOutputTokens, {"/metrics/output_token_count/successful/mean"}, true},
+        {kTtft, {"/metrics/time_to_first_token_ms/successful/mean"}},
+        {kTpot, {"/metrics/inter_token_latency_ms/successful/mean"}},
+        {kOutputRate, {"/metrics/output_tokens_per_second/successful/mean"}}},
+       {},
+       ""},
+      // AIPerf: profile_export_aiperf.json. Its inter_token_latency is (latency - TTFT) / (output tokens - 1).
+      {"/inter_token_latency/avg",
+       "",
+       {{kModel, {"/input_config/endpoint/model_names/0"}},
+        {kClients, {"/input_config/loadgen/concurrency"}},
+        {kRate, {"/input_config/loadgen/request_rate"}},
+        {kRequests, {"/request_count/avg"}, true},
+        {kPromptTokens, {"/input_sequence_length/avg"}, true},
+        {kOutputTokens, {"/output_sequence_length/avg"}, true},
+        {kTtft, {"/time_to_first_token/avg"}},
+        {kTpot, {"/inter_token_latency/avg"}},
+        {kOutputRate, {"/output_token_throughput/avg"}}},
+       {"/time_to_first_token/unit", "/inter_token_latency/unit"},
+       ""},
+      // vllm bench serve --save-result.
+      {"",
+       "",
+       {{kModel, {"/model_id"}},
+        {kClients, {"/max_concurrency"}},
+        {kTtft, {"/mean_ttft_ms"}},
+        {kTpot, {"/mean_tpot_ms"}},
+        {kOutputRate, {"/output_throughput"}}},
+       {},
+       "vllm"}};
+  return formats;
+}
+
+const Json* at(const Json& document, const std::string& pointer) {
+  const Json::json_pointer place(pointer);
+  return document.contains(place) ? &document.at(place) : nullptr;
+}
+
 /// A value as a CSV file would have it; lists and objects are none.
-std::string text_of(const Json& document, std::string_view key) {
-  const auto found = document.find(key);
-  if (found == document.end() || found->is_null() || found->is_structured()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump();
+std::string text_of(const Json* value) {
+  if (value == nullptr || value->is_null() || value->is_structured()) return {};
+  return value->is_string() ? value->get<std::string>() : value->dump();
+}
+
+std::string rounded(double number) {
+  const double whole = std::round(number);
+  return std::isfinite(whole) && std::abs(whole) < kLargest ? fmt::format("{:.0f}", whole) : std::string();
 }
 
 /// A mean length of all requests, in whole tokens.
-std::string mean_tokens(const Json& document, std::string_view total) {
-  const auto sum = document.find(total), count = document.find("completed");
-  if (sum == document.end() || count == document.end() || !sum->is_number() || !count->is_number()) return {};
-  const double mean = std::round(sum->get<double>() / count->get<double>());
-  return std::isfinite(mean) && std::abs(mean) < kLargest ? fmt::format("{:.0f}", mean) : std::string();
+std::string mean_tokens(const Json& document, const char* total) {
+  const Json *sum = at(document, total), *count = at(document, "/completed");
+  if (sum == nullptr || count == nullptr || !sum->is_number() || !count->is_number()) return {};
+  return rounded(sum->get<double>() / count->get<double>());
 }
 
-std::vector<ServingPoint> read_vllm(std::string_view text, const std::string& name, const Given& given) {
-  const schema::Origin origin(name);
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::exception&) {
-    throw InputError(origin, "is no JSON, expected one result of vllm bench serve --save-result");
+std::string text_at(const Json& document, const Json& result, const Place& place) {
+  for (const std::string& pointer : place.pointers) {
+    const bool of_document = pointer.front() == '#';
+    const Json* value = of_document ? at(document, pointer.substr(1)) : at(result, pointer);
+    if (value == nullptr) continue;
+    if (place.whole && value->is_number()) return rounded(value->get<double>());
+    return text_of(value);
   }
-  if (!document.is_object()) {
-    throw InputError(origin, "is no JSON object, expected one result of vllm bench serve --save-result");
+  return {};
+}
+
+ServingPoint point_of_result(const Json& document, const Json& result, const ResultFormat& format,
+                             const schema::Origin& origin, const std::string& name, const Given& given) {
+  for (const std::string& unit : format.milliseconds) {
+    const Json* said = at(result, unit);
+    if (said != nullptr && *said != "ms") {
+      throw InputError(origin, fmt::format("{} is {}, expected \"ms\"", unit.substr(1), said->dump()));
+    }
   }
   Texts row;
   row.fail = [&origin, &row](Column c, const std::string& message) {
@@ -230,25 +306,44 @@ std::vector<ServingPoint> read_vllm(std::string_view text, const std::string& na
         fmt::format("; expected it in the file, as --metadata adds it, or --given {}=...", kNames[c]);
     throw InputError(origin, message + (row.empty(c) ? where : std::string()));
   };
-  constexpr std::array<std::pair<Column, std::string_view>, 5> kVllmNames{{{kModel, "model_id"},
-                                                                           {kClients, "max_concurrency"},
-                                                                           {kTtft, "mean_ttft_ms"},
-                                                                           {kTpot, "mean_tpot_ms"},
-                                                                           {kOutputRate, "output_throughput"}}};
-  for (std::size_t c = 0; c < kColumns; ++c) row.text[c] = text_of(document, kNames[c]);
+  for (std::size_t c = 0; c < kColumns; ++c) row.text[c] = text_of(at(result, "/" + std::string(kNames[c])));
   row.text[kEngine].clear();  // there it is how requests were sent
-  for (const auto& [column, key] : kVllmNames) {
-    if (row.empty(column)) row.text[column] = text_of(document, key);
+  for (const Place& place : format.places) {
+    if (row.empty(place.column)) row.text[place.column] = text_at(document, result, place);
   }
-  if (row.empty(kPromptTokens)) row.text[kPromptTokens] = mean_tokens(document, "total_input_tokens");
-  if (row.empty(kOutputTokens)) row.text[kOutputTokens] = mean_tokens(document, "total_output_tokens");
+  if (row.empty(kPromptTokens)) row.text[kPromptTokens] = mean_tokens(result, "/total_input_tokens");
+  if (row.empty(kOutputTokens)) row.text[kOutputTokens] = mean_tokens(result, "/total_output_tokens");
   for (std::size_t c = 0; c < kColumns; ++c) {
     if (row.empty(static_cast<Column>(c))) row.text[c] = given_text(given, static_cast<Column>(c));
   }
-  if (row.empty(kEngine)) row.text[kEngine] = "vllm";
-  ServingPoint point = point_of(row, origin, std::filesystem::path(name).stem().string());
+  if (row.empty(kEngine)) row.text[kEngine] = format.engine;
+  ServingPoint point = point_of(row, origin, name);
   if (point.clients == 0) point.clients = std::min(point.requests, kMostClients);  // all are sent at once
-  return {point};
+  return point;
+}
+
+std::vector<ServingPoint> read_results(std::string_view text, const std::string& name, const Given& given) {
+  const schema::Origin origin(name);
+  constexpr const char* kExpected = "expected a result of vllm bench serve --save-result, GuideLLM or AIPerf";
+  Json document;
+  try {
+    document = Json::parse(text);
+  } catch (const Json::exception&) {
+    throw InputError(origin, fmt::format("is no JSON, {}", kExpected));
+  }
+  if (!document.is_object()) throw InputError(origin, fmt::format("is no JSON object, {}", kExpected));
+  const std::string stem = std::filesystem::path(name).stem().string();
+  for (const ResultFormat& format : result_formats()) {
+    if (!format.marker.empty() && at(document, format.marker) == nullptr) continue;
+    if (format.list.empty()) return {point_of_result(document, document, format, origin, stem, given)};
+    std::vector<ServingPoint> points;
+    for (const Json& result : document.at(Json::json_pointer(format.list))) {
+      const std::string id = fmt::format("{} {}", stem, points.size() + 1);
+      points.push_back(point_of_result(document, result, format, origin, id, given));
+    }
+    return points;
+  }
+  return {};
 }
 
 std::string contents_of(const std::string& path) {
@@ -283,12 +378,12 @@ std::pair<std::string, std::string> parse_given(std::string_view assignment) {
 }
 
 std::vector<ServingPoint> read_points(const std::string& path, const Given& given) {
-  if (path.ends_with(".json")) return read_vllm(contents_of(path), path, given);
+  if (path.ends_with(".json")) return read_results(contents_of(path), path, given);
   return read_csv(LineReader::open(path, "serving points in CSV"), given);
 }
 
 std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given) {
-  if (name.ends_with(".json")) return read_vllm(text, name, given);
+  if (name.ends_with(".json")) return read_results(text, name, given);
   return read_csv(LineReader::from_text(name, text), given);
 }
 

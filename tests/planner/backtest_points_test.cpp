@@ -122,10 +122,69 @@ TEST(BacktestPoints, WithoutAConcurrencyAllRequestsAreSentAtOnce) {
   EXPECT_EQ(read_points_text(text, "a.json", {{"system", "h200"}}).at(0).rate_per_s, 4.5);
 }
 
+TEST(ServingPointFiles, EveryBenchmarkOfGuideLlmIsAPoint) {
+  const char* const text = R"({
+    "args": {"model": "org/M"},
+    "benchmarks": [
+      {"config": {"strategy": {"type_": "concurrent", "streams": 8}},
+       "metrics": {"request_totals": {"successful": 80, "errored": 1},
+                   "prompt_token_count": {"successful": {"mean": 511.6}},
+                   "output_token_count": {"successful": {"mean": 128.2}},
+                   "time_to_first_token_ms": {"successful": {"mean": 45.5, "median": 40}},
+                   "inter_token_latency_ms": {"successful": {"mean": 12.5}},
+                   "time_per_output_token_ms": {"successful": {"mean": 13}},
+                   "output_tokens_per_second": {"successful": {"mean": 600}}}},
+      {"config": {"strategy": {"type_": "poisson", "rate": 4.0}, "backend": {"model": "org/N"}},
+       "metrics": {"prompt_token_count": {"successful": {"mean": 512}}, "output_token_count": {"successful": {"mean": 1}},
+                   "time_to_first_token_ms": {"successful": {"mean": 50}}}}]})";
+  const auto points = read_points_text(text, "runs/b.json", {{"system", "h100_sxm"}, {"backend", "vllm"}});
+  ASSERT_EQ(points.size(), 2U);
+  const ServingPoint& p = points[0];
+  EXPECT_EQ(p.id, "b 1");
+  EXPECT_EQ(p.model, "org/M");
+  EXPECT_EQ(p.engine, "vllm");
+  EXPECT_EQ(p.clients, 8);
+  EXPECT_EQ(p.requests, 80);
+  EXPECT_EQ(p.prompt_tokens, 512);
+  EXPECT_EQ(p.output_tokens, 128);
+  EXPECT_EQ(p.ttft_s, 0.0455);
+  EXPECT_EQ(p.tpot_s, 0.0125) << "without the first token";
+  EXPECT_EQ(p.output_tokens_per_s, 600);
+  EXPECT_EQ(points[1].model, "org/N");
+  EXPECT_EQ(points[1].rate_per_s, 4);
+  EXPECT_FALSE(points[1].tpot_s);
+}
+
+TEST(ServingPointFiles, AResultOfAiPerfIsAPoint) {
+  const std::string text = R"({
+    "aiperf_version": "0.10.0",
+    "request_count": {"unit": "requests", "avg": 10.0},
+    "time_to_first_token": {"unit": "ms", "avg": 195.84, "p50": 175.05},
+    "inter_token_latency": {"unit": "ms", "avg": 35.2},
+    "output_token_throughput": {"unit": "tokens/sec", "avg": 52.69},
+    "output_sequence_length": {"unit": "tokens", "avg": 64.4},
+    "input_sequence_length": {"unit": "tokens", "avg": 256.0},
+    "input_config": {"endpoint": {"model_names": ["org/M"]}, "loadgen": {"concurrency": 2}}})";
+  const ServingPoint p = read_points_text(text, "a.json", {{"system", "h200"}}).at(0);
+  EXPECT_EQ(p.id, "a");
+  EXPECT_EQ(p.model, "org/M");
+  EXPECT_EQ(p.clients, 2);
+  EXPECT_EQ(p.requests, 10);
+  EXPECT_EQ(p.prompt_tokens, 256);
+  EXPECT_EQ(p.output_tokens, 64);
+  EXPECT_NEAR(*p.ttft_s, 0.19584, 1e-12);
+  EXPECT_NEAR(*p.tpot_s, 0.0352, 1e-12);
+  std::string seconds = text;
+  seconds.replace(seconds.find("\"ms\""), 4, "\"s\"");
+  EXPECT_EQ(complaint(seconds, "a.json", {{"system", "h200"}}),
+            "a.json: time_to_first_token/unit is \"s\", expected \"ms\"");
+}
+
 TEST(BacktestPoints, OtherJsonIsRefused) {
-  EXPECT_EQ(complaint("{", "a.json"), "a.json: is no JSON, expected one result of vllm bench serve --save-result");
+  EXPECT_EQ(complaint("{", "a.json"),
+            "a.json: is no JSON, expected a result of vllm bench serve --save-result, GuideLLM or AIPerf");
   EXPECT_EQ(complaint("[]", "a.json"),
-            "a.json: is no JSON object, expected one result of vllm bench serve --save-result");
+            "a.json: is no JSON object, expected a result of vllm bench serve --save-result, GuideLLM or AIPerf");
   EXPECT_EQ(complaint(kVllm, "a.json"),
             "a.json: system is empty; expected it in the file, as --metadata adds it, or --given system=...");
   EXPECT_EQ(complaint(R"({"model_id": "a\u0000b", "system": "h200", "isl": 1, "osl": 1})", "a.json"),
