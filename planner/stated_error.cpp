@@ -37,42 +37,67 @@ double weight_of(const ErrorGroup& group) {
   return std::sqrt(static_cast<double>(group.points));
 }
 
+/// ln(ratio) at kErrorShares.
+using Logs = std::array<double, kErrorShares.size()>;
+
+Logs logs_of(const std::vector<double>& ratios) {
+  Logs logs{};
+  for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(ratios[i]);
+  return logs;
+}
+
 /// Share of a group's points at or below ln(ratio) = x, linear between what is kept.
-double share_below(const std::vector<double>& ratios, double x) {
-  if (x < std::log(ratios.front())) return 0;
-  for (std::size_t i = kErrorShares.size() - 1; i > 0; --i) {
-    const double from = std::log(ratios[i - 1]);
+double share_below(const Logs& logs, double x) {
+  if (x < logs.front()) return 0;
+  for (std::size_t i = logs.size() - 1; i > 0; --i) {
+    const double from = logs[i - 1], to = logs[i];
     if (x < from) continue;
-    const double to = std::log(ratios[i]);
     const double part = to > from ? std::min(1.0, (x - from) / (to - from)) : 1;
     return kErrorShares[i - 1] + part * (kErrorShares[i] - kErrorShares[i - 1]);
   }
   return 0;
 }
 
-/// The share-quantile of the groups' mixture, as ln(ratio).
-double mixture_quantile(const Groups& groups, ErrorFigure figure, double share) {
-  double low = 0, high = 0, all = 0;
-  for (const ErrorGroup* g : groups) {
-    low = std::min(low, std::log((g->ratios.*figure).front()));
-    high = std::max(high, std::log((g->ratios.*figure).back()));
-    all += weight_of(*g);
+/// Groups of one figure as a mixture.
+class Mixture {
+ public:
+  Mixture(const Groups& groups, ErrorFigure figure) {
+    for (const ErrorGroup* g : groups) {
+      parts_.push_back({weight_of(*g), logs_of(g->ratios.*figure)});
+      all_ += parts_.back().weight;
+    }
   }
-  constexpr int kHalvings = 60;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    double below = 0;
-    for (const ErrorGroup* g : groups) below += weight_of(*g) * share_below(g->ratios.*figure, middle);
-    (below < share * all ? low : high) = middle;
+  /// As ln(ratio).
+  [[nodiscard]] double quantile(double share) const {
+    double low = 0, high = 0;
+    for (const Part& part : parts_) {
+      low = std::min(low, part.logs.front());
+      high = std::max(high, part.logs.back());
+    }
+    constexpr int kHalvings = 60;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (low + high) / 2;
+      double below = 0;
+      for (const Part& part : parts_) below += part.weight * share_below(part.logs, middle);
+      (below < share * all_ ? low : high) = middle;
+    }
+    return (low + high) / 2;
   }
-  return (low + high) / 2;
-}
+
+ private:
+  struct Part {
+    double weight;
+    Logs logs;
+  };
+  std::vector<Part> parts_;
+  double all_ = 0;
+};
 
 ErrorInterval interval_of(const Groups& groups, ErrorFigure figure, double confidence, const FigureErrors& by) {
   const double widening = (by.*figure).front();
-  const double low = mixture_quantile(groups, figure, (1 - confidence) / 2);
-  const double middle = mixture_quantile(groups, figure, 0.5);
-  const double high = mixture_quantile(groups, figure, (1 + confidence) / 2);
+  const Mixture mixture(groups, figure);
+  const double low = mixture.quantile((1 - confidence) / 2), middle = mixture.quantile(0.5);
+  const double high = mixture.quantile((1 + confidence) / 2);
   return {std::exp(middle - widening * (middle - low)), std::exp(middle),
           std::exp(middle + widening * (high - middle))};
 }
@@ -257,8 +282,8 @@ double coverage(const StatedErrors& errors, ErrorFigure figure, double confidenc
   double inside = 0, all = 0;
   for (const ErrorGroup& g : errors.groups) {
     const ErrorInterval i = of_others(errors, g, figure, confidence);
-    const std::vector<double>& ratios = g.ratios.*figure;
-    const double share = share_below(ratios, std::log(i.high)) - share_below(ratios, std::log(i.low));
+    const Logs logs = logs_of(g.ratios.*figure);
+    const double share = share_below(logs, std::log(i.high)) - share_below(logs, std::log(i.low));
     inside += share * static_cast<double>(g.points);
     all += static_cast<double>(g.points);
   }
@@ -273,8 +298,9 @@ double interval_score(const StatedErrors& errors, ErrorFigure figure, double con
     // Mean distance outside of the interval over the group's quantiles, in small steps of them.
     constexpr int kSteps = 100;
     double outside = 0;
+    const Mixture alone({&g}, figure);
     for (int k = 0; k < kSteps; ++k) {
-      const double x = mixture_quantile({&g}, figure, (k + 0.5) / kSteps);
+      const double x = alone.quantile((k + 0.5) / kSteps);
       outside += std::max({0.0, low - x, x - high}) / kSteps;
     }
     sum += weight_of(g) * (high - low + 2 / (1 - confidence) * outside);
