@@ -54,7 +54,9 @@ struct Probe {
 
 /// All but those of measured data.
 std::span<const Probe> probes();
-/// Of recorded serving runs and measured kernels.
+/// Of measured kernels and public serving points.
 std::span<const Probe> measured_probes();
+/// Of recorded serving runs.
+std::span<const Probe> recording_probes();
 
 }  // namespace kvsim::validation
