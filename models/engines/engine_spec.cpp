@@ -22,6 +22,15 @@ ScalarSpec kv_reservation_words() {
         "of all its tokens: it waits until they fit, and is never preempted"}});
 }
 
+ScalarSpec preempted_kv_words() {
+  return choice<PreemptedKv>(
+      {{"dropped", PreemptedKv::dropped, "it falls free, and all of it is computed again"},
+       {"cached", PreemptedKv::cached,
+        "its full blocks fall free, too, but are found again unless their room was taken meanwhile: what fell free "
+        "first is taken first, of one request from its end. Where the full KV is in GPU memory and prompts are "
+        "computed there; else as dropped"}});
+}
+
 namespace {
 
 ObjectSchema<EngineSpec> engine_fields() {
@@ -38,6 +47,8 @@ ObjectSchema<EngineSpec> engine_fields() {
              "how prompts and decoding share iterations");
   s.required("reserve", &EngineSpec::reservation, kv_reservation_words(),
              "GPU memory that a request takes before its first chunk");
+  s.required("preempted", &EngineSpec::preempted, preempted_kv_words(),
+             "what becomes of the KV of a preempted request");
   return s;
 }
 

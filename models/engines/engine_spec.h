@@ -21,6 +21,12 @@ enum class KvReservation {
   prompt_and_output  ///< of all its tokens: whoever has begun is never preempted
 };
 
+/// What becomes of the KV of a request that is preempted while it decodes, or computes its prompt.
+enum class PreemptedKv {
+  dropped,  ///< all of it is computed again
+  cached    ///< its full blocks stay until their room is taken, and what is left of them is not computed again
+};
+
 struct EngineSpec {
   std::string name;
   std::string description;
@@ -29,10 +35,12 @@ struct EngineSpec {
   schema::Sourced<bool> asynchronous;                ///< an iteration is decided while the one before it runs
   schema::Sourced<PrefillOrder> prefill_order;
   schema::Sourced<KvReservation> reservation;
+  schema::Sourced<PreemptedKv> preempted;
 };
 
-// The words for the two, for the tables of engines and of schedules alike.
+// The words for the three, for the tables of engines and of schedules alike.
 [[nodiscard]] schema::ScalarSpec prefill_order_words();
 [[nodiscard]] schema::ScalarSpec kv_reservation_words();
+[[nodiscard]] schema::ScalarSpec preempted_kv_words();
 
 }  // namespace kvsim::models

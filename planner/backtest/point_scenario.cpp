@@ -114,12 +114,17 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
 }
 
 /// The engine's entry in the catalogue, which says what the point does not; without one, what schedule does by default.
-ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue, const PointBudget* own) {
+ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
+                    const PointBudget* own) {
   ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}, {"max_requests", numeral(p.clients)}});
   std::int64_t budget = serving::ScheduleConfig{}.max_batched_tokens;
   if (catalogue.contains(models::EntryKind::engine, p.engine)) {
     node.append("engine", quoted(p.engine));
-    budget = catalogue.engine(p.engine).max_batched_tokens.value;
+    const models::EngineSpec engine = catalogue.engine(p.engine);
+    budget = engine.max_batched_tokens.value;
+    if (engine.preempted.value == models::PreemptedKv::cached && !source.prefix_cache) {
+      node.append("preempted", ConfigNode::scalar("dropped"));
+    }
   }
   const std::int64_t needed = std::max(own != nullptr ? own->max_batched_tokens : budget, p.clients);  // all decode
   if (needed != budget) node.append("max_batched_tokens", numeral(needed));
@@ -199,7 +204,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
                              {"workload", workload(p, source)},
                              {"prefill", ConfigNode::scalar("recompute")},
                              {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
-                             {"schedule", schedule(p, catalogue, budget)}});
+                             {"schedule", schedule(p, catalogue, source, budget)}});
   if (!include.empty()) {
     ConfigNode files = ConfigNode::sequence();
     for (const std::string& file : include) files.items().push_back(quoted(file));

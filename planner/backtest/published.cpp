@@ -25,6 +25,7 @@ schema::ObjectSchema<Published> published_schema() {
   source.required("name", &PointSource::name, text().non_empty(), "as points call it");
   source.optional("multiplied_parts", &PointSource::multiplied_parts, boolean(),
                   "rows with experts in parts have the numbers of GPUs multiplied with each other");
+  source.optional("prefix_cache", &PointSource::prefix_cache, boolean(), "not turned off in engines that have one");
   source.required("shortest", &PointSource::shortest, number().above(0).at_most(1), "share of the longest length");
   source.required("requests_per_client", &PointSource::requests_per_client, integer().at_least(1), "one after another");
   source.required("reference", &PointSource::reference, text().non_empty(), "where that is said");

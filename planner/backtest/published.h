@@ -28,6 +28,7 @@ struct PointSource {
   double shortest = 1;  ///< lengths are uniform from this share of isl and osl up to them
   std::int64_t requests_per_client = 10;
   bool multiplied_parts = false;  ///< numbers of GPUs are products of what one launch cut its GPUs into (as_launched())
+  bool prefix_cache = true;       ///< engines find KV again that fell free, where they do by default
   std::string reference;
 };
 

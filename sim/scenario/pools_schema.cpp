@@ -183,6 +183,7 @@ constexpr std::array kReplicaKeys{
         "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size and asynchronous"},
     ReplicaKey{"schedule.prefill_order", "nodes of pools compute prompts beside decoding: remove this key"},
     ReplicaKey{"schedule.reserve", "nodes of pools reserve prompts: remove this key"},
+    ReplicaKey{"schedule.preempted", "nodes of pools preempt nobody: remove this key"},
 };
 
 }  // namespace

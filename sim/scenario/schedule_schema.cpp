@@ -47,9 +47,11 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
              "how prompts and decoding share iterations; by default mixed");
   s.optional("reserve", &ScheduleConfig::reservation, models::kv_reservation_words(),
              "GPU memory that a request must find, and takes, before its first chunk; by default prompt");
+  s.optional("preempted", &ScheduleConfig::preempted, models::preempted_kv_words(),
+             "what becomes of the KV of a preempted request; by default dropped");
   s.reference("engine", &ScheduleConfig::engine, "engine", models::engine_schema(), Presence::optional,
               "serving engine that says what this map does not: max_batched_tokens, block_size, asynchronous, "
-              "prefill_order and reserve");
+              "prefill_order, reserve and preempted");
   return s;
 }
 
@@ -64,6 +66,7 @@ void complete_schedule(Scenario& s, const Reporter& report) {
   unless_written("asynchronous", c.asynchronous, c.engine->asynchronous);
   unless_written("prefill_order", c.prefill_order, c.engine->prefill_order);
   unless_written("reserve", c.reservation, c.engine->reservation);
+  unless_written("preempted", c.preempted, c.engine->preempted);
 }
 
 }  // namespace kvsim::scenario

@@ -83,6 +83,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   const bool stored = env_.config.prefill == PrefillKind::stored;
   const std::int64_t loadable = demand_.loadable_tokens(r);
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
+  const std::int64_t cached = memory_.take_back(r.kv, env_.geometry.bytes_of_full_blocks(r.prefill_done));
   KVSIM_ALWAYS(memory_.resize(r.kv, demand_.admission(r)), "memory that was available could not be reserved");
 
   std::int64_t load_bytes = 0;
@@ -97,7 +98,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   }
   if (r.admission == 0) (loadable > 0 ? host_tier_.hits : host_tier_.misses) += 1;
   roster_.admit_next();
-  return Admitted{r, load_bytes};
+  return Admitted{r, load_bytes, env_.geometry.tokens_of_full_blocks(cached)};
 }
 
 void Admission::finish_measuring() const {

@@ -17,7 +17,8 @@ namespace kvsim::serving {
 
 struct Admitted {
   Request& request;
-  std::int64_t load_bytes;  ///< that come from host memory first
+  std::int64_t load_bytes;     ///< that come from host memory first
+  std::int64_t cached_tokens;  ///< whose KV is there already
 };
 
 class Admission {

@@ -195,10 +195,12 @@ struct ScheduleConfig {
   bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
   std::optional<models::PrefillOrder> prefill_order;  ///< none: mixed
   std::optional<models::KvReservation> reservation;   ///< none: prompt
+  std::optional<models::PreemptedKv> preempted;       ///< none: dropped
   std::optional<models::EngineSpec> engine;  ///< what it says of the above is there where nothing else was said
 
   [[nodiscard]] bool prefill_first() const { return prefill_order == models::PrefillOrder::prefill_first; }
   [[nodiscard]] bool reserves_output() const { return reservation == models::KvReservation::prompt_and_output; }
+  [[nodiscard]] bool caches_preempted() const { return preempted == models::PreemptedKv::cached; }
 };
 
 /// Latency objectives, per request; infinite where none is set.

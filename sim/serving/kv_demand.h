@@ -27,6 +27,12 @@ class KvDemand {
     return r.in_host_tokens >= r.prompt ? r.in_host_tokens : 0;
   }
 
+  /// What of its KV was not overwritten after it was preempted is found again.
+  [[nodiscard]] bool findable(const Request& r) const {
+    return config_.schedule.caches_preempted() && config_.prefill == PrefillKind::recompute && !decode_.verifies &&
+           !offloads(r) && !holds_part(r);
+  }
+
   // Bytes of GPU memory.
   /// While it decodes.
   [[nodiscard]] std::int64_t decoding(const Request& r) const;

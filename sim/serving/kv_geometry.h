@@ -34,6 +34,13 @@ class KvGeometry {
   [[nodiscard]] double token_bytes() const { return token_bytes_; }
   /// Bytes of a block of full KV, a drafter's included.
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
+  /// Of the blocks that the first so many tokens fill, and the tokens of those that so many bytes hold.
+  [[nodiscard]] std::int64_t bytes_of_full_blocks(std::int64_t tokens) const {
+    return tokens / block_tokens_ * block_bytes();
+  }
+  [[nodiscard]] std::int64_t tokens_of_full_blocks(std::int64_t bytes) const {
+    return bytes / block_bytes() * block_tokens_;
+  }
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
   /// Reservation for `tokens` in full, rounded up to blocks. A drafter's KV is included here and in the compressed one.
   [[nodiscard]] std::int64_t full_reservation(std::int64_t tokens) const;

@@ -1,5 +1,6 @@
 #include "sim/serving/kv_holdings.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/engine/invariant.h"
@@ -73,6 +74,22 @@ void KvHoldings::leave_host(Residence& r) {
 void KvHoldings::leave_gpu(Residence& r) {
   unstage(r);
   KVSIM_ALWAYS(resize(r, 0), "memory could not be given back");
+}
+
+void KvHoldings::push_out(Residence& r) {
+  leave_gpu(r);
+  r.gone_at_ = taken() + gpu_.available();
+}
+
+std::int64_t KvHoldings::found(const Residence& r, std::int64_t bytes) const {
+  return std::clamp<std::int64_t>(r.gone_at_ - taken(), 0, bytes);
+}
+
+std::int64_t KvHoldings::take_back(Residence& r, std::int64_t bytes) {
+  const std::int64_t there = found(r, bytes);
+  taken_back_ += there;
+  r.gone_at_ = 0;
+  return there;
 }
 
 bool KvHoldings::reserve_beside(std::int64_t bytes) {

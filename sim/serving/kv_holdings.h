@@ -25,6 +25,7 @@ class Residence {
   std::int64_t staged_ = 0;
   std::int64_t replaced_ = 0;  // compressed copy given up while the full KV is there
   std::int64_t in_host_ = 0;
+  std::int64_t gone_at_ = 0;  // of one that was pushed out: its first byte is the last of so many to be taken
 };
 
 class KvHoldings {
@@ -61,6 +62,16 @@ class KvHoldings {
   /// The GPU memory of a request that is over, or pushed out.
   void leave_gpu(Residence& r);
 
+  // What falls free stays as it is until it is taken, in the order in which it fell free, and of one request from its
+  // end (as vLLM's queue of free blocks). So the first bytes of a request that is pushed out may still be there.
+  /// It leaves, and may come back.
+  void push_out(Residence& r);
+  /// Of its first `bytes`, those that nobody has taken since; 0 if it was not pushed out.
+  [[nodiscard]] std::int64_t found(const Residence& r, std::int64_t bytes) const;
+  /// It comes back: the reservation that comes next takes what is found from where it is, not from what fell free
+  /// first. Returns found(). Preconditions: it takes no less, and all who were pushed out after this one are back.
+  std::int64_t take_back(Residence& r, std::int64_t bytes);
+
   /// GPU memory of nobody in particular.
   [[nodiscard]] bool reserve_beside(std::int64_t bytes);
   void release_beside(std::int64_t bytes);
@@ -79,6 +90,8 @@ class KvHoldings {
 
  private:
   void set_staged(Residence& r, std::int64_t bytes);
+  /// Bytes of free memory that were taken in order.
+  [[nodiscard]] std::int64_t taken() const { return gpu_.lifetime_reserved() - taken_back_; }
 
   const engine::Simulator& simulator_;
   memory::MemoryPool gpu_;
@@ -86,6 +99,7 @@ class KvHoldings {
   std::int64_t held_ = 0;
   std::int64_t staged_ = 0;
   std::int64_t beside_ = 0;
+  std::int64_t taken_back_ = 0;
   engine::TimeWeighted staged_level_;
 };
 

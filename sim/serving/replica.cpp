@@ -111,6 +111,8 @@ void Replica::enter(const Admitted& admitted) {
   }
   if (!r.assembly && r.prefix.tokens == 0) {
     r.in_host_tokens = 0;
+    r.prefill_done = admitted.cached_tokens;
+    outstanding_tokens_ -= r.prefill_done;
     roster_.move(r, Phase::prefilling);
     return;
   }
@@ -180,6 +182,7 @@ void Replica::secure_reload_room() {
 
 void Replica::preempt(Request& r) {
   steady_.leave(r);
+  const std::int64_t computed = r.phase == Phase::decoding ? r.context() - 1 : r.prefill_done;  // the last token is new
   loads_.abandon(r);
   if (r.assembly) Assembly::abandon(r);
   reloads_.abandon(r);
@@ -187,14 +190,14 @@ void Replica::preempt(Request& r) {
   env_.prompts.preempted(r);
   roster_.push_out(r);
   scheduling_.removed(r);
-  memory_.leave_gpu(r.kv);
+  memory_.push_out(r.kv);
   r.settling = false;
   if (r.in_host_tokens < r.prompt) memory_.leave_host(r.kv);  // the host copy is incomplete: it starts again
   rounds_.begin(r);
   fetched_.abandon(r, r.context());
   outstanding_tokens_ += r.prefill_done + (r.context() - r.prefill_target);
   r.prefill_target = r.context();
-  r.prefill_done = 0;
+  r.prefill_done = demand_.findable(r) ? computed : 0;
   env_.measured.preemptions += 1;
 }
 

@@ -206,7 +206,7 @@ struct Request {
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
   std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
-  std::int64_t prefill_done = 0;                 ///< of which exist
+  std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
   std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
   std::int64_t judged = -1;                      ///< place in Measurements::verdicts; below 0: not judged
   std::uint64_t admission = 0;                   ///< order of the latest admission: the newest is preempted first

@@ -82,6 +82,15 @@ TEST(PointScenarios, SayWhatWasServedAndHow) {
   EXPECT_EQ(scenario_of(described()).group, (PointGroup{"llama-3.1-70b", "h200", "vllm", "fp8, KV fp8", "tp2"}));
 }
 
+TEST(PointScenarios, TurnPrefixCachesOffWhereTheirSourceDoes) {
+  ServingPoint p = described();
+  p.engine = "vllm";
+  p.source = "inferencex";
+  EXPECT_FALSE(loaded(p).serving.schedule.caches_preempted());
+  p.source = "somebody";
+  EXPECT_TRUE(loaded(p).serving.schedule.caches_preempted());
+}
+
 TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
   ServingPoint p = described();
   p.engine = "sglang";

@@ -17,7 +17,7 @@ std::vector<std::string> engine(std::vector<std::string> more = {}) {
   more.insert(
       more.begin(),
       {"schedule.engine={name: mine, description: mine, max_batched_tokens: 2048, block_size: 16 tokens, asynchronous: "
-       "false, prefill_order: mixed, reserve: prompt}"});
+       "false, prefill_order: mixed, reserve: prompt, preempted: dropped}"});
   return engine_rules(std::move(more));
 }
 
@@ -35,6 +35,7 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.asynchronous", recomputed(), "false", "true"},
       {"schedule.prefill_order", engine_rules(), "mixed", "prefill_first"},
       {"schedule.reserve", engine_rules(), "prompt", "prompt_and_output"},
+      {"schedule.preempted", engine_rules(), "dropped", "cached"},
       {"schedule.engine.name", engine(), "mine", "yours", Effect::reported},
       {"schedule.engine.description", engine(), "mine", "yours", Effect::shown},
       {"schedule.engine.max_batched_tokens", engine(), "2048", "4096"},
@@ -42,6 +43,7 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.asynchronous", engine({"cluster.gpu.memory_fraction=0.5"}), "false", "true"},
       {"schedule.engine.prefill_order", engine(), "mixed", "prefill_first"},
       {"schedule.engine.reserve", engine(), "prompt", "prompt_and_output"},
+      {"schedule.engine.preempted", engine(), "dropped", "cached"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},
       {"slo.tpot_p99", {}, "1 ms", "1000 s"},
       {"slo.itl_p99", {}, "1 ms", "1000 s"},

@@ -166,7 +166,10 @@ INSTANTIATE_TEST_SUITE_P(
                                "key")},
         Refusal{"ReservedOutputs",
                 {"schedule.reserve=prompt_and_output"},
-                not_with_pools("schedule.reserve", "nodes of pools reserve prompts: remove this key")}));
+                not_with_pools("schedule.reserve", "nodes of pools reserve prompts: remove this key")},
+        Refusal{"KvOfPreemptedRequests",
+                {"schedule.preempted=cached"},
+                not_with_pools("schedule.preempted", "nodes of pools preempt nobody: remove this key")}));
 
 INSTANTIATE_TEST_SUITE_P(
     Wholes, PoolsRefuse,

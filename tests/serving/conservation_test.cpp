@@ -58,6 +58,7 @@ RC_GTEST_PROP(Conservation, HoldsForRandomConfigurations, ()) {
     schedule.prefill_order = models::PrefillOrder::prefill_first;
   }
   if (full && *rc::gen::arbitrary<bool>()) schedule.reservation = models::KvReservation::prompt_and_output;
+  if (*rc::gen::arbitrary<bool>()) schedule.preempted = models::PreemptedKv::cached;
   const planner::ExperimentResult r = planner::run_experiment(s);
   const serving::Measurements& m = r.measured;
   RC_ASSERT(m.arrived == 30U);

@@ -72,6 +72,32 @@ TEST(Reservation, OfOutputsPreemptsNobodyAndHoldsAllOfThemFromTheStart) {
   EXPECT_EQ(m.prompt_tokens, 20 * 16000);
 }
 
+TEST(PreemptedKv, IsComputedAgainOnlyWhereItsRoomWasTaken) {
+  // The fourth request is preempted when 4 x (16,000 + 2,250) tokens fill the memory. Until the other three end they
+  // take 3 x 1,750 of its 18,250 tokens, from its end, so that the first 13,000 are still there.
+  const auto run = [](const std::string& preempted) {
+    return short_of_memory({"schedule.preempted=" + preempted, "workload.requests=4", "workload.closed.concurrency=4"});
+  };
+  const Measurements dropped = run("dropped"), cached = run("cached");
+  ASSERT_EQ(dropped.preemptions, 1U);
+  ASSERT_EQ(cached.preemptions, 1U);
+  EXPECT_EQ(cached.direct_tokens, dropped.direct_tokens);
+  EXPECT_EQ(cached.prompt_tokens, dropped.prompt_tokens);
+  // In iterations of 4,096 tokens 18,250 take five, 5,250 two.
+  EXPECT_EQ(dropped.iteration_s.count() - cached.iteration_s.count(), 3U);
+  EXPECT_LT(cached.e2e_s.max(), dropped.e2e_s.max());
+}
+
+TEST(PreemptedKv, OfOtherThanFullKvInGpuMemoryIsDropped) {
+  const auto run = [](const std::string& preempted) {
+    return measure_with({"cluster.gpu.memory_fraction=0.25", "workload.output=4k tokens", "workload.requests=20",
+                         "schedule.preempted=" + preempted});
+  };
+  const Measurements dropped = run("dropped"), cached = run("cached");
+  EXPECT_GT(dropped.preemptions, 0U);
+  EXPECT_EQ(dropped.e2e_s.mean(), cached.e2e_s.mean());
+}
+
 class EveryEngine : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryEngine, ServesEveryTokenOnceInStretchesAndStepByStep) {
@@ -108,13 +134,16 @@ TEST(Engine, SaysWhatTheScheduleDoesNot) {
   EXPECT_EQ(all.asynchronous, engine.asynchronous.value);
   EXPECT_TRUE(all.reserves_output());
   EXPECT_FALSE(all.prefill_first());
+  EXPECT_FALSE(all.caches_preempted());
+  EXPECT_TRUE(with({"schedule.engine=vllm"}).caches_preempted());
+  EXPECT_FALSE(with({"schedule.engine=vllm", "schedule.preempted=dropped"}).caches_preempted());
   const serving::ScheduleConfig some =
       with({"schedule.engine=sglang", "schedule.max_batched_tokens=512", "schedule.prefill_order=mixed"});
   EXPECT_EQ(some.max_batched_tokens, 512);
   EXPECT_FALSE(some.prefill_first());
   EXPECT_EQ(some.block_tokens, 1);
   const serving::ScheduleConfig none = with({});
-  EXPECT_FALSE(none.engine || none.prefill_order || none.reservation);
+  EXPECT_FALSE(none.engine || none.prefill_order || none.reservation || none.preempted);
   EXPECT_EQ(none.max_batched_tokens, 2048);
 }
 

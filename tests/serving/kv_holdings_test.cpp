@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
+#include <vector>
 
 #include <rapidcheck/gtest.h>
 
@@ -73,6 +76,99 @@ TEST_F(KvHoldingsTest, MemoryOfNobodyInParticularIsNoRequests) {
   EXPECT_THROW(memory_.check_conservation(1, 0), engine::InvariantViolation);
   memory_.release_beside(80);
   EXPECT_EQ(memory_.reserved(), 0);
+}
+
+TEST_F(KvHoldingsTest, WhoIsPushedOutIsFoundUntilItsRoomIsTakenFromItsEnd) {
+  ASSERT_TRUE(memory_.resize(a_, 40));
+  ASSERT_TRUE(memory_.resize(b_, 60));
+  memory_.push_out(a_);
+  EXPECT_EQ(memory_.available(), 40);
+  EXPECT_EQ(memory_.found(a_, 30), 30);
+  ASSERT_TRUE(memory_.resize(b_, 70));
+  EXPECT_EQ(memory_.found(a_, 30), 30) << "the 10 at its end are gone, of no use anyway";
+  ASSERT_TRUE(memory_.resize(b_, 85));
+  EXPECT_EQ(memory_.found(a_, 30), 15);
+  EXPECT_EQ(memory_.take_back(a_, 30), 15);
+  ASSERT_TRUE(memory_.resize(a_, 15));
+  EXPECT_EQ(memory_.found(a_, 30), 0) << "it is held now";
+}
+
+TEST_F(KvHoldingsTest, WhatFellFreeFirstIsTakenFirst) {
+  Residence c;
+  ASSERT_TRUE(memory_.resize(a_, 40));
+  ASSERT_TRUE(memory_.resize(b_, 30));
+  ASSERT_TRUE(memory_.resize(c, 20));
+  memory_.leave_gpu(b_);  // free, in this order: 10 of nobody, b's 30
+  memory_.push_out(a_);   // and a's 40
+  ASSERT_TRUE(memory_.resize(c, 60));
+  EXPECT_EQ(memory_.found(a_, 40), 40);
+  ASSERT_TRUE(memory_.resize(c, 65));
+  EXPECT_EQ(memory_.found(a_, 40), 35);
+}
+
+TEST_F(KvHoldingsTest, WhatIsTakenBackLeavesWhatFellFreeBefore) {
+  ASSERT_TRUE(memory_.resize(a_, 40));
+  ASSERT_TRUE(memory_.resize(b_, 60));
+  memory_.push_out(a_);
+  memory_.push_out(b_);
+  EXPECT_EQ(memory_.take_back(b_, 60), 60);
+  ASSERT_TRUE(memory_.resize(b_, 70));  // 60 of its own, and 10 of a's
+  EXPECT_EQ(memory_.found(a_, 40), 30);
+}
+
+/// Against a list of free bytes, each with who left it there and where it was: requests are pushed out and come back
+/// last in first out, as they wait.
+RC_GTEST_PROP(KvHoldingsProperty, FoundIsWhatAListOfFreeBytesHolds, ()) {
+  constexpr std::int64_t capacity = 60;
+  engine::Simulator simulator;
+  KvHoldings memory(simulator, "group", capacity, 0, nullptr);
+  struct Byte {
+    int owner;
+    std::int64_t at;
+  };
+  std::deque<Byte> free(capacity, Byte{-1, 0});
+  std::array<Residence, 5> requests;
+  std::array<std::int64_t, 5> findable{};
+  std::vector<int> out;  // waiting, the latest at the end
+  const auto left_of = [&](int owner) {
+    const auto beyond = findable.at(static_cast<std::size_t>(owner));
+    return std::count_if(free.begin(), free.end(), [&](const Byte& b) { return b.owner == owner && b.at < beyond; });
+  };
+  const auto found = [&](int owner) {
+    const auto i = static_cast<std::size_t>(owner);
+    return memory.found(requests.at(i), findable.at(i));
+  };
+  for (int step = 0; step < 80; ++step) {
+    const int who = *rc::gen::inRange(0, 5);
+    Residence& r = requests.at(static_cast<std::size_t>(who));
+    const bool waits = std::find(out.begin(), out.end(), who) != out.end();
+    if (waits && out.back() != who) continue;
+    const auto bytes = *rc::gen::inRange<std::int64_t>(0, 30);
+    if (!waits && *rc::gen::inRange(0, 3) == 0) {
+      findable.at(static_cast<std::size_t>(who)) = std::min(bytes, r.held());
+      for (std::int64_t at = r.held(); at-- > 0;) free.push_back({who, at});
+      memory.push_out(r);
+      out.push_back(who);
+    } else {
+      std::int64_t more = bytes - r.held();
+      if (waits) {
+        const std::int64_t there = found(who);
+        RC_ASSERT(there == left_of(who));
+        if (bytes < there || bytes > memory.available()) continue;
+        RC_ASSERT(memory.take_back(r, findable.at(static_cast<std::size_t>(who))) == there);
+        std::erase_if(
+            free, [&](const Byte& b) { return b.owner == who && b.at < findable.at(static_cast<std::size_t>(who)); });
+        for (Byte& b : free) b.owner = b.owner == who ? -1 : b.owner;
+        out.pop_back();
+        more -= there;
+      }
+      if (!memory.resize(r, bytes)) continue;
+      for (; more > 0; --more) free.pop_front();
+      for (; more < 0; ++more) free.push_back({-1, 0});
+    }
+    RC_ASSERT(static_cast<std::int64_t>(free.size()) == memory.available());
+    for (const int each : out) RC_ASSERT(found(each) == left_of(each));
+  }
 }
 
 /// Whatever is asked for in whatever order: requests hold what they were given, and nothing is lost.

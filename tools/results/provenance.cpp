@@ -183,6 +183,8 @@ void add_engine(Collector& out, const models::EngineSpec& engine) {
       engine.prefill_order.source);
   add(".reserve", engine.reservation.value == models::KvReservation::prompt ? "prompt" : "prompt_and_output",
       engine.reservation.source);
+  add(".preempted", engine.preempted.value == models::PreemptedKv::cached ? "cached" : "dropped",
+      engine.preempted.source);
 }
 
 void add_tasks(Collector& out, const serving::ServingConfig& c) {

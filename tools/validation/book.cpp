@@ -75,7 +75,7 @@ Names known_names(const FigureFile& file) {
   for (const TermText& t : file.terms) names.push_back(parse_reference(t.name).name);
   for (const ChoiceText& c : file.choices) names.push_back(parse_reference(c.name).name);
   for (const RunText& r : file.runs) names.push_back(parse_reference(r.name).name);
-  for (const auto list : {probes(), measured_probes(), backtest_probes()}) {
+  for (const auto list : {probes(), measured_probes(), recording_probes(), backtest_probes()}) {
     for (const Probe& p : list) {
       if (!p.of_run) names.emplace_back(p.name);
     }
@@ -84,7 +84,7 @@ Names known_names(const FigureFile& file) {
 }
 
 const Probe* find_probe(const std::string& name, bool of_run) {
-  for (const auto list : {probes(), measured_probes(), backtest_probes()}) {
+  for (const auto list : {probes(), measured_probes(), recording_probes(), backtest_probes()}) {
     for (const Probe& p : list) {
       if (p.name == name && p.of_run == of_run) return &p;
     }

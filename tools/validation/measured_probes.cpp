@@ -1,7 +1,8 @@
-// Probes of measured data: kernel times row by row against profiles, and a recorded serving run beside its replay.
+// Probes of measured data: kernel times row by row against profiles, and public serving points.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
@@ -258,95 +259,10 @@ double other_rows(const Question& q) {
       fmt::format("{}: no figure compares the rows of {}; expected one of {}", q.arguments[0], list, q.arguments[1]));
 }
 
-const RecordedRun& recording(const Question& q) {
-  auto& recorded = q.measured.recordings[q.arguments[0]];
-  if (!recorded) {
-    recorded = std::make_shared<RecordedRun>(read_recorded_run(q.measured.folder + "/" + q.arguments[0]));
-  }
-  return *recorded;
-}
-
-/// recorded_latency_s(folder, ttft | tpot | e2e, fraction | mean): over requests.
-double recorded_latency_s(const Question& q) {
-  const RecordedRun& r = recording(q);
-  const std::size_t which = q.word(1, {"ttft", "tpot", "e2e"});
-  const engine::Sample& sample = which == 0 ? r.ttft_s : which == 1 ? r.tpot_s : r.e2e_s;
-  return q.arguments[2] == "mean" ? sample.mean() : sample.quantile(q.number(2));
-}
-
-/// recorded_requests(folder).
-double recorded_requests(const Question& q) {
-  return static_cast<double>(recording(q).e2e_s.count());
-}
-
-/// recorded_kv_percent(folder): the peak.
-double recorded_kv_percent(const Question& q) {
-  double peak = 0;
-  for (const RecordedRun::Load& load : recording(q).load) peak = std::max(peak, load.kv_percent);
-  return peak;
-}
-
-/// RUN.kv_percent(): the peak.
-double kv_percent(const Question& q) {
-  std::int64_t peak = 0;
-  for (const serving::LoadSample& s : q.run->load.samples) peak = std::max(peak, s.kv_bytes);
-  return 100 * static_cast<double>(peak) / static_cast<double>(q.run->load.kv_capacity_bytes);
-}
-
-/// RUN.load_difference(folder, running | waiting): mean absolute difference of recorded and simulated load, as a share
-/// of the recorded peak.
-double load_difference(const Question& q) {
-  const bool running = q.word(1, {"running", "waiting"}) == 0;
-  const auto recorded = running ? &RecordedRun::Load::running : &RecordedRun::Load::waiting;
-  const auto simulated = running ? &serving::LoadSample::running : &serving::LoadSample::waiting;
-  const RecordedRun& r = recording(q);
-  double peak = 0, sum = 0;
-  const auto& samples = q.run->load.samples;
-  for (const RecordedRun::Load& load : r.load) {
-    const double at_s = load.at_s - r.first_request_s;
-    const auto i = static_cast<std::int64_t>(std::llround(at_s / q.run->load.period_s)) - 1;
-    const bool there = i >= 0 && i < static_cast<std::int64_t>(samples.size());  // else nothing runs
-    const double value = there ? static_cast<double>(samples[static_cast<std::size_t>(i)].*simulated) : 0;
-    peak = std::max(peak, load.*recorded);
-    sum += std::abs(load.*recorded - value);
-  }
-  return sum / static_cast<double>(r.load.size()) / peak;
-}
-
-/// RUN.full_decode_s(folder, recorded | simulated): the length of an iteration that decodes for everybody: in the
-/// recorded seconds in which every place was taken and no prompt was computed, and in the iterations of that kind that
-/// were simulated for the same seconds.
-double full_decode_s(const Question& q) {
-  const auto places = static_cast<double>(q.run->scenario.serving.schedule.max_requests);
-  double requests = 0, tokens = 0, sum_s = 0;
-  int count = 0;
-  for (const RecordedRun::Load& load : recording(q).load) {
-    if (load.prompt_tokens_per_s > 0 || load.running < places) continue;
-    requests += load.running;
-    tokens += load.output_tokens_per_s;
-    const double end_s = load.at_s - recording(q).first_request_s;
-    for (const RecordedSlice& s : q.run->trace.track("/GPU")) {
-      if (s.name != "decode" || s.value < places || s.begin_s < end_s - 1 || s.end_s > end_s) continue;
-      sum_s += s.length_s();
-      ++count;
-    }
-  }
-  if (q.word(1, {"recorded", "simulated"}) == 0) return requests / tokens;
-  return count > 0 ? sum_s / count : std::numeric_limits<double>::quiet_NaN();
-}
-
 constexpr Probe kMeasuredProbes[] = {
-    {"kernel_error", 6, false, kernel_error},
-    {"block_error", 7, false, block_error},
-    {"held_out_error", 4, false, held_out_error},
-    {"collective_error", 6, false, collective_error},
+    {"kernel_error", 6, false, kernel_error},     {"block_error", 7, false, block_error},
+    {"held_out_error", 4, false, held_out_error}, {"collective_error", 6, false, collective_error},
     {"other_rows", 2, false, other_rows},
-    {"recorded_latency_s", 3, false, recorded_latency_s},
-    {"recorded_requests", 1, false, recorded_requests},
-    {"recorded_kv_percent", 1, false, recorded_kv_percent},
-    {"kv_percent", 0, true, kv_percent},
-    {"load_difference", 2, true, load_difference},
-    {"full_decode_s", 2, true, full_decode_s},
 };
 
 }  // namespace

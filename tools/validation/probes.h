@@ -54,9 +54,11 @@ struct Probe {
 
 /// All but those of measured data.
 std::span<const Probe> probes();
-/// Of recorded serving runs and measured kernels.
+/// Of measured kernels.
 std::span<const Probe> measured_probes();
 /// Of measured serving points.
 std::span<const Probe> backtest_probes();
+/// Of recorded serving runs.
+std::span<const Probe> recording_probes();
 
 }  // namespace kvsim::validation
