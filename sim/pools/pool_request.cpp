@@ -56,7 +56,7 @@ std::int64_t RequestMemory::remote_private(const PoolRequest& r, Path path, std:
 
 std::int64_t RequestMemory::reload_private(const PoolRequest& r) const {
   const serving::Request& q = *r.request;
-  return geometry_.full_reservation(q.prompt - r.chain_tokens + q.generated + q.round.target + 1);
+  return geometry_.full_reservation(q.prompt - r.held->chain_tokens + q.generated + q.round.target + 1);
 }
 
 std::int64_t RequestMemory::largest_reload(const PoolRequest& r) const {

@@ -51,22 +51,25 @@ struct RestOfKv {
 struct HeldOnNodes {
   std::vector<std::uint64_t> chain;  ///< of PoolRequest::blocks, the leading ones that the storage node had when it was
                                      ///< assigned, as far as nodes share them
+  std::int64_t chain_tokens = 0;     ///< in these
   memory::MemoryClaim local;         ///< full KV, from assignment to the end; or only while a prompt is prefilled
   memory::MemoryClaim remote;        ///< full or compressed KV
   ReloadWish reload;
   RestOfKv rest;
+  engine::SimTime begun;  ///< this round
+  engine::SimTime due;    ///< when this round's drafts are expected on the local node
 };
 
 /// What only assigned requests have lies apart: many may wait at once.
 struct PoolRequest {
   serving::Request* request = nullptr;
+  std::uint64_t number = 0;  ///< RequestSpec::id, by which its luck is drawn
   models::Path path = models::Path::B1;
   bool path_given = false;  ///< the dispatcher chose it on arrival; else when it can start
   Node* local = nullptr;
   Node* remote = nullptr;
 
   std::vector<std::uint64_t> blocks;  ///< of its prompt, those that may be shared (whole blocks)
-  std::int64_t chain_tokens = 0;      ///< in HeldOnNodes::chain
   std::int64_t stored = 0;  ///< tokens of the prompt on the storage node when it was assigned; the rest is prefilled
 
   std::unique_ptr<HeldOnNodes> held;  ///< null: it waits
@@ -78,8 +81,6 @@ struct PoolRequest {
   std::int64_t counted_tokens = 0;    ///< of its output, in the figures of its path
 
   Round round = Round::none;
-  engine::SimTime begun;     ///< this round
-  engine::SimTime due;       ///< when this round's drafts are expected on the local node
   bool drafts_here = false;  ///< of this round, on the local node
   bool loaded = false;       ///< has begun to draft
   bool left = false;         ///< holds nothing any more

@@ -167,8 +167,7 @@ std::string PoolSystem::take(PoolRequest& r, const models::RequestSpec& spec) {
   r.path_given = path.has_value();
   q.phase = serving::Phase::queued;
   q.prefill_target = q.prompt;
-  if (decode_.verifies) serving::draw_acceptance(q, acceptance_, config_.run.seed, spec.id);
-  if (decode_.drafter) serving::draw_drafter_acceptance(q, drafter_acceptance_, config_.run.seed, spec.id);
+  r.number = spec.id;
   queues_.enqueue(r);
   settle_soon();
   return {};

@@ -58,7 +58,7 @@ void Reloads::leave(PoolRequest& r) {
 
 void Reloads::wish(PoolRequest& r, std::optional<SimTime> from) {
   r.held->reload.state = ReloadWish::State::wished;
-  of(*r.local).due.push_back({&r, r.request->id, memory_.full_transfer(r.request->context()), from, r.due});
+  of(*r.local).due.push_back({&r, r.request->id, memory_.full_transfer(r.request->context()), from, r.held->due});
   start(*r.local);
 }
 
@@ -156,7 +156,7 @@ void Reloads::drafts_wait(const PoolRequest& r) {
   std::vector<Due>& all = of(*r.local).due;
   const auto mine = std::find_if(all.begin(), all.end(), [&r](const Due& due) { return due.request == &r; });
   if (mine == all.end()) return;
-  mine->due = r.due;
+  mine->due = r.held->due;
   mine->drafts_wait = true;
   start(*r.local);
 }
@@ -179,7 +179,7 @@ bool Reloads::try_start(PoolRequest& r) {
   forget(node, r);
   r.held->reload.state = ReloadWish::State::in_flight;
   const std::int64_t tokens =
-      r.request->context() - r.chain_tokens + r.held->reload.claim.missing * memory_.block_tokens();
+      r.request->context() - r.held->chain_tokens + r.held->reload.claim.missing * memory_.block_tokens();
   loads_.load(r, local, Claim::reload, memory_.full_transfer(tokens), "reload");
   return true;
 }

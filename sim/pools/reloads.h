@@ -27,7 +27,7 @@ class Reloads {
   void drafts(PoolRequest& r);
   void leave(PoolRequest& r);
 
-  /// For the round that begins now, whose drafts are expected at r.due; from when on, if not just in time.
+  /// For the round that begins now, whose drafts are expected at HeldOnNodes::due; from when on, if not just in time.
   void wish(PoolRequest& r, std::optional<engine::SimTime> from);
   /// It is not wanted any more, or has been used.
   void withdraw(PoolRequest& r);
@@ -68,7 +68,7 @@ class Reloads {
     std::uint64_t id;
     std::int64_t bytes;                   // of the whole reload over the link
     std::optional<engine::SimTime> from;  // the dispatcher's wish; none: just in time
-    engine::SimTime due;                  // PoolRequest::due
+    engine::SimTime due;                  // HeldOnNodes::due
     bool drafts_wait = false;
   };
   struct NodeReloads {

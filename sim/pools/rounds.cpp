@@ -22,10 +22,10 @@ void Rounds::begin(PoolRequest& r) {
   r.round = Round::drafting;
   const double steps = static_cast<double>(q.round.target) / parts_.lengths.tokens_per_step();
   const double drafting_s = steps * r.remote->gpus().iteration_s() + message_s();
-  r.begun = parts_.simulator.now();
-  r.due = r.begun + engine::from_seconds(drafting_s);
+  r.held->begun = parts_.simulator.now();
+  r.held->due = r.held->begun + engine::from_seconds(drafting_s);
   r.remote->start(q, Work::draft);
-  if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.due, parts_.view));
+  if (r.stateless()) parts_.reloads.wish(r, parts_.dispatcher.reload_start(r, r.held->due, parts_.view));
 }
 
 void Rounds::end(PoolRequest& r) {
@@ -46,7 +46,7 @@ void Rounds::on_drafts_here(std::uint64_t id) {
   PoolRequest* r = parts_.requests.find(id);
   if (r == nullptr || r->round != Round::sent) return;  // it went on alone meanwhile
   r->drafts_here = true;
-  r->due = std::min(r->due, parts_.simulator.now());
+  r->held->due = std::min(r->held->due, parts_.simulator.now());
   verify_if_ready(*r);
   if (r->round != Round::sent) return;
   r->request->round.late = true;
@@ -102,7 +102,7 @@ void Rounds::verified(PoolRequest& r) {
 
 void Rounds::on_verdict(std::uint64_t id) {
   PoolRequest& r = *parts_.requests.find(id);
-  parts_.lengths.ended(r, (parts_.simulator.now() - r.begun).seconds());
+  parts_.lengths.ended(r, (parts_.simulator.now() - r.held->begun).seconds());
   parts_.owner.on_verdict(r);
 }
 

@@ -16,6 +16,8 @@ void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.local = assignment.local;
   r.remote = assignment.remote;
   r.held = std::make_unique<HeldOnNodes>();
+  if (decode_.verifies) serving::draw_acceptance(*r.request, acceptance_, config_.run.seed, r.number);
+  if (decode_.drafter) serving::draw_drafter_acceptance(*r.request, drafter_acceptance_, config_.run.seed, r.number);
   stored_->hold(r);
   r.request->phase = Phase::loading;
   r.request->prefill_done = r.stored;
@@ -34,7 +36,7 @@ void PoolSystem::load_to_remote(PoolRequest& r) {
                "memory that was available could not be reserved");
   r.remote->count_requests(1);
   r.remote_parts = r.traits().drafts && r.stored < r.request->prompt ? 2 : 1;
-  const std::int64_t tokens = r.stored - r.chain_tokens + r.held->remote.missing * memory_.block_tokens();
+  const std::int64_t tokens = r.stored - r.held->chain_tokens + r.held->remote.missing * memory_.block_tokens();
   log_.loads(r.held->remote, tokens, memory_.block_tokens());
   stored_->load(r, *r.remote, Claim::remote, memory_.transfer(r, form, tokens));
 }
@@ -46,7 +48,7 @@ void PoolSystem::load_to_local(PoolRequest& r) {
                                            memory_.local_private(r, r.path, blocks)),
                "memory that was available could not be reserved");
   r.local->count_requests(1);
-  const std::int64_t tokens = r.stored - r.chain_tokens + r.held->local.missing * memory_.block_tokens();
+  const std::int64_t tokens = r.stored - r.held->chain_tokens + r.held->local.missing * memory_.block_tokens();
   if (!r.traits().on_remote) log_.loads(r.held->local, tokens, memory_.block_tokens());  // each prompt once
   stored_->load(r, *r.local, Claim::local, memory_.local_transfer(r, tokens));
 }

@@ -86,7 +86,7 @@ std::int64_t StoredBlocks::tokens(const PoolRequest& r) const {
 void StoredBlocks::hold(PoolRequest& r) {
   r.stored = tokens(r);
   r.held->chain.assign(r.blocks.begin(), r.blocks.begin() + static_cast<std::ptrdiff_t>(blocks(r)));
-  r.chain_tokens = static_cast<std::int64_t>(r.held->chain.size()) * parts_.memory.block_tokens();
+  r.held->chain_tokens = static_cast<std::int64_t>(r.held->chain.size()) * parts_.memory.block_tokens();
   if (!store_) return;
   store_->touch(held(r));
   store_->pin(held(r));

@@ -30,7 +30,7 @@ class ResultKeysTest : public Workspace {
 void expect_result_keys(const Json& r) {
   EXPECT_EQ(keys(r), (Keys{"schema_version", "kvsim_version", "scenario", "seed", "requests", "throughput", "latency_s",
                            "slo", "speculation", "quality", "gpu", "links", "tiers", "iterations", "engine",
-                           "confidence", "timeline", "details"}));
+                           "percentiles", "confidence", "timeline", "details"}));
   EXPECT_EQ(keys(r["requests"]), (Keys{"arrived", "completed", "refused", "running"}));
   EXPECT_EQ(keys(r["throughput"]),
             (Keys{"output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "output_tokens_per_s_per_gpu"}));
@@ -56,6 +56,7 @@ void expect_result_keys(const Json& r) {
     EXPECT_EQ(keys(tier), (Keys{"hits", "misses", "hit_rate", "bytes_peak", "evictions"})) << name;
   }
   EXPECT_EQ(keys(r["iterations"]), (Keys{"count", "mean_s", "p99_s"}));
+  EXPECT_EQ(keys(r["percentiles"]), (Keys{"sketched"}));
   EXPECT_EQ(keys(r["engine"]), (Keys{"events", "wall_s", "events_per_s"}));
   for (const auto& [metric, interval] : r["confidence"].items()) {
     EXPECT_EQ(keys(interval), (Keys{"half_width_95", "replications"})) << metric;

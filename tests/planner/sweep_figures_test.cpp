@@ -172,6 +172,18 @@ TEST(SweepFigures, CaveatsOfSomePointsNameTheirValues) {
   EXPECT_EQ(assumptions_of(sweep), std::vector<std::string>{"n=1: n alone"});
 }
 
+TEST(SweepFigures, SayWhichPointsHaveSketchedPercentiles) {
+  const std::string sketched = R"(,"percentiles":{"sketched":{"iterations":12000,"latency_s.itl":20000}})";
+  const Sweep sweep = sweep_of({point(0, "1"), point(1, "2", sketched), point(2, "3")}, 3);
+  EXPECT_EQ(sketched_percentiles_of(sweep),
+            std::vector<std::string>{"a.b=2: gaps between tokens, lengths of iterations: of more than 10,000 values, "
+                                     "from a sketch within 0.1 %"});
+  const std::string csv = sweep_csv(sweep);
+  EXPECT_NE(csv.find("percentiles.sketched.iterations,percentiles.sketched.latency_s.itl"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",12000,20000"), std::string::npos) << csv;
+  EXPECT_TRUE(sketched_percentiles_of(sweep_of({point(0, "1")}, 1)).empty());
+}
+
 TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   std::vector<planner::sweep::PointResult> points;
   for (std::size_t i = 0; i < 41; ++i) points.push_back(point(i, std::to_string(i)));

@@ -70,6 +70,19 @@ TEST(LatencyDistribution, ResultsSayWhichPercentilesAreOfMoreValuesThanAreKept) 
   EXPECT_EQ(said(outcome).second, std::vector<std::string>{sentence});  // once
 }
 
+TEST(LatencyDistribution, FiguresCountTheValuesOfSketchedPercentilesAndPagesOfSeveralNameThePolicy) {
+  serving::Measurements m;
+  m.ttft_s.add(1, engine::Sample::kExact);
+  results::Outcome exact = outcome_of(small_scenario(), m), sketched = exact;
+  sketched.result.measured.itl_s.add(1, engine::Sample::kExact + 1);
+  exact.policy = "full_kv";
+  sketched.policy = "lossy";
+  EXPECT_EQ(figures_document(exact)["percentiles"].dump(), R"({"sketched":{}})");
+  EXPECT_EQ(figures_document(sketched)["percentiles"].dump(), R"({"sketched":{"latency_s.itl":10001}})");
+  const std::string sentence = "lossy: gaps between tokens: of more than 10,000 values, from a sketch within 0.1 %";
+  EXPECT_EQ(results::caveats({exact, sketched}).back().items, std::vector<std::string>{sentence});
+}
+
 TEST(LatencyDistribution, IsNullForAReasonWhereNothingWasMeasured) {
   const Json doc = result_document(outcome_of(small_scenario(), {}), false);
   for (const char* metric : {"ttft", "tpot", "itl", "e2e"}) {

@@ -199,7 +199,7 @@ Json definitions_of(const Outcome& outcome) {
   const bool pools = scenario.serving.cluster.pools.has_value();
   Json definitions = Json::object();
   add(definitions, kOfAll);
-  if (std::string which = sketched_percentiles(std::array{&outcome.result.measured}); !which.empty()) {
+  if (std::string which = sketched_percentiles(outcome.result.measured); !which.empty()) {
     definitions["percentiles.sketched"] = std::move(which);
   }
   if (pools) add(definitions, kOfPools);

@@ -311,27 +311,41 @@ const Fields<PriceRow>& price_fields() {
 
 namespace {
 
-/// The samples that results have quantiles of.
-std::vector<std::pair<std::string_view, const engine::Sample*>> shown(const serving::Measurements& m) {
-  return {{"times to the first token", &m.ttft_s},
-          {"times per output token", &m.tpot_s},
-          {"gaps between tokens", &m.itl_s},
-          {"gaps between rounds", &m.round_gap_s},
-          {"times to the last token", &m.e2e_s},
-          {"lengths of iterations", &m.iteration_s},
-          {"scores of what was loaded", &m.placement.quality}};
+template <auto Member>
+const engine::Sample& sample(const serving::Measurements& m) {
+  return m.*Member;
 }
 
 }  // namespace
 
-std::string sketched_percentiles(std::span<const serving::Measurements* const> runs) {
-  std::vector<std::string_view> names;
-  for (const serving::Measurements* run : runs) {
-    for (const auto& [name, sample] : shown(*run)) {
-      if (sample->sketched() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
+std::span<const QuantileSample> quantile_samples() {
+  using M = serving::Measurements;
+  static constexpr std::array<QuantileSample, 7> samples{
+      {{"latency_s.ttft", "times to the first token", sample<&M::ttft_s>},
+       {"latency_s.tpot", "times per output token", sample<&M::tpot_s>},
+       {"latency_s.itl", "gaps between tokens", sample<&M::itl_s>},
+       {"details.round_gap_s", "gaps between rounds", sample<&M::round_gap_s>},
+       {"latency_s.e2e", "times to the last token", sample<&M::e2e_s>},
+       {"iterations", "lengths of iterations", sample<&M::iteration_s>},
+       {"placement.quality", "scores of what was loaded",
+        [](const M& m) -> const engine::Sample& { return m.placement.quality; }}}};
+  return samples;
+}
+
+std::string sketched_percentiles(const std::vector<std::string>& keys) {
+  std::vector<std::string_view> words;
+  for (const QuantileSample& one : quantile_samples()) {
+    if (std::find(keys.begin(), keys.end(), one.key) != keys.end()) words.push_back(one.words);
   }
-  return names.empty() ? std::string() : fmt::format("{}: {}", fmt::join(names, ", "), kSketched);
+  return words.empty() ? std::string() : fmt::format("{}: {}", fmt::join(words, ", "), kSketched);
+}
+
+std::string sketched_percentiles(const serving::Measurements& run) {
+  std::vector<std::string> keys;
+  for (const QuantileSample& one : quantile_samples()) {
+    if (one.of(run).sketched()) keys.emplace_back(one.key);
+  }
+  return sketched_percentiles(keys);
 }
 
 }  // namespace kvsim::results

@@ -35,9 +35,19 @@ std::vector<std::string> assumptions_of(const scenario::Scenario& scenario);
 inline constexpr std::string_view kSketched = "of more than 10,000 values, from a sketch within 0.1 %";
 static_assert(engine::Sample::kExact == 10'000 && engine::Sample::kRelativeError <= 0.001);
 
-/// Which percentiles of any of these runs are such: "gaps between tokens, lengths of iterations: of more than ...";
-/// empty: none.
-std::string sketched_percentiles(std::span<const serving::Measurements* const> runs);
+/// A sample that results have percentiles of.
+struct QuantileSample {
+  std::string_view key;  ///< in documents: "latency_s.itl"
+  std::string_view words;
+  const engine::Sample& (*of)(const serving::Measurements&);
+};
+
+std::span<const QuantileSample> quantile_samples();
+
+/// Which percentiles are such: "gaps between tokens, lengths of iterations: of more than ...", of these keys in the
+/// order of quantile_samples(), or of a run; empty: none.
+std::string sketched_percentiles(const std::vector<std::string>& keys);
+std::string sketched_percentiles(const serving::Measurements& run);
 
 /// "h100-sxm: $2.50 per GPU and hour; mid 2025, assumption: ...".
 [[nodiscard]] std::string price_line(std::string_view what, std::string_view per, const models::Price& price);

@@ -1,6 +1,7 @@
 #include "tools/results/run_page.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -204,9 +205,13 @@ std::vector<List> caveats(const std::vector<Outcome>& outcomes) {
     add_new(refusals.items, policy, o.result.refusals);
   }
   List percentiles{"Percentiles", {}};
-  std::vector<const serving::Measurements*> runs;
-  for (const Outcome& outcome : outcomes) runs.push_back(&outcome.result.measured);
-  add_new(percentiles.items, "", {sketched_percentiles(runs)});
+  std::vector<std::string> sketched;
+  for (const Outcome& o : outcomes) sketched.push_back(sketched_percentiles(o.result.measured));
+  const bool alike = std::adjacent_find(sketched.begin(), sketched.end(), std::not_equal_to<>()) == sketched.end();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (sketched[i].empty()) continue;
+    add_new(percentiles.items, alike || outcomes[i].policy.empty() ? "" : outcomes[i].policy + ": ", {sketched[i]});
+  }
   return {{"How sure", how_sure(outcomes)}, assumptions, fallbacks, refusals, percentiles};
 }
 

@@ -67,6 +67,9 @@ std::vector<std::string> assumptions_of(const Sweep& sweep);
 /// The fall-backs, likewise.
 std::vector<std::string> fallbacks_of(const Sweep& sweep);
 
+/// Which percentiles are from a sketch, likewise; documents have that among the points' figures.
+std::vector<std::string> sketched_percentiles_of(const Sweep& sweep);
+
 /// {"schema_version", "kvsim_version", "scenario", "seed", "replications", "shard" (of a part), "design", "axes":
 /// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see
 /// sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a point.

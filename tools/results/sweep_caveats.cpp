@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/provenance.h"
+
 namespace kvsim::results {
 namespace {
 
@@ -90,12 +92,13 @@ class Simulated {
 };
 
 /// Every sentence once, with the points that it is about.
-std::vector<std::string> sentences(const Sweep& sweep, std::vector<std::string> PointResult::*list) {
+template <class Said>
+std::vector<std::string> sentences(const Sweep& sweep, const Said& said) {
   const Simulated simulated(sweep);
   std::vector<std::pair<std::string, std::vector<std::size_t>>> found;
   std::unordered_map<std::string, std::size_t> known;
   for (std::size_t row = 0; row < simulated.points().size(); ++row) {
-    for (const std::string& text : simulated.points()[row]->*list) {
+    for (const std::string& text : said(*simulated.points()[row])) {
       const auto [at, added] = known.emplace(text, found.size());
       if (added) found.push_back({text, {}});
       std::vector<std::size_t>& rows = found[at->second].second;
@@ -110,11 +113,22 @@ std::vector<std::string> sentences(const Sweep& sweep, std::vector<std::string> 
 }  // namespace
 
 std::vector<std::string> assumptions_of(const Sweep& sweep) {
-  return sentences(sweep, &PointResult::assumptions);
+  return sentences(sweep, [](const PointResult& point) { return point.assumptions; });
 }
 
 std::vector<std::string> fallbacks_of(const Sweep& sweep) {
-  return sentences(sweep, &PointResult::fallbacks);
+  return sentences(sweep, [](const PointResult& point) { return point.fallbacks; });
+}
+
+std::vector<std::string> sketched_percentiles_of(const Sweep& sweep) {
+  constexpr std::string_view kKey = "percentiles.sketched.";
+  return sentences(sweep, [kKey](const PointResult& point) {
+    std::vector<std::string> keys;
+    for_each_figure(Json::parse(point.result), [&](const std::string& name, const Json&) {
+      if (name.starts_with(kKey)) keys.push_back(name.substr(kKey.size()));
+    });
+    return keys.empty() ? keys : std::vector{sketched_percentiles(keys)};
+  });
 }
 
 }  // namespace kvsim::results

@@ -163,7 +163,7 @@ Page sweep_page(const Sweep& sweep) {
   Table map = heat_map(sweep, figures, order);
   if (!map.rows.empty()) page.tables.push_back(std::move(map));
   page.lists = {caveats("Assumptions", assumptions_of(sweep)), caveats("Fall-backs", fallbacks_of(sweep)),
-                infeasible(sweep)};
+                caveats("Percentiles", sketched_percentiles_of(sweep)), infeasible(sweep)};
   return page;
 }
 

@@ -1,10 +1,12 @@
 // What every run has: requests, throughput, latencies, objectives, quality; machines, links and tiers; the simulation.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
 #include "tools/results/metrics/metric.h"
+#include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::results {
@@ -99,6 +101,26 @@ std::vector<std::string> possible_intervals(const scenario::Scenario& s) {
   if (s.replications > 1) names.emplace_back("throughput.requests_per_s");
   return names;
 }
+
+/// Of whose values a result has more than it keeps.
+const QuantileSample& quantile_sample(std::string_view key) {
+  const auto samples = quantile_samples();
+  return *std::find_if(samples.begin(), samples.end(), [key](const QuantileSample& s) { return s.key == key; });
+}
+
+const Names kSketchedSamples{"sample",
+                             [](const Outcome& o) {
+                               std::vector<std::string> keys;
+                               for (const QuantileSample& s : quantile_samples()) {
+                                 if (s.of(o.result.measured).sketched()) keys.emplace_back(s.key);
+                               }
+                               return keys;
+                             },
+                             [](const scenario::Scenario&) {
+                               std::vector<std::string> keys;
+                               for (const QuantileSample& s : quantile_samples()) keys.emplace_back(s.key);
+                               return keys;
+                             }};
 
 const Names kIntervals{"metric with an interval", [](const Outcome& o) { return keys_of(o.result.confidence); },
                        possible_intervals};
@@ -234,6 +256,13 @@ Metrics run_metrics() {
        [](const View& v) { return v.timing ? number(v.outcome.result.wall_s, kNotTimed) : missing(kNotTimed); }},
       {"engine.events_per_s", kPerS, kHigher, "events a second of the wall clock; --timing",
        [](const View& v) { return wall_rate(v, static_cast<double>(v.measured().events)); }}};
+  append(
+      rows,
+      for_each(kSketchedSamples,
+               {{"percentiles.sketched.*", kCount, kNeither,
+                 "values of a sample whose percentiles are from a sketch (within 0.1 %), as it has more than 10,000; "
+                 "of what is not named here they are exact",
+                 [](const View& v) { return count(quantile_sample(v.name).of(v.measured()).count()); }}}));
   append(rows, for_each(kIntervals,
                         {{"confidence.*.half_width_95", kPlain, kLower,
                           "Student-t 95 % interval of the mean, half its width, in the metric's unit",
