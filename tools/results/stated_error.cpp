@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tools/results/fields.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
