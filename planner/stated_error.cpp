@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
-#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -110,32 +109,54 @@ struct Nearness {
   std::int64_t points_needed = kPointsNeeded;
 };
 
-std::string joined(std::initializer_list<std::string_view> parts) {
-  std::string words;
-  for (const std::string_view part : parts) {
-    if (part.empty()) continue;
-    if (!words.empty()) words += ", ";
-    words += part;
+/// The engine of the groups that this one is: itself, or the one whose version it is. Empty, any, where there is none.
+std::string measured_engine(const StatedErrors& errors, const std::string& engine) {
+  for (const ErrorGroup& g : errors.groups) {
+    if (engine == g.engine || engine.starts_with(g.engine + "-")) return g.engine;
   }
-  return words;
+  return {};
 }
 
 /// The nearest first; the last holds for all groups.
-std::vector<Nearness> nearnesses(const ErrorGroup& q) {
-  const auto engine = [&q](const ErrorGroup& g) {
-    return q.engine.empty() || g.engine == q.engine || q.engine.starts_with(g.engine + "-");
-  };
+std::vector<Nearness> nearnesses(const ErrorGroup& q, const std::string& of_engine) {
+  const auto engine = [of_engine](const ErrorGroup& g) { return of_engine.empty() || g.engine == of_engine; };
   const auto memory = [&q](const ErrorGroup& g) { return g.memory_full == q.memory_full; };
   const auto kind = [&q](const ErrorGroup& g) { return g.kind == q.kind; };
   const std::string_view full = q.memory_full ? "KV memory full" : "KV memory not full";
-  const std::string engines = q.engine.empty() ? "all engines" : q.engine.substr(0, q.engine.find('-'));
-  return {{[=](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && engine(g) && memory(g); },
-           joined({q.model + " on " + q.gpu, engines, full}), 1, kOwnPointsNeeded},
+  const std::string engines = of_engine.empty() ? "all engines" : of_engine;
+  return {{[=, &q](const ErrorGroup& g) { return g.model == q.model && g.gpu == q.gpu && engine(g) && memory(g); },
+           fmt::format("{} on {}, {}, {}", q.model, q.gpu, engines, full), 1, kOwnPointsNeeded},
           {[=](const ErrorGroup& g) { return engine(g) && kind(g) && memory(g); },
-           joined({engines, kind_word(q.kind), full})},
-          {[=](const ErrorGroup& g) { return engine(g) && memory(g); }, joined({engines, full})},
-          {memory, joined({"all engines", full})},
+           fmt::format("{}, {}, {}", engines, kind_word(q.kind), full)},
+          {[=](const ErrorGroup& g) { return engine(g) && memory(g); }, fmt::format("{}, {}", engines, full)},
+          {memory, fmt::format("all engines, {}", full)},
           {[](const ErrorGroup&) { return true; }, "all points", 0, 0}};
+}
+
+/// The first that has enough.
+struct Nearest {
+  Groups groups;
+  std::int64_t points = 0;
+  std::string words;
+};
+
+Nearest nearest_to(const StatedErrors& errors, const ErrorGroup& question) {
+  Nearest nearest;
+  for (Nearness& near : nearnesses(question, measured_engine(errors, question.engine))) {
+    nearest = {{}, 0, std::move(near.words)};
+    for (const ErrorGroup& g : errors.groups) {
+      if (!near.holds(g)) continue;
+      nearest.groups.push_back(&g);
+      nearest.points += g.points;
+    }
+    if (nearest.groups.size() >= near.groups_needed && nearest.points >= near.points_needed) break;
+  }
+  return nearest;
+}
+
+ErrorInterval of_others(const StatedErrors& errors, const ErrorGroup& group, ErrorFigure figure, double confidence) {
+  const StatedErrors others = errors.without(group);
+  return interval_of(nearest_to(others, group).groups, figure, confidence, errors.widening);
 }
 
 schema::ObjectSchema<FigureErrors> ratios_schema(const char* name, std::size_t count) {
@@ -216,37 +237,18 @@ ErrorGroup error_question(const scenario::Scenario& scenario, double memory_shor
 }
 
 StatedError stated_error(const StatedErrors& errors, const ErrorGroup& question, double confidence) {
-  StatedError result;
-  result.confidence = confidence;
-  for (const Nearness& near : nearnesses(question)) {
-    Groups groups;
-    std::int64_t points = 0;
-    for (const ErrorGroup& g : errors.groups) {
-      if (!near.holds(g)) continue;
-      groups.push_back(&g);
-      points += g.points;
-    }
-    if (groups.size() < near.groups_needed || points < near.points_needed) continue;
-    result.group = near.words;
-    result.groups = static_cast<std::int64_t>(groups.size());
-    result.points = points;
-    result.tpot = interval_of(groups, &FigureErrors::tpot, confidence, errors.widening);
-    result.ttft = interval_of(groups, &FigureErrors::ttft, confidence, errors.widening);
-    result.e2e = interval_of(groups, &FigureErrors::e2e, confidence, errors.widening);
-    break;
-  }
-  return result;
+  const Nearest nearest = nearest_to(errors, question);
+  const auto interval = [&](ErrorFigure figure) {
+    return interval_of(nearest.groups, figure, confidence, errors.widening);
+  };
+  return {nearest.words,
+          static_cast<std::int64_t>(nearest.groups.size()),
+          nearest.points,
+          confidence,
+          interval(&FigureErrors::tpot),
+          interval(&FigureErrors::ttft),
+          interval(&FigureErrors::e2e)};
 }
-
-namespace {
-
-ErrorInterval of_others(const StatedErrors& errors, const ErrorGroup& group, ErrorFigure figure, double confidence) {
-  const StatedError stated = stated_error(errors.without(group), group, confidence);
-  if (figure == &FigureErrors::tpot) return stated.tpot;
-  return figure == &FigureErrors::ttft ? stated.ttft : stated.e2e;
-}
-
-}  // namespace
 
 FigureErrors widening_for(StatedErrors errors, double confidence) {
   errors.widening = {{1}, {1}, {1}};

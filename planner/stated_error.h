@@ -77,7 +77,8 @@ struct StatedError {
   ErrorInterval tpot, ttft, e2e;
 };
 
-/// An answer's machine, as a group without points. An empty engine is any; vllm-0.19 is vllm.
+/// An answer's machine, as a group without points. An engine of no group is any, as an empty one is; vllm-0.19 is
+/// vllm.
 [[nodiscard]] ErrorGroup error_question(const scenario::Scenario& scenario, double memory_short_share);
 
 /// The nearest groups: ten points of the very model, GPU and engine; else three groups of the engine and kind of model,

@@ -30,8 +30,7 @@ std::optional<Ratios> ratios_of(const BacktestPoint& p) {
 }
 
 double three_digits(double x) {
-  const double unit = std::pow(10, std::floor(std::log10(x)) - 2);
-  return std::stod(fmt::format("{:.10g}", std::round(x / unit) * unit));
+  return std::stod(fmt::format("{:.3g}", x));
 }
 
 std::vector<double> at_shares(const std::vector<Ratios>& points, std::size_t figure) {

@@ -80,6 +80,8 @@ class Evaluation {
     search(c);
     while (c.search.rate <= 0 && enlarge(c)) search(c);
     if (const Probe* best = c.sustained()) price(c, *best);
+    c.margin =
+        model_margin(StatedErrors::built_in(), c.scenario, c.fleet ? &*c.fleet : nullptr, request_.model_confidence);
   }
 
  private:
@@ -131,7 +133,6 @@ class Evaluation {
     c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())
       c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
-    c.margin = margin_of(c);
     if (!request_.rate) return;
     FleetOptions fleet;
     fleet.required_rate = *request_.rate;
@@ -144,17 +145,12 @@ class Evaluation {
     Fleet sized = size_fleet(c.scenario, fleet, confirming, request_.prices, jobs_, request_.watch);
     if (sized.found) {
       c.fleet = std::move(sized);
-      c.margin = margin_of(c);
       return;
     }
     // One replica sustains a rate, and no number of them the required one: a configuration that fails.
     c.search = {};
     c.search.fails_at = *request_.rate;
     c.probes = {std::move(*sized.fails)};
-  }
-
-  [[nodiscard]] ModelMargin margin_of(const Configuration& c) const {
-    return model_margin(StatedErrors::built_in(), c.scenario, c.fleet ? &*c.fleet : nullptr, request_.model_confidence);
   }
 
   const CapacityRequest& request_;

@@ -49,7 +49,7 @@ struct Configuration {
   RateSearch search;           ///< rates of all of the scenario's replicas together; the rate is the confirmed one
   std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
   std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
-  ModelMargin margin;          ///< where a replica sustains a rate
+  ModelMargin margin;
 
   // Of one replica at its rate.
   double dram_gb = 0;

@@ -61,6 +61,7 @@ TEST(StatedErrorOf, TheNearestThatHasEnoughSpeaks) {
   EXPECT_EQ(says(group("z", "vllm", 0, 0, ModelKind::latent)), "vllm, KV memory not full");
   EXPECT_EQ(says(group("z", "sglang", 0, 0)), "all engines, KV memory not full");
   EXPECT_EQ(says(group("z", "", 0, 0)), "all engines, dense models, KV memory not full");
+  EXPECT_EQ(says(group("z", "of-somebody", 0, 0)), "all engines, dense models, KV memory not full");
   ErrorGroup full = group("a", "vllm", 0, 0);
   full.memory_full = true;
   EXPECT_EQ(says(full), "all points");

@@ -187,16 +187,20 @@ TEST(Decision, ResultsWithoutIntervalsSayNothingOfChanceButOfTheSimulatorsOwnErr
 TEST(Decision, TheErrorOfTheModelStandsBesideThatOfChance) {
   Json run = run_document("full_kv", 200);
   const Json interval{{"low", 0.8}, {"high", 1.25}};
-  run["details"]["model_error"] = {{"confidence", 0.9}, {"group", "vllm, dense models"},
-                                   {"points", 94},      {"not_measured", ""},
-                                   {"tpot", interval},  {"ttft", interval},
-                                   {"e2e", interval}};
+  run["details"]["model_error"] = {{"confidence", 0.9},  {"group", "vllm, dense models"},
+                                   {"groups", 3},        {"points", 94},
+                                   {"not_measured", ""}, {"tpot", interval},
+                                   {"ttft", interval},   {"e2e", interval}};
   const Fact f = only({run}, kHowSure);
   EXPECT_EQ(f.answer,
-            "by chance: tokens/s within ± 5.0 %; by the model: requests take 0.8000 to 1.250 of the predicted time");
-  EXPECT_TRUE(says(f, "(vllm, dense models: 94 points)")) << f.detail;
+            "by chance: tokens/s within ± 5.0 %; by the model: 0.8000 to 1.250 of the predicted time of a request");
+  EXPECT_TRUE(says(f, "(vllm, dense models: 94 points in 3 groups)")) << f.detail;
+  run["details"]["model_error"]["e2e"]["high"] = 100;
+  EXPECT_TRUE(only({run}, kHowSure).answer.ends_with("by the model: anything of the predicted time of a request"));
+  run["details"]["model_error"]["points"] = -1e300;  // of a document that somebody changed
+  EXPECT_TRUE(says(only({run}, kHowSure), "0 points in 3 groups"));
   run["details"]["model_error"]["not_measured"] = "draft_verify";
-  EXPECT_TRUE(says(only({run}, kHowSure), "none of them has draft_verify, whose error is not known"));
+  EXPECT_TRUE(says(only({run}, kHowSure), "No such point has draft_verify"));
 }
 
 TEST(Decision, OfSeveralScenariosEveryAnswerSaysWhoseItIs) {

@@ -13,6 +13,7 @@
 #include "tools/report/parts.h"
 #include "tools/report/report.h"
 #include "tools/results/numbers.h"
+#include "tools/results/stated_error.h"
 
 namespace kvsim::report {
 namespace {
@@ -61,11 +62,9 @@ std::string within(double relative, std::string_view what = "tokens/s") {
   return fmt::format("{} within ± {:.1f} %", what, relative * 100);
 }
 
-/// "0.8 to 1.3": what was measured over what is predicted.
-std::string model_interval(const Json& result, std::string_view figure) {
-  const Json& interval = at(result, {"details", "model_error", figure});
-  return fmt::format("{} to {}", results::figure(number_or_nan(interval, {"low"})),
-                     results::figure(number_or_nan(interval, {"high"})));
+planner::ErrorInterval interval_of(const Json& error, std::string_view figure) {
+  const Json& interval = at(error, {figure});
+  return {number_or_nan(interval, {"low"}), number_or_nan(interval, {"middle"}), number_or_nan(interval, {"high"})};
 }
 
 /// What is known of how sure a report is; `answer` is the first of it, `model` the first of what backtests say.
@@ -81,20 +80,24 @@ struct Sureness {
 /// What backtests missed by where they are nearest to a run.
 void add_model_error(Sureness& sure, const Simulated& run) {
   if (!has(run.result, {"details", "model_error"})) return;
-  const Json& error = at(run.result, {"details", "model_error"});
-  const std::string request = model_interval(run.result, "e2e");
-  if (sure.model.empty()) sure.model = fmt::format("requests take {} of the predicted time", request);
-  std::string sentence = fmt::format(
-      "By the model, {} of the time: engines measured {} of the predicted time per output token, {} of the time to "
-      "first token, {} of a request's time ({}: {} points)",
-      results::percent(number_or_nan(error, {"confidence"})), model_interval(run.result, "tpot"),
-      model_interval(run.result, "ttft"), request, text(error, {"group"}), plain(number_or_nan(error, {"points"})));
-  if (const std::string unknown = text(error, {"not_measured"}); !unknown.empty()) {
-    sentence += fmt::format("; none of them has {}, whose error is not known", unknown);
-  }
-  if (std::find(sure.sentences.begin(), sure.sentences.end(), sentence) == sure.sentences.end()) {
-    sure.sentences.push_back(std::move(sentence));
-  }
+  const Json& said = at(run.result, {"details", "model_error"});
+  const auto count = [&said](std::string_view key) {  // documents come from anywhere
+    constexpr double kMost = 1e15;
+    const double n = number_or_nan(said, {key});
+    return n >= 0 && n <= kMost ? static_cast<std::int64_t>(n) : 0;
+  };
+  const planner::StatedError error{text(said, {"group"}),     count("groups"),
+                                   count("points"),           number_or_nan(said, {"confidence"}),
+                                   interval_of(said, "tpot"), interval_of(said, "ttft"),
+                                   interval_of(said, "e2e")};
+  const auto add = [&sure](const std::string& sentence) {
+    std::vector<std::string>& all = sure.sentences;
+    if (std::find(all.begin(), all.end(), sentence) == all.end()) all.push_back(sentence);
+  };
+  if (sure.model.empty()) sure.model = results::interval_words(error.e2e, "time of a request");
+  add(results::error_words(error));
+  const std::string unknown = text(said, {"not_measured"});
+  if (!unknown.empty()) add(results::unknown_words({unknown}));
 }
 
 void add_run(Sureness& sure, const Simulated& run, std::string_view metric = "throughput.output_tokens_per_s",

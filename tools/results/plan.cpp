@@ -1,11 +1,12 @@
 #include "tools/results/plan.h"
-#include "tools/results/stated_error.h"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 
 #include <fmt/format.h>
+
+#include "tools/results/stated_error.h"
 
 namespace kvsim::results {
 namespace {

@@ -155,8 +155,7 @@ Fields<PlanOutcome> outcome_details() {
               kLoadFields),
       F::values("assumptions[]", {kText, "what the scenario assumes"},
                 [](const O& o) { return Json(o.scenario.assumptions); }),
-      F::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
-                [](const O& o) { return Json(how_sure(o.scenario)); }),
+      how_sure_field<O>(),
       F::values("fallbacks[]", {kText, "what the plan took for want of something better"},
                 [](const O& o) { return Json(o.plan.fallbacks); })};
 }

@@ -40,6 +40,7 @@ class Collector {
   void add(std::string figure, const Sourced<std::int64_t>& bytes) {
     add(std::move(figure), schema::format_bytes(bytes.value), bytes.source);
   }
+  void add(Provenance row) { list_.push_back(std::move(row)); }
   [[nodiscard]] std::vector<Provenance> take() { return std::move(list_); }
 
  private:
@@ -172,19 +173,15 @@ void add_placement(Collector& out, const scenario::Scenario& scenario) {
 }
 
 void add_engine(Collector& out, const models::EngineSpec& engine) {
-  const std::string figure = "engine." + engine.name;
-  const auto add = [&](const char* key, std::string value, const schema::Source& source) {
-    out.add(figure + key, std::move(value), source);
-  };
-  add(".max_batched_tokens", fmt::format("{}", engine.max_batched_tokens.value), engine.max_batched_tokens.source);
-  add(".block_size", fmt::format("{} tokens", engine.block_tokens.value), engine.block_tokens.source);
-  add(".asynchronous", engine.asynchronous.value ? "true" : "false", engine.asynchronous.source);
-  add(".prefill_order", engine.prefill_order.value == models::PrefillOrder::mixed ? "mixed" : "prefill_first",
-      engine.prefill_order.source);
-  add(".reserve", engine.reservation.value == models::KvReservation::prompt ? "prompt" : "prompt_and_output",
-      engine.reservation.source);
-  add(".preempted", engine.preempted.value == models::PreemptedKv::cached ? "cached" : "dropped",
-      engine.preempted.source);
+  const schema::ConfigNode rules = models::engine_schema().dump(engine);
+  for (const schema::ConfigNode::Entry& rule : rules.entries()) {
+    if (!rule.value.is_map()) continue;  // its name and description
+    const auto word = [&rule](const char* key) {
+      const schema::ConfigNode* node = rule.value.find(key);
+      return node != nullptr ? node->text() : std::string();
+    };
+    out.add({fmt::format("engine.{}.{}", engine.name, rule.key), word("value"), word("source"), word("reference")});
+  }
 }
 
 void add_tasks(Collector& out, const serving::ServingConfig& c) {

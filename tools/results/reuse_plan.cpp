@@ -324,8 +324,7 @@ Fields<ReusePlanOutcome> reuse_fields() {
       {"most_bytes_per_s",
        {kBytesPerS, "most bandwidth at which break-evens are looked for"},
        [](const O&) { return planner::kMostBandwidth; }},
-      F::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
-                [](const O& o) { return how_sure(o.scenario); }),
+      how_sure_field<ReusePlanOutcome>(),
       F::values("assumptions[]", {kText, "an assumption of the scores and times"},
                 [](const O& o) { return plan_assumptions(o.scenario); }),
       F::values("fallbacks[]", {kText, "a figure that had to be replaced"}, of(&ReusePlan::fallbacks))};

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/results/fields.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 
@@ -21,13 +20,6 @@ using planner::ErrorInterval;
 using planner::FigureErrors;
 using planner::StatedError;
 using planner::StatedErrors;
-
-/// "0.8 to 1.3 of the predicted time per output token"; of an interval that says nothing, that.
-std::string interval_words(const ErrorInterval& i, std::string_view of) {
-  constexpr double kSaysNothing = 100;
-  if (i.high > kSaysNothing * i.low) return fmt::format("anything of the predicted {}", of);
-  return fmt::format("{} to {} of the predicted {}", figure(i.low), figure(i.high), of);
-}
 
 std::string name_of(const Outcome& outcome) {
   return outcome.policy.empty() ? outcome.scenario.name : outcome.policy;
@@ -63,17 +55,6 @@ std::string even_words(const std::vector<Outcome>& outcomes, const Compared& fig
   return fmt::format("Even in {}, closer than {}: {}", figure.words, factor(apart), fmt::join(even, ", "));
 }
 
-std::string error_words(const StatedError& e) {
-  return fmt::format("What engines measured was, nine times in ten, {}, {}, {} ({}: {} points in {})",
-                     interval_words(e.tpot, "time per output token"), interval_words(e.ttft, "time to first token"),
-                     interval_words(e.e2e, "time of a request"), e.group, whole(e.points),
-                     e.groups == 1 ? "one group" : fmt::format("{} groups", e.groups));
-}
-
-std::string unknown_words(const std::vector<std::string>& unknown) {
-  return fmt::format("No such point has {}: what that adds to the error is not known", fmt::join(unknown, ", "));
-}
-
 /// A number of the stated error.
 template <class Get>
 auto stated(Get get) {
@@ -91,6 +72,23 @@ Metrics interval_metrics(const std::string& name, const std::string& of, ErrorIn
 }
 
 }  // namespace
+
+std::string interval_words(const ErrorInterval& i, std::string_view of) {
+  constexpr double kSaysNothing = 100;
+  if (i.high > kSaysNothing * i.low) return fmt::format("anything of the predicted {}", of);
+  return fmt::format("{} to {} of the predicted {}", figure(i.low), figure(i.high), of);
+}
+
+std::string error_words(const StatedError& e) {
+  return fmt::format("What engines measured was, nine times in ten, {}, {}, {} ({}: {} points in {})",
+                     interval_words(e.tpot, "time per output token"), interval_words(e.ttft, "time to first token"),
+                     interval_words(e.e2e, "time of a request"), e.group, whole(e.points),
+                     e.groups == 1 ? "one group" : fmt::format("{} groups", e.groups));
+}
+
+std::string unknown_words(const std::vector<std::string>& unknown) {
+  return fmt::format("No such point has {}: what that adds to the error is not known", fmt::join(unknown, ", "));
+}
 
 StatedError error_of(const Outcome& outcome) {
   const serving::Measurements& m = outcome.result.measured;

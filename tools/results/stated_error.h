@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/stated_error.h"
+#include "tools/results/fields.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/table.h"
 
@@ -19,8 +21,22 @@ inline constexpr double kErrorConfidence = 0.9;
 /// What no measured point has of this scenario ("draft_verify"), so that the error of it is not known.
 [[nodiscard]] std::vector<std::string> not_measured(const scenario::Scenario& scenario);
 
+/// "0.8 to 1.3 of the predicted time per output token"; of an interval that says nothing, that.
+[[nodiscard]] std::string interval_words(const planner::ErrorInterval& interval, std::string_view of);
+/// "What engines measured was, nine times in ten, 0.8 to 1.3 of the predicted time per output token, ...".
+[[nodiscard]] std::string error_words(const planner::StatedError& error);
+/// What that leaves out.
+[[nodiscard]] std::string unknown_words(const std::vector<std::string>& not_measured);
+
 /// Of a scenario under which nothing was simulated.
 [[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario);
+
+/// Of outcomes of plans, which have a scenario.
+template <class O>
+Field<O> how_sure_field() {
+  return Field<O>::values("how_sure[]", {kText, "how wrong the times may be, and what is not known of it"},
+                          [](const O& o) { return how_sure(o.scenario); });
+}
 
 /// Each once: intervals of the runs, what was not measured; of several, which are even with the best.
 [[nodiscard]] std::vector<std::string> how_sure(const std::vector<Outcome>& outcomes);

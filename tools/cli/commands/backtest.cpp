@@ -134,8 +134,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   Options& o = *options;
   app.add_option("FILES", o.files,
-                 "Measured serving points: CSV with a header, or results of\nvllm bench serve --save-result (.json). "
-                 "Without any, the errors\nare printed that kvsim states of its answers")
+                 "Measured serving points: CSV with a header, or results (.json) of\nvllm bench serve --save-result, "
+                 "GuideLLM or AIPerf. Without any,\nthe errors are printed that kvsim states of its answers")
       ->type_name("FILE");
   app.add_option("--given", o.given,
                  "A column that files leave out or rows leave empty, such as\nsystem=h100_sxm; repeatable")

@@ -45,8 +45,7 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
     request.model_confidence = share_from_user("--model-confidence", options.model_confidence);
     if (request.model_confidence <= 0.5) {
       throw schema::InputError(
-          fmt::format("--model-confidence: {:g} is no more than a coin tells; expected a share "
-                      "above 0.5",
+          fmt::format("--model-confidence: {:g} is no more than a coin tells; expected a share above 0.5",
                       request.model_confidence));
     }
   }
