@@ -174,13 +174,16 @@ void add_placement(Collector& out, const scenario::Scenario& scenario) {
 
 void add_engine(Collector& out, const models::EngineSpec& engine) {
   const schema::ConfigNode rules = models::engine_schema().dump(engine);
-  for (const schema::ConfigNode::Entry& rule : rules.entries()) {
-    if (!rule.value.is_map()) continue;  // its name and description
-    const auto word = [&rule](const char* key) {
-      const schema::ConfigNode* node = rule.value.find(key);
-      return node != nullptr ? node->text() : std::string();
-    };
-    out.add({fmt::format("engine.{}.{}", engine.name, rule.key), word("value"), word("source"), word("reference")});
+  for (const auto& [key, rule, origin] : rules.entries()) {
+    if (key == "name" || key == "description") continue;
+    std::string figure = fmt::format("engine.{}.{}", engine.name, key);
+    if (rule.is_scalar()) {  // as the scenario has it
+      out.add(std::move(figure), rule.text(), Source{schema::SourceKind::scenario, {}});
+      continue;
+    }
+    const schema::ConfigNode* reference = rule.find("reference");
+    out.add({std::move(figure), rule.find("value")->text(), rule.find("source")->text(),
+             reference != nullptr ? reference->text() : std::string()});
   }
 }
 
