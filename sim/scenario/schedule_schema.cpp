@@ -17,6 +17,23 @@ using schema::Presence;
 using schema::Reporter;
 using schema::tokens;
 
+namespace {
+
+ObjectSchema<serving::BatchWait> batch_wait_schema() {
+  using serving::BatchWait;
+  ObjectSchema<BatchWait> s("batch_wait", "Requests that could begin wait, while others decode, for more of them.");
+  s.optional("iterations", &BatchWait::iterations, integer().non_negative().at_most(1 << 20),
+             "at most so many (TensorRT-LLM: batch_wait_timeout_iters)");
+  s.optional("tokens", &BatchWait::tokens, number().above(0).at_most(1),
+             "until they and those who decode fill this share of max_batched_tokens (TensorRT-LLM: "
+             "batch_wait_max_tokens_ratio)");
+  s.optional("requests", &BatchWait::requests, integer().at_least(1).at_most(1e6),
+             "until there are so many of them; by default however many");
+  return s;
+}
+
+}  // namespace
+
 ObjectSchema<serving::ScheduleConfig> schedule_schema() {
   using serving::ScheduleConfig;
   ObjectSchema<ScheduleConfig> s("schedule", "Which requests run, verify and load in which iteration.");
@@ -43,6 +60,11 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
       "asynchronous", &ScheduleConfig::asynchronous, boolean(),
       "an iteration is decided while the one before it runs: arrivals and places that fall free in that time are "
       "seen one iteration later");
+  s.optional("receive_interval", &ScheduleConfig::receive_interval, integer().at_least(1).at_most(1 << 20),
+             "iterations that decode and nothing else between two looks at new requests; after one with a chunk, and "
+             "where nothing decodes, they are seen at once (SGLang: scheduler-recv-interval)");
+  s.object("batch_wait", &ScheduleConfig::batch_wait, batch_wait_schema(), Presence::optional,
+           "how long requests that could begin are held back while others decode; by default not at all");
   s.optional("prefill_order", &ScheduleConfig::prefill_order, models::prefill_order_words(),
              "how prompts and decoding share iterations; by default mixed");
   s.optional("reserve", &ScheduleConfig::reservation, models::kv_reservation_words(),

@@ -19,7 +19,39 @@ std::optional<Admitted> Admission::next(std::int64_t budget) {
 }
 
 bool Admission::decide_now() {
-  return std::exchange(decided_ahead_, false);
+  if (!std::exchange(decided_ahead_, false)) return false;
+  received_ = env_.requests.arrived();
+  return true;
+}
+
+void Admission::begin_step(bool prompts_before) {
+  released_ = false;
+  unseen_for_ += 1;
+  const bool looks =
+      prompts_before || roster_.decoding().empty() || unseen_for_ >= env_.config.schedule.receive_interval;
+  if (!looks) return;
+  unseen_for_ = 0;
+  received_ = decided_ahead_ ? known_requests_ : env_.requests.arrived();
+}
+
+bool Admission::held_back() {
+  const BatchWait& wait = env_.config.schedule.batch_wait;
+  if (released_ || wait.iterations == 0 || roster_.decoding().empty()) return false;
+  const double enough = wait.tokens * static_cast<double>(env_.config.schedule.max_batched_tokens);
+  std::int64_t requests = 0, tokens = static_cast<std::int64_t>(roster_.decoding().size());
+  const bool more = roster_.all_waiting([&](const Request& r) {
+    if (!seen(r)) return true;
+    tokens += r.prefill_target;
+    requests += 1;
+    return static_cast<double>(tokens) < enough && (!wait.requests || requests < *wait.requests);
+  });
+  if (more && held_ < wait.iterations) {
+    held_ += 1;
+    return true;
+  }
+  held_ = 0;
+  released_ = true;
+  return false;
 }
 
 void Admission::step_begun() {
@@ -79,7 +111,7 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   if (decode.verifies && !r.resident && most_offloaded && roster_.offloaded() >= *most_offloaded) return {};
   looked_ = true;
   lacks_memory_ = !has_memory_for(r);
-  if (lacks_memory_) return {};
+  if (lacks_memory_ || held_back()) return {};
   const bool stored = env_.config.prefill == PrefillKind::stored;
   const std::int64_t loadable = demand_.loadable_tokens(r);
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};

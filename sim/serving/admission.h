@@ -42,12 +42,17 @@ class Admission {
   /// After next() gave nothing, as long as memory does not fall free and nothing happens to this group: nobody can
   /// enter.
   [[nodiscard]] bool waits_for_event() const {
-    return !roster_.anybody_waits() || !(env_.config.schedule.asynchronous || env_.prompts.stores() || put_off_);
+    const ScheduleConfig& s = env_.config.schedule;
+    return !roster_.anybody_waits() ||
+           !(s.asynchronous || s.receive_interval > 1 || held_ > 0 || env_.prompts.stores() || put_off_);
   }
-  /// Then, as memory is taken: does the next one still fit?
-  void look_again() {
+  /// Then another iteration begins: as memory is taken, does the next one still fit?
+  void next_of_stretch() {
+    unseen_for_ = (unseen_for_ + 1) % env_.config.schedule.receive_interval;
     if (roster_.anybody_waits()) lacks_memory_ = !has_memory_for(roster_.next());
   }
+  /// An iteration is put together, after one that computed prompts, or not.
+  void begin_step(bool prompts_before);
 
   // Where iterations are decided one ahead, what happened in the last one was not known.
   /// The last step has ended: the coming one was decided when it began.
@@ -66,7 +71,10 @@ class Admission {
 
  private:
   [[nodiscard]] std::optional<Admitted> try_next(std::int64_t budget);
-  [[nodiscard]] bool seen(const Request& r) const { return !decided_ahead_ || r.id < known_requests_; }
+  /// The engine knows of it.
+  [[nodiscard]] bool seen(const Request& r) const { return r.id < received_; }
+  /// Nothing else keeps the next one waiting: is it held back, all the same, for more to come with it?
+  [[nodiscard]] bool held_back();
   void choose_residency(Request& r) const;
   /// What memory has to have room for before it enters.
   struct Need {
@@ -94,6 +102,10 @@ class Admission {
   bool decided_ahead_ = false;               // the coming iteration was decided when the last one began
   std::int64_t finished_since_decided_ = 0;  // in the last iteration
   std::uint64_t known_requests_ = 0;         // those with smaller ids had arrived when the last iteration began
+  std::int64_t unseen_for_ = 0;              // iterations since it was looked at new requests
+  std::uint64_t received_ = 0;               // those with smaller ids are known
+  std::int64_t held_ = 0;                    // iterations that the next one has been held back
+  bool released_ = false;                    // in this iteration
   Need need_;
   bool lacks_memory_ = false;
   bool looked_ = false;        // whether the next one fits, as it was last tried

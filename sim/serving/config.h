@@ -183,6 +183,13 @@ enum class ReloadArrival {
   whole       ///< all of it
 };
 
+/// Requests that could begin are held back while others decode, so that the prompts of several are computed together.
+struct BatchWait {
+  std::int64_t iterations = 0;           ///< at most so many; 0: never
+  double tokens = 1;                     ///< until they and those who decode fill this share of max_batched_tokens
+  std::optional<std::int64_t> requests;  ///< until there are so many of them; none: however many
+};
+
 struct ScheduleConfig {
   std::string policy = "fcfs";
   std::int64_t window = 128;                  ///< staggered: iterations looked ahead (W)
@@ -193,6 +200,8 @@ struct ScheduleConfig {
   std::int64_t max_batched_tokens = 2048;     ///< tokens of a step, decode and prefill chunks together
   std::int64_t block_tokens = 16;             ///< KV is allocated in blocks of this many tokens
   bool asynchronous = false;                  ///< an iteration is decided when the one before it begins
+  std::int64_t receive_interval = 1;          ///< iterations of decoding alone between two looks at new requests
+  BatchWait batch_wait;
   std::optional<models::PrefillOrder> prefill_order;  ///< none: mixed
   std::optional<models::KvReservation> reservation;   ///< none: prompt
   std::optional<models::PreemptedKv> preempted;       ///< none: dropped

@@ -25,6 +25,7 @@ void Replica::begin_step() {
     reloads_.begin_step(asked);
     reloads_.start(scheduling_.plan());
   }
+  admission_.begin_step(pass_.computes_prompts());
   pass_.clear();
   fetched_.begin_step();
   proposals_.begin_step(roster_.decoding());
@@ -235,7 +236,7 @@ void Replica::on_steady_step_ended() {
 void Replica::on_steady_step_begins() {
   env_.measured.drafting_request_iterations += static_cast<std::uint64_t>(steady_.size());
   if (steady_rounds_.possible()) steady_rounds_.pass();
-  admission_.look_again();
+  admission_.next_of_stretch();
   use_.set_short(admission_.lacks_memory() || reloads_.lacks_memory());
 }
 

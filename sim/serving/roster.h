@@ -1,6 +1,7 @@
 // Where the requests of a replica are: waiting, or admitted and loading, prefilling or decoding.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -17,6 +18,12 @@ class Roster {
   [[nodiscard]] std::int64_t waiting() const { return static_cast<std::int64_t>(queue_.size()); }
   /// Precondition: anybody_waits().
   [[nodiscard]] Request& next() const { return *queue_.front(); }
+
+  /// Whether a condition holds of all who wait, the next one first.
+  template <class Condition>
+  [[nodiscard]] bool all_waiting(Condition&& holds) const {
+    return std::all_of(queue_.begin(), queue_.end(), [&holds](const Request* r) { return holds(*r); });
+  }
 
   /// The next one is admitted. It has a place once it was moved somewhere.
   void admit_next();

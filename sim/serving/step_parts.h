@@ -125,6 +125,7 @@ struct ForwardPass {
   }
   void add(Request& r, const StepPart& part) { entries.push_back({part, &r, r.admission}); }
   [[nodiscard]] bool decodes() const { return !entries.empty() && !entries.front().prefills(); }
+  [[nodiscard]] bool computes_prompts() const { return work.prefill.query_tokens > 0; }
   [[nodiscard]] std::int64_t verifications() const;
   /// As its group is told of it, in `time` and as one that decodes.
   [[nodiscard]] machine::Step step() const;

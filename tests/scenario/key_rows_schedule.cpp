@@ -12,6 +12,14 @@ std::vector<std::string> engine_rules(std::vector<std::string> more = {}) {
   return more;
 }
 
+/// Requests come while others decode, one after another, and their prompts fill a tenth of an iteration.
+std::vector<std::string> one_by_one(std::vector<std::string> more = {}) {
+  more.insert(more.begin(),
+              {"prefill=recompute", "decode={policy: full_kv}", "schedule.policy=fcfs", "workload.context=200 tokens",
+               "workload.output={distribution: uniform, min: 50 tokens, max: 400 tokens}"});
+  return more;
+}
+
 /// An engine that says nothing else than schedules do by default, and then this.
 std::vector<std::string> engine(std::vector<std::string> more = {}) {
   more.insert(
@@ -33,6 +41,10 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.max_batched_tokens", recomputed(), "2048", "4096"},
       {"schedule.block_size", {}, "16 tokens", "256 tokens"},
       {"schedule.asynchronous", recomputed(), "false", "true"},
+      {"schedule.receive_interval", one_by_one(), "1", "50"},
+      {"schedule.batch_wait.iterations", one_by_one(), "0", "50"},
+      {"schedule.batch_wait.tokens", one_by_one({"schedule.batch_wait.iterations=50"}), "1", "0.01"},
+      {"schedule.batch_wait.requests", one_by_one({"schedule.batch_wait.iterations=50"}), "1", "1000"},
       {"schedule.prefill_order", engine_rules(), "mixed", "prefill_first"},
       {"schedule.reserve", engine_rules(), "prompt", "prompt_and_output"},
       {"schedule.preempted", engine_rules(), "dropped", "cached"},

@@ -159,6 +159,13 @@ INSTANTIATE_TEST_SUITE_P(
                 not_with_pools("schedule.engine",
                                "what an engine does is known of replicas: give schedule.max_batched_tokens, block_size "
                                "and asynchronous")},
+        Refusal{
+            "LooksAtNewRequests",
+            {"schedule.receive_interval=2"},
+            not_with_pools("schedule.receive_interval", "nodes of pools see new requests at once: remove this key")},
+        Refusal{"RequestsHeldBack",
+                {"schedule.batch_wait={iterations: 2}"},
+                not_with_pools("schedule.batch_wait", "nodes of pools hold nobody back: remove this key")},
         Refusal{"PromptsBeforeDecoding",
                 {"schedule.prefill_order=prefill_first"},
                 not_with_pools("schedule.prefill_order",

@@ -114,6 +114,22 @@ TEST_P(EveryEngine, ServesEveryTokenOnceInStretchesAndStepByStep) {
   EXPECT_EQ(together.memory_short_s, alone.memory_short_s);
 }
 
+TEST(HeldBack, InStretchesAsStepByStep) {
+  for (const char* rule : {"schedule.receive_interval=7", "schedule.batch_wait={iterations: 5, requests: 2}"}) {
+    for (const char* asynchronous : {"schedule.asynchronous=true", "schedule.asynchronous=false"}) {
+      const auto run = [&](const std::string& stretches) {
+        return short_of_memory({rule, asynchronous, "run.stretches=" + stretches});
+      };
+      const Measurements together = run("true"), alone = run("false");
+      EXPECT_EQ(together.direct_tokens, 20 * 4000);
+      EXPECT_EQ(together.e2e_s.mean(), alone.e2e_s.mean()) << rule;
+      EXPECT_EQ(together.ttft_s.mean(), alone.ttft_s.mean()) << rule;
+      EXPECT_EQ(together.itl_s.max(), alone.itl_s.max()) << rule;
+      EXPECT_EQ(together.memory_short_s, alone.memory_short_s) << rule;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EveryEngine, ::testing::Values("vllm", "vllm-0.19", "sglang", "trtllm"),
                          [](const auto& test) {
                            std::string name = test.param;

@@ -103,6 +103,42 @@ TEST(AsynchronousIterations, AreNoOtherForARequestAlone) {
             run(requests, {"schedule.asynchronous=true"}).outcome.measured.e2e_s.mean());
 }
 
+// The first prompt takes less than 30 ms, and with the four iterations after it more.
+
+TEST(ReceiveInterval, WhatComesWhileOthersDecodeIsSeenAfterSoManyIterations) {
+  const std::vector<models::RequestSpec> requests{request(0, 0, 1000, 8), request(1, 30 * kMs, 100, 1)};
+  EXPECT_EQ(iterations(requests, {"schedule.receive_interval=4"}),
+            (Names{"prefill", "decode", "decode", "decode", "decode", "decode+prefill", "decode", "decode"}));
+  EXPECT_EQ(iterations(requests, {"schedule.receive_interval=6"}),
+            (Names{"prefill", "decode", "decode", "decode", "decode", "decode", "decode", "decode+prefill"}));
+}
+
+TEST(ReceiveInterval, AfterAChunkAndWhereNothingDecodesRequestsAreSeenAtOnce) {
+  EXPECT_EQ(iterations({request(0, 0, 1000, 3), request(1, kMs, 100, 1)}, {"schedule.receive_interval=100"}),
+            (Names{"prefill", "decode+prefill", "decode"}));
+  EXPECT_EQ(iterations({request(0, 0, 1000, 1), request(1, 200 * kMs, 100, 1)}, {"schedule.receive_interval=100"}),
+            (Names{"prefill", "prefill"}));
+}
+
+TEST(BatchWait, HoldsPromptsBackForSoManyIterationsWhileOthersDecode) {
+  const std::vector<models::RequestSpec> requests{request(0, 0, 1000, 6), request(1, kMs, 100, 1)};
+  EXPECT_EQ(iterations(requests, {"schedule.batch_wait.iterations=3"}),
+            (Names{"prefill", "decode", "decode", "decode", "decode+prefill", "decode"}));
+  // No longer than there is somebody who decodes.
+  EXPECT_EQ(iterations(requests, {"schedule.batch_wait.iterations=9"}),
+            (Names{"prefill", "decode", "decode", "decode", "decode", "decode", "prefill"}));
+}
+
+TEST(BatchWait, EndsWithEnoughOfThem) {
+  const Names at_once{"prefill", "decode+prefill", "decode"};
+  const std::vector<models::RequestSpec> two{request(0, 0, 1000, 3), request(1, kMs, 100, 1), request(2, kMs, 100, 1)};
+  EXPECT_EQ(iterations(two, {"schedule.batch_wait={iterations: 9, requests: 2}"}), at_once);
+  EXPECT_NE(iterations(two, {"schedule.batch_wait={iterations: 9, requests: 3}"}), at_once);
+  // 200 tokens and the one that is decoded, of 2,048.
+  EXPECT_EQ(iterations(two, {"schedule.batch_wait={iterations: 9, tokens: 0.098}"}), at_once);
+  EXPECT_NE(iterations(two, {"schedule.batch_wait={iterations: 9, tokens: 0.099}"}), at_once);
+}
+
 TEST(Timeline, IsOfTheWholeRunAtThePeriodAskedFor) {
   const Served some = run({request(0, 0, 1000, 5)}, {"run.sample_every=1 ms"});
   const serving::Timeline& t = some.outcome.timeline;
