@@ -7,7 +7,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "models/schema/overrides.h"
 #include "sim/serving/config.h"
 
 namespace kvsim::planner::backtest {
@@ -88,15 +90,11 @@ Parallelism parallelism_of(const ServingPoint& p) {
   return result;
 }
 
-ConfigNode model_node(const PublishedModel& model, NumberFormat weights, bool fp8_kv, const models::LlmSpec& spec) {
-  if (weights == spec.weight_format() && !fp8_kv) return quoted(model.model);
-  ConfigNode node = mapping({{"base", quoted(model.model)}});
-  if (weights != spec.weight_format()) {
-    node.append("weight_bytes_per_parameter", numeral(bytes_per_element(weights)));
-    node.append("weight_format", ConfigNode::scalar(word(weights)));
-  }
-  if (fp8_kv) node.append("kv_bytes_per_element", numeral(1));
-  return node;
+ConfigNode model_node(const PublishedModel& model, NumberFormat weights, const models::LlmSpec& spec) {
+  if (weights == spec.weight_format()) return quoted(model.model);
+  return mapping({{"base", quoted(model.model)},
+                  {"weight_bytes_per_parameter", numeral(bytes_per_element(weights))},
+                  {"weight_format", ConfigNode::scalar(word(weights))}});
 }
 
 ConfigNode lengths(std::int64_t longest, double shortest) {
@@ -113,26 +111,25 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
                   {"requests", numeral(requests)}});
 }
 
-/// The engine's entry in the catalogue, which says what the point does not; without one, what schedule does by default.
-ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
-                    const PointBudget* own) {
+/// The engine's entry in the catalogue says what the point does not; without one, what schedule does by default.
+ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
   ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}, {"max_requests", numeral(p.clients)}});
-  std::int64_t budget = serving::ScheduleConfig{}.max_batched_tokens;
-  if (catalogue.contains(models::EntryKind::engine, p.engine)) {
-    node.append("engine", quoted(p.engine));
-    const models::EngineSpec engine = catalogue.engine(p.engine);
-    budget = engine.max_batched_tokens.value;
-    if (engine.preempted.value == models::PreemptedKv::cached && !source.prefix_cache) {
-      node.append("preempted", ConfigNode::scalar("dropped"));
-    }
-  }
-  const std::int64_t needed = std::max(own != nullptr ? own->max_batched_tokens : budget, p.clients);  // all decode
-  if (needed != budget) node.append("max_batched_tokens", numeral(needed));
+  if (catalogue.contains(models::EntryKind::engine, p.engine)) node.append("engine", quoted(p.engine));
   return node;
 }
 
+/// Iterations have room for a token of every client.
+void make_room(ConfigNode& document, const ServingPoint& p, const models::Catalogue& catalogue) {
+  constexpr const char* kKey = "schedule.max_batched_tokens";
+  std::int64_t budget = catalogue.contains(models::EntryKind::engine, p.engine)
+                            ? catalogue.engine(p.engine).max_batched_tokens.value
+                            : serving::ScheduleConfig{}.max_batched_tokens;
+  if (const ConfigNode* said = document.find_path(kKey)) budget = std::stoll(said->text());
+  if (budget < p.clients) schema::apply_set(document, fmt::format("{}={}", kKey, p.clients));
+}
+
 ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
-                       bool fp8_kv, const PointBudget* budget) {
+                       const std::vector<const PointLaunch*>& launches) {
   ConfigNode list = ConfigNode::sequence();
   list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
                                     ? fmt::format("{} as its entry in the catalogue says", p.engine)
@@ -140,10 +137,8 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
   list.items().push_back(
       quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
                          source.requests_per_client, source.shortest, source.reference)));
-  list.items().push_back(quoted(fp8_kv ? "KV in fp8" : "KV in 16 bit"));
-  if (budget != nullptr) {
-    list.items().push_back(
-        quoted(fmt::format("iterations of {} tokens: {}", budget->max_batched_tokens, budget->reference)));
+  for (const PointLaunch* launch : launches) {
+    list.items().push_back(quoted(fmt::format("{}: {}", fmt::join(launch->set, ", "), launch->reference)));
   }
   return list;
 }
@@ -187,24 +182,34 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     result.out_of_scope = fmt::format("weights in {}", format);
     return result;
   }
-  const bool fp8_kv = published.kv_in_fp8(p.source, model->model, *weights);
+  std::vector<const PointLaunch*> launches;
+  const LaunchOf of{
+      p.source,  p.engine,        model->model,   gpu, std::string(word(*weights)), p.tensor, p.attention_data > 1,
+      p.clients, p.prompt_tokens, p.output_tokens};
+  for (const PointLaunch& launch : published.launches) {
+    if (launch.holds_of(of)) launches.push_back(&launch);
+  }
+  const PointSource& source = published.source(p.source);
+  ConfigNode gpus = mapping({{"type", quoted(gpu)}});
+  for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
+  ConfigNode& document = result.document;
+  document = mapping({{"name", quoted(p.id)},
+                      {"assumptions", assumptions(p, catalogue, source, launches)},
+                      {"model", model_node(*model, *weights, spec)},
+                      {"cluster", mapping({{"gpu", std::move(gpus)}})},
+                      {"workload", workload(p, source)},
+                      {"prefill", ConfigNode::scalar("recompute")},
+                      {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
+                      {"schedule", schedule(p, catalogue)}});
+  for (const PointLaunch* launch : launches) {
+    for (const std::string& change : launch->set) schema::apply_set(document, change);
+  }
+  make_room(document, p, catalogue);
+  const bool fp8_kv = document.find_path("model.kv_bytes_per_element") != nullptr;
   result.group = {model->model, gpu, p.engine, fmt::format("{}{}", word(*weights), fp8_kv ? ", KV fp8" : ""),
                   parallelism.name};
   result.out_of_scope = parallelism.out_of_scope;
   if (!result.out_of_scope.empty()) return result;
-
-  const PointSource& source = published.source(p.source);
-  const PointBudget* budget = published.budget(p.source, p.engine);
-  ConfigNode gpus = mapping({{"type", quoted(gpu)}});
-  for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
-  result.document = mapping({{"name", quoted(p.id)},
-                             {"assumptions", assumptions(p, catalogue, source, fp8_kv, budget)},
-                             {"model", model_node(*model, *weights, fp8_kv, spec)},
-                             {"cluster", mapping({{"gpu", std::move(gpus)}})},
-                             {"workload", workload(p, source)},
-                             {"prefill", ConfigNode::scalar("recompute")},
-                             {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
-                             {"schedule", schedule(p, catalogue, source, budget)}});
   if (!include.empty()) {
     ConfigNode files = ConfigNode::sequence();
     for (const std::string& file : include) files.items().push_back(quoted(file));

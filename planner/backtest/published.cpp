@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "models/kernels/fitted_schema.h"
 #include "models/schema/object_schema.h"
 #include "models/schema/yaml.h"
@@ -25,26 +27,27 @@ schema::ObjectSchema<Published> published_schema() {
   source.required("name", &PointSource::name, text().non_empty(), "as points call it");
   source.optional("multiplied_parts", &PointSource::multiplied_parts, boolean(),
                   "rows with experts in parts have the numbers of GPUs multiplied with each other");
-  source.optional("prefix_cache", &PointSource::prefix_cache, boolean(), "not turned off in engines that have one");
   source.required("shortest", &PointSource::shortest, number().above(0).at_most(1), "share of the longest length");
   source.required("requests_per_client", &PointSource::requests_per_client, integer().at_least(1), "one after another");
   source.required("reference", &PointSource::reference, text().non_empty(), "where that is said");
-  ObjectSchema<Fp8Kv> kv("fp8_kv", "Points whose KV was kept in fp8.");
-  kv.required("source", &Fp8Kv::source, text().non_empty(), "of the points");
-  kv.required("model", &Fp8Kv::model, text().non_empty(), "in the catalogue");
-  kv.list("weights", &Fp8Kv::weights, text().non_empty(), Presence::required, "number formats of the weights");
-  kv.required("reference", &Fp8Kv::reference, text().non_empty(), "where that is said");
-  ObjectSchema<PointBudget> budget("budget", "Points whose engine had other iterations.");
-  budget.required("source", &PointBudget::source, text().non_empty(), "of the points");
-  budget.required("engine", &PointBudget::engine, text().non_empty(), "of the points");
-  budget.required("max_batched_tokens", &PointBudget::max_batched_tokens, integer().at_least(1), "of an iteration");
-  budget.required("reference", &PointBudget::reference, text().non_empty(), "where that is said");
+  ObjectSchema<PointLaunch> launch("launch", "How an engine was launched; conditions that are not given hold of all.");
+  launch.required("source", &PointLaunch::source, text().non_empty(), "of the points");
+  launch.list("engines", &PointLaunch::engines, text().non_empty(), Presence::optional, "of the points");
+  launch.list("models", &PointLaunch::models, text().non_empty(), Presence::optional, "in the catalogue");
+  launch.list("gpus", &PointLaunch::gpus, text().non_empty(), Presence::optional, "in the catalogue");
+  launch.list("weights", &PointLaunch::weights, text().non_empty(), Presence::optional, "their number formats");
+  launch.list("tensor", &PointLaunch::tensor, integer().at_least(1), Presence::optional, "tensor-parallel GPUs");
+  launch.list("lengths", &PointLaunch::lengths, text().non_empty(), Presence::optional, "isl/osl");
+  launch.optional("ranks", &PointLaunch::ranks, boolean(), "attention is data-parallel, or is not");
+  launch.optional("least_clients", &PointLaunch::least_clients, integer().at_least(1), "concurrency");
+  launch.optional("most_clients", &PointLaunch::most_clients, integer().at_least(1), "concurrency");
+  launch.list("set", &PointLaunch::set, text().non_empty(), Presence::required, "changes of the scenario, as of --set");
+  launch.required("reference", &PointLaunch::reference, text().non_empty(), "where that is said");
   ObjectSchema<Published> all("published", "What published serving points call things.");
   all.list("models", &Published::models, model, Presence::required, "checkpoints");
   all.list("gpus", &Published::gpus, gpu, Presence::required, "GPUs");
   all.list("sources", &Published::sources, source, Presence::required, "sources");
-  all.list("fp8_kv", &Published::fp8_kv, kv, Presence::required, "KV in fp8");
-  all.list("budgets", &Published::budgets, budget, Presence::required, "tokens of an iteration");
+  all.list("launches", &Published::launches, launch, Presence::required, "launches of engines");
   return all;
 }
 
@@ -92,18 +95,14 @@ const PointSource& Published::source(std::string_view name) const {
   return known != nullptr ? *known : sources.back();
 }
 
-bool Published::kv_in_fp8(std::string_view source, std::string_view model, models::NumberFormat weights) const {
-  return std::any_of(fp8_kv.begin(), fp8_kv.end(), [&](const Fp8Kv& kv) {
-    return kv.source == source && kv.model == model &&
-           std::find(kv.weights.begin(), kv.weights.end(), word(weights)) != kv.weights.end();
-  });
-}
-
-const PointBudget* Published::budget(std::string_view source, std::string_view engine) const {
-  const auto found = std::find_if(budgets.begin(), budgets.end(), [&](const PointBudget& budget) {
-    return budget.source == source && budget.engine == engine;
-  });
-  return found == budgets.end() ? nullptr : &*found;
+bool PointLaunch::holds_of(const LaunchOf& p) const {
+  const auto among = [](const auto& values, const auto& value) {
+    return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+  };
+  return source == p.source && among(engines, p.engine) && among(models, p.model) && among(gpus, p.gpu) &&
+         among(weights, p.weights) && among(tensor, p.tensor) &&
+         among(lengths, fmt::format("{}/{}", p.prompt_tokens, p.output_tokens)) && ranks.value_or(p.ranks) == p.ranks &&
+         p.clients >= least_clients && p.clients <= most_clients.value_or(p.clients);
 }
 
 }  // namespace kvsim::planner::backtest

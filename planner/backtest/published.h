@@ -28,30 +28,37 @@ struct PointSource {
   double shortest = 1;  ///< lengths are uniform from this share of isl and osl up to them
   std::int64_t requests_per_client = 10;
   bool multiplied_parts = false;  ///< numbers of GPUs are products of what one launch cut its GPUs into (as_launched())
-  bool prefix_cache = true;       ///< engines find KV again that fell free, where they do by default
   std::string reference;
 };
 
-/// Points that were served with KV in fp8.
-struct Fp8Kv {
-  std::string source, model;  ///< the model by its name in the catalogue
-  std::vector<std::string> weights;
-  std::string reference;
+/// What decides how a source launched the engine of a point; names are those of the catalogue.
+struct LaunchOf {
+  std::string source, engine, model, gpu, weights;
+  std::int64_t tensor = 1;
+  bool ranks = false;  ///< attention is data-parallel
+  std::int64_t clients = 0, prompt_tokens = 0, output_tokens = 0;
 };
 
-/// Points whose engine had other iterations than its entry in the catalogue.
-struct PointBudget {
-  std::string source, engine;
-  std::int64_t max_batched_tokens = 0;
+/// A launch of an engine that says otherwise than its entry in the catalogue. An empty list holds of all.
+struct PointLaunch {
+  std::string source;
+  std::vector<std::string> engines, models, gpus, weights;
+  std::vector<std::int64_t> tensor;
+  std::vector<std::string> lengths;  ///< of the point: "1024/8192"
+  std::optional<bool> ranks;
+  std::int64_t least_clients = 1;
+  std::optional<std::int64_t> most_clients;
+  std::vector<std::string> set;  ///< changes of the scenario, as of --set
   std::string reference;
+
+  [[nodiscard]] bool holds_of(const LaunchOf& point) const;
 };
 
 struct Published {
   std::vector<PublishedModel> models;
   std::vector<PublishedGpu> gpus;
-  std::vector<PointSource> sources;  ///< the last is every other one
-  std::vector<Fp8Kv> fp8_kv;
-  std::vector<PointBudget> budgets;
+  std::vector<PointSource> sources;   ///< the last is every other one
+  std::vector<PointLaunch> launches;  ///< all that hold of a point apply, one after the other
 
   /// What the binary carries.
   static const Published& built_in();
@@ -62,9 +69,6 @@ struct Published {
   /// The name in the catalogue; empty: it is not known.
   [[nodiscard]] std::string gpu(std::string_view name, const models::Catalogue& catalogue) const;
   [[nodiscard]] const PointSource& source(std::string_view name) const;
-  [[nodiscard]] bool kv_in_fp8(std::string_view source, std::string_view model, models::NumberFormat weights) const;
-  /// Null: as the engine's entry says.
-  [[nodiscard]] const PointBudget* budget(std::string_view source, std::string_view engine) const;
 };
 
 }  // namespace kvsim::planner::backtest

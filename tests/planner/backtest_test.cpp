@@ -115,6 +115,53 @@ TEST(PointScenarios, IterationsOfASourceGoBeforeThoseOfTheEngine) {
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 8192);
 }
 
+TEST(PointScenarios, EnginesAreLaunchedAsTheSourceDid) {
+  ServingPoint p = described();
+  p.model = "deepseek-ai/DeepSeek-R1";
+  p.gpu = "b200_sxm";
+  p.engine = "sglang";
+  p.tensor = 8;
+  p.precision = "fp8";
+  const auto schedule_of = [&](std::int64_t clients) {
+    p.clients = clients;
+    return loaded(p).serving.schedule;
+  };
+  EXPECT_EQ(schedule_of(15).receive_interval, 10);
+  EXPECT_EQ(schedule_of(16).receive_interval, 30);
+  EXPECT_EQ(schedule_of(16).max_batched_tokens, 32768);
+  EXPECT_EQ(scenario_of(p).group.precision, "fp8_block, KV fp8");
+  p.gpu = "h200_sxm";
+  EXPECT_EQ(schedule_of(16).receive_interval, 1);
+  EXPECT_EQ(scenario_of(p).group.precision, "fp8_block");
+  p.source = "somebody";
+  EXPECT_EQ(schedule_of(16).max_batched_tokens, 8192);
+}
+
+TEST(PointLaunch, HoldsWhereAllItsConditionsDo) {
+  const LaunchOf point{"s", "e", "m", "g", "fp8", 4, false, 16, 1024, 512};
+  PointLaunch launch;
+  launch.source = "s";
+  EXPECT_TRUE(launch.holds_of(point));
+  const auto with = [&](auto change) {
+    PointLaunch other = launch;
+    change(other);
+    return other.holds_of(point);
+  };
+  EXPECT_FALSE(with([](auto& l) { l.source = "t"; }));
+  EXPECT_TRUE(with([](auto& l) { l.engines = {"f", "e"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.engines = {"f"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.models = {"f"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.gpus = {"f"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.weights = {"bf16"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.tensor = {1, 8}; }));
+  EXPECT_TRUE(with([](auto& l) { l.lengths = {"1024/512"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.lengths = {"512/1024"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.ranks = true; }));
+  EXPECT_TRUE(with([](auto& l) { l.least_clients = 16, l.most_clients = 16; }));
+  EXPECT_FALSE(with([](auto& l) { l.least_clients = 17; }));
+  EXPECT_FALSE(with([](auto& l) { l.most_clients = 15; }));
+}
+
 TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
   ServingPoint p = described();
   p.source = "aiconfigurator";
