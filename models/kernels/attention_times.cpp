@@ -38,9 +38,9 @@ std::pair<const std::vector<DecodeForm>*, const std::vector<TiledForm>*> attenti
 TokenCurve expansion_curve(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus) {
   const auto heads = static_cast<double>(model.heads) / gpus;
   const LinearShape shape{heads * static_cast<double>(model.mla.qk_nope_head_dim + model.mla.v_head_dim),
-                          static_cast<double>(model.mla.kv_lora_rank), 1};
-  const LinearForm* form = form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
-  const double flops_per_s = machine.flops_per_s(model.weight_format());
+                          static_cast<double>(model.mla.kv_lora_rank), 1, true};
+  const LinearForm* form = form_for(profile.fitted.linear, &LinearForm::weights, model.attention_format());
+  const double flops_per_s = machine.flops_per_s(model.attention_format());
   return TokenCurve([&](double tokens) {
     if (form != nullptr) return SplitTime{linear_time(profile, *form, shape, tokens, machine).seconds, 0};
     const double flops = 2 * tokens * shape.n * shape.k;

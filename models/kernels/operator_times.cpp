@@ -8,8 +8,8 @@
 namespace kvsim::models {
 namespace {
 
-const LinearForm* form_of(const KernelProfile& profile, const LlmSpec& model) {
-  return form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
+const LinearForm* form_of(const KernelProfile& profile, NumberFormat weights) {
+  return form_for(profile.fitted.linear, &LinearForm::weights, weights);
 }
 
 const MoeForm* experts_form_of(const KernelProfile& profile, const LlmSpec& model) {
@@ -48,7 +48,7 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
     const double queries = static_cast<double>(m.heads * m.head_dim) / gpus;
     const double kv =
         2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
-    return {{queries + kv, hidden, layers}, {hidden, queries, layers}};
+    return {{queries + kv, hidden, layers, true}, {hidden, queries, layers, true}};
   }
   const MlaShape& s = m.mla;
   const auto query = static_cast<double>(s.q_lora_rank);
@@ -56,10 +56,10 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   const auto nope = static_cast<double>(s.qk_nope_head_dim);
   const auto rope = static_cast<double>(s.qk_rope_head_dim);
   const auto value = static_cast<double>(s.v_head_dim);
-  return {{query + latent + rope, hidden, layers},
-          {heads * (nope + rope), query > 0 ? query : hidden, layers},
-          {heads * (nope + value), latent, layers},
-          {hidden, heads * value, layers}};
+  return {{query + latent + rope, hidden, layers, true},
+          {heads * (nope + rope), query > 0 ? query : hidden, layers, true},
+          {heads * (nope + value), latent, layers, true},
+          {hidden, heads * value, layers, true}};
 }
 
 namespace {
@@ -78,18 +78,28 @@ void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes = attention_shapes(m, gpus);
   add_gated_block(m, m.intermediate, static_cast<double>(m.layers) - routed_layers(m), gpus, shapes);
-  const std::vector<LinearShape> beside = beside_experts_shapes(m, gpus);
-  shapes.insert(shapes.end(), beside.begin(), beside.end());
+  if (routed_layers(m) <= 0) return shapes;
+  shapes.push_back(router_shape(m));
+  const std::vector<LinearShape> shared = shared_expert_shapes(m, gpus);
+  shapes.insert(shapes.end(), shared.begin(), shared.end());
   return shapes;
 }
 
-std::vector<LinearShape> beside_experts_shapes(const LlmSpec& m, double gpus) {
+std::vector<LinearShape> shared_expert_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes;
-  const double routed = routed_layers(m);
-  if (routed <= 0) return shapes;
-  shapes.push_back({static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), routed});
-  add_gated_block(m, m.moe.shared_experts * m.moe.expert_intermediate, routed, gpus, shapes);
+  add_gated_block(m, m.moe.shared_experts * m.moe.expert_intermediate, routed_layers(m), gpus, shapes);
   return shapes;
+}
+
+LinearShape router_shape(const LlmSpec& m) {
+  return {static_cast<double>(m.moe.experts), static_cast<double>(m.hidden), routed_layers(m)};
+}
+
+double experts_streamed_s(const LlmSpec& m, const Parallelism& parallel, const Machine& machine, double tokens) {
+  const double expert = 3 * static_cast<double>(m.hidden * m.moe.expert_intermediate) * m.weight_bytes_per_parameter;
+  const double bytes = expert * (static_cast<double>(m.moe.shared_experts) / static_cast<double>(parallel.tensor) +
+                                 m.experts_touched(tokens) / static_cast<double>(parallel.expert_gpus()));
+  return routed_layers(m) * bytes / machine.memory_bytes_per_s;
 }
 
 LinearShape head_shape(const LlmSpec& m, double gpus) {
@@ -103,8 +113,10 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
     why = "the profile has no fitted form";
   } else if (!model.stated_weight_format && (model.weight_bytes_override > 0 || !known)) {
     why = fmt::format("weights of {} bytes are in no format that kernels were measured in", width);
-  } else if (form_of(profile, model) == nullptr) {
+  } else if (form_of(profile, model.weight_format()) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));
+  } else if (form_of(profile, model.attention_format()) == nullptr) {
+    why = fmt::format("the profile has no fitted form for {} weights of attention", word(model.attention_format()));
   } else if (model.moe.experts > 0 && experts_form_of(profile, model) == nullptr) {
     why = fmt::format("the profile has no fitted form for routed experts with {} weights", word(model.weight_format()));
   } else if (machine.multiprocessors <= 0) {
@@ -126,48 +138,71 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
   return t;
 }
 
+FormTime linear_time(const KernelProfile& profile, const LlmSpec& model, const LinearShape& shape, double tokens,
+                     const Machine& machine) {
+  return linear_time(profile, *form_of(profile, weights_of(model, shape)), shape, tokens, machine);
+}
+
+SplitTime linear_times(const KernelProfile& profile, const LlmSpec& model, const std::vector<LinearShape>& shapes,
+                       double tokens, const Machine& machine) {
+  SplitTime sum;
+  for (const LinearShape& shape : shapes) {
+    const FormTime t = linear_time(profile, model, shape, tokens, machine);
+    sum.seconds += shape.calls * t.seconds;
+    if (t.memory_bound) sum.memory_bound_s += shape.calls * t.seconds;
+  }
+  return sum;
+}
+
 LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine,
                          const Parallelism& parallel) {
   const auto gpus = static_cast<double>(parallel.tensor);
-  const LinearForm& form = *form_of(profile, model);
-  const auto add = [](SplitTime& sum, const FormTime& t, double calls) {
-    sum.seconds += calls * t.seconds;
-    if (t.memory_bound) sum.memory_bound_s += calls * t.seconds;
-  };
-  const auto time_of = [&](const std::vector<LinearShape>& shapes, double tokens) {
-    SplitTime sum;
-    for (const LinearShape& shape : shapes) {
-      add(sum, linear_time(profile, form, shape, tokens, machine), shape.calls);
-    }
-    return sum;
+  const auto time_of = [&](const std::vector<LinearShape>& of, double tokens) {
+    return linear_times(profile, model, of, tokens, machine);
   };
   std::vector<LinearShape> shapes = body_shapes(model, gpus);
-  valid_to_ = form.valid_to;
+  for (const NumberFormat weights : {model.weight_format(), model.attention_format()}) {
+    const double to = form_of(profile, weights)->valid_to;
+    if (to > 0) valid_to_ = valid_to_ > 0 ? std::min(valid_to_, to) : to;
+  }
   const MoeForm* experts = model.moe.experts > 0 ? experts_form_of(profile, model) : nullptr;
   if (experts != nullptr && experts->valid_to > 0) {
     valid_to_ = valid_to_ > 0 ? std::min(valid_to_, experts->valid_to) : experts->valid_to;
   }
-  const auto add_experts = [&](SplitTime& sum, double tokens) {
-    add(sum, experts->time(experts_call(model, parallel, tokens), machine, false), routed_layers(model));
+  const auto routed_time = [&](double tokens) {
+    const FormTime t = experts->time(experts_call(model, parallel, tokens), machine, false);
+    const double all_s = routed_layers(model) * t.seconds;
+    return SplitTime{all_s, t.memory_bound ? all_s : 0};
   };
-  const bool ranks_share = parallel.attention_data > 1;
+  const auto streamed_s = [&](double tokens) { return experts_streamed_s(model, parallel, machine, tokens); };
+  const std::vector<LinearShape> shared = shared_expert_shapes(model, gpus);
+  const bool ranks_share = experts != nullptr && parallel.attention_data > 1;
   body_ = TokenCurve([&](double tokens) {
     SplitTime sum = time_of(shapes, tokens);
-    if (experts != nullptr && !ranks_share) add_experts(sum, tokens);
+    if (experts == nullptr || ranks_share) return sum;
+    const SplitTime routed = routed_time(tokens);
+    double more_s = routed.seconds;
+    if (!shared.empty() && tokens <= kSharedExpertsBesideRouted) {
+      const double shared_s = time_of(shared, tokens).seconds;
+      more_s = beside_each_other_s(shared_s, routed.seconds, streamed_s(tokens)) - shared_s;
+    }
+    sum.seconds += more_s;
+    sum.memory_bound_s += std::min(routed.memory_bound_s, more_s);
     return sum;
   });
-  if (experts != nullptr && ranks_share) {
-    experts_ = TokenCurve([&](double tokens) {
-      SplitTime sum;
-      add_experts(sum, tokens);
-      return sum;
-    });
+  if (ranks_share) {
+    routed_ = TokenCurve(routed_time);
+    if (!shared.empty()) {
+      shared_ = TokenCurve([&](double tokens) { return time_of(shared, tokens); });
+      streamed_ = TokenCurve([&](double tokens) { return SplitTime{streamed_s(tokens), 0}; });
+    }
   }
   head_ = TokenCurve([&](double tokens) { return time_of({head_shape(model, gpus)}, tokens); });
   shapes.push_back(head_shape(model, gpus));
   has_tables_ = std::any_of(profile.tables.linear.begin(), profile.tables.linear.end(), [&](const LinearTable& t) {
-    return t.weights == form.weights &&
-           std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) { return s.n == t.n && s.k == t.k; });
+    return std::any_of(shapes.begin(), shapes.end(), [&](const LinearShape& s) {
+      return t.weights == weights_of(model, s) && s.n == t.n && s.k == t.k;
+    });
   });
 }
 

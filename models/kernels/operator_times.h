@@ -67,7 +67,12 @@ struct LinearShape {
   double n = 0;
   double k = 0;
   double calls = 1;
+  bool of_attention = false;  ///< its weights are of LlmSpec::attention_format(), else of weight_format()
 };
+
+[[nodiscard]] inline NumberFormat weights_of(const LlmSpec& model, const LinearShape& shape) {
+  return shape.of_attention ? model.attention_format() : model.weight_format();
+}
 
 /// Those of its attention blocks.
 [[nodiscard]] std::vector<LinearShape> attention_shapes(const LlmSpec& model, double gpus);
@@ -75,8 +80,21 @@ struct LinearShape {
 /// and the shared experts, the routed ones apart (routed_layer). A latent's down projections are copied on every GPU;
 /// its up projection is the same products whether it is absorbed into queries and outputs or expands the latent.
 [[nodiscard]] std::vector<LinearShape> body_shapes(const LlmSpec& model, double gpus);
-/// Of those, what stands beside routed experts: the router and the shared experts. Empty for a dense model.
-[[nodiscard]] std::vector<LinearShape> beside_experts_shapes(const LlmSpec& model, double gpus);
+/// Of those, the shared experts of a mixture. Empty where it has none.
+[[nodiscard]] std::vector<LinearShape> shared_expert_shapes(const LlmSpec& model, double gpus);
+/// Of those, a mixture's router.
+[[nodiscard]] LinearShape router_shape(const LlmSpec& model);
+/// Up to so many tokens of a step shared experts run on a stream of their own beside the routed ones (vLLM's default of
+/// VLLM_SHARED_EXPERTS_STREAM_TOKEN_THRESHOLD; SGLang does so up to 1,024 tokens, TensorRT-LLM in captured steps).
+constexpr double kSharedExpertsBesideRouted = 256;
+/// Seconds of both then: those of the longer, and no less than the weights of both take to read, `streamed_s`.
+[[nodiscard]] inline double beside_each_other_s(double shared_s, double routed_s, double streamed_s) {
+  return std::max({shared_s, routed_s, std::min(shared_s + routed_s, streamed_s)});
+}
+/// Seconds that reading the weights of shared and of routed experts of all layers takes at the datasheet's bandwidth,
+/// for so many tokens of all ranks, on one GPU.
+[[nodiscard]] double experts_streamed_s(const LlmSpec& model, const Parallelism& parallel, const Machine& machine,
+                                        double tokens);
 /// Layers with routed experts, sharded within each expert, and what is in one.
 [[nodiscard]] double routed_layers(const LlmSpec& model);
 [[nodiscard]] ExpertLayer routed_layer(const LlmSpec& model, const Parallelism& parallel);
@@ -93,11 +111,19 @@ class LinearTimes {
   /// `machine`: what the times are for; the profile's own machine scales its tables. Precondition: covers().
   LinearTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, const Parallelism& parallel);
 
-  /// All layers but the LM head, for `tokens` > 0 tokens; without the routed experts where ranks share them.
-  [[nodiscard]] SplitTime body(double tokens) const { return body_.at(tokens); }
-  /// The routed experts of all layers where ranks share them, for `tokens` > 0 tokens of all ranks; else nothing.
-  [[nodiscard]] SplitTime shared_experts(double tokens) const {
-    return experts_.empty() ? SplitTime{} : experts_.at(tokens);
+  /// All layers but the LM head, for `tokens` > 0 tokens of a rank and `all_tokens` of all ranks.
+  [[nodiscard]] SplitTime body(double tokens, double all_tokens) const {
+    SplitTime t = body_.at(tokens);
+    if (routed_.empty()) return t;
+    const SplitTime routed = routed_.at(all_tokens);
+    double more_s = routed.seconds;
+    if (!shared_.empty() && tokens <= kSharedExpertsBesideRouted) {
+      const double shared_s = shared_.at(tokens).seconds;
+      more_s = beside_each_other_s(shared_s, routed.seconds, streamed_.at(all_tokens).seconds) - shared_s;
+    }
+    t.seconds += more_s;
+    t.memory_bound_s += std::min(routed.memory_bound_s, more_s);
+    return t;
   }
   /// The LM head for `tokens` > 0 positions.
   [[nodiscard]] SplitTime head(double tokens) const { return head_.at(tokens); }
@@ -108,12 +134,20 @@ class LinearTimes {
 
  private:
   TokenCurve body_;
-  TokenCurve experts_;  // empty: in body_, or none
+  // Where ranks share the routed experts, those by the tokens of all ranks; the shared ones, which are in body_, by
+  // those of a rank; and experts_streamed_s. Empty: all of it is in body_, or there are none.
+  TokenCurve routed_, shared_, streamed_;
   TokenCurve head_;
   double valid_to_ = 0;
   bool has_tables_ = false;
 };
 
+/// Seconds of one linear layer of a model, or of some with all their calls, by their forms and tables. Precondition:
+/// LinearTimes::covers().
+[[nodiscard]] FormTime linear_time(const KernelProfile& profile, const LlmSpec& model, const LinearShape& shape,
+                                   double tokens, const Machine& machine);
+[[nodiscard]] SplitTime linear_times(const KernelProfile& profile, const LlmSpec& model,
+                                     const std::vector<LinearShape>& shapes, double tokens, const Machine& machine);
 /// Seconds of one linear layer: by its table, scaled to the machine and beyond its range by the form; else by the form.
 [[nodiscard]] FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const LinearShape& shape,
                                    double tokens, const Machine& machine, const LinearRun& run = {});

@@ -302,7 +302,10 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
     return;
   }
   const NumberFormat format = model.weight_format();
-  out.add_form("profile.fitted.linear", *form_for(p.fitted.linear, &LinearForm::weights, format));
+  for (const NumberFormat weights : {format, model.attention_format()}) {
+    out.add_form("profile.fitted.linear", *form_for(p.fitted.linear, &LinearForm::weights, weights));
+    if (format == model.attention_format()) break;
+  }
   if (model.moe.experts > 0) {
     out.add_form("profile.fitted.moe", *form_for(p.fitted.moe, &MoeForm::weights, format));
   }
@@ -310,7 +313,7 @@ void add_linear(Figures& out, const GpuSpec& gpu, const KernelProfile& p, const 
   shapes.push_back(head_shape(model, gpus));
   for (const LinearTable& t : p.tables.linear) {
     for (const LinearShape& s : shapes) {
-      if (t.weights != format || t.n != s.n || t.k != s.k) continue;
+      if (t.weights != weights_of(model, s) || t.n != s.n || t.k != s.k) continue;
       out.add(fmt::format("profile.tables.linear {:.0f} x {:.0f}", t.n, t.k), "table", t.source);
       break;
     }

@@ -62,7 +62,8 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
   const double expert = 3 * hidden * static_cast<double>(model.moe.expert_intermediate);
   const double beside =
       static_cast<double>(model.moe.shared_experts) * expert + hidden * static_cast<double>(model.moe.experts);
-  const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
+  const double parameter_bytes =
+      static_cast<double>(model.expert_weight_bytes()) / (layers * expert * static_cast<double>(model.moe.experts));
   e.beside.bytes = layers * beside * parameter_bytes / gpus;
   e.beside.flops = 2 * layers * beside * tokens / gpus;
   e.routed.bytes = layers * expert * model.experts_touched(work.tokens) * parameter_bytes / expert_gpus;
@@ -71,19 +72,23 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
   std::string why;
   if (LinearTimes::covers(profile, model, machine, why)) {
     const NumberFormat format = model.weight_format();
-    const LinearForm& form = *form_for(profile.fitted.linear, &LinearForm::weights, format);
     const auto sum_s = [&](const std::vector<LinearShape>& shapes) {
-      double sum = 0;
-      for (const LinearShape& s : shapes) sum += s.calls * linear_time(profile, form, s, tokens, machine).seconds;
-      return sum;
+      return linear_times(profile, model, shapes, tokens, machine).seconds;
     };
     const MoeCall call = experts_call(model, parallel, work.tokens);
     const double routed_s =
         layers * form_for(profile.fitted.moe, &MoeForm::weights, format)->time(call, machine, false).seconds;
-    // In proportion: the step's own curve is linear between the token counts that it is worked out for.
-    const double all_s = sum_s(body_shapes(model, gpus)) + routed_s;
-    e.beside.seconds = body_s * sum_s(beside_experts_shapes(model, gpus)) / all_s;
-    e.routed.seconds = body_s * routed_s / all_s;
+    const double router_s = sum_s({router_shape(model)}), shared_s = sum_s(shared_expert_shapes(model, gpus));
+    const bool beside_each_other = shared_s > 0 && tokens <= kSharedExpertsBesideRouted;
+    const double both_s =
+        beside_each_other
+            ? beside_each_other_s(shared_s, routed_s, experts_streamed_s(model, parallel, machine, work.tokens))
+            : shared_s + routed_s;
+    // In proportion: the step's own curve is linear between the token counts that it is worked out for. Of experts that
+    // run beside each other, the shared ones have what the others do not hide.
+    const double all_s = sum_s(body_shapes(model, gpus)) - shared_s + both_s;
+    e.beside.seconds = body_s * (router_s + std::max(both_s - routed_s, 0.0)) / all_s;
+    e.routed.seconds = body_s * std::min(routed_s, both_s) / all_s;
     return e;
   }
   const double bytes_s = body_bytes / (profile.linear_bandwidth_efficiency.value * gpu.memory_bytes_per_s.value);

@@ -211,10 +211,7 @@ double StepTimer::weight_bytes_of_rank(double all_tokens) const {
 void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& time) const {
   const double tokens = work.tokens();
   if (linear_fitted_) {
-    SplitTime t = linear_times_.body(tokens);
-    const SplitTime experts = linear_times_.shared_experts(all_tokens);
-    t.seconds += experts.seconds;
-    t.memory_bound_s += experts.memory_bound_s;
+    SplitTime t = linear_times_.body(tokens, all_tokens);
     if (work.logit_tokens > 0) {
       const SplitTime head = linear_times_.head(work.logit_tokens);
       t.seconds += head.seconds;

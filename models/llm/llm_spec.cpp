@@ -71,6 +71,13 @@ Wide kv_elements_per_token(const LlmSpec& m) {
                                            : Wide{2} * m.layers * m.kv_heads * m.head_dim;
 }
 
+/// Bytes that the weights of attention take beyond the width of all weights, where their format is one of their own.
+double further_attention_bytes(const LlmSpec& m) {
+  if (!m.stated_attention_format) return 0;
+  return static_cast<double>(m.layers) * static_cast<double>(attention_parameters(m)) *
+         (bytes_per_element(*m.stated_attention_format) - m.weight_bytes_per_parameter);
+}
+
 }  // namespace
 
 std::int64_t LlmSpec::parameters() const {
@@ -91,11 +98,12 @@ NumberFormat LlmSpec::weight_format() const {
 
 std::int64_t LlmSpec::weight_bytes() const {
   if (weight_bytes_override > 0) return weight_bytes_override;
-  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter);
+  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter + further_attention_bytes(*this));
 }
 
 std::int64_t LlmSpec::expert_weight_bytes() const {
   const Wide count = Wide{moe_layers(*this)} * moe.experts * gated_block(hidden, moe.expert_intermediate);
+  if (weight_bytes_override == 0) return std::llround(static_cast<double>(count) * weight_bytes_per_parameter);
   return std::llround(static_cast<double>(weight_bytes()) * static_cast<double>(count) /
                       static_cast<double>(parameters()));
 }
@@ -112,7 +120,8 @@ double LlmSpec::weight_bytes_read(double tokens) const {
   const auto all = static_cast<double>(parameters());
   const double untouched = expert * (static_cast<double>(moe.experts) - experts_touched(tokens));
   if (weight_bytes_override > 0) return static_cast<double>(weight_bytes_override) * (1.0 - untouched / all);
-  return (all - static_cast<double>(embedding_only_parameters(*this)) - untouched) * weight_bytes_per_parameter;
+  return (all - static_cast<double>(embedding_only_parameters(*this)) - untouched) * weight_bytes_per_parameter +
+         further_attention_bytes(*this);
 }
 
 std::int64_t LlmSpec::kv_bytes_per_token() const {
@@ -233,6 +242,13 @@ void check_moe(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
+ScalarSpec weight_formats() {
+  return choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
+                               {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
+                               {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
+                               {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}});
+}
+
 ObjectSchema<LlmSpec> llm_fields() {
   ObjectSchema<LlmSpec> s("model", "The architecture of a decoder-only transformer, as its configuration states it.");
   s.optional("name", &LlmSpec::name, text(), "name in the catalogue");
@@ -260,12 +276,11 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
   s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
-  s.optional("weight_format", &LlmSpec::stated_weight_format,
-             choice<NumberFormat>({{"bf16", NumberFormat::bf16, "16-bit floating point"},
-                                   {"fp8", NumberFormat::fp8, "8-bit floating point, a scale for each matrix"},
-                                   {"fp8_block", NumberFormat::fp8_block, "8-bit, a scale for each block of 128 x 128"},
-                                   {"nvfp4", NumberFormat::nvfp4, "4-bit, a scale for each 16 numbers"}}),
+  s.optional("weight_format", &LlmSpec::stated_weight_format, weight_formats(),
              "whose kernels time the linear layers; left out: what weight_bytes_per_parameter is the width of");
+  s.optional("attention_weight_format", &LlmSpec::stated_attention_format, weight_formats(),
+             "of the projections of attention, where a checkpoint leaves them in another format than the rest; left "
+             "out: that of all weights");
   s.optional("kv_bytes_per_element", &LlmSpec::kv_bytes_per_element, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1");
   s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive().usually(1, kMostWeights),

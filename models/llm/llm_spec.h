@@ -52,10 +52,11 @@ struct LlmSpec {
   AttentionKind attention = AttentionKind::gqa;
   MlaShape mla;
   MoeShape moe;
-  double weight_bytes_per_parameter = 2.0;           ///< bf16: 2, fp8: 1
-  std::optional<NumberFormat> stated_weight_format;  ///< none: what weight_bytes_per_parameter is the width of
-  double kv_bytes_per_element = 2.0;                 ///< bf16: 2, fp8: 1
-  std::int64_t weight_bytes_override = 0;            ///< > 0: use this for weights instead of deriving it
+  double weight_bytes_per_parameter = 2.0;              ///< bf16: 2, fp8: 1
+  std::optional<NumberFormat> stated_weight_format;     ///< none: what weight_bytes_per_parameter is the width of
+  std::optional<NumberFormat> stated_attention_format;  ///< of attention's projections; none: that of all weights
+  double kv_bytes_per_element = 2.0;                    ///< bf16: 2, fp8: 1
+  std::int64_t weight_bytes_override = 0;               ///< > 0: use this for weights instead of deriving it
 
   // Derived quantities (llm_spec.cpp).
 
@@ -63,11 +64,15 @@ struct LlmSpec {
   /// for the wider one's.
   [[nodiscard]] NumberFormat weight_format() const;
 
+  /// Of the projections of attention, which narrow checkpoints often leave in 16 bits.
+  [[nodiscard]] NumberFormat attention_format() const { return stated_attention_format.value_or(weight_format()); }
+
   /// All parameters, embeddings and LM head included.
   [[nodiscard]] std::int64_t parameters() const;
   /// Parameters that one token's forward pass multiplies with (no embedding look-up; LM head included).
   [[nodiscard]] std::int64_t active_parameters() const;
-  /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, or the override.
+  /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, those of attention
+  /// times that of their format, or the override.
   [[nodiscard]] std::int64_t weight_bytes() const;
   /// Of weight_bytes(), the routed experts of all layers.
   [[nodiscard]] std::int64_t expert_weight_bytes() const;

@@ -150,7 +150,54 @@ RC_GTEST_PROP(MoeFormProperty, MoreTokensNeverTakeLess, ()) {
   const LinearTimes times(profile, model, profile.machine->peaks(), static_cast<std::int64_t>(gpus));
   const double few = *rc::gen::inRange(1, 20'000);
   const double more = few + *rc::gen::inRange(0, 5'000);
-  RC_ASSERT(times.body(more).seconds >= times.body(few).seconds);
+  RC_ASSERT(times.body(more, more).seconds >= times.body(few, few).seconds);
+}
+
+TEST(BesideEachOther, TakesTheLongerAndNoLessThanReadingBoth) {
+  EXPECT_EQ(beside_each_other_s(2, 5, 0.1), 5);
+  EXPECT_EQ(beside_each_other_s(5, 2, 0.1), 5);
+  EXPECT_EQ(beside_each_other_s(2, 5, 6), 6);
+  EXPECT_EQ(beside_each_other_s(2, 5, 9), 7);  // never longer than one after the other
+}
+
+TEST(MoeTimes, SharedExpertsRunBesideRoutedOnesInSmallSteps) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const KernelProfile profile = catalogue.profile("h200-vllm");
+  const LlmSpec model = catalogue.model("deepseek-v3");
+  const Machine machine = profile.machine->peaks();
+  const LinearForm& linear = *form_for(profile.fitted.linear, &LinearForm::weights, model.weight_format());
+  const MoeForm& experts = *form_for(profile.fitted.moe, &MoeForm::weights, model.weight_format());
+  const auto sum_s = [&](const std::vector<LinearShape>& shapes, double tokens) {
+    double sum = 0;
+    for (const LinearShape& s : shapes) sum += s.calls * linear_time(profile, linear, s, tokens, machine).seconds;
+    return sum;
+  };
+  const LinearTimes times(profile, model, machine, 8);
+  for (const double tokens : {4.0, 64.0, 256.0, 257.0, 512.0}) {
+    const double all_s = sum_s(body_shapes(model, 8), tokens), shared_s = sum_s(shared_expert_shapes(model, 8), tokens);
+    const double routed_s = routed_layers(model) * experts.time(experts_call(model, 8, tokens), machine, false).seconds;
+    EXPECT_GT(shared_s, 0);
+    const double expected =
+        tokens <= 256
+            ? all_s - shared_s + beside_each_other_s(shared_s, routed_s, experts_streamed_s(model, 8, machine, tokens))
+            : all_s + routed_s;
+    EXPECT_NEAR(times.body(tokens, tokens).seconds, expected, 1e-12) << tokens;
+  }
+  // Ranks that share the routed experts: the same of a single rank's.
+  Parallelism ranks = 1;
+  ranks.attention_data = 8;
+  ranks.expert = 8;
+  const LinearTimes shared(profile, model, machine, ranks);
+  for (const double tokens : {4.0, 64.0, 256.0}) {
+    const double all_s = sum_s(body_shapes(model, 1), tokens), shared_s = sum_s(shared_expert_shapes(model, 1), tokens);
+    const double routed_s =
+        routed_layers(model) * experts.time(experts_call(model, ranks, 8 * tokens), machine, false).seconds;
+    EXPECT_NEAR(shared.body(tokens, 8 * tokens).seconds,
+                all_s - shared_s +
+                    beside_each_other_s(shared_s, routed_s, experts_streamed_s(model, ranks, machine, 8 * tokens)),
+                1e-6 * all_s)
+        << tokens;
+  }
 }
 
 TEST(MoeTimes, AStepOfAMixtureIsItsLayersAndItsRoutedExperts) {

@@ -52,6 +52,7 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   Sets narrow = base;
   narrow.push_back(key + ".weight_bytes_per_parameter=1");
   add("weight_format", narrow, "fp8", "fp8_block");
+  add("attention_weight_format", narrow, "fp8", "bf16");
   add("kv_bytes_per_element", base, "2", "1");
   add("weights", base, "3 GB", heavier);
 }
@@ -91,6 +92,7 @@ std::vector<KeyRow> model_rows() {
       {"model.moe.dense_layers", kDeepseek, "3", "10"},
       {"model.weight_bytes_per_parameter", {}, "2", "1"},
       {"model.weight_format", recomputed({"model.weight_bytes_per_parameter=1"}), "fp8", "fp8_block"},
+      {"model.attention_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},
       {"model.kv_bytes_per_element", {}, "2", "1"},
       {"model.weights", {}, "16 GB", "20 GB"},
   };
