@@ -49,6 +49,10 @@ ObjectSchema<EngineSpec> engine_fields() {
              "GPU memory that a request takes before its first chunk");
   s.required("preempted", &EngineSpec::preempted, preempted_kv_words(),
              "what becomes of the KV of a preempted request");
+  s.optional("fused_norms", &EngineSpec::fused_norms, boolean(),
+             "norms are a part of the all-reduce before them, where GPUs share a layer");
+  s.optional("fused_quantise", &EngineSpec::fused_quantise, boolean(),
+             "quantising the inputs of narrow linear layers is a part of the kernel before");
   return s;
 }
 

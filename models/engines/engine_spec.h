@@ -36,6 +36,9 @@ struct EngineSpec {
   schema::Sourced<PrefillOrder> prefill_order;
   schema::Sourced<KvReservation> reservation;
   schema::Sourced<PreemptedKv> preempted;
+  // Kernels that take no time of their own (FusedKernels); by default those of vLLM, which profiles were fitted to.
+  schema::Sourced<bool> fused_norms{};
+  schema::Sourced<bool> fused_quantise{};
 };
 
 // The words for the three, for the tables of engines and of schedules alike.

@@ -4,7 +4,7 @@
 
 namespace kvsim::models {
 
-std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus, bool rotary) {
+std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus, bool rotary, bool norms) {
   constexpr double kBytes = 2;
   const auto layers = static_cast<double>(m.layers);
   const auto hidden = static_cast<double>(m.hidden);
@@ -13,10 +13,10 @@ std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus
   // Of routed experts the activation is a part of their grouped products.
   const auto routed = static_cast<double>(m.moe.experts > 0 ? m.layers - m.moe.dense_layers : 0);
   const auto shared = static_cast<double>(m.moe.shared_experts * m.moe.expert_intermediate) / gpus;
-  const double rotations = rotary ? layers : 0;
+  const double rotations = rotary ? layers : 0, normed = norms ? layers : 0;
   return {{"embedding", 2 * hidden * kBytes, 1, 0, 0},
           // input and residual, both read and written
-          {"layernorm", 4 * hidden * kBytes, 2 * layers, layers, layers},
+          {"layernorm", 4 * hidden * kBytes, 2 * normed, normed, normed},
           {"rotary_emb", 2 * rotated * kBytes, rotations, rotations, 0},
           {"act_fn", 3 * inner * kBytes, layers - routed, 0, layers - routed},
           {"act_fn", 3 * shared * kBytes, shared > 0 ? routed : 0, 0, shared > 0 ? routed : 0},

@@ -20,7 +20,8 @@ struct ElementwiseKernel {
 /// Embedding, two norms with their residual addition, rotary embedding and gated activation a layer, final norm; bf16
 /// activations. Norms run whole on every GPU, heads and the feed-forward block are sharded over `gpus`. `rotary`: the
 /// rotary embedding is a kernel of its own, not a part of a latent's fitted attention.
-[[nodiscard]] std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& model, double gpus, bool rotary = true);
+[[nodiscard]] std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& model, double gpus, bool rotary = true,
+                                                                 bool norms = true);
 
 // Kernels that make a compressed KV cache out of a full one, as passes over memory: scores in, the best kept; elements
 // in, fewer bits out. On one GPU.

@@ -126,7 +126,7 @@ FormTime LinearForm::time(double m, double n, double k, const Machine& machine, 
   const double extra_s = extra_input_bytes * m * k / (bandwidth_efficiency * machine.memory_bytes_per_s);
   double seconds = t0_s + blend(stream_s, tiles_s, blend_power) + extra_s;
   if (per_doubling_s > 0) seconds += per_doubling_s * std::log2(1 + k / kShortK);
-  seconds += quantise.seconds(m, k, bytes_per_element(weights), machine);
+  if (!run.quantised) seconds += quantise.seconds(m, k, bytes_per_element(weights), machine);
   if (machine.as_measured) seconds *= correction.at({m, n, k});
   if (run.launched) {
     constexpr double kPower = 8;

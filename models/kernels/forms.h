@@ -109,8 +109,9 @@ struct LinearBenchmark {
 
 /// How one row was measured.
 struct LinearRun {
-  double repeated = 0;    ///< layers of this size that the benchmark goes round; 0: the weights come from memory
-  bool launched = false;  ///< each call launched, not replayed as a graph
+  double repeated = 0;     ///< layers of this size that the benchmark goes round; 0: the weights come from memory
+  bool launched = false;   ///< each call launched, not replayed as a graph
+  bool quantised = false;  ///< its inputs are already
 };
 
 /// t = t0 + blend(bytes / (eta BW), min over tiles and split-k of waves x time of a tile) + extra_input_bytes m k /

@@ -140,7 +140,8 @@ FormTime linear_time(const KernelProfile& profile, const LinearForm& form, const
 
 FormTime linear_time(const KernelProfile& profile, const LlmSpec& model, const LinearShape& shape, double tokens,
                      const Machine& machine) {
-  return linear_time(profile, *form_of(profile, weights_of(model, shape)), shape, tokens, machine);
+  return linear_time(profile, *form_of(profile, weights_of(model, shape)), shape, tokens, machine,
+                     {.quantised = profile.fused.quantise && tokens <= static_cast<double>(profile.captured_tokens)});
 }
 
 SplitTime linear_times(const KernelProfile& profile, const LlmSpec& model, const std::vector<LinearShape>& shapes,

@@ -156,6 +156,15 @@ constexpr schema::Choice<Launch> kPrefillLaunch{"prefill", Launch::prefill,
 constexpr schema::Choice<Launch> kMixedLaunch{"mixed", Launch::mixed,
                                               "mixed attention, one launch for all of the step"};
 
+ObjectSchema<FusedKernels> fused_schema() {
+  using F = FusedKernels;
+  ObjectSchema<F> s("fused", "Kernels that an engine has made a part of the one before them.");
+  s.optional("norms", &F::norms, boolean(), "norms, where GPUs share a layer: of the all-reduce before");
+  s.optional("quantise", &F::quantise, boolean(),
+             "quantising the inputs of narrow linear layers: of the norm or activation before");
+  return s;
+}
+
 ObjectSchema<AttentionLaunches> launches_schema() {
   using L = AttentionLaunches;
   ObjectSchema<L> s("launches",
@@ -231,6 +240,8 @@ ObjectSchema<KernelProfile> profile_fields() {
       "collective_library", &P::collective_library, text().non_empty(),
       "whose collectives the engine uses: vllm (its own kernel for short all-reduces, else NCCL) or nccl; another "
       "one's where the peer link has none of it");
+  s.object("fused", &P::fused, fused_schema(), Presence::optional,
+           "kernels that are a part of the one before them; by default none");
   s.optional("captured_tokens", &P::captured_tokens, tokens().non_negative(),
              "largest step that runs as a captured CUDA graph (vLLM captures up to 512 tokens); in a larger one each "
              "all-reduce copies its message first");

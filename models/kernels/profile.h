@@ -188,6 +188,14 @@ struct Interference {
   }
 };
 
+/// Kernels that an engine has made a part of the one before them, and that take no time of their own in steps that run
+/// as a captured graph (captured_tokens). In larger ones they pass over more than the caches hold, and are taken as
+/// apart.
+struct FusedKernels {
+  bool norms = false;     ///< a norm and its residual: of the all-reduce before it, where GPUs share a layer
+  bool quantise = false;  ///< quantising the inputs of narrow linear layers: of the norm or activation before it
+};
+
 /// Roofline: t = t0 + max(bytes / (bandwidth_efficiency BW_peak), flops / (compute_efficiency FLOPS_peak)) per
 /// operator.
 struct KernelProfile {
@@ -210,7 +218,8 @@ struct KernelProfile {
   std::optional<FrameworkMemory> framework;
   LaunchCosts launch;
   Interference interference;
-  Sourced<double> iteration_overhead_s;     ///< scheduling, sampling and what `launch` leaves out, once per iteration
+  Sourced<double> iteration_overhead_s;  ///< scheduling, sampling and what `launch` leaves out, once per iteration
+  FusedKernels fused;
   std::string collective_library = "vllm";  ///< whose collectives the engine uses, where the link has their figures
   std::int64_t captured_tokens = 512;       ///< largest step that runs as a captured CUDA graph; in a larger one an
                                             ///< all-reduce copies its message first

@@ -94,9 +94,10 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     const ElementwiseForm& form = *profile_.fitted.elementwise;
     const bool rotary = model_.attention != AttentionKind::mla || !attention_fitted_;
     elementwise_kernels_ = elementwise_kernels(model_, gpus_, rotary);
+    captured_kernels_ = elementwise_kernels(model_, gpus_, rotary, !profile_.fused.norms || parallel_.tensor == 1);
     elementwise_ = TokenCurve([&](double tokens) {
       SplitTime sum;
-      for (const ElementwiseKernel& k : elementwise_kernels_) {
+      for (const ElementwiseKernel& k : kernels_of(tokens)) {
         sum.seconds += k.calls * form.seconds(k.bytes_per_token * tokens, machine_);
       }
       return sum;
@@ -351,7 +352,7 @@ LayerTime StepTimer::layers(const StepTime& time, const StepWork& work) const {
   double norms_after_s = 0;
   if (tokens > 0 && !elementwise_.empty()) {
     double all_s = 0;
-    for (const ElementwiseKernel& k : elementwise_kernels_) {
+    for (const ElementwiseKernel& k : kernels_of(tokens)) {
       const double call_s = profile_.fitted.elementwise->seconds(k.bytes_per_token * tokens, machine_);
       all_s += k.calls * call_s;
       norms_before_s += k.before * call_s;

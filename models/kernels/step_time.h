@@ -109,6 +109,9 @@ class StepTimer {
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Bytes of weights that the GPUs of a rank read in a pass.
   [[nodiscard]] double weight_bytes_of_rank(double all_tokens) const;
+  [[nodiscard]] const std::vector<ElementwiseKernel>& kernels_of(double tokens) const {
+    return tokens <= static_cast<double>(profile_.captured_tokens) ? captured_kernels_ : elementwise_kernels_;
+  }
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] CompressionKernels compression_kernels() const;
   /// What launching a step's kernels adds to it.
@@ -147,6 +150,7 @@ class StepTimer {
   AttentionTimes attention_times_;
   TokenCurve elementwise_;  // empty: the profile has no form for them
   std::vector<ElementwiseKernel> elementwise_kernels_;
+  std::vector<ElementwiseKernel> captured_kernels_;  // of them, those of a step that is captured
   std::vector<std::string> fallbacks_;
 };
 

@@ -333,7 +333,9 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   if (gpu == cluster.gpu.name) return changed;
   const models::Catalogue catalogue = catalogue_of(scenario);
   cluster.gpu = catalogue.gpu(gpu);
+  const models::FusedKernels fused = cluster.profile.fused;  // the engine's
   cluster.profile = catalogue.profile(cluster.gpu.profile);
+  cluster.profile.fused = fused;
   cluster.host_link = catalogue.link(cluster.gpu.host_link);
   cluster.peer_link = catalogue.link(cluster.gpu.peer_link);
   changed.profile.reset();

@@ -73,15 +73,18 @@ ObjectSchema<serving::ScheduleConfig> schedule_schema() {
              "what becomes of the KV of a preempted request; by default dropped");
   s.reference("engine", &ScheduleConfig::engine, "engine", models::engine_schema(), Presence::optional,
               "serving engine that says what this map does not: max_batched_tokens, block_size, asynchronous, "
-              "prefill_order, reserve and preempted");
+              "prefill_order, reserve and preempted; and which kernels are fused (cluster.gpu.profile.fused)");
   return s;
 }
 
 void complete_schedule(Scenario& s, const Reporter& report) {
   serving::ScheduleConfig& c = s.serving.schedule;
   if (!c.engine) return;
-  const auto unless_written = [&report](const char* key, auto& to, const auto& figure) {
-    if (!report.node().find_path(std::string("schedule.") + key)) to = figure.value;
+  const auto unless_said = [&report](const std::string& path, auto& to, const auto& figure) {
+    if (!report.node().find_path(path)) to = figure.value;
+  };
+  const auto unless_written = [&](const char* key, auto& to, const auto& figure) {
+    unless_said(std::string("schedule.") + key, to, figure);
   };
   unless_written("max_batched_tokens", c.max_batched_tokens, c.engine->max_batched_tokens);
   unless_written("block_size", c.block_tokens, c.engine->block_tokens);
@@ -89,6 +92,9 @@ void complete_schedule(Scenario& s, const Reporter& report) {
   unless_written("prefill_order", c.prefill_order, c.engine->prefill_order);
   unless_written("reserve", c.reservation, c.engine->reservation);
   unless_written("preempted", c.preempted, c.engine->preempted);
+  models::FusedKernels& fused = s.serving.cluster.profile.fused;
+  unless_said("cluster.gpu.profile.fused.norms", fused.norms, c.engine->fused_norms);
+  unless_said("cluster.gpu.profile.fused.quantise", fused.quantise, c.engine->fused_quantise);
 }
 
 }  // namespace kvsim::scenario

@@ -1,6 +1,8 @@
 // A step on a tensor-parallel group: shards, all-reduces, and the words for figures that were replaced.
 #include <gtest/gtest.h>
 
+#include "models/catalogue/catalogue.h"
+#include "models/kernels/operator_times.h"
 #include "models/kernels/step_time.h"
 #include "tests/models/tiny_machine.h"
 
@@ -55,6 +57,58 @@ TEST(AllReduce, IsTwicePerLayerOfTheActivationsAndOnceOfTheEmbedding) {
   EXPECT_DOUBLE_EQ(timer.time(w).gathering_s, 0.5 + 2);
   w.logit_tokens = 0;
   EXPECT_DOUBLE_EQ(timer.time(w).collectives_s, 5 * 0.5);
+}
+
+StepWork decoding(double requests) {
+  StepWork w;
+  w.decode = {requests, 1e6, 1e3};
+  w.logit_tokens = requests;
+  return w;
+}
+
+TEST(FusedKernels, NormsAreAPartOfTheAllReduceWhereGpusShareALayer) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const LlmSpec model = catalogue.model("llama-3.1-8b");
+  const GpuSpec gpu = catalogue.gpu("h100-sxm");
+  const LinkSpec link = catalogue.link(gpu.peer_link);
+  const KernelProfile apart = catalogue.profile("h100-vllm");
+  KernelProfile fused = apart;
+  fused.fused.norms = true;
+  const auto total_s = [&](const KernelProfile& p, std::int64_t gpus) {
+    return StepTimer(gpu, link, p, model, gpus).time(decoding(8)).total_s;
+  };
+  EXPECT_EQ(total_s(fused, 1), total_s(apart, 1));
+  // Two a layer, each with its residual: four passes over 8 x 4,096 numbers of two bytes.
+  const double norm_s = apart.fitted.elementwise->seconds(4.0 * 8 * 4096 * 2, machine_for(gpu, apart));
+  EXPECT_NEAR(total_s(apart, 2) - total_s(fused, 2), 2 * 32 * norm_s, 1e-9);
+  fused.captured_tokens = 7;  // the step is a larger one
+  KernelProfile other = apart;
+  other.captured_tokens = 7;
+  EXPECT_EQ(total_s(fused, 2), total_s(other, 2));
+}
+
+TEST(FusedKernels, QuantisedInputsAreThereAlready) {
+  const Catalogue catalogue = Catalogue::built_in();
+  LlmSpec model = catalogue.model("llama-3.1-8b");
+  model.weight_bytes_per_parameter = 1;
+  const GpuSpec gpu = catalogue.gpu("h200");
+  const LinkSpec link = catalogue.link(gpu.peer_link);
+  const KernelProfile apart = catalogue.profile("h200-vllm");
+  KernelProfile fused = apart;
+  fused.fused.quantise = true;
+  const Machine machine = machine_for(gpu, apart);
+  const LinearForm& form = *form_for(apart.fitted.linear, &LinearForm::weights, NumberFormat::fp8);
+  double expected_s = 0;
+  std::vector<LinearShape> shapes = body_shapes(model, 1);
+  shapes.push_back(head_shape(model, 1));
+  for (const LinearShape& s : shapes) {
+    expected_s += s.calls * (form.time(8, s.n, s.k, machine).seconds -
+                             form.time(8, s.n, s.k, machine, {.quantised = true}).seconds);
+  }
+  EXPECT_GT(expected_s, 0);
+  EXPECT_NEAR(StepTimer(gpu, link, apart, model, 1).time(decoding(8)).total_s -
+                  StepTimer(gpu, link, fused, model, 1).time(decoding(8)).total_s,
+              expected_s, 1e-9);
 }
 
 TEST(AllReduce, OutsideAGraphWorksOnACopyOfItsMessage) {

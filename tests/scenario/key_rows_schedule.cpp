@@ -56,6 +56,8 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.prefill_order", engine(), "mixed", "prefill_first"},
       {"schedule.engine.reserve", engine(), "prompt", "prompt_and_output"},
       {"schedule.engine.preempted", engine(), "dropped", "cached"},
+      {"schedule.engine.fused_norms", engine({"cluster.gpu.tensor_parallel=2"}), "false", "true"},
+      {"schedule.engine.fused_quantise", engine({"model.weight_bytes_per_parameter=1"}), "false", "true"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},
       {"slo.tpot_p99", {}, "1 ms", "1000 s"},
       {"slo.itl_p99", {}, "1 ms", "1000 s"},

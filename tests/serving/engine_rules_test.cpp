@@ -163,6 +163,24 @@ TEST(Engine, SaysWhatTheScheduleDoesNot) {
   EXPECT_EQ(none.max_batched_tokens, 2048);
 }
 
+TEST(Engine, FusesKernelsUnlessTheProfileIsSaidTo) {
+  const auto fused = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"});
+    const models::FusedKernels f = small_scenario(more).serving.cluster.profile.fused;
+    return std::pair(f.norms, f.quantise);
+  };
+  EXPECT_EQ(fused({}), std::pair(false, false));
+  EXPECT_EQ(fused({"schedule.engine=vllm"}), std::pair(false, false));
+  EXPECT_EQ(fused({"schedule.engine=trtllm"}), std::pair(true, true));
+  EXPECT_EQ(fused({"schedule.engine=trtllm", "cluster.gpu.profile.fused.norms=false"}), std::pair(false, true));
+  EXPECT_EQ(fused({"cluster.gpu.profile.fused={norms: true}"}), std::pair(true, false));
+  // Another machine serves with the same engine.
+  const scenario::Scenario other = scenario::on_machine(
+      small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: trtllm}"}),
+      "h200", 1);
+  EXPECT_TRUE(other.serving.cluster.profile.fused.quantise);
+}
+
 TEST(Engine, ComparesWhatItCanServe) {
   using Sets = std::vector<std::string>;
   const auto compared = [](const std::string& engine) {
