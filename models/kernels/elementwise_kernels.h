@@ -19,7 +19,8 @@ struct ElementwiseKernel {
 
 /// Embedding, two norms with their residual addition, rotary embedding and gated activation a layer, final norm; bf16
 /// activations. Norms run whole on every GPU, heads and the feed-forward block are sharded over `gpus`. `rotary`: the
-/// rotary embedding is a kernel of its own, not a part of a latent's fitted attention.
+/// rotary embedding is a kernel of its own, not a part of a latent's fitted attention. `norms`: so are the layers'
+/// norms (FusedKernels).
 [[nodiscard]] std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& model, double gpus, bool rotary = true,
                                                                  bool norms = true);
 

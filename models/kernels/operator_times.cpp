@@ -179,17 +179,10 @@ LinearTimes::LinearTimes(const KernelProfile& profile, const LlmSpec& model, con
   const std::vector<LinearShape> shared = shared_expert_shapes(model, gpus);
   const bool ranks_share = experts != nullptr && parallel.attention_data > 1;
   body_ = TokenCurve([&](double tokens) {
-    SplitTime sum = time_of(shapes, tokens);
-    if (experts == nullptr || ranks_share) return sum;
-    const SplitTime routed = routed_time(tokens);
-    double more_s = routed.seconds;
-    if (!shared.empty() && tokens <= kSharedExpertsBesideRouted) {
-      const double shared_s = time_of(shared, tokens).seconds;
-      more_s = beside_each_other_s(shared_s, routed.seconds, streamed_s(tokens)) - shared_s;
-    }
-    sum.seconds += more_s;
-    sum.memory_bound_s += std::min(routed.memory_bound_s, more_s);
-    return sum;
+    if (experts == nullptr || ranks_share) return time_of(shapes, tokens);
+    const bool beside = tokens <= kSharedExpertsBesideRouted;
+    return with_routed(time_of(shapes, tokens), routed_time(tokens), beside ? time_of(shared, tokens).seconds : 0,
+                       streamed_s(tokens));
   });
   if (ranks_share) {
     routed_ = TokenCurve(routed_time);

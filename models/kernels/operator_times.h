@@ -113,17 +113,10 @@ class LinearTimes {
 
   /// All layers but the LM head, for `tokens` > 0 tokens of a rank and `all_tokens` of all ranks.
   [[nodiscard]] SplitTime body(double tokens, double all_tokens) const {
-    SplitTime t = body_.at(tokens);
-    if (routed_.empty()) return t;
-    const SplitTime routed = routed_.at(all_tokens);
-    double more_s = routed.seconds;
-    if (!shared_.empty() && tokens <= kSharedExpertsBesideRouted) {
-      const double shared_s = shared_.at(tokens).seconds;
-      more_s = beside_each_other_s(shared_s, routed.seconds, streamed_.at(all_tokens).seconds) - shared_s;
-    }
-    t.seconds += more_s;
-    t.memory_bound_s += std::min(routed.memory_bound_s, more_s);
-    return t;
+    if (routed_.empty()) return body_.at(tokens);
+    const bool beside = !shared_.empty() && tokens <= kSharedExpertsBesideRouted;
+    return with_routed(body_.at(tokens), routed_.at(all_tokens), beside ? shared_.at(tokens).seconds : 0,
+                       beside ? streamed_.at(all_tokens).seconds : 0);
   }
   /// The LM head for `tokens` > 0 positions.
   [[nodiscard]] SplitTime head(double tokens) const { return head_.at(tokens); }
@@ -133,6 +126,13 @@ class LinearTimes {
   [[nodiscard]] double valid_to() const { return valid_to_; }
 
  private:
+  /// The routed experts with `body`, in which shared ones that run beside them take `shared_s`.
+  static SplitTime with_routed(SplitTime body, const SplitTime& routed, double shared_s, double streamed_s) {
+    const double more_s =
+        shared_s > 0 ? beside_each_other_s(shared_s, routed.seconds, streamed_s) - shared_s : routed.seconds;
+    return {body.seconds + more_s, body.memory_bound_s + std::min(routed.memory_bound_s, more_s)};
+  }
+
   TokenCurve body_;
   // Where ranks share the routed experts, those by the tokens of all ranks; the shared ones, which are in body_, by
   // those of a rank; and experts_streamed_s. Empty: all of it is in body_, or there are none.
