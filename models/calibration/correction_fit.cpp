@@ -68,6 +68,22 @@ Eigen::MatrixXd pulls(const Correction& grid, std::size_t nodes) {
   return a;
 }
 
+using NodePair = std::pair<Eigen::Index, Eigen::Index>;
+
+/// Neighbours along the first `axes` axes, the smaller size first; the pairs in order of their larger sizes.
+std::vector<NodePair> rising_pairs(const Correction& grid, std::size_t axes, std::size_t nodes) {
+  std::vector<NodePair> pairs;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    std::size_t stride = nodes;
+    for (std::size_t d = 0; d < axes; ++d) {
+      stride /= grid.axes[d].size();
+      if (i / stride % grid.axes[d].size() == 0) continue;
+      pairs.emplace_back(static_cast<Eigen::Index>(i - stride), static_cast<Eigen::Index>(i));
+    }
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::vector<double> axis_around(const std::vector<double>& nodes, double least, double greatest) {
@@ -92,15 +108,24 @@ Correction grid_around(const CorrectionNodes& nodes, const std::vector<RowSizes>
 Correction fit_correction(const FitProblem& problem, std::span<const double> values,
                           std::span<const std::size_t> rows) {
   constexpr std::size_t kRowsANode = 10;
-  constexpr int kReweighted = 5;
+  constexpr double kNoFall = 1e4;                       // pull to each other of two neighbours that would fall
+  const int rounds = problem.rising_axes > 0 ? 40 : 5;  // which neighbours would takes a while to settle
   if (problem.grid.dimensions() == 0) return {};
   const std::size_t nodes = nodes_of(problem.grid);
   const std::vector<Point> points = points_of(problem, values, rows);
   if (points.size() < kRowsANode * nodes) return {};
   const Eigen::MatrixXd pull = pulls(problem.grid, nodes);
+  const std::vector<NodePair> rising = rising_pairs(problem.grid, problem.rising_axes, nodes);
   Eigen::VectorXd logs = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(nodes));
-  for (int round = 0; round < kReweighted; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Eigen::MatrixXd a = pull;
+    for (const auto& [low, high] : rising) {
+      if (logs[low] <= logs[high]) continue;
+      a(low, low) += kNoFall;
+      a(high, high) += kNoFall;
+      a(low, high) -= kNoFall;
+      a(high, low) -= kNoFall;
+    }
     Eigen::VectorXd b = Eigen::VectorXd::Zero(logs.size());
     for (const Point& p : points) {
       double now = 0;
@@ -121,6 +146,10 @@ Correction fit_correction(const FitProblem& problem, std::span<const double> val
   }
   Correction result = problem.grid;
   for (const double x : logs) result.factors.push_back(std::round(1e3 * std::exp(x)) / 1e3);
+  for (const auto& [low, high] : rising) {  // what little is left of falls, and rounding
+    double& next = result.factors[static_cast<std::size_t>(high)];
+    next = std::max(next, result.factors[static_cast<std::size_t>(low)]);
+  }
   return result;
 }
 

@@ -57,9 +57,10 @@ std::vector<std::size_t> sample_of(std::span<const std::size_t> rows) {
   return sample;
 }
 
-ResidualFunction residuals_of(const FitProblem& problem, std::span<const std::size_t> rows) {
-  return [&problem, rows](std::span<const double> values, std::span<double> r) {
-    problem.predict(values, {}, rows, r);
+ResidualFunction residuals_of(const FitProblem& problem, std::span<const std::size_t> rows,
+                              const Correction& correction = {}) {
+  return [&problem, rows, correction](std::span<const double> values, std::span<double> r) {
+    problem.predict(values, correction, rows, r);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       r[i] = r[i] > 0 ? std::log(r[i] / problem.measured[rows[i]]) : std::nan("");
     }
@@ -107,6 +108,16 @@ Solution fit(const FitProblem& problem, std::span<const std::size_t> rows, const
   }
   for (double& value : best.values) value = rounded(value);
   best.correction = fit_correction(problem, best.values, rows);
+  // A correction that may not fall leaves the form some of what it could have made good: both take turns.
+  constexpr int kTurns = 6;
+  for (int turn = 0; turn < kTurns && problem.rising_axes > 0 && !best.correction.empty(); ++turn) {
+    options.iterations = near != nullptr ? 5 : 15;
+    best.values =
+        solve(problem.parameters, best.values, rows.size(), residuals_of(problem, rows, best.correction), options)
+            .values;
+    for (double& value : best.values) value = rounded(value);
+    best.correction = fit_correction(problem, best.values, rows);
+  }
   return best;
 }
 

@@ -68,6 +68,8 @@ struct FitProblem {
   double scale = 0.03;                ///< of the robust loss, in log(predicted / measured)
   Correction grid;                    ///< whose axes a correction gets, without factors; none: no correction
   std::vector<RowSizes> sizes;        ///< of every row, where there is a grid; all 0: of several calls together
+  std::size_t rising_axes = 0;        ///< along the first so many axes no factor of a correction falls: a corrected
+                                      ///< form then grows wherever the form does, on every machine
   int spread_starts = 0;              ///< further starts, spread over the bounds
   std::function<void()> before_step;  ///< of every search: may throw to end it; empty: none
 };
@@ -83,14 +85,15 @@ struct FitProblem {
 
 /// The values that fit some rows best, rounded to the digits that profiles carry, and the correction of what they
 /// leave. The starts compete on a thousand of the rows; the two best go on. `near`: a solution of nearly the same rows,
-/// from which the search begins instead of the starts. Needs at least one row.
+/// from which the search begins instead of the starts. Where corrections rise, values and correction are fitted in
+/// turns. Needs at least one row.
 [[nodiscard]] Solution fit(const FitProblem& problem, std::span<const std::size_t> rows,
                            const Solution* near = nullptr);
 
 /// Factors at the nodes of the problem's grid by robust least squares of what the values leave of some rows, each node
 /// drawn to its neighbours and to 1, so that regions without rows are not corrected. Rows that a corrected form would
 /// hardly change (those bound by their launch), and those of several calls, do not count. Empty without a grid, or with
-/// fewer than 10 rows a node.
+/// fewer than 10 rows a node. Rises along `rising_axes`.
 [[nodiscard]] Correction fit_correction(const FitProblem& problem, std::span<const double> values,
                                         std::span<const std::size_t> rows);
 

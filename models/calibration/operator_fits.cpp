@@ -94,6 +94,7 @@ FitProblem decode_problem(std::vector<DecodeSample> rows, const DecodeKind& kind
     start[DecodeValue::kCold] = kind.latent ? 0 : cold;
     problem.starts.push_back(start);
   }
+  problem.rising_axes = 1;  // more requests never take less
   problem.spread_starts = 8;
   for (const DecodeSample& row : rows) {
     problem.measured.push_back(row.seconds);
@@ -202,7 +203,9 @@ struct TiledValue {
     kDoubling,
     kWrite,
     kDroop,
-    kToken  // of latents alone
+    kToken,  // of latents alone
+    kWriteBlock,
+    kUnevenGroup
   };
 };
 
@@ -235,7 +238,9 @@ TiledForm tiled_form(const TiledKind& kind, std::span<const double> values) {
   form.per_doubling_s = values[TiledValue::kDoubling] * kMicrosecond;
   form.write_efficiency = values[TiledValue::kWrite];
   form.power_droop = values[TiledValue::kDroop];
-  if (kind.latent) form.per_token_s = values[TiledValue::kToken] * kNanosecond;
+  form.per_token_s = values[TiledValue::kToken] * kNanosecond;
+  form.write_block_s = values[TiledValue::kWriteBlock] * kNanosecond;
+  form.uneven_group_share = values[TiledValue::kUnevenGroup];
   form.packs_groups = kind.packs_groups;
   if (kind.mixed) {
     form.stream = {values[TiledValue::kBandwidth], values[TiledValue::kL2Efficiency], values[TiledValue::kL2Share],
@@ -273,13 +278,20 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
                           {"tile (us)", 0, 0, 0},
                           {"per_doubling (us)", 0, 0, 0},
                           {"write_efficiency", 0, 0, 0},
-                          {"power_droop", 0, 0, 0}};
+                          {"power_droop", 0, 0, 0},
+                          {"per_token (ns)", 0, 0, 0},
+                          {"write_block (ns)", 0, 0, 0},
+                          {"uneven_group_share", 0, 0, 0}};
   } else {
     const auto any = [&rows](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
     // Layer profiles time attention alone, other tables the writing of new keys and values too.
     const bool written = any([](const TiledSample& row) { return !row.from.framework.empty(); });
     const bool dims =
         any([&rows](const TiledSample& row) { return row.shape.head_dim != rows.front().shape.head_dim; });
+    const bool uneven = any([](const TiledSample& row) {
+      const double group = row.shape.heads / row.shape.kv_heads;
+      return std::exp2(std::round(std::log2(group))) != group;
+    });
     problem.parameters = {{"t0 (us)", 9, 0, 60},
                           {"efficiency", 0.65, 0.1, 1.05},
                           {"overhead_tokens", 50, 0, 2000},
@@ -297,10 +309,14 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
                           {"tile (us)", 1, 0, 30},
                           {"per_doubling (us)", 0.5, 0, 10},
                           {"write_efficiency", written ? 0.2 : 0, written ? 0.02 : 0, written ? 10.0 : 0},
-                          {"power_droop", 0.02, 0, 0.3}};
+                          {"power_droop", 0.02, 0, 0.3},
+                          {"per_token (ns)", 0, 0, 0},
+                          {"write_block (ns)", written ? 200.0 : 0, 0, written ? 5000.0 : 0},
+                          {"uneven_group_share", uneven ? 0.03 : 0, 0, uneven ? 0.5 : 0}};
     if (kind.latent) {
       problem.parameters[TiledValue::kT0] = {"t0 (us)", 40, 0, 300};
-      problem.parameters.push_back({"per_token (ns)", 10, 0, 300});
+      problem.parameters[TiledValue::kToken] = {"per_token (ns)", 10, 0, 300};
+      problem.parameters[TiledValue::kWriteBlock] = {"write_block (ns)", 0, 0, 0};  // per_token is that too
     }
   }
   for (const TiledSample& row : rows) {
@@ -317,6 +333,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
     problem.grid =
         grid_around({{{1, 16, 128, 2048}, {16, 128, 512, 2048, 8192}, {64, 128, 256, 512}, {1, 4, 32}}}, problem.sizes);
   }
+  problem.rising_axes = 1;  // more prompts never take less
   problem.spread_starts = 8;
   problem.predict = [rows = std::move(rows), kind, machine](
                         std::span<const double> values, const Correction& correction,

@@ -108,7 +108,9 @@ void write_tiled(Writer& w, const char* key, TiledOf of, const std::vector<Tiled
       w.line(5, "power_droop: {}", number(f.power_droop));
     }
     if (of == TiledOf::heads) {
+      w.line(5, "write_block: {}", time(f.write_block_s));
       w.line(5, "packs_groups: {}", f.packs_groups);
+      w.line(5, "uneven_group_share: {}", number(f.uneven_group_share));
       w.correction(5, {"heads", "kv_length", "head_dim", "group"}, f.correction);
     }
     if (mixed) {

@@ -212,7 +212,11 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
              "rate of putting new keys and values into pages, as a multiple of the peak memory bandwidth; 0: no time");
   s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1), "as of linear layers");
   if (of != FormOf::latent) {
+    s.optional("write_block", &F::write_block_s, fixed_kernel_time(),
+               "a multiprocessor's time to put one new token's keys and values into pages, beside their bytes");
     s.optional("packs_groups", &F::packs_groups, boolean(), "a tile has rows of all query heads that share a KV head");
+    s.optional("uneven_group_share", &F::uneven_group_share, number().at_least(0).at_most(1),
+               "more arithmetic time where the query heads that share a KV head are no power of two, as a share");
     s.object("correction", &F::correction, attention_correction("heads"), Presence::optional,
              "measured / form by prompts x heads, KV length, head size and query heads per KV head");
   }

@@ -253,7 +253,9 @@ struct HeadShape {
 
 /// With T tiles of rate r = efficiency x peak / multiprocessors each: average load A = (tile_tokens + T w0) /
 /// multiprocessors, critical path C = (longest + w0) longest_factor, both in tokens walked, 4 rows head_dim FLOPs each;
-/// t = t0 + blend(blend(A + quantised idle, C), KV of decodes) + chunk bytes / (io BW) + empty tiles. The KV of
+/// t = t0 + blend(blend(A + quantised idle, C), KV of decodes) + chunk bytes / (io BW) + empty tiles + written bytes /
+/// (write BW) + tokens write_block / multiprocessors: another kernel puts new keys and values into pages, a block a
+/// token however few the bytes (vLLM's reshape_and_cache). The KV of
 /// decoding requests is read once per `group` heads that run together; heads of a group that run at different times
 /// read it again when a head's KV does not fit L2.
 struct TiledForm {
@@ -273,10 +275,12 @@ struct TiledForm {
   double tile_s = 0;                  ///< starting and ending a tile, beside overhead_tokens
   double per_token_s = 0;             ///< per new token: what else a latent's block does to it
   double per_doubling_s = 0;          ///< more per doubling of 1 + longest KV / 1024
-  double write_efficiency = 0;  ///< of the peak memory bandwidth, putting new keys and values into pages; 0: no time
-  double power_droop = 0;       ///< as of linear layers
-  bool packs_groups = false;    ///< a tile has rows of all query heads that share a KV head
-  Correction correction;        ///< prompts x heads, longest KV, head size, query heads per KV head
+  double write_efficiency = 0;    ///< of the peak memory bandwidth, putting new keys and values into pages; 0: no time
+  double write_block_s = 0;       ///< of one multiprocessor: the block that puts one token's keys and values there
+  double power_droop = 0;         ///< as of linear layers
+  bool packs_groups = false;      ///< a tile has rows of all query heads that share a KV head
+  double uneven_group_share = 0;  ///< more arithmetic time where those query heads are no power of two
+  Correction correction;          ///< prompts x heads, longest KV, head size, query heads per KV head
   double valid_to =
       0;  ///< largest size that was fitted, tokens of KV that the longest tile walks through; 0: not stated
   schema::Source source;

@@ -48,6 +48,14 @@ TEST(Fits, ACorrectionMakesGoodWhatAFormMissesOverARegion) {
   ASSERT_FALSE(s.correction.empty());
   EXPECT_NEAR(s.correction.at({4, 2000, 2000}), 1.2, 0.01);
   EXPECT_NEAR(s.correction.at({2048, 2000, 2000}), 1, 0.01);
+  // One that may not fall with the tokens cannot say that.
+  problem.rising_axes = 1;
+  const Correction rising = fit_correction(problem, s.values, all_rows(problem));
+  const std::size_t block = rising.factors.size() / rising.axes[0].size();
+  for (std::size_t i = block; i < rising.factors.size(); ++i) {
+    EXPECT_GE(rising.factors[i], rising.factors[i - block]) << i;
+  }
+  EXPECT_GT(rising.at({2048, 2000, 2000}), s.correction.at({2048, 2000, 2000}) + 0.01);
 }
 
 TEST(Fits, AxesOfACorrectionReachAroundTheRows) {

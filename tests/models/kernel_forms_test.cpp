@@ -373,6 +373,33 @@ TEST(TiledForm, NewKeysAndValuesAreWrittenIntoPages) {
   EXPECT_NEAR(seconds(4, 100) - before, 1.6 + 3 + 2 * std::log2(1 + 104.0 / 1024), 1e-6);
 }
 
+TEST(TiledForm, NewTokensAreWrittenByABlockEachOverTheMultiprocessors) {
+  TiledForm f = plain_tiles(8);
+  const HeadShape shape{1, 1, 1};
+  const auto seconds = [&](double tokens, double before) {
+    TiledCall call;
+    f.add_chunk(call, tokens, before, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  const double before = seconds(4, 100);
+  f.write_block_s = 5;  // 4 blocks on 10 multiprocessors; what is there already is not written again
+  EXPECT_NEAR(seconds(4, 100) - before, 4 * 5 / 10.0, 1e-9);
+}
+
+TEST(TiledForm, GroupsThatAreNoPowerOfTwoTakeLongerToCompute) {
+  TiledForm f = plain_tiles(8);
+  const auto seconds = [&](double heads) {
+    TiledCall call;
+    const HeadShape shape{heads, 1, 1};
+    f.add_chunk(call, 64, 0, shape);
+    return f.time(call, shape, small_machine()).seconds;
+  };
+  const double of_six = seconds(6), of_eight = seconds(8);
+  f.uneven_group_share = 0.25;
+  EXPECT_NEAR(seconds(6), 1.25 * of_six, 1e-6 * of_six);
+  EXPECT_EQ(seconds(8), of_eight);
+}
+
 TEST(TiledForm, WiderHeadsComeNearerToThePeak) {
   TiledForm f = plain_tiles(8);
   f.efficiency = 0.5;

@@ -65,7 +65,8 @@ TEST(Metamorphic, ComputingMoreTokensAgainNeverMakesASingleRequestSooner) {
 }
 
 TEST(Metamorphic, CorrectionsByMeasuredRegionSaveMoreWorkNextToNothing) {
-  computes_more_for_longer({}, 0.01);  // libraries take other kernels for other sizes
+  // Corrections never fall with more prompts, but may with longer ones.
+  computes_more_for_longer({}, 0.006);
 }
 
 TEST(Metamorphic, MoreTokensOfEveryChunkNeverMakeASingleRequestSooner) {

@@ -14,6 +14,11 @@ Fixture with_wide_heads(Fixture f) {
   return f;
 }
 
+Fixture with_three_to_a_group(Fixture f) {
+  f.base.push_back("model.heads=24");
+  return f;
+}
+
 void add_correction(std::vector<KeyRow>& rows, const std::string& form, const char* units, const Fixture& f) {
   const std::string at = form + "correction.";
   rows.push_back(row(at + units + "[]", "[1, 4096]", "[1, 8]", f));
@@ -53,7 +58,9 @@ void add_tiles(std::vector<KeyRow>& rows, const std::string& at, const Fixture& 
 void add_tiled(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
   add_tiles(rows, at, f);
   rows.push_back(row(at + "head_dim_power", "0", "1", with_wide_heads(f)));
+  rows.push_back(row(at + "write_block", "0 us", "900 us", f));
   rows.push_back(row(at + "packs_groups", "false", "true", f));
+  rows.push_back(row(at + "uneven_group_share", "0", "1", with_three_to_a_group(f)));
   add_correction(rows, at, "heads", f);
 }
 
