@@ -61,12 +61,13 @@ std::vector<ExperimentFile> chosen(const Options& options) {
     return options.paper.empty() ? files : of_paper(std::move(files), options.paper);
   }
   std::vector<ExperimentFile> chosen;
-  std::vector<ExperimentFile> carried = validation::carried_experiments();
+  std::vector<ExperimentFile> carried;  // read where one is asked for
   for (const std::string& name : options.names) {
     if (name.ends_with(".yaml")) {
       chosen.push_back(validation::experiment_at(name));
       continue;
     }
+    if (carried.empty()) carried = validation::carried_experiments();
     const auto found =
         std::find_if(carried.begin(), carried.end(), [&name](const ExperimentFile& f) { return f.name == name; });
     if (found == carried.end()) {
