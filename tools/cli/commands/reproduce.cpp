@@ -73,7 +73,7 @@ std::vector<ExperimentFile> chosen(const Options& options) {
     if (found == carried.end()) {
       std::vector<std::string> names;
       for (const ExperimentFile& f : carried) names.push_back(f.name);
-      throw schema::InputError(fmt::format("unknown experiment \"{}\"{}; a file of your own ends in .yaml", name,
+      throw schema::InputError(fmt::format("unknown experiment \"{}\"{} (a file of your own ends in .yaml)", name,
                                            schema::suggest(name, names)));
     }
     chosen.push_back(*found);
