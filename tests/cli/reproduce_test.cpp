@@ -59,17 +59,19 @@ TEST_F(ReproduceTest, WhatMakesNoSenseIsExitTwoAndNothingIsWritten) {
             "kvsim: expected one of NAME, --paper and --all, or --list (kvsim reproduce --help says more)\n");
   const CommandResult name = run({"reproduce", "vericache/fig111"});
   EXPECT_EQ(name.status, 2);
-  EXPECT_EQ(name.err,
-            "kvsim: unknown experiment \"vericache/fig111\"; did you mean \"vericache/fig11\"? (a file of your own ends "
-            "in .yaml)\n");
+  EXPECT_EQ(
+      name.err,
+      "kvsim: unknown experiment \"vericache/fig111\"; did you mean \"vericache/fig11\"? (a file of your own ends "
+      "in .yaml)\n");
   EXPECT_EQ(run({"reproduce", "--paper", "vericach"}).err,
             "kvsim: --paper: unknown paper \"vericach\"; did you mean \"vericache\"?\n");
   write("wrong.yaml", edited(kMine, "output_tokens_per_s", "output_token_per_s"));
   const CommandResult wrong = run({"reproduce", "wrong.yaml", "--out", "out"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_EQ(wrong.err,
-            "kvsim: wrong.yaml:11:20: panels.0.series.0.simulated: unknown metric \"throughput.output_token_per_s\"; did "
-            "you mean \"throughput.output_tokens_per_s\"?\n");
+  EXPECT_EQ(
+      wrong.err,
+      "kvsim: wrong.yaml:11:20: panels.0.series.0.simulated: unknown metric \"throughput.output_token_per_s\"; did "
+      "you mean \"throughput.output_tokens_per_s\"?\n");
   EXPECT_EQ(names(), (std::vector<std::string>{"mine.yaml", "tiny.yaml", "wrong.yaml"}));
 }
 

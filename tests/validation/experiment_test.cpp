@@ -165,9 +165,10 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
             "expected one of 8, 16");
   EXPECT_EQ(complaint("    tolerance: 0.5\n", ""),
             "fig.yaml:8:55: panels.0.series.0.points.0: no tolerance, expected one at the point or at its panel");
-  EXPECT_EQ(complaint("gain({x})", "run(full_kv, 8).throughput.output_token_per_s"),
-            "fig.yaml:9:33: panels.0.series.0.simulated: unknown metric \"throughput.output_token_per_s\"; did you mean "
-            "\"throughput.output_tokens_per_s\"?");
+  EXPECT_EQ(
+      complaint("gain({x})", "run(full_kv, 8).throughput.output_token_per_s"),
+      "fig.yaml:9:33: panels.0.series.0.simulated: unknown metric \"throughput.output_token_per_s\"; did you mean "
+      "\"throughput.output_tokens_per_s\"?");
   EXPECT_EQ(complaint("rows: [\"8\", \"16\"]", "rows: [\"8\", long]"),
             "fig.yaml:5:61: panels.0.x.over.rows.1: \"long\" is no number (named: true of names)");
   EXPECT_NE(complaint("gain({x})", "gian({x})").find("did you mean \"gain\"?"), std::string::npos);
@@ -182,7 +183,8 @@ TEST(Experiments, SayWhereASharedEntryIsWrong) {
     static_cast<void>(reproduce({read_experiment(kSmall, "fig.yaml", broken)}, runs, false));
     FAIL();
   } catch (const schema::InputError& e) {
-    EXPECT_TRUE(std::string(e.what()).starts_with("assumptions.yaml:5:5: runs.0: unknown parameter {polcy}")) << e.what();
+    EXPECT_TRUE(std::string(e.what()).starts_with("assumptions.yaml:5:5: runs.0: unknown parameter {polcy}"))
+        << e.what();
   }
 }
 

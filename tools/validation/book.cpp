@@ -143,8 +143,8 @@ double Book::answer_to(const Reference& r) {
     const bool of_probe = find_probe(run.path, true) != nullptr;
     if (simulated_run == nullptr) {
       if (!of_probe && results::find_metric(run.path) == nullptr) {
-        throw ExpressionError(fmt::format("unknown metric \"{}\"{}", run.path,
-                                          schema::suggest(run.path, results::metric_names())));
+        throw ExpressionError(
+            fmt::format("unknown metric \"{}\"{}", run.path, schema::suggest(run.path, results::metric_names())));
       }
       return std::numeric_limits<double>::quiet_NaN();
     }

@@ -18,7 +18,8 @@ int side(double value) {
 /// Asks one file; some of the answers are NaN as long as runs are missing.
 class Asker {
  public:
-  Asker(const ExperimentFile& file, Runs& runs) : file_(file), inputs_{{}, {}, {}, file.folder}, book_(file, inputs_, &runs) {}
+  Asker(const ExperimentFile& file, Runs& runs)
+      : file_(file), inputs_{{}, {}, {}, file.folder}, book_(file, inputs_, &runs) {}
 
   Reproduced ask() {
     Reproduced r;

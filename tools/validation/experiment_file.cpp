@@ -27,7 +27,8 @@ schema::ObjectSchema<FreeAssumption> free_schema() {
   s.required("name", &FreeAssumption::name, text().non_empty(), "of the parameter that experiments have it as");
   s.required("value", &FreeAssumption::value, text().non_empty(), "what it is taken for, in all figures");
   s.required("what", &FreeAssumption::what, text().non_empty(), "in words");
-  s.list("alternatives", &FreeAssumption::alternatives, text(), Presence::optional, "with which verdicts are looked at again");
+  s.list("alternatives", &FreeAssumption::alternatives, text(), Presence::optional,
+         "with which verdicts are looked at again");
   return s;
 }
 
@@ -44,7 +45,8 @@ schema::ObjectSchema<PublishedPoint> point_schema() {
   schema::ObjectSchema<PublishedPoint> s("point", "A published point.");
   s.required("at", &PublishedPoint::at, text().non_empty(), "where on the x axis: a value of its first column");
   s.optional("is", &PublishedPoint::is, schema::number(), "the published figure");
-  s.list("within", &PublishedPoint::within, schema::number(), Presence::optional, "published as a range: low and high", {2, 2});
+  s.list("within", &PublishedPoint::within, schema::number(), Presence::optional, "published as a range: low and high",
+         {2, 2});
   s.exclusive({"is", "within"});
   s.optional("tolerance", &PublishedPoint::tolerance, schema::number().positive(), "relative; else that of the panel");
   s.optional("place", &PublishedPoint::place, text(), "in the paper");
@@ -103,7 +105,8 @@ schema::ObjectSchema<PanelText> panel_schema() {
     const std::vector<std::string> places = places_of(panel.x);
     for (std::size_t r = 0; r < places.size(); ++r) {
       if (!panel.x.named && !is_number(places[r])) {
-        report.fail(fmt::format("x.over.rows.{}", r), fmt::format("\"{}\" is no number (named: true of names)", places[r]));
+        report.fail(fmt::format("x.over.rows.{}", r),
+                    fmt::format("\"{}\" is no number (named: true of names)", places[r]));
       }
     }
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
@@ -142,7 +145,8 @@ schema::ObjectSchema<ExperimentFile> experiment_schema() {
   add_vocabulary(s);
   s.list("panels", &ExperimentFile::panels, panel_schema(), Presence::optional, "pairs of axes");
   s.list("claims", &ExperimentFile::claims, claim_schema(), Presence::optional, "what the paper says without a number");
-  s.list("assumptions", &ExperimentFile::assumptions, text(), Presence::optional, "what is taken for granted in this figure");
+  s.list("assumptions", &ExperimentFile::assumptions, text(), Presence::optional,
+         "what is taken for granted in this figure");
   s.optional("miss", &ExperimentFile::miss, text(), "what explains that it is not reproduced");
   s.exclusive({"cannot", "panels"});
   return s;
@@ -217,7 +221,8 @@ ExperimentFile experiment_at(const std::string& path) {
   std::shared_ptr<const SharedFile> shared;
   if (const schema::ConfigNode* name = document.find_path("shares")) {
     const std::string beside = (folder / name->text()).string();
-    if (std::filesystem::exists(beside)) shared = std::make_shared<SharedFile>(read_shared(contents_of(beside), beside));
+    if (std::filesystem::exists(beside))
+      shared = std::make_shared<SharedFile>(read_shared(contents_of(beside), beside));
   }
   ExperimentFile file = read_experiment(text, path, std::move(shared));
   file.folder = folder.empty() ? "." : folder.string();

@@ -27,9 +27,9 @@ struct SharedFile : Vocabulary {
 };
 
 struct PublishedPoint {
-  std::string at;                ///< of the first column of what is varied
+  std::string at;  ///< of the first column of what is varied
   std::optional<double> is;
-  std::vector<double> within;    ///< published as a range: low and high
+  std::vector<double> within;  ///< published as a range: low and high
   std::optional<double> tolerance;
   std::string place;
 
@@ -74,7 +74,7 @@ struct ExperimentFile : Vocabulary {
   std::vector<PanelText> panels;
   std::vector<ClaimText> claims;
   std::vector<std::string> assumptions;
-  std::string miss;  ///< what explains that it is not reproduced; may hold figures
+  std::string miss;                         ///< what explains that it is not reproduced; may hold figures
   std::shared_ptr<const SharedFile> paper;  ///< of `shares`; may be null
   std::string folder;                       ///< of a user's file
 };

@@ -185,10 +185,12 @@ plot::Bars bars_of(const Reproduced& r, std::size_t index, std::vector<std::stri
       const double value = s.values[k];
       if (!std::isfinite(value)) continue;
       const std::string label = fmt::format("{}, {}", places[k], s.name);
-      bars.bars.push_back({label, {{0, value, 0, label + ": simulated " + results::figure(value)}}, results::figure(value)});
+      bars.bars.push_back(
+          {label, {{0, value, 0, label + ": simulated " + results::figure(value)}}, results::figure(value)});
       for (const JudgedPoint& p : r.points) {
         if (p.panel_index != index || p.series != s.name || p.at != places[k]) continue;
-        bars.bars.push_back({"published", {{0, p.middle(), 1, label + ": published " + published_text(p)}}, published_text(p)});
+        bars.bars.push_back(
+            {"published", {{0, p.middle(), 1, label + ": published " + published_text(p)}}, published_text(p)});
       }
     }
   }
@@ -259,9 +261,9 @@ const results::Fields<JudgedPoint> kPointFields{
     {"simulated", {kPlain, "what the simulator makes of it"}, &JudgedPoint::simulated},
     {"error", {kPlain, "relative difference from what is published; 0 within a range"}, &JudgedPoint::error},
     {"tolerance", {kPlain, "of the error"}, &JudgedPoint::tolerance},
-    {"within",
-     {results::kTruth, "whether the error is within the tolerance"},
-     [](const JudgedPoint& p) { return p.within(); }}};
+    {"within", {results::kTruth, "whether the error is within the tolerance"}, [](const JudgedPoint& p) {
+       return p.within();
+     }}};
 
 const results::Fields<JudgedClaim> kClaimFields{
     {"what", {kText, "what the paper says without a number"}, &JudgedClaim::what},
@@ -278,7 +280,9 @@ const results::Fields<Reproduced>& experiment_fields() {
   static const results::Fields<Reproduced> fields{
       {"name", {kText, "of the experiment"}, [](const Reproduced& r) -> const std::string& { return r.file->name; }},
       {"place", {kText, "in the paper"}, [](const Reproduced& r) -> const std::string& { return r.file->place; }},
-      {"title", {kText, "what the figure shows"}, [](const Reproduced& r) -> const std::string& { return r.file->title; }},
+      {"title",
+       {kText, "what the figure shows"},
+       [](const Reproduced& r) -> const std::string& { return r.file->title; }},
       {"verdict",
        {kText, "reproduced, shape, off or cannot"},
        [](const Reproduced& r) { return to_string(r.outcome); }},
@@ -290,12 +294,15 @@ const results::Fields<Reproduced>& experiment_fields() {
        [](const Reproduced& r) {
          return r.miss.empty() || r.outcome == Outcome::reproduced ? std::nullopt : std::optional(r.miss);
        }},
-      F::list("points", "published points", [](const Reproduced& r) -> const std::vector<JudgedPoint>& { return r.points; },
-              kPointFields),
-      F::list("claims", "what is published in words",
-              [](const Reproduced& r) -> const std::vector<JudgedClaim>& { return r.claims; }, kClaimFields),
-      F::list("sensitivity", "with other free assumptions",
-              [](const Reproduced& r) -> const std::vector<Reproduced::Other>& { return r.others; }, kOtherFields),
+      F::list(
+          "points", "published points", [](const Reproduced& r) -> const std::vector<JudgedPoint>& { return r.points; },
+          kPointFields),
+      F::list(
+          "claims", "what is published in words",
+          [](const Reproduced& r) -> const std::vector<JudgedClaim>& { return r.claims; }, kClaimFields),
+      F::list(
+          "sensitivity", "with other free assumptions",
+          [](const Reproduced& r) -> const std::vector<Reproduced::Other>& { return r.others; }, kOtherFields),
       F::values("assumptions[]", {kText, "what is taken for granted in this figure"},
                 [](const Reproduced& r) { return results::Json(r.assumptions); })};
   return fields;

@@ -177,7 +177,8 @@ double ideal_speedup(const Question& q) {
   request.least_draft_length = request.most_draft_length = static_cast<std::int64_t>(q.number(0));
   request.keep_ratios = {q.number(1)};
   const planner::ScenarioPlan plan = planner::plan(q.run->scenario, request);
-  return plan.optimum.throughput_tokens_per_s / plan.full_kv.value_or(planner::OperatingPoint{}).throughput_tokens_per_s;
+  return plan.optimum.throughput_tokens_per_s /
+         plan.full_kv.value_or(planner::OperatingPoint{}).throughput_tokens_per_s;
 }
 
 /// RUN.accepted_deviation(drafted): standard deviation of a round's accepted length by the drafter's law,

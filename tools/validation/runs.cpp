@@ -17,8 +17,8 @@ namespace {
 std::optional<results::Json> result_of(scenario::Scenario scenario, const planner::ExperimentOptions& options,
                                        serving::Timeline* load) {
   results::Outcome outcome;
-  outcome.scenario = planner::needs_planned_weights(scenario) ? planner::with_planned_weights(scenario)
-                                                              : std::move(scenario);
+  outcome.scenario =
+      planner::needs_planned_weights(scenario) ? planner::with_planned_weights(scenario) : std::move(scenario);
   outcome.result = planner::run_experiment(outcome.scenario, options);
   if (outcome.result.interrupted) return std::nullopt;
   results::Json document = results::result_document(outcome, false);

@@ -15,8 +15,8 @@ namespace kvsim::validation {
 /// Simulates `run.scenario`, with its timeline where `trace`. Throws what planner::run_experiment throws.
 void simulate(SimulatedRun& run, bool trace);
 
-/// Results by what decides them (planner::sweep::fingerprint). First every figure is asked for, which tells what is to be
-/// simulated; then that is done; figures that only now can say what else they need are asked for again.
+/// Results by what decides them (planner::sweep::fingerprint). First every figure is asked for, which tells what is to
+/// be simulated; then that is done; figures that only now can say what else they need are asked for again.
 class Runs {
  public:
   struct Options {
@@ -24,9 +24,9 @@ class Runs {
     /// The result of an earlier sitting, as JSON text; and where it goes. Called from any thread; may be empty.
     std::function<std::optional<std::string>(const std::string& fingerprint)> find;
     std::function<void(const std::string& fingerprint, const std::string& text)> keep;
-    std::function<bool()> proceed;          ///< false interrupts; may be empty
-    std::function<void(std::size_t)> begin; ///< told how many are to be simulated; may be empty
-    std::function<void()> finished;         ///< told of each; from any thread; may be empty
+    std::function<bool()> proceed;           ///< false interrupts; may be empty
+    std::function<void(std::size_t)> begin;  ///< told how many are to be simulated; may be empty
+    std::function<void()> finished;          ///< told of each; from any thread; may be empty
   };
 
   explicit Runs(Options options) : options_(std::move(options)) {}

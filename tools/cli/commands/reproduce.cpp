@@ -141,9 +141,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_flag("--all", options->all, "All that there are");
   app.add_flag("--list", options->list, "Print what there is, and simulate nothing");
   app.add_flag("--sensitivity", options->sensitivity, "Judge again with other values of the free assumptions");
-  app.add_option("--out", options->out,
-                 "Folder for reproduce.html, reproduce.json and runs, where results\nare saved as they finish; the same "
-                 "command goes on with them")
+  app.add_option(
+         "--out", options->out,
+         "Folder for reproduce.html, reproduce.json and runs, where results\nare saved as they finish; the same "
+         "command goes on with them")
       ->type_name("DIR");
   add_whole_number(
       app, "--jobs", 1, 1024, [options](std::int64_t jobs) { options->jobs = static_cast<int>(jobs); },
