@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 std::vector<std::string> shipped_scenarios() {
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(KVSIM_SOURCE_DIR "/scenarios")) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+    const bool experiment = entry.path().string().find("/scenarios/papers/") != std::string::npos;
+    if (entry.path().extension() == ".yaml" && !experiment) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -121,5 +121,9 @@ TEST_F(DocumentsTest, Validation) {
   expect_whole_kind("validation", {{"validate", "--group", "links", "--json"}});
 }
 
+TEST_F(DocumentsTest, Reproductions) {
+  expect_whole_kind("reproduction", {{"reproduce", "vericache/fig9", "--json"}});
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE

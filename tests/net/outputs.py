@@ -37,7 +37,8 @@ RECORDED = {"conversation_trace.jsonl": "../shared/traces/mooncake_conversation.
 
 
 def scenarios():
-    return sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "scenarios").rglob("*.yaml"))
+    paths = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "scenarios").rglob("*.yaml"))
+    return [p for p in paths if not p.startswith("scenarios/papers/")]  # experiments of kvsim reproduce
 
 
 def cases():

@@ -182,5 +182,18 @@ TEST(Chart, InAFilePointsAreNamedByTheirMarks) {
   EXPECT_TRUE(has(svg, point_path(606, 79, 1)));
 }
 
+TEST(Chart, ASeriesMayHaveAShapeOfItsOwn) {
+  Chart chart;
+  chart.shape = Shape::marked_line;
+  chart.series = {{"simulated", {{1, 1}, {2, 2}}}, {"published", {{1, 1.5}, {2, 2.5}}}};
+  const auto lines = [&chart] {
+    const std::string svg = to_svg(chart, "c");
+    return svg.find("mark line") == svg.rfind("mark line") ? 1 : 2;
+  };
+  EXPECT_EQ(lines(), 2);
+  chart.series[1].shape = Shape::points;
+  EXPECT_EQ(lines(), 1);
+}
+
 }  // namespace
 }  // namespace kvsim::plot::KVSIM_FILE

@@ -33,6 +33,7 @@
   X(schema)               \
   X(workload)             \
   X(validate)             \
+  X(reproduce)            \
   X(backtest)             \
   X(calibrate)            \
   X(completion)           \

@@ -25,6 +25,7 @@
 #include "tools/results/step_page.h"
 #include "tools/results/sweep.h"
 #include "tools/results/trace.h"
+#include "tools/validation/experiments_page.h"
 #include "tools/validation/figures_page.h"
 
 namespace kvsim::cli {
@@ -156,6 +157,7 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"replay", "kvsim calibrate replay", results::replay_keys},
       {"show_step", "kvsim show step", results::step_keys},
       {"validation", "kvsim validate", validation::figures_keys},
+      {"reproduction", "kvsim reproduce", validation::experiments_keys},
       {"backtest", "kvsim backtest", results::backtest_keys},
   };
   return kinds;

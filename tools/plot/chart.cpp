@@ -156,14 +156,15 @@ class Drawing {
   void series(std::size_t i) {
     const Series& s = chart_.series[i];
     svg_.open("g", {{"class", "series " + series_class(i)}});
-    if (chart_.shape != Shape::points) {
+    const Shape shape = s.shape.value_or(chart_.shape);
+    if (shape != Shape::points) {
       const std::string d = path_of(s.points);
       if (!d.empty()) svg_.element("path", {{"class", "mark line"}, {"d", d}});
     }
     for (std::size_t k = 0; k < s.points.size(); ++k) {
       if (!std::isfinite(s.points[k].y)) continue;
       if (k < s.half_widths.size() && s.half_widths[k] > 0) interval(s.points[k], s.half_widths[k]);
-      if (has_marks(chart_.shape)) point(s.points[k], i);
+      if (has_marks(shape)) point(s.points[k], i);
     }
     svg_.close("g");
   }

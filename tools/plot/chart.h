@@ -31,6 +31,7 @@ struct Series {
   std::vector<double> half_widths = {};
   /// Of each point, what it says when pointed at; an empty one says nothing.
   std::vector<std::string> tips = {};
+  std::optional<Shape> shape = {};  ///< other than the chart's; not of stacked areas
 };
 
 /// Where an objective is missed: the area above (or below) a level.

@@ -1,6 +1,7 @@
 #include "tools/validation/book.h"
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
@@ -9,9 +10,8 @@
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
-#include "planner/paths/path_plan.h"
 #include "planner/policy_words.h"
-#include "tools/results/result_document.h"
+#include "tools/results/metrics.h"
 #include "validation_scenarios.h"
 
 namespace kvsim::validation {
@@ -70,7 +70,7 @@ std::optional<std::pair<std::size_t, Parameters>> entry_of(const std::vector<Ent
 }
 
 /// Everything that an expression may begin with.
-Names known_names(const FigureFile& file) {
+Names known_names(const Vocabulary& file) {
   Names names;
   for (const TermText& t : file.terms) names.push_back(parse_reference(t.name).name);
   for (const ChoiceText& c : file.choices) names.push_back(parse_reference(c.name).name);
@@ -99,7 +99,9 @@ double Book::value(std::string_view expression) {
 }
 
 std::string Book::text(std::string_view text, const Parameters& parameters) {
-  return filled(text, parameters, [this](const Reference& r) { return look_up(r); });
+  Parameters all = parameters;
+  all.insert(file_.constants.begin(), file_.constants.end());
+  return filled(text, all, [this](const Reference& r) { return look_up(r); });
 }
 
 const std::vector<std::string>& Book::assumptions_of(const std::string& scenario) {
@@ -127,7 +129,7 @@ double Book::answer_to(const Reference& r) {
   if (const auto term = entry_of(file_.terms, r)) return of_term(term->first, term->second);
   Reference run = r;
   if (const auto choice = entry_of(file_.choices, r)) {
-    const std::string& value = chosen(choice->first, r, choice->second);
+    const std::string value = chosen(choice->first, r, choice->second);
     if (r.path == "value") return this->value(value);
     Parameters parameters = choice->second;
     const ChoiceText& text = file_.choices[choice->first];
@@ -137,9 +139,17 @@ double Book::answer_to(const Reference& r) {
     run.path_arguments = r.path_arguments;
   }
   if (const auto entry = entry_of(file_.runs, run)) {
-    const SimulatedRun& simulated_run = simulated(entry->first, entry->second);
-    if (find_probe(run.path, true) != nullptr) return ask(run, run.path, run.path_arguments, &simulated_run);
-    return number_at(simulated_run.document, run.path);
+    const SimulatedRun* const simulated_run = simulated(entry->first, entry->second);
+    const bool of_probe = find_probe(run.path, true) != nullptr;
+    if (simulated_run == nullptr) {
+      if (!of_probe && results::find_metric(run.path) == nullptr) {
+        throw ExpressionError(
+            fmt::format("unknown metric \"{}\"{}", run.path, schema::suggest(run.path, results::metric_names())));
+      }
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    if (of_probe) return ask(run, run.path, run.path_arguments, simulated_run);
+    return number_at(simulated_run->document, run.path);
   }
   return ask(run, run.name, run.arguments, nullptr);
 }
@@ -148,22 +158,26 @@ double Book::of_term(std::size_t index, const Parameters& parameters) {
   return located(file_, fmt::format("terms.{}", index), [&] { return value(text(file_.terms[index].is, parameters)); });
 }
 
-const std::string& Book::chosen(std::size_t index, const Reference& r, const Parameters& of_reference) {
-  std::string& chosen = choices_[key_of(r)];
-  if (!chosen.empty()) return chosen;
+std::string Book::chosen(std::size_t index, const Reference& r, const Parameters& of_reference) {
+  if (const auto known = choices_.find(key_of(r)); known != choices_.end()) return known->second;
+  const std::size_t waiting = shared_runs_ == nullptr ? 0 : shared_runs_->asked_in_vain();
+  const auto complete = [&] { return shared_runs_ == nullptr || shared_runs_->asked_in_vain() == waiting; };
   const ChoiceText& choice = file_.choices[index];
   Parameters parameters = of_reference;
   const auto number = [&](const std::string& expression) { return value(text(expression, parameters)); };
   const auto will_do = [&] { return choice.where.empty() || number(choice.where) != 0; };
-  return located(file_, fmt::format("choices.{}", index), [&]() -> const std::string& {
+  return located(file_, fmt::format("choices.{}", index), [&] {
+    std::string chosen;
     if (!choice.between.empty()) {
       double good = choice.between[0], bad = choice.between[1];
-      for (std::int64_t step = 0; step < choice.halvings; ++step) {
+      for (std::int64_t step = 0; step < choice.halvings && complete(); ++step) {
         const double middle = (good + bad) / 2;
         parameters[choice.varied] = fmt::format("{}", middle);
         (will_do() ? good : bad) = middle;
       }
-      return chosen = fmt::format("{}", good);
+      chosen = fmt::format("{}", good);
+      if (complete()) choices_[key_of(r)] = chosen;
+      return chosen;
     }
     const double sign = choice.most.empty() ? 1 : -1;
     double best = 0;
@@ -174,14 +188,15 @@ const std::string& Book::chosen(std::size_t index, const Reference& r, const Par
       chosen = candidate;
       best = value;
     }
+    if (complete()) choices_[key_of(r)] = chosen;
     return chosen;
   });
 }
 
-const SimulatedRun& Book::simulated(std::size_t index, Parameters parameters) {
+const SimulatedRun* Book::simulated(std::size_t index, Parameters parameters) {
   parameters["measured"] = inputs_.measured;
   const RunText& run = file_.runs[index];
-  return located(file_, fmt::format("runs.{}", index), [&]() -> const SimulatedRun& {
+  return located(file_, fmt::format("runs.{}", index), [&]() -> const SimulatedRun* {
     const std::string path = text(run.scenario.empty() ? file_.scenario : run.scenario, parameters);
     const std::string policy = text(run.policy, parameters);
     Names settings;
@@ -191,26 +206,30 @@ const SimulatedRun& Book::simulated(std::size_t index, Parameters parameters) {
       }
     }
     settings.insert(settings.end(), inputs_.settings.begin(), inputs_.settings.end());
-    auto& known = runs_[fmt::format("{} {} {} {}", path, policy, run.trace, fmt::join(settings, "; "))];
-    if (known) return *known;
-    auto made = std::make_unique<SimulatedRun>();
-    planner::ExperimentOptions options;
-    if (run.trace) options.trace = &made->trace;
-    options.timeline = run.trace;
-    results::Outcome outcome;
-    const auto file = scenario::ScenarioFile::from_text(carried_scenario(path), path, settings);
-    outcome.scenario = policy.empty() ? file.load() : planner::with_policy(file, policy);
-    made->scenario = outcome.scenario;
-    // The path LP's own mix, as it is judged, where kvsim run would try it beside that of full-KV paths.
-    if (planner::needs_planned_weights(outcome.scenario)) {
-      outcome.scenario = planner::with_planned_weights(outcome.scenario);
+    Known& known = runs_[fmt::format("{} {} {} {}", path, policy, run.trace, fmt::join(settings, "; "))];
+    if (known.ready) return &known.run;
+    if (!known.loaded) {
+      known.run.scenario = loaded(path, policy, settings);
+      known.loaded = true;
     }
-    outcome.result = planner::run_experiment(outcome.scenario, options);
-    made->document = results::result_document(outcome, false);
-    made->load = std::move(outcome.result.timeline);
-    known = std::move(made);
-    return *known;
+    if (shared_runs_ != nullptr && !run.trace) {
+      const results::Json* const document = shared_runs_->document(known.run.scenario, known.fingerprint);
+      if (document == nullptr) return nullptr;
+      known.run.document = *document;
+    } else {
+      simulate(known.run, run.trace);
+    }
+    known.ready = true;
+    return &known.run;
   });
+}
+
+scenario::Scenario Book::loaded(const std::string& path, const std::string& policy, const Names& settings) const {
+  const std::string beside = (std::filesystem::path(inputs_.folder) / path).string();
+  const bool own = !inputs_.folder.empty() && std::filesystem::exists(beside);
+  const auto file = own ? scenario::ScenarioFile(beside, settings)
+                        : scenario::ScenarioFile::from_text(carried_scenario(path), path, settings);
+  return policy.empty() ? file.load() : planner::with_policy(file, policy);
 }
 
 double Book::ask(const Reference& r, const std::string& name, const Names& arguments, const SimulatedRun* run) {

@@ -11,13 +11,17 @@
 #include "tools/validation/figure_file.h"
 #include "tools/validation/group.h"
 #include "tools/validation/probes.h"
+#include "tools/validation/runs.h"
 
 namespace kvsim::validation {
 
 class Book {
  public:
   /// Both must outlive it.
-  Book(const FigureFile& file, const Inputs& inputs) : file_(file), inputs_(inputs) {
+  /// `runs` has the simulations of several books; without it each is simulated when it is first asked for. With it
+  /// what is not simulated yet is only remembered there: figures that depend on it are NaN.
+  Book(const Vocabulary& file, const Inputs& inputs, Runs* runs = nullptr)
+      : file_(file), inputs_(inputs), shared_runs_(runs) {
     measured_.folder = inputs.measured;
   }
 
@@ -32,16 +36,25 @@ class Book {
   double look_up(const Reference& r);
   double answer_to(const Reference& r);
   double of_term(std::size_t index, const Parameters& parameters);
-  const std::string& chosen(std::size_t index, const Reference& r, const Parameters& parameters);
-  const SimulatedRun& simulated(std::size_t index, Parameters parameters);
+  std::string chosen(std::size_t index, const Reference& r, const Parameters& parameters);
+  /// Null where it is yet to be simulated.
+  const SimulatedRun* simulated(std::size_t index, Parameters parameters);
+  [[nodiscard]] scenario::Scenario loaded(const std::string& path, const std::string& policy,
+                                          const std::vector<std::string>& settings) const;
   double ask(const Reference& r, const std::string& name, const std::vector<std::string>& arguments,
              const SimulatedRun* run);
 
-  const FigureFile& file_;
+  const Vocabulary& file_;
   const Inputs& inputs_;
+  Runs* shared_runs_;
   ReadData measured_;
   std::map<std::string, std::vector<std::string>> assumptions_;
-  std::map<std::string, std::unique_ptr<SimulatedRun>> runs_;
+  struct Known {
+    SimulatedRun run;
+    std::string fingerprint;
+    bool loaded = false, ready = false;
+  };
+  std::map<std::string, Known> runs_;
   std::map<std::string, std::string> choices_;
   int depth_ = 0;  ///< of references inside references
 };

@@ -26,6 +26,8 @@ schema::ScalarSpec claims() {
                                 {"none", Claim::none, "a prediction: nothing is published or measured"}});
 }
 
+}  // namespace
+
 schema::ObjectSchema<TextTable> table_schema() {
   schema::ObjectSchema<TextTable> s("table", "Repeats what it belongs to, once for each row.");
   s.required("columns", &TextTable::columns, text().non_empty(), "names of parameters, between |");
@@ -66,6 +68,8 @@ schema::ObjectSchema<TermText> term_schema() {
   s.required("is", &TermText::is, expression(), "the expression");
   return s;
 }
+
+namespace {
 
 schema::ObjectSchema<FigureText> figure_schema() {
   schema::ObjectSchema<FigureText> s("figure", "One published or measured figure.");
@@ -120,15 +124,35 @@ schema::ObjectSchema<SectionText> section_schema() {
 schema::ObjectSchema<FigureFile> file_schema() {
   schema::ObjectSchema<FigureFile> s("figures", "A group of published or measured figures.");
   s.required("description", &FigureFile::description, text().non_empty(), "title of the group");
-  s.optional("scenario", &FigureFile::scenario, text(), "of runs that name none, a path in the repository");
-  s.list("runs", &FigureFile::runs, run_schema(), kOptional, "what is simulated");
-  s.list("choices", &FigureFile::choices, choice_schema(), kOptional, "runs chosen among several");
-  s.list("terms", &FigureFile::terms, term_schema(), kOptional, "names for expressions");
+  add_vocabulary(s);
   s.list("sections", &FigureFile::sections, section_schema(), Presence::required, "the figures", {1});
   return s;
 }
 
 }  // namespace
+
+schema::Origin Vocabulary::origin_of(const std::string& path) const {
+  if (const schema::ConfigNode* at = document.find_path(path)) return at->origin();
+  const auto dot = path.find('.');
+  // Lists that share entries: those of the other document are counted on from this one's.
+  if (shared && dot != std::string::npos) {
+    const schema::ConfigNode* list = document.find_path(path.substr(0, dot));
+    const std::size_t own = list == nullptr ? 0 : list->items().size();
+    const std::size_t index = std::stoul(path.substr(dot + 1));
+    if (index >= own) return shared->origin_of(path.substr(0, dot + 1) + std::to_string(index - own));
+  }
+  return dot == std::string::npos ? document.origin() : origin_of(path.substr(0, path.rfind('.')));
+}
+
+void Vocabulary::share(std::shared_ptr<const Vocabulary> more) {
+  const auto append = [](auto& list, const auto& other) { list.insert(list.end(), other.begin(), other.end()); };
+  append(runs, more->runs);
+  append(choices, more->choices);
+  append(terms, more->terms);
+  constants.insert(more->constants.begin(), more->constants.end());
+  if (scenario.empty()) scenario = more->scenario;
+  shared = std::move(more);
+}
 
 FigureFile read_figure_file(std::string_view text, const std::string& source_name) {
   static const schema::ObjectSchema<FigureFile> schema = file_schema();

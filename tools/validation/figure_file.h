@@ -1,6 +1,7 @@
 // A group of figures as its YAML file in figures/ has it. docs/validation.md describes the vocabulary.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -8,6 +9,7 @@
 
 #include "models/schema/config_node.h"
 #include "models/schema/error.h"
+#include "models/schema/object_schema.h"
 #include "tools/validation/expression.h"
 #include "tools/validation/group.h"
 
@@ -65,26 +67,56 @@ struct SectionText {
   std::vector<FigureText> figures;
 };
 
-struct FigureFile {
-  std::string description, scenario;
+/// What expressions may refer to beside probes.
+struct Vocabulary {
+  std::string scenario;  ///< of runs that name none
   std::vector<RunText> runs;
   std::vector<ChoiceText> choices;
   std::vector<TermText> terms;
-  std::vector<SectionText> sections;
+  Parameters constants;         ///< parameters that are known everywhere
   schema::ConfigNode document;  ///< where everything was written
+  /// Where the entries came from that stand behind the document's own; null: there are none.
+  std::shared_ptr<const Vocabulary> shared;
+
+  /// Where a dotted path was written; of what is not, what is around it.
+  [[nodiscard]] schema::Origin origin_of(const std::string& path) const;
+  /// Appends the entries of another one.
+  void share(std::shared_ptr<const Vocabulary> more);
+};
+
+struct FigureFile : Vocabulary {
+  std::string description;
+  std::vector<SectionText> sections;
 };
 
 /// What an expression at a dotted path of the file has wrong is said where it was written, or where what is around it
 /// was.
 template <class Action>
-std::invoke_result_t<const Action&> located(const FigureFile& file, const std::string& path, const Action& action) {
+std::invoke_result_t<const Action&> located(const Vocabulary& file, const std::string& path, const Action& action) {
   try {
     return action();
   } catch (const ExpressionError& e) {
-    const schema::ConfigNode* at = file.document.find_path(path);
-    if (at == nullptr) at = file.document.find_path(path.substr(0, path.rfind('.')));
-    throw schema::InputError(at->origin(), path, e.what());
+    throw schema::InputError(file.origin_of(path), path, e.what());
   }
+}
+
+schema::ObjectSchema<TextTable> table_schema();
+schema::ObjectSchema<RunText> run_schema();
+schema::ObjectSchema<ChoiceText> choice_schema();
+schema::ObjectSchema<TermText> term_schema();
+
+/// The keys that declare a vocabulary, of a file that has one.
+template <class File>
+void add_vocabulary(schema::ObjectSchema<File>& s) {
+  constexpr auto kOptional = schema::Presence::optional;
+  s.optional("scenario", static_cast<std::string File::*>(&Vocabulary::scenario), schema::text(),
+             "of runs that name none, a path in the repository");
+  s.list("runs", static_cast<std::vector<RunText> File::*>(&Vocabulary::runs), run_schema(), kOptional,
+         "what is simulated");
+  s.list("choices", static_cast<std::vector<ChoiceText> File::*>(&Vocabulary::choices), choice_schema(), kOptional,
+         "runs chosen among several");
+  s.list("terms", static_cast<std::vector<TermText> File::*>(&Vocabulary::terms), term_schema(), kOptional,
+         "names for expressions");
 }
 
 /// Throws schema::InputError.

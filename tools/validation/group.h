@@ -66,6 +66,7 @@ struct Inputs {
   std::string measured{};
   std::string beginning{};              ///< only figures whose id begins so, without the group; empty: all
   std::vector<std::string> settings{};  ///< as of --set, of every run, after its own
+  std::string folder{};                 ///< of the file, where scenarios may lie too; empty: the binary's alone
 };
 
 struct Group {

@@ -15,6 +15,7 @@
 #include "models/schema/spelling.h"
 #include "planner/paths/path_plan.h"
 #include "planner/paths/scenario_problem.h"
+#include "planner/plan/scenario_plan.h"
 #include "sim/transport/fabric.h"
 #include "tools/validation/expression.h"
 
@@ -167,6 +168,19 @@ double planned_tokens_per_s(const Question& q) {
   return planner::plan_paths(planner::path_problem(q.run->scenario)).tokens_per_s;
 }
 
+/// RUN.ideal_speedup(x, c): over full KV, by the closed form as printed, bytes over peak bandwidths alone (VeriCache,
+/// appendix B).
+double ideal_speedup(const Question& q) {
+  planner::PlanRequest request;
+  request.model = planner::TransferModel::published;
+  request.refinements = planner::kNoRefinements;
+  request.least_draft_length = request.most_draft_length = static_cast<std::int64_t>(q.number(0));
+  request.keep_ratios = {q.number(1)};
+  const planner::ScenarioPlan plan = planner::plan(q.run->scenario, request);
+  return plan.optimum.throughput_tokens_per_s /
+         plan.full_kv.value_or(planner::OperatingPoint{}).throughput_tokens_per_s;
+}
+
 /// RUN.accepted_deviation(drafted): standard deviation of a round's accepted length by the drafter's law,
 /// E[n^2] = sum of (2 i - 1) S(i).
 double accepted_deviation(const Question& q) {
@@ -207,6 +221,7 @@ constexpr Probe kProbes[] = {
     {"longest_pause_s", 2, true, longest_pause_s},
     {"reload_round", 3, true, reload_round},
     {"planned_tokens_per_s", 0, true, planned_tokens_per_s},
+    {"ideal_speedup", 2, true, ideal_speedup},
     {"accepted_deviation", 1, true, accepted_deviation},
     {"commonest_method_share", 0, true, commonest_method_share},
 };

@@ -1,0 +1,194 @@
+#include "tools/validation/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "tools/validation/book.h"
+
+namespace kvsim::validation {
+namespace {
+
+int side(double value) {
+  return value > 0 ? 1 : value < 0 ? -1 : 0;
+}
+
+/// Asks one file; some of the answers are NaN as long as runs are missing.
+class Asker {
+ public:
+  Asker(const ExperimentFile& file, Runs& runs)
+      : file_(file), inputs_{{}, {}, {}, file.folder}, book_(file, inputs_, &runs) {}
+
+  Reproduced ask() {
+    Reproduced r;
+    r.file = &file_;
+    std::vector<std::optional<double>> levels;
+    for (std::size_t i = 0; i < file_.panels.size(); ++i) {
+      levels.push_back(file_.panels[i].y.level);
+      ask_panel(i, r);
+    }
+    for (std::size_t i = 0; i < file_.claims.size(); ++i) {
+      const ClaimText& c = file_.claims[i];
+      r.claims.push_back({c.what, c.place, number(fmt::format("claims.{}.holds", i), c.holds, {}) == 1});
+    }
+    for (std::size_t i = 0; i < file_.assumptions.size(); ++i) {
+      r.assumptions.push_back(words(fmt::format("assumptions.{}", i), file_.assumptions[i]));
+    }
+    r.miss = words("miss", file_.miss);
+    r.outcome = file_.cannot.empty() ? outcome_of(r.points, r.claims, levels) : Outcome::cannot;
+    return r;
+  }
+
+ private:
+  void ask_panel(std::size_t index, Reproduced& r) {
+    const PanelText& panel = file_.panels[index];
+    const std::string path = fmt::format("panels.{}", index);
+    const std::vector<Parameters> rows = rows_of(file_, path + ".x.over", panel.x.over);
+    const std::string first = split(panel.x.over.columns, '|').front();
+    std::vector<SimulatedSeries>& all = r.panels.emplace_back();
+    for (std::size_t i = 0; i < panel.series.size(); ++i) {
+      const SeriesText& text = panel.series[i];
+      SimulatedSeries& series = all.emplace_back(SimulatedSeries{text.name, {}});
+      for (const Parameters& row : rows) {
+        series.values.push_back(number(fmt::format("{}.series.{}.simulated", path, i), text.simulated, row));
+      }
+      for (const PublishedPoint& point : text.points) {
+        JudgedPoint judged{panel.title, text.name, point.at, point.place, index, point.low(), point.high()};
+        judged.tolerance = point.tolerance ? *point.tolerance : *panel.tolerance;
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+          if (rows[k].at(first) == point.at) judged.simulated = series.values[k];
+        }
+        r.points.push_back(std::move(judged));
+      }
+    }
+  }
+
+  double number(const std::string& path, const std::string& expression, const Parameters& parameters) {
+    return located(file_, path, [&] { return book_.value(book_.text(expression, parameters)); });
+  }
+  std::string words(const std::string& path, const std::string& text) {
+    return located(file_, path, [&] { return book_.text(text, {}); });
+  }
+
+  const ExperimentFile& file_;
+  Inputs inputs_;
+  Book book_;
+};
+
+/// A file with another value of a free assumption.
+struct Variant {
+  std::size_t of = 0;
+  std::string name, value;
+  ExperimentFile file;
+};
+
+std::vector<Variant> variants_of(const std::vector<ExperimentFile>& files) {
+  std::vector<Variant> variants;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].paper || !files[i].cannot.empty()) continue;
+    for (const FreeAssumption& f : files[i].paper->free) {
+      for (const std::string& value : f.alternatives) {
+        Variant& v = variants.emplace_back(Variant{i, f.name, value, files[i]});
+        v.file.constants[f.name] = value;
+      }
+    }
+  }
+  return variants;
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::reproduced:
+      return "reproduced";
+    case Outcome::shape:
+      return "shape";
+    case Outcome::off:
+      return "off";
+    case Outcome::cannot:
+      return "cannot";
+  }
+  return "";
+}
+
+double JudgedPoint::error() const {
+  if (std::isnan(simulated)) return simulated;
+  if (simulated >= low && simulated <= high) return 0;
+  const double nearer = simulated < low ? low : high;
+  if (nearer == 0) return std::copysign(std::numeric_limits<double>::infinity(), simulated);
+  return (simulated - nearer) / std::abs(nearer);
+}
+
+bool JudgedPoint::within() const {
+  return std::abs(error()) <= tolerance;  // false of NaN
+}
+
+std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::optional<double> level) {
+  std::optional<bool> ordered;
+  const auto compare = [&](double a, double b, double tolerance, double simulated_a, double simulated_b) {
+    if (std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b))) return;
+    ordered = ordered.value_or(true) && side(a - b) == side(simulated_a - simulated_b);
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const JudgedPoint& a = points[i];
+    if (level) compare(a.middle(), *level, a.tolerance, a.simulated, *level);
+    for (std::size_t k = i + 1; k < points.size(); ++k) {
+      const JudgedPoint& b = points[k];
+      if (a.series != b.series && a.at != b.at) continue;
+      compare(a.middle(), b.middle(), std::max(a.tolerance, b.tolerance), a.simulated, b.simulated);
+    }
+  }
+  return ordered;
+}
+
+Outcome outcome_of(const std::vector<JudgedPoint>& points, const std::vector<JudgedClaim>& claims,
+                   const std::vector<std::optional<double>>& levels) {
+  const bool claimed = std::all_of(claims.begin(), claims.end(), [](const JudgedClaim& c) { return c.holds; });
+  if (!claimed || points.size() + claims.size() == 0) return Outcome::off;
+  if (std::all_of(points.begin(), points.end(), [](const JudgedPoint& p) { return p.within(); })) {
+    return Outcome::reproduced;
+  }
+  // Something must have been compared: a claim, or points.
+  bool compared = !claims.empty();
+  for (std::size_t panel = 0; panel < levels.size(); ++panel) {
+    std::vector<JudgedPoint> own;
+    std::copy_if(points.begin(), points.end(), std::back_inserter(own),
+                 [panel](const JudgedPoint& p) { return p.panel_index == panel; });
+    const std::optional<bool> ordered = in_order(own, levels[panel]);
+    if (ordered == false) return Outcome::off;
+    compared = compared || ordered.has_value();
+  }
+  return compared ? Outcome::shape : Outcome::off;
+}
+
+const JudgedPoint* Reproduced::worst() const {
+  const JudgedPoint* worst = nullptr;
+  const auto distance = [](const JudgedPoint& p) {
+    return std::isnan(p.error()) ? std::numeric_limits<double>::infinity() : std::abs(p.error()) / p.tolerance;
+  };
+  for (const JudgedPoint& p : points) {
+    if (worst == nullptr || distance(p) > distance(*worst)) worst = &p;
+  }
+  return worst;
+}
+
+std::vector<Reproduced> reproduce(const std::vector<ExperimentFile>& files, Runs& runs, bool sensitivity) {
+  const std::vector<Variant> variants = sensitivity ? variants_of(files) : std::vector<Variant>{};
+  std::vector<std::unique_ptr<Asker>> askers, others;
+  for (const ExperimentFile& file : files) askers.push_back(std::make_unique<Asker>(file, runs));
+  for (const Variant& v : variants) others.push_back(std::make_unique<Asker>(v.file, runs));
+  std::vector<Reproduced> all;
+  do {
+    all.clear();
+    for (const auto& asker : askers) all.push_back(asker->ask());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      all[variants[i].of].others.push_back({variants[i].name, variants[i].value, others[i]->ask().outcome});
+    }
+  } while (runs.simulate_missing());
+  return all;
+}
+
+}  // namespace kvsim::validation

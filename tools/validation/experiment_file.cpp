@@ -1,0 +1,249 @@
+#include "tools/validation/experiment_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "models/schema/spelling.h"
+#include "models/schema/yaml.h"
+#include "paper_experiments.h"
+
+namespace kvsim::validation {
+namespace {
+
+using schema::Presence;
+using schema::text;
+
+constexpr std::string_view kFolder = "scenarios/papers/";
+constexpr std::string_view kShared = "assumptions";
+
+schema::ObjectSchema<FreeAssumption> free_schema() {
+  schema::ObjectSchema<FreeAssumption> s("free", "What a paper leaves open.");
+  s.required("name", &FreeAssumption::name, text().non_empty(), "of the parameter that experiments have it as");
+  s.required("value", &FreeAssumption::value, text().non_empty(), "what it is taken for, in all figures");
+  s.required("what", &FreeAssumption::what, text().non_empty(), "in words");
+  s.list("alternatives", &FreeAssumption::alternatives, text(), Presence::optional,
+         "with which verdicts are looked at again");
+  return s;
+}
+
+schema::ObjectSchema<SharedFile> shared_schema() {
+  schema::ObjectSchema<SharedFile> s("shared", "What the experiments of a paper have in common.");
+  s.required("paper", &SharedFile::paper, text().non_empty(), "its title");
+  s.required("criterion", &SharedFile::criterion, text().non_empty(), "by which the free assumptions were chosen");
+  s.list("free", &SharedFile::free, free_schema(), Presence::optional, "what the paper leaves open");
+  add_vocabulary(s);
+  return s;
+}
+
+schema::ObjectSchema<PublishedPoint> point_schema() {
+  schema::ObjectSchema<PublishedPoint> s("point", "A published point.");
+  s.required("at", &PublishedPoint::at, text().non_empty(), "where on the x axis: a value of its first column");
+  s.optional("is", &PublishedPoint::is, schema::number(), "the published figure");
+  s.list("within", &PublishedPoint::within, schema::number(), Presence::optional, "published as a range: low and high",
+         {2, 2});
+  s.exclusive({"is", "within"});
+  s.optional("tolerance", &PublishedPoint::tolerance, schema::number().positive(), "relative; else that of the panel");
+  s.optional("place", &PublishedPoint::place, text(), "in the paper");
+  return s;
+}
+
+schema::ObjectSchema<SeriesText> series_schema() {
+  schema::ObjectSchema<SeriesText> s("series", "A line or a colour of the figure.");
+  s.required("name", &SeriesText::name, text().non_empty(), "as in the legend");
+  s.required("simulated", &SeriesText::simulated, text().non_empty(), "an expression over runs, terms and probes");
+  s.list("points", &SeriesText::points, point_schema(), Presence::optional, "that are published");
+  return s;
+}
+
+schema::ObjectSchema<XAxisText> x_schema() {
+  schema::ObjectSchema<XAxisText> s("x axis", "What is varied.");
+  s.required("title", &XAxisText::title, text().non_empty(), "with its unit");
+  s.optional("logarithmic", &XAxisText::logarithmic, schema::boolean(), "its scale");
+  s.optional("named", &XAxisText::named, schema::boolean(), "values are names, not numbers");
+  s.object("over", &XAxisText::over, table_schema(), Presence::required, "its values in the first column");
+  return s;
+}
+
+schema::ObjectSchema<YAxisText> y_schema() {
+  schema::ObjectSchema<YAxisText> s("y axis", "What is plotted.");
+  s.required("title", &YAxisText::title, text().non_empty(), "with its unit");
+  s.optional("level", &YAxisText::level, schema::number(),
+             "on which side of it points lie is part of their order, as 1 of speedups");
+  return s;
+}
+
+bool is_number(const std::string& words) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), value);
+  return error == std::errc() && end == words.data() + words.size();
+}
+
+/// The first column of what is varied.
+std::vector<std::string> places_of(const XAxisText& x) {
+  std::vector<std::string> places;
+  for (const std::string& row : x.over.rows) {
+    const std::vector<std::string> cells = split(row, '|');
+    places.push_back(cells.empty() ? "" : cells.front());
+  }
+  return places;
+}
+
+schema::ObjectSchema<PanelText> panel_schema() {
+  schema::ObjectSchema<PanelText> s("panel", "One pair of axes.");
+  s.optional("title", &PanelText::title, text(), "where the figure has several");
+  s.object("x", &PanelText::x, x_schema(), Presence::required, "what is varied");
+  s.object("y", &PanelText::y, y_schema(), Presence::required, "what is plotted");
+  s.optional("tolerance", &PanelText::tolerance, schema::number().positive(), "of its points, relative");
+  s.list("series", &PanelText::series, series_schema(), Presence::required, "lines or colours", {1});
+  s.check([](const PanelText& panel, const schema::Reporter& report) {
+    const std::vector<std::string> places = places_of(panel.x);
+    for (std::size_t r = 0; r < places.size(); ++r) {
+      if (!panel.x.named && !is_number(places[r])) {
+        report.fail(fmt::format("x.over.rows.{}", r),
+                    fmt::format("\"{}\" is no number (named: true of names)", places[r]));
+      }
+    }
+    for (std::size_t i = 0; i < panel.series.size(); ++i) {
+      const SeriesText& series = panel.series[i];
+      for (std::size_t k = 0; k < series.points.size(); ++k) {
+        const PublishedPoint& point = series.points[k];
+        const std::string at = fmt::format("series.{}.points.{}", i, k);
+        if (std::find(places.begin(), places.end(), point.at) == places.end()) {
+          report.fail(at + ".at", fmt::format("point \"{}\" of {} is outside the axis \"{}\"{}", point.at, series.name,
+                                              panel.x.title, schema::suggest(point.at, places)));
+        }
+        if (!point.tolerance && !panel.tolerance) {
+          report.fail(at, "no tolerance, expected one at the point or at its panel");
+        }
+        if (!point.is && point.within[0] > point.within[1]) report.fail(at + ".within", "expected low, then high");
+      }
+    }
+  });
+  return s;
+}
+
+schema::ObjectSchema<ClaimText> claim_schema() {
+  schema::ObjectSchema<ClaimText> s("claim", "What the paper says without a number.");
+  s.required("what", &ClaimText::what, text().non_empty(), "in words");
+  s.required("holds", &ClaimText::holds, text().non_empty(), "whether it does");
+  s.optional("place", &ClaimText::place, text(), "in the paper");
+  return s;
+}
+
+schema::ObjectSchema<ExperimentFile> experiment_schema() {
+  schema::ObjectSchema<ExperimentFile> s("experiment", "A figure or table, simulated.");
+  s.required("place", &ExperimentFile::place, text().non_empty(), "in the paper: Figure 11");
+  s.required("title", &ExperimentFile::title, text().non_empty(), "what it shows");
+  s.optional("cannot", &ExperimentFile::cannot, text().non_empty(), "why nothing of it can be simulated");
+  s.optional("shares", &ExperimentFile::shares, text().non_empty(), "file beside it with what a paper has in common");
+  add_vocabulary(s);
+  s.list("panels", &ExperimentFile::panels, panel_schema(), Presence::optional, "pairs of axes");
+  s.list("claims", &ExperimentFile::claims, claim_schema(), Presence::optional, "what the paper says without a number");
+  s.list("assumptions", &ExperimentFile::assumptions, text(), Presence::optional,
+         "what is taken for granted in this figure");
+  s.optional("miss", &ExperimentFile::miss, text(), "what explains that it is not reproduced");
+  s.exclusive({"cannot", "panels"});
+  return s;
+}
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw schema::InputError(fmt::format("{}: cannot be read", path));
+  return text.str();
+}
+
+/// "vericache/fig11" of scenarios/papers/vericache/fig11.yaml.
+std::string name_of(std::string path) {
+  if (path.starts_with(kFolder)) path.erase(0, kFolder.size());
+  return path.ends_with(".yaml") ? path.substr(0, path.size() - 5) : path;
+}
+
+}  // namespace
+
+SharedFile read_shared(std::string_view text, const std::string& path) {
+  static const schema::ObjectSchema<SharedFile> schema = shared_schema();
+  schema::ConfigNode document = schema::read_yaml(text, path);
+  SharedFile file = schema.parse(document);
+  file.document = std::move(document);
+  for (const FreeAssumption& f : file.free) file.constants[f.name] = f.value;
+  return file;
+}
+
+ExperimentFile read_experiment(std::string_view text, const std::string& path,
+                               std::shared_ptr<const SharedFile> shared) {
+  static const schema::ObjectSchema<ExperimentFile> schema = experiment_schema();
+  schema::ConfigNode document = schema::read_yaml(text, path);
+  ExperimentFile file = schema.parse(document);
+  file.document = std::move(document);
+  file.name = name_of(path);
+  if (!file.shares.empty() && !shared) {
+    throw schema::InputError(file.origin_of("shares"), "shares", fmt::format("there is no {} beside it", file.shares));
+  }
+  if (!file.shares.empty()) {
+    file.paper = shared;
+    file.share(std::move(shared));
+  }
+  for (std::size_t i = 0; i < file.panels.size(); ++i) {
+    static_cast<void>(rows_of(file, fmt::format("panels.{}.x.over", i), file.panels[i].x.over));
+  }
+  return file;
+}
+
+std::vector<ExperimentFile> carried_experiments() {
+  std::map<std::string, std::shared_ptr<const SharedFile>> shared;
+  for (const auto& [path, text] : embedded::paper_experiments()) {
+    const std::filesystem::path p{path};
+    if (p.stem() == kShared) {
+      shared[p.parent_path().string()] = std::make_shared<SharedFile>(read_shared(text, std::string(path)));
+    }
+  }
+  std::vector<ExperimentFile> all;
+  for (const auto& [path, text] : embedded::paper_experiments()) {
+    const std::filesystem::path p{path};
+    if (p.stem() != kShared) all.push_back(read_experiment(text, std::string(path), shared[p.parent_path().string()]));
+  }
+  return all;
+}
+
+ExperimentFile experiment_at(const std::string& path) {
+  const std::string text = contents_of(path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  // Which file it shares is in it.
+  const schema::ConfigNode document = schema::read_yaml(text, path);
+  std::shared_ptr<const SharedFile> shared;
+  if (const schema::ConfigNode* name = document.find_path("shares")) {
+    const std::string beside = (folder / name->text()).string();
+    if (std::filesystem::exists(beside))
+      shared = std::make_shared<SharedFile>(read_shared(contents_of(beside), beside));
+  }
+  ExperimentFile file = read_experiment(text, path, std::move(shared));
+  file.folder = folder.empty() ? "." : folder.string();
+  return file;
+}
+
+std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table) {
+  const std::vector<std::string> columns = split(table.columns, '|');
+  std::vector<Parameters> rows;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<std::string> cells = split(table.rows[r], '|');
+    if (cells.size() != columns.size()) {
+      const std::string at = fmt::format("{}.rows.{}", path, r);
+      throw schema::InputError(
+          file.origin_of(at), at,
+          fmt::format("the row has {} cells, expected one for each of {}", cells.size(), table.columns));
+    }
+    Parameters& row = rows.emplace_back();
+    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = cells[i];
+  }
+  return rows;
+}
+
+}  // namespace kvsim::validation

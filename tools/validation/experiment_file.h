@@ -1,0 +1,96 @@
+// A figure or table of a paper, or of a user's own measurements, as an experiment: what is simulated, what is plotted
+// against what, the points that were published, how far off they may be. docs/reproduce.md describes the format, whose
+// runs, choices and terms are those of kvsim validate (figure_file.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/plot/frame.h"
+#include "tools/validation/figure_file.h"
+
+namespace kvsim::validation {
+
+/// What a paper leaves open, chosen once for all of its figures. Experiments have it as parameter {name}.
+struct FreeAssumption {
+  std::string name, value, what;
+  std::vector<std::string> alternatives;  ///< values with which verdicts are looked at again
+};
+
+/// The file of a paper that its experiments share: assumptions.yaml.
+struct SharedFile : Vocabulary {
+  std::string paper, criterion;
+  std::vector<FreeAssumption> free;
+};
+
+struct PublishedPoint {
+  std::string at;  ///< of the first column of what is varied
+  std::optional<double> is;
+  std::vector<double> within;  ///< published as a range: low and high
+  std::optional<double> tolerance;
+  std::string place;
+
+  [[nodiscard]] double low() const { return is ? *is : within.at(0); }
+  [[nodiscard]] double high() const { return is ? *is : within.at(1); }
+};
+
+struct SeriesText {
+  std::string name, simulated;
+  std::vector<PublishedPoint> points;
+};
+
+/// What is varied: parameters in columns, of which the first is where points lie.
+struct XAxisText {
+  std::string title;
+  bool logarithmic = false;
+  bool named = false;  ///< values are names, not numbers
+  TextTable over;
+};
+
+struct YAxisText {
+  std::string title;
+  std::optional<double> level;  ///< on which side of it points lie is part of their order, as 1 of speedups
+};
+
+struct PanelText {
+  std::string title;
+  XAxisText x;
+  YAxisText y;
+  std::optional<double> tolerance;
+  std::vector<SeriesText> series;
+};
+
+/// What the paper says without a number.
+struct ClaimText {
+  std::string what, holds, place;
+};
+
+struct ExperimentFile : Vocabulary {
+  std::string name;  ///< "vericache/fig11", or the file's own
+  std::string place, title, cannot, shares;
+  std::vector<PanelText> panels;
+  std::vector<ClaimText> claims;
+  std::vector<std::string> assumptions;
+  std::string miss;                         ///< what explains that it is not reproduced; may hold figures
+  std::shared_ptr<const SharedFile> paper;  ///< of `shares`; may be null
+  std::string folder;                       ///< of a user's file
+};
+
+/// `path` names it in errors; the text of `shares` is that of `shared`, null where there is none. Throws
+/// schema::InputError.
+ExperimentFile read_experiment(std::string_view text, const std::string& path,
+                               std::shared_ptr<const SharedFile> shared);
+SharedFile read_shared(std::string_view text, const std::string& path);
+
+/// Those that the binary carries, in the order of the papers.
+std::vector<ExperimentFile> carried_experiments();
+/// A user's file, and what it shares. Throws schema::InputError.
+ExperimentFile experiment_at(const std::string& path);
+
+/// The parameters of each row of a table. Throws schema::InputError at `path` where one has other cells.
+std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table);
+
+}  // namespace kvsim::validation

@@ -1,0 +1,377 @@
+#include "tools/validation/experiments_page.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/page/page.h"
+#include "tools/results/documents.h"
+
+namespace kvsim::validation {
+namespace {
+
+using results::Align;
+using results::Cell;
+using results::kPlain;
+using results::kText;
+using results::Table;
+
+std::string percent_text(double share) {
+  if (!std::isfinite(share)) return "-";
+  const std::string text = fmt::format("{:+.1f} %", share * 100);
+  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
+}
+
+std::string published_text(const JudgedPoint& p) {
+  return p.low == p.high ? results::figure(p.low)
+                         : fmt::format("{} to {}", results::figure(p.low), results::figure(p.high));
+}
+
+results::Tone tone_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::reproduced:
+      return results::Tone::good;
+    case Outcome::off:
+      return results::Tone::bad;
+    case Outcome::cannot:
+      return results::Tone::faint;
+    case Outcome::shape:
+      break;
+  }
+  return results::Tone::plain;
+}
+
+Cell outcome_cell(Outcome outcome) {
+  Cell cell(to_string(outcome));
+  cell.look = results::Look{tone_of(outcome)};
+  return cell;
+}
+
+/// "Llama-70B, full KV 102 -> 96.1 (-5.8 %)".
+std::string furthest(const Reproduced& r) {
+  if (r.outcome == Outcome::cannot) return r.file->cannot;
+  const JudgedPoint* p = r.worst();
+  if (p == nullptr) return "";
+  return fmt::format("{}, {}: {} published, {} simulated ({})", p->series, p->at, published_text(*p),
+                     results::figure(p->simulated), percent_text(p->error()));
+}
+
+std::string tally_text(const std::vector<Reproduced>& all) {
+  std::vector<std::string> parts;
+  for (const Outcome o : {Outcome::reproduced, Outcome::shape, Outcome::off, Outcome::cannot}) {
+    const auto count = std::count_if(all.begin(), all.end(), [o](const Reproduced& r) { return r.outcome == o; });
+    parts.push_back(fmt::format("{} {}", count, to_string(o)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Table summary_table(const std::vector<Reproduced>& all) {
+  Table t;
+  t.title = "Verdicts";
+  t.header = {"experiment", "place", "verdict", "points within", "furthest off"};
+  t.align = {Align::left, Align::left, Align::left, Align::right, Align::left};
+  for (const Reproduced& r : all) {
+    const auto within =
+        std::count_if(r.points.begin(), r.points.end(), [](const JudgedPoint& p) { return p.within(); });
+    t.rows.push_back({r.file->name, r.file->place, outcome_cell(r.outcome),
+                      r.points.empty() ? std::string("-") : fmt::format("{} of {}", within, r.points.size()),
+                      furthest(r)});
+  }
+  return t;
+}
+
+Table points_table(const Reproduced& r, std::string title) {
+  Table t;
+  t.title = std::move(title);
+  t.header = {"panel", "series", "at", "published", "simulated", "error", "tolerance", "", "place"};
+  t.align = {Align::left,  Align::left,  Align::left, Align::right, Align::right,
+             Align::right, Align::right, Align::left, Align::left};
+  for (const JudgedPoint& p : r.points) {
+    t.rows.push_back({p.panel, p.series, p.at, Cell(published_text(p), p.middle()),
+                      Cell(results::figure(p.simulated), p.simulated), percent_text(p.error()),
+                      fmt::format("±{:g} %", p.tolerance * 100), p.within() ? "within" : "OUTSIDE", p.place});
+    t.rows.back()[7].look = results::Look{p.within() ? results::Tone::good : results::Tone::bad};
+  }
+  return t;
+}
+
+std::vector<std::string> claims_of(const Reproduced& r) {
+  std::vector<std::string> lines;
+  for (const JudgedClaim& c : r.claims) {
+    lines.push_back(fmt::format("{}: {}{}", c.holds ? "holds" : "DOES NOT HOLD", c.what,
+                                c.place.empty() ? "" : fmt::format(" ({})", c.place)));
+  }
+  return lines;
+}
+
+std::vector<std::string> others_of(const Reproduced& r) {
+  std::vector<std::string> lines;
+  for (const Reproduced::Other& o : r.others) {
+    lines.push_back(fmt::format("{} = {}: {}", o.name, o.value, to_string(o.outcome)));
+  }
+  return lines;
+}
+
+/// What is said of free assumptions, once a paper.
+std::vector<std::string> shared_words(const std::vector<Reproduced>& all) {
+  std::vector<std::string> lines;
+  std::vector<const SharedFile*> seen;
+  for (const Reproduced& r : all) {
+    const SharedFile* paper = r.file->paper.get();
+    if (paper == nullptr || std::find(seen.begin(), seen.end(), paper) != seen.end()) continue;
+    seen.push_back(paper);
+    lines.push_back(fmt::format("{}: free assumptions, the same in all figures; {}", paper->paper, paper->criterion));
+    for (const FreeAssumption& f : paper->free) lines.push_back(fmt::format("{} = {}: {}", f.name, f.value, f.what));
+  }
+  return lines;
+}
+
+double as_number(const std::string& words) {
+  double value = 0;
+  std::from_chars(words.data(), words.data() + words.size(), value);
+  return value;
+}
+
+/// What of a panel lies where on its x axis.
+std::vector<std::string> places_of(const PanelText& panel) {
+  std::vector<std::string> places;
+  for (const std::string& row : panel.x.over.rows) places.push_back(split(row, '|').front());
+  return places;
+}
+
+plot::Chart chart_of(const Reproduced& r, std::size_t index, std::vector<std::string>& legend) {
+  const PanelText& panel = r.file->panels[index];
+  plot::Chart chart;
+  chart.x_title = panel.x.title;
+  chart.y_title = panel.y.title;
+  if (panel.x.logarithmic) chart.x_scale = plot::ScaleKind::logarithmic;
+  chart.shape = plot::Shape::marked_line;
+  const std::vector<std::string> places = places_of(panel);
+  for (const SimulatedSeries& s : r.panels[index]) {
+    plot::Series& series = chart.series.emplace_back();
+    series.label = s.name;
+    for (std::size_t k = 0; k < places.size(); ++k) series.points.push_back({as_number(places[k]), s.values[k]});
+    std::sort(series.points.begin(), series.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    legend.push_back(s.name + ", simulated");
+  }
+  for (const SeriesText& s : panel.series) {
+    if (s.points.empty()) continue;
+    plot::Series& series = chart.series.emplace_back();
+    series.label = s.name + ", published";
+    series.shape = plot::Shape::points;
+    for (const JudgedPoint& p : r.points) {
+      if (p.panel_index != index || p.series != s.name) continue;
+      series.points.push_back({as_number(p.at), p.middle()});
+      series.half_widths.push_back((p.high - p.low) / 2);
+      series.tips.push_back(fmt::format("{}, {}: published {}", p.series, p.at, published_text(p)));
+    }
+    legend.push_back(series.label);
+  }
+  if (panel.y.level) chart.rules.push_back({*panel.y.level, false, "", false});
+  return chart;
+}
+
+/// A bar of what is simulated, below it that of what is published.
+plot::Bars bars_of(const Reproduced& r, std::size_t index, std::vector<std::string>& legend) {
+  const PanelText& panel = r.file->panels[index];
+  plot::Bars bars;
+  bars.x_title = panel.y.title;
+  const std::vector<std::string> places = places_of(panel);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    for (const SimulatedSeries& s : r.panels[index]) {
+      const double value = s.values[k];
+      if (!std::isfinite(value)) continue;
+      const std::string label = fmt::format("{}, {}", places[k], s.name);
+      bars.bars.push_back(
+          {label, {{0, value, 0, label + ": simulated " + results::figure(value)}}, results::figure(value)});
+      for (const JudgedPoint& p : r.points) {
+        if (p.panel_index != index || p.series != s.name || p.at != places[k]) continue;
+        bars.bars.push_back(
+            {"published", {{0, p.middle(), 1, label + ": published " + published_text(p)}}, published_text(p)});
+      }
+    }
+  }
+  legend = {"simulated", "published"};
+  return bars;
+}
+
+page::Plot plot_of(const Reproduced& r, std::size_t index) {
+  const PanelText& panel = r.file->panels[index];
+  page::Plot plot;
+  plot.id = r.file->name;
+  for (char& c : plot.id) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  }
+  plot.id = fmt::format("f-{}-{}", plot.id, index + 1);
+  plot.title = panel.title.empty() ? r.file->title : panel.title;
+  plot.caption = "Simulated, and what is published beside it";
+  const auto titled = [&](auto drawing) {
+    drawing.title = plot.title;
+    drawing.description = fmt::format("{}: {}", r.file->place, r.file->title);
+    return drawing;
+  };
+  if (panel.x.named) {
+    plot.drawing = titled(bars_of(r, index, plot.legend));
+  } else {
+    plot.drawing = titled(chart_of(r, index, plot.legend));
+  }
+  plot.data.add({panel.x.title, false});
+  for (const SimulatedSeries& s : r.panels[index]) plot.data.add({s.name, true});
+  const std::vector<std::string> places = places_of(panel);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    std::vector<Cell>& row = plot.data.rows.emplace_back();
+    row.emplace_back(places[k]);
+    for (const SimulatedSeries& s : r.panels[index]) row.emplace_back(results::figure(s.values[k]), s.values[k]);
+  }
+  return plot;
+}
+
+page::Section section_of(const Reproduced& r) {
+  page::Section section;
+  section.id = r.file->name;
+  for (char& c : section.id) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  }
+  section.title = fmt::format("{}: {} ({})", r.file->place, r.file->title, to_string(r.outcome));
+  if (r.outcome == Outcome::cannot) {
+    section.add(page::Prose{r.file->cannot});
+    return section;
+  }
+  for (std::size_t i = 0; i < r.panels.size(); ++i) section.add(plot_of(r, i));
+  section.add(points_table(r, "Published points"));
+  section.add(page::List{"What the paper says in words", claims_of(r)});
+  if (r.outcome != Outcome::reproduced && !r.miss.empty()) {
+    section.add(page::List{"What would explain the miss", {r.miss}});
+  }
+  section.add(page::List{"Taken for granted in this figure", r.assumptions});
+  section.add(page::List{"With other free assumptions", others_of(r)});
+  return section;
+}
+
+const results::Fields<JudgedPoint> kPointFields{
+    {"panel", {kText, "which axes"}, &JudgedPoint::panel},
+    {"series", {kText, "line or colour of the figure"}, &JudgedPoint::series},
+    {"at", {kText, "where on the x axis"}, &JudgedPoint::at},
+    {"place", {kText, "in the paper"}, &JudgedPoint::place},
+    {"published_low", {kPlain, "the published figure, or the lower end of its range"}, &JudgedPoint::low},
+    {"published_high", {kPlain, "the published figure, or the upper end of its range"}, &JudgedPoint::high},
+    {"simulated", {kPlain, "what the simulator makes of it"}, &JudgedPoint::simulated},
+    {"error", {kPlain, "relative difference from what is published; 0 within a range"}, &JudgedPoint::error},
+    {"tolerance", {kPlain, "of the error"}, &JudgedPoint::tolerance},
+    {"within", {results::kTruth, "whether the error is within the tolerance"}, [](const JudgedPoint& p) {
+       return p.within();
+     }}};
+
+const results::Fields<JudgedClaim> kClaimFields{
+    {"what", {kText, "what the paper says without a number"}, &JudgedClaim::what},
+    {"place", {kText, "in the paper"}, &JudgedClaim::place},
+    {"holds", {results::kTruth, "whether it holds of what is simulated"}, &JudgedClaim::holds}};
+
+const results::Fields<Reproduced::Other> kOtherFields{
+    {"name", {kText, "of the free assumption"}, &Reproduced::Other::name},
+    {"value", {kText, "what it is taken for"}, &Reproduced::Other::value},
+    {"verdict", {kText, "with it"}, [](const Reproduced::Other& o) { return to_string(o.outcome); }}};
+
+const results::Fields<Reproduced>& experiment_fields() {
+  using F = results::Field<Reproduced>;
+  static const results::Fields<Reproduced> fields{
+      {"name", {kText, "of the experiment"}, [](const Reproduced& r) -> const std::string& { return r.file->name; }},
+      {"place", {kText, "in the paper"}, [](const Reproduced& r) -> const std::string& { return r.file->place; }},
+      {"title",
+       {kText, "what the figure shows"},
+       [](const Reproduced& r) -> const std::string& { return r.file->title; }},
+      {"verdict",
+       {kText, "reproduced, shape, off or cannot"},
+       [](const Reproduced& r) { return to_string(r.outcome); }},
+      {"reason",
+       {kText, "why nothing of it can be simulated"},
+       [](const Reproduced& r) { return r.file->cannot.empty() ? std::nullopt : std::optional(r.file->cannot); }},
+      {"miss",
+       {kText, "what explains that it is not reproduced"},
+       [](const Reproduced& r) {
+         return r.miss.empty() || r.outcome == Outcome::reproduced ? std::nullopt : std::optional(r.miss);
+       }},
+      F::list(
+          "points", "published points", [](const Reproduced& r) -> const std::vector<JudgedPoint>& { return r.points; },
+          kPointFields),
+      F::list(
+          "claims", "what is published in words",
+          [](const Reproduced& r) -> const std::vector<JudgedClaim>& { return r.claims; }, kClaimFields),
+      F::list(
+          "sensitivity", "with other free assumptions",
+          [](const Reproduced& r) -> const std::vector<Reproduced::Other>& { return r.others; }, kOtherFields),
+      F::values("assumptions[]", {kText, "what is taken for granted in this figure"},
+                [](const Reproduced& r) { return results::Json(r.assumptions); })};
+  return fields;
+}
+
+using All = const std::vector<Reproduced>*;
+
+const results::Fields<All>& all_fields() {
+  using F = results::Field<All>;
+  static const results::Fields<All> fields{F::list(
+      "experiments", "every experiment", [](const All& all) -> const std::vector<Reproduced>& { return *all; },
+      experiment_fields())};
+  return fields;
+}
+
+}  // namespace
+
+results::Page experiments_list(const std::vector<ExperimentFile>& files) {
+  results::Page page;
+  page.title = fmt::format("{} experiments", files.size());
+  Table t;
+  t.header = {"name", "place", "title", "cannot be simulated"};
+  t.align = {Align::left, Align::left, Align::left, Align::left};
+  for (const ExperimentFile& f : files) t.rows.push_back({f.name, f.place, f.title, f.cannot});
+  page.tables.push_back(std::move(t));
+  return page;
+}
+
+results::Page experiments_text(const std::vector<Reproduced>& all) {
+  results::Page page;
+  page.title = tally_text(all);
+  page.tables.push_back(summary_table(all));
+  for (const Reproduced& r : all) {
+    const std::string title = fmt::format("{}, {}: {}", r.file->name, r.file->title, to_string(r.outcome));
+    if (!r.points.empty()) page.tables.push_back(points_table(r, title));
+    page.lists.push_back({r.file->name + ": what the paper says in words", claims_of(r)});
+    if (r.outcome != Outcome::reproduced && !r.miss.empty()) {
+      page.lists.push_back({r.file->name + ": what would explain the miss", {r.miss}});
+    }
+    page.lists.push_back({r.file->name + ": with other free assumptions", others_of(r)});
+  }
+  page.lists.push_back({"Free assumptions", shared_words(all)});
+  return page;
+}
+
+results::Page experiments_page(const std::vector<Reproduced>& all) {
+  results::Page page;
+  page.title = "Published figures, reproduced";
+  page.subtitle = {tally_text(all),
+                   "reproduced: every published point within its tolerance and every claim holds. shape: order and "
+                   "direction as published. off: neither. cannot: nothing of it can be simulated."};
+  page::Section summary;
+  summary.id = "verdicts";
+  summary.title = "Verdicts";
+  summary.add(summary_table(all));
+  summary.add(page::List{"Free assumptions", shared_words(all)});
+  page.add(std::move(summary));
+  for (const Reproduced& r : all) page.add(section_of(r));
+  return page;
+}
+
+results::Json experiments_document(const std::vector<Reproduced>& all) {
+  results::Json unread = results::Json::object();
+  const All pointer = &all;
+  return filled(results::document_head(unread), all_fields(), pointer).take();
+}
+
+results::KeyList experiments_keys() {
+  return results::head_keys(keys_of(all_fields()));
+}
+
+}  // namespace kvsim::validation
