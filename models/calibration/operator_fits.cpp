@@ -288,10 +288,7 @@ FitProblem tiled_problem(std::vector<TiledSample> rows, const TiledKind& kind, c
     const bool written = any([](const TiledSample& row) { return !row.from.framework.empty(); });
     const bool dims =
         any([&rows](const TiledSample& row) { return row.shape.head_dim != rows.front().shape.head_dim; });
-    const bool uneven = any([](const TiledSample& row) {
-      const double group = row.shape.heads / row.shape.kv_heads;
-      return std::exp2(std::round(std::log2(group))) != group;
-    });
+    const bool uneven = any([](const TiledSample& row) { return row.shape.uneven_groups(); });
     problem.parameters = {{"t0 (us)", 9, 0, 60},
                           {"efficiency", 0.65, 0.1, 1.05},
                           {"overhead_tokens", 50, 0, 2000},

@@ -192,10 +192,6 @@ namespace {
 
 constexpr double kActivationBytes = 2;  // bf16 queries and outputs
 
-bool is_power_of_two(double x) {
-  return std::exp2(std::round(std::log2(x))) == x;
-}
-
 void add(TileLoad& load, double tiles, double mean, double longest, double shortest) {
   load.shortest = load.tiles > 0 ? std::min(load.shortest, shortest) : shortest;
   load.longest = std::max(load.longest, longest);
@@ -263,7 +259,7 @@ FormTime TiledForm::time(const TiledCall& call, const HeadShape& shape, const Ma
     const double flops = 4 * tile_rows * shape.head_dim * call.chunks.tokens;
     compute_s *= 1 + power_droop * std::log2(1 + flops / machine.bf16_flops_per_s / kLong);
   }
-  if (uneven_group_share > 0 && !is_power_of_two(shape.heads / shape.kv_heads)) compute_s *= 1 + uneven_group_share;
+  if (uneven_group_share > 0 && shape.uneven_groups()) compute_s *= 1 + uneven_group_share;
 
   double stream_s = 0;
   if (call.stream_bytes > 0) {

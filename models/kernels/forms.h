@@ -1,6 +1,7 @@
 // What an operator's time depends on of the machine under it.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -242,6 +243,12 @@ struct HeadShape {
   double heads = 1;
   double kv_heads = 1;
   double head_dim = 128;  ///< mean width of keys and values, which arithmetic goes by
+
+  /// The query heads that share a KV head are no power of two.
+  [[nodiscard]] bool uneven_groups() const {
+    const double group = heads / kv_heads;
+    return std::exp2(std::round(std::log2(group))) != group;
+  }
 };
 
 // Latent attention (MLA) is the same two kernels in other shapes. Decoding absorbs the up projections into queries and

@@ -129,7 +129,7 @@ void make_room(ConfigNode& document, const ServingPoint& p, const models::Catalo
 }
 
 ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue, const PointSource& source,
-                       const std::vector<const PointLaunch*>& launches) {
+                       const std::vector<const PointLaunch*>& launches, bool fp8_kv) {
   ConfigNode list = ConfigNode::sequence();
   list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
                                     ? fmt::format("{} as its entry in the catalogue says", p.engine)
@@ -137,6 +137,7 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
   list.items().push_back(
       quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
                          source.requests_per_client, source.shortest, source.reference)));
+  if (!fp8_kv) list.items().push_back(quoted("KV in 16 bit"));
   for (const PointLaunch* launch : launches) {
     list.items().push_back(quoted(fmt::format("{}: {}", fmt::join(launch->set, ", "), launch->reference)));
   }
@@ -189,12 +190,16 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   for (const PointLaunch& launch : published.launches) {
     if (launch.holds_of(of)) launches.push_back(&launch);
   }
+  constexpr const char* kFp8Kv = "model.kv_bytes_per_element=1";
+  const bool fp8_kv = std::any_of(launches.begin(), launches.end(), [kFp8Kv](const PointLaunch* launch) {
+    return std::find(launch->set.begin(), launch->set.end(), kFp8Kv) != launch->set.end();
+  });
   const PointSource& source = published.source(p.source);
   ConfigNode gpus = mapping({{"type", quoted(gpu)}});
   for (const auto& [key, count] : parallelism.keys) gpus.append(key, numeral(count));
   ConfigNode& document = result.document;
   document = mapping({{"name", quoted(p.id)},
-                      {"assumptions", assumptions(p, catalogue, source, launches)},
+                      {"assumptions", assumptions(p, catalogue, source, launches, fp8_kv)},
                       {"model", model_node(*model, *weights, spec)},
                       {"cluster", mapping({{"gpu", std::move(gpus)}})},
                       {"workload", workload(p, source)},
@@ -205,7 +210,6 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     for (const std::string& change : launch->set) schema::apply_set(document, change);
   }
   make_room(document, p, catalogue);
-  const bool fp8_kv = document.find_path("model.kv_bytes_per_element") != nullptr;
   result.group = {model->model, gpu, p.engine, fmt::format("{}{}", word(*weights), fp8_kv ? ", KV fp8" : ""),
                   parallelism.name};
   result.out_of_scope = parallelism.out_of_scope;

@@ -52,19 +52,21 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:08x}", crc.checksum());
 }
 
-/// A line of JSON, an object with some key, with its checksum.
+}  // namespace
+
 std::string sealed(std::string_view object) {
   object.remove_suffix(1);
   return fmt::format("{}{}{}{}", object, kSeal, checksum(object), kSealEnd);
 }
 
-/// Whether a line is as it was written.
 bool is_intact(std::string_view line) {
   const std::size_t seal = kSeal.size() + kDigits + kSealEnd.size();
   if (line.size() < seal) return false;
   const std::string_view object = line.substr(0, line.size() - seal);
   return line.substr(object.size()) == fmt::format("{}{}{}", kSeal, checksum(object), kSealEnd);
 }
+
+namespace {
 
 /// Opens the file, made if it is not there, and takes it for this process alone. Throws JournalError.
 int locked(const std::string& path) {

@@ -18,6 +18,11 @@
 
 namespace kvsim::planner::sweep {
 
+/// A JSON object with some key, with a CRC-32 of itself as its last key, on one line.
+std::string sealed(std::string_view object);
+/// Whether it is as sealed() wrote it.
+bool is_intact(std::string_view line);
+
 /// A point that is done with.
 struct PointResult {
   std::size_t point = 0;

@@ -357,33 +357,29 @@ TEST(TiledForm, GroupsPackedIntoATileSaveItsEmptyRows) {
   EXPECT_NEAR(seconds(2), 0.32 * 2, 1e-6);
 }
 
+/// Of 4 tokens of one head, behind 100.
+double written_s(const TiledForm& f) {
+  const HeadShape shape{1, 1, 1};
+  TiledCall call;
+  f.add_chunk(call, 4, 100, shape);
+  return f.time(call, shape, small_machine()).seconds;
+}
+
 TEST(TiledForm, NewKeysAndValuesAreWrittenIntoPages) {
   TiledForm f = plain_tiles(8);
-  const HeadShape shape{1, 1, 1};
-  const auto seconds = [&](double tokens, double before) {
-    TiledCall call;
-    f.add_chunk(call, tokens, before, shape);
-    return f.time(call, shape, small_machine()).seconds;
-  };
-  const double before = seconds(4, 100);
+  const double before = written_s(f);
   f.write_efficiency = 0.1;  // 4 tokens x 2 x 2 B at 10 B/s; what is there already is not written again
-  EXPECT_NEAR(seconds(4, 100) - before, 1.6, 1e-9);
+  EXPECT_NEAR(written_s(f) - before, 1.6, 1e-9);
   f.tile_s = 3;
   f.per_doubling_s = 2;
-  EXPECT_NEAR(seconds(4, 100) - before, 1.6 + 3 + 2 * std::log2(1 + 104.0 / 1024), 1e-6);
+  EXPECT_NEAR(written_s(f) - before, 1.6 + 3 + 2 * std::log2(1 + 104.0 / 1024), 1e-6);
 }
 
 TEST(TiledForm, NewTokensAreWrittenByABlockEachOverTheMultiprocessors) {
   TiledForm f = plain_tiles(8);
-  const HeadShape shape{1, 1, 1};
-  const auto seconds = [&](double tokens, double before) {
-    TiledCall call;
-    f.add_chunk(call, tokens, before, shape);
-    return f.time(call, shape, small_machine()).seconds;
-  };
-  const double before = seconds(4, 100);
+  const double before = written_s(f);
   f.write_block_s = 5;  // 4 blocks on 10 multiprocessors; what is there already is not written again
-  EXPECT_NEAR(seconds(4, 100) - before, 4 * 5 / 10.0, 1e-9);
+  EXPECT_NEAR(written_s(f) - before, 4 * 5 / 10.0, 1e-9);
 }
 
 TEST(TiledForm, GroupsThatAreNoPowerOfTwoTakeLongerToCompute) {

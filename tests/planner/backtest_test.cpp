@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/schema/yaml.h"
 #include "sim/scenario/scenario.h"
 
@@ -171,6 +173,7 @@ TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
   EXPECT_EQ(s.workload.context->mean, 1024);
   EXPECT_EQ(s.workload.requests, 7);
   EXPECT_EQ(s.serving.model.kv_bytes_per_element, 2);
+  EXPECT_EQ(std::count(s.assumptions.begin(), s.assumptions.end(), "KV in 16 bit"), 1);
   EXPECT_EQ(scenario_of(p).group.precision, "fp8");
 }
 

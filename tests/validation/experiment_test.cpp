@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "models/schema/error.h"
+#include "models/schema/yaml.h"
 #include "tools/validation/experiment.h"
 
 namespace kvsim::validation::KVSIM_FILE {
@@ -94,13 +95,13 @@ constexpr const char* kShared =
     "8).throughput.output_tokens_per_s\"}\n";
 
 std::shared_ptr<const SharedFile> shared() {
-  return std::make_shared<SharedFile>(read_shared(kShared, "assumptions.yaml"));
+  return std::make_shared<SharedFile>(read_shared(schema::read_yaml(kShared, "assumptions.yaml")));
 }
 
 ExperimentFile small(const std::string& from = "", const std::string& to = "") {
   std::string text = kSmall;
   if (!from.empty()) text.replace(text.find(from), from.size(), to);
-  return read_experiment(text, "fig.yaml", shared());
+  return read_experiment(schema::read_yaml(text, "fig.yaml"), "fig.yaml", shared());
 }
 
 std::string complaint(const std::string& from, const std::string& to) {
@@ -157,8 +158,11 @@ TEST(Experiments, GoOnWithResultsOfAnEarlierSitting) {
   const double simulated = reproduce({small()}, first, false).at(0).points.at(0).simulated;
   EXPECT_EQ(kept.size(), 3U);
   kept.begin()->second = "{torn";
+  std::string& flipped = std::next(kept.begin())->second;
+  char& digit = flipped[flipped.find("\"output_tokens_per_s\":") + 23];
+  digit = digit == '9' ? '8' : '9';
   EXPECT_EQ(reproduce({small()}, again, false).at(0).points.at(0).simulated, simulated);
-  EXPECT_EQ(again.simulated(), 1U);  // that which was torn
+  EXPECT_EQ(again.simulated(), 2U);  // that which was torn, and that of which a digit is another one
 }
 
 TEST(Experiments, AreInterruptedBetweenRuns) {
@@ -188,10 +192,11 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
 TEST(Experiments, SayWhereASharedEntryIsWrong) {
   std::string text = kShared;
   text.replace(text.find("{policy}\""), 9, "{polcy}\"");
-  const auto broken = std::make_shared<SharedFile>(read_shared(text, "assumptions.yaml"));
+  const auto broken = std::make_shared<SharedFile>(read_shared(schema::read_yaml(text, "assumptions.yaml")));
   Runs runs({});
   try {
-    static_cast<void>(reproduce({read_experiment(kSmall, "fig.yaml", broken)}, runs, false));
+    static_cast<void>(
+        reproduce({read_experiment(schema::read_yaml(kSmall, "fig.yaml"), "fig.yaml", broken)}, runs, false));
     FAIL();
   } catch (const schema::InputError& e) {
     EXPECT_TRUE(std::string(e.what()).starts_with("assumptions.yaml:5:5: runs.0: unknown parameter {polcy}"))

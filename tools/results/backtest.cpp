@@ -11,6 +11,7 @@
 #include "tools/plot/chart.h"
 #include "tools/results/calibration.h"
 #include "tools/results/documents.h"
+#include "tools/results/numbers.h"
 #include "tools/results/stated_error.h"
 
 namespace kvsim::results {
@@ -59,10 +60,6 @@ std::string what_binds(const BacktestPoint& p) {
   if (of.overhead >= kWorthSaying) words += fmt::format(", overhead {}", percent(of.overhead));
   if (of.memory_short >= kWorthSaying) words += fmt::format(", KV memory full {}", percent(of.memory_short));
   return words;
-}
-
-std::string signed_or_dash(double share) {
-  return std::isfinite(share) ? signed_percent(share) : "-";
 }
 
 /// Which point it is.
@@ -149,7 +146,7 @@ Fields<BacktestPoint> worst_fields(double Prediction::*figure,
                                {kOnPages, "clients", point_count(&S::clients)},
                                {kOnPages, "measured", measured_figure(of), seconds},
                                {kOnPages, "predicted", predicted_figure(figure), seconds},
-                               {kOnPages, "error", error, signed_or_dash},
+                               {kOnPages, "error", error, signed_percent},
                                {kOnPages, "what binds the simulated run", what_binds, Align::left},
                                {kOnPages, "point", point_word(&S::id), Align::left}};
   return fields;
@@ -199,7 +196,7 @@ Fields<GroupErrors> summary_columns(const std::string& name, ErrorSummary PointE
   };
   return {{kOnPages, name + "\nmedian", value(&ErrorSummary::median), percent},
           {kOnPages, name + "\np90", value(&ErrorSummary::p90), percent},
-          {kOnPages, name + "\nbias", value(&ErrorSummary::bias), signed_or_dash}};
+          {kOnPages, name + "\nbias", value(&ErrorSummary::bias), signed_percent}};
 }
 
 const Fields<GroupErrors>& group_name_fields() {

@@ -6,12 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/documents.h"
+#include "tools/results/numbers.h"
 
 namespace kvsim::results {
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
 
 const Fields<models::ErrorSummary>& fit_error_fields() {
   static const Fields<models::ErrorSummary> fields{

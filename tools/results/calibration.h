@@ -7,8 +7,6 @@
 
 namespace kvsim::results {
 
-/// "+1.2 %"
-std::string signed_percent(double share);
 /// Of |predicted / measured - 1|.
 const Fields<models::ErrorSummary>& fit_error_fields();
 

@@ -90,6 +90,12 @@ std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", share * 100) : "-";
 }
 
+std::string signed_percent(double share) {
+  if (!std::isfinite(share)) return "-";
+  const std::string text = fmt::format("{:+.1f} %", share * 100);
+  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
+}
+
 std::string seconds(double value) {
   static constexpr std::array<Scale, 6> units{
       {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60, 10}, {"h", 3600, 2}}};

@@ -32,6 +32,8 @@ std::string whole(std::integral auto value) {
 std::string figure(double value);
 /// "12.3 %"; "-" where it is not finite.
 std::string percent(double share);
+/// "+12.3 %"; "0.0 %" of what rounds to nothing, "-" where it is not finite.
+std::string signed_percent(double share);
 /// "17.2 ms", "3.35 GB"; "-" where it is not finite.
 std::string seconds(double value);
 std::string bytes(double value);

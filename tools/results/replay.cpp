@@ -7,6 +7,7 @@
 
 #include "tools/results/calibration.h"
 #include "tools/results/documents.h"
+#include "tools/results/numbers.h"
 
 namespace kvsim::results {
 namespace {

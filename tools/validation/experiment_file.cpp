@@ -4,8 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -84,16 +82,6 @@ bool is_number(const std::string& words) {
   return error == std::errc() && end == words.data() + words.size();
 }
 
-/// The first column of what is varied.
-std::vector<std::string> places_of(const XAxisText& x) {
-  std::vector<std::string> places;
-  for (const std::string& row : x.over.rows) {
-    const std::vector<std::string> cells = split(row, '|');
-    places.push_back(cells.empty() ? "" : cells.front());
-  }
-  return places;
-}
-
 schema::ObjectSchema<PanelText> panel_schema() {
   schema::ObjectSchema<PanelText> s("panel", "One pair of axes.");
   s.optional("title", &PanelText::title, text(), "where the figure has several");
@@ -102,7 +90,7 @@ schema::ObjectSchema<PanelText> panel_schema() {
   s.optional("tolerance", &PanelText::tolerance, schema::number().positive(), "of its points, relative");
   s.list("series", &PanelText::series, series_schema(), Presence::required, "lines or colours", {1});
   s.check([](const PanelText& panel, const schema::Reporter& report) {
-    const std::vector<std::string> places = places_of(panel.x);
+    const std::vector<std::string> places = panel.x.places();
     for (std::size_t r = 0; r < places.size(); ++r) {
       if (!panel.x.named && !is_number(places[r])) {
         report.fail(fmt::format("x.over.rows.{}", r),
@@ -152,14 +140,6 @@ schema::ObjectSchema<ExperimentFile> experiment_schema() {
   return s;
 }
 
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw schema::InputError(fmt::format("{}: cannot be read", path));
-  return text.str();
-}
-
 /// "vericache/fig11" of scenarios/papers/vericache/fig11.yaml.
 std::string name_of(std::string path) {
   if (path.starts_with(kFolder)) path.erase(0, kFolder.size());
@@ -168,19 +148,26 @@ std::string name_of(std::string path) {
 
 }  // namespace
 
-SharedFile read_shared(std::string_view text, const std::string& path) {
+std::vector<std::string> XAxisText::places() const {
+  std::vector<std::string> places;
+  for (const std::string& row : over.rows) {
+    const std::vector<std::string> cells = split(row, '|');
+    places.push_back(cells.empty() ? "" : cells.front());
+  }
+  return places;
+}
+
+SharedFile read_shared(schema::ConfigNode document) {
   static const schema::ObjectSchema<SharedFile> schema = shared_schema();
-  schema::ConfigNode document = schema::read_yaml(text, path);
   SharedFile file = schema.parse(document);
   file.document = std::move(document);
   for (const FreeAssumption& f : file.free) file.constants[f.name] = f.value;
   return file;
 }
 
-ExperimentFile read_experiment(std::string_view text, const std::string& path,
+ExperimentFile read_experiment(schema::ConfigNode document, const std::string& path,
                                std::shared_ptr<const SharedFile> shared) {
   static const schema::ObjectSchema<ExperimentFile> schema = experiment_schema();
-  schema::ConfigNode document = schema::read_yaml(text, path);
   ExperimentFile file = schema.parse(document);
   file.document = std::move(document);
   file.name = name_of(path);
@@ -202,48 +189,32 @@ std::vector<ExperimentFile> carried_experiments() {
   for (const auto& [path, text] : embedded::paper_experiments()) {
     const std::filesystem::path p{path};
     if (p.stem() == kShared) {
-      shared[p.parent_path().string()] = std::make_shared<SharedFile>(read_shared(text, std::string(path)));
+      shared[p.parent_path().string()] =
+          std::make_shared<SharedFile>(read_shared(schema::read_yaml(text, std::string(path))));
     }
   }
   std::vector<ExperimentFile> all;
   for (const auto& [path, text] : embedded::paper_experiments()) {
     const std::filesystem::path p{path};
-    if (p.stem() != kShared) all.push_back(read_experiment(text, std::string(path), shared[p.parent_path().string()]));
+    if (p.stem() == kShared) continue;
+    all.push_back(read_experiment(schema::read_yaml(text, p.string()), p.string(), shared[p.parent_path().string()]));
   }
   return all;
 }
 
 ExperimentFile experiment_at(const std::string& path) {
-  const std::string text = contents_of(path);
+  schema::ConfigNode document = schema::read_yaml_file(path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  // Which file it shares is in it.
-  const schema::ConfigNode document = schema::read_yaml(text, path);
   std::shared_ptr<const SharedFile> shared;
   if (const schema::ConfigNode* name = document.find_path("shares")) {
     const std::string beside = (folder / name->text()).string();
-    if (std::filesystem::exists(beside))
-      shared = std::make_shared<SharedFile>(read_shared(contents_of(beside), beside));
+    if (std::filesystem::exists(beside)) {
+      shared = std::make_shared<SharedFile>(read_shared(schema::read_yaml_file(beside)));
+    }
   }
-  ExperimentFile file = read_experiment(text, path, std::move(shared));
+  ExperimentFile file = read_experiment(std::move(document), path, std::move(shared));
   file.folder = folder.empty() ? "." : folder.string();
   return file;
-}
-
-std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table) {
-  const std::vector<std::string> columns = split(table.columns, '|');
-  std::vector<Parameters> rows;
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const std::vector<std::string> cells = split(table.rows[r], '|');
-    if (cells.size() != columns.size()) {
-      const std::string at = fmt::format("{}.rows.{}", path, r);
-      throw schema::InputError(
-          file.origin_of(at), at,
-          fmt::format("the row has {} cells, expected one for each of {}", cells.size(), table.columns));
-    }
-    Parameters& row = rows.emplace_back();
-    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = cells[i];
-  }
-  return rows;
 }
 
 }  // namespace kvsim::validation

@@ -48,6 +48,9 @@ struct XAxisText {
   bool logarithmic = false;
   bool named = false;  ///< values are names, not numbers
   TextTable over;
+
+  /// The first column.
+  [[nodiscard]] std::vector<std::string> places() const;
 };
 
 struct YAxisText {
@@ -79,18 +82,15 @@ struct ExperimentFile : Vocabulary {
   std::string folder;                       ///< of a user's file
 };
 
-/// `path` names it in errors; the text of `shares` is that of `shared`, null where there is none. Throws
-/// schema::InputError.
-ExperimentFile read_experiment(std::string_view text, const std::string& path,
+/// From what schema::read_yaml made of the file at `path`; what `shares` names is `shared`, null where there is none.
+/// Throws schema::InputError.
+ExperimentFile read_experiment(schema::ConfigNode document, const std::string& path,
                                std::shared_ptr<const SharedFile> shared);
-SharedFile read_shared(std::string_view text, const std::string& path);
+SharedFile read_shared(schema::ConfigNode document);
 
 /// Those that the binary carries, in the order of the papers.
 std::vector<ExperimentFile> carried_experiments();
 /// A user's file, and what it shares. Throws schema::InputError.
 ExperimentFile experiment_at(const std::string& path);
-
-/// The parameters of each row of a table. Throws schema::InputError at `path` where one has other cells.
-std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table);
 
 }  // namespace kvsim::validation

@@ -9,6 +9,7 @@
 
 #include "tools/page/page.h"
 #include "tools/results/documents.h"
+#include "tools/results/numbers.h"
 
 namespace kvsim::validation {
 namespace {
@@ -18,12 +19,6 @@ using results::Cell;
 using results::kPlain;
 using results::kText;
 using results::Table;
-
-std::string percent_text(double share) {
-  if (!std::isfinite(share)) return "-";
-  const std::string text = fmt::format("{:+.1f} %", share * 100);
-  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
-}
 
 std::string published_text(const JudgedPoint& p) {
   return p.low == p.high ? results::figure(p.low)
@@ -56,7 +51,7 @@ std::string furthest(const Reproduced& r) {
   const JudgedPoint* p = r.worst();
   if (p == nullptr) return "";
   return fmt::format("{}, {}: {} published, {} simulated ({})", p->series, p->at, published_text(*p),
-                     results::figure(p->simulated), percent_text(p->error()));
+                     results::figure(p->simulated), results::signed_percent(p->error()));
 }
 
 std::string tally_text(const std::vector<Reproduced>& all) {
@@ -91,7 +86,7 @@ Table points_table(const Reproduced& r, std::string title) {
              Align::right, Align::right, Align::left, Align::left};
   for (const JudgedPoint& p : r.points) {
     t.rows.push_back({p.panel, p.series, p.at, Cell(published_text(p), p.middle()),
-                      Cell(results::figure(p.simulated), p.simulated), percent_text(p.error()),
+                      Cell(results::figure(p.simulated), p.simulated), results::signed_percent(p.error()),
                       fmt::format("±{:g} %", p.tolerance * 100), p.within() ? "within" : "OUTSIDE", p.place});
     t.rows.back()[7].look = results::Look{p.within() ? results::Tone::good : results::Tone::bad};
   }
@@ -135,13 +130,6 @@ double as_number(const std::string& words) {
   return value;
 }
 
-/// What of a panel lies where on its x axis.
-std::vector<std::string> places_of(const PanelText& panel) {
-  std::vector<std::string> places;
-  for (const std::string& row : panel.x.over.rows) places.push_back(split(row, '|').front());
-  return places;
-}
-
 plot::Chart chart_of(const Reproduced& r, std::size_t index, std::vector<std::string>& legend) {
   const PanelText& panel = r.file->panels[index];
   plot::Chart chart;
@@ -149,7 +137,7 @@ plot::Chart chart_of(const Reproduced& r, std::size_t index, std::vector<std::st
   chart.y_title = panel.y.title;
   if (panel.x.logarithmic) chart.x_scale = plot::ScaleKind::logarithmic;
   chart.shape = plot::Shape::marked_line;
-  const std::vector<std::string> places = places_of(panel);
+  const std::vector<std::string> places = panel.x.places();
   for (const SimulatedSeries& s : r.panels[index]) {
     plot::Series& series = chart.series.emplace_back();
     series.label = s.name;
@@ -179,7 +167,7 @@ plot::Bars bars_of(const Reproduced& r, std::size_t index, std::vector<std::stri
   const PanelText& panel = r.file->panels[index];
   plot::Bars bars;
   bars.x_title = panel.y.title;
-  const std::vector<std::string> places = places_of(panel);
+  const std::vector<std::string> places = panel.x.places();
   for (std::size_t k = 0; k < places.size(); ++k) {
     for (const SimulatedSeries& s : r.panels[index]) {
       const double value = s.values[k];
@@ -198,14 +186,19 @@ plot::Bars bars_of(const Reproduced& r, std::size_t index, std::vector<std::stri
   return bars;
 }
 
+/// Of its part of the page: letters, digits and dashes.
+std::string id_of(const Reproduced& r) {
+  std::string id = r.file->name;
+  for (char& c : id) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  }
+  return id;
+}
+
 page::Plot plot_of(const Reproduced& r, std::size_t index) {
   const PanelText& panel = r.file->panels[index];
   page::Plot plot;
-  plot.id = r.file->name;
-  for (char& c : plot.id) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
-  }
-  plot.id = fmt::format("f-{}-{}", plot.id, index + 1);
+  plot.id = fmt::format("f-{}-{}", id_of(r), index + 1);
   plot.title = panel.title.empty() ? r.file->title : panel.title;
   plot.caption = "Simulated, and what is published beside it";
   const auto titled = [&](auto drawing) {
@@ -220,7 +213,7 @@ page::Plot plot_of(const Reproduced& r, std::size_t index) {
   }
   plot.data.add({panel.x.title, false});
   for (const SimulatedSeries& s : r.panels[index]) plot.data.add({s.name, true});
-  const std::vector<std::string> places = places_of(panel);
+  const std::vector<std::string> places = panel.x.places();
   for (std::size_t k = 0; k < places.size(); ++k) {
     std::vector<Cell>& row = plot.data.rows.emplace_back();
     row.emplace_back(places[k]);
@@ -231,10 +224,7 @@ page::Plot plot_of(const Reproduced& r, std::size_t index) {
 
 page::Section section_of(const Reproduced& r) {
   page::Section section;
-  section.id = r.file->name;
-  for (char& c : section.id) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
-  }
+  section.id = id_of(r);
   section.title = fmt::format("{}: {} ({})", r.file->place, r.file->title, to_string(r.outcome));
   if (r.outcome == Outcome::cannot) {
     section.add(page::Prose{r.file->cannot});

@@ -1,5 +1,7 @@
 #include "tools/validation/figure_file.h"
 
+#include <fmt/format.h>
+
 #include "models/schema/object_schema.h"
 #include "models/schema/yaml.h"
 
@@ -160,6 +162,23 @@ FigureFile read_figure_file(std::string_view text, const std::string& source_nam
   FigureFile file = schema.parse(document);
   file.document = std::move(document);
   return file;
+}
+
+std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table) {
+  const std::vector<std::string> columns = split(table.columns, '|');
+  std::vector<Parameters> rows;
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    const std::vector<std::string> cells = split(table.rows[r], '|');
+    if (cells.size() != columns.size()) {
+      const std::string at = fmt::format("{}.rows.{}", path, r);
+      throw schema::InputError(
+          file.origin_of(at), at,
+          fmt::format("the row has {} cells, expected one for each of {}", cells.size(), table.columns));
+    }
+    Parameters& row = rows.emplace_back();
+    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = cells[i];
+  }
+  return rows;
 }
 
 }  // namespace kvsim::validation

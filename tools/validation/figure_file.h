@@ -119,6 +119,9 @@ void add_vocabulary(schema::ObjectSchema<File>& s) {
          "names for expressions");
 }
 
+/// The parameters of each row of a table. Throws schema::InputError at `path` where one has other cells than columns.
+std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table);
+
 /// Throws schema::InputError.
 FigureFile read_figure_file(std::string_view text, const std::string& source_name);
 

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "tools/results/documents.h"
+#include "tools/results/numbers.h"
 #include "tools/validation/group.h"
 
 namespace kvsim::validation {
@@ -54,10 +55,8 @@ std::string ranges(std::vector<std::size_t> numbers) {
 /// "+1.2 %"; of absolute errors the difference itself.
 std::string error_text(const Figure& f) {
   const double error = f.error();
-  if (!std::isfinite(error)) return "-";
-  if (f.measure == Measure::absolute) return error == 0 ? "0" : fmt::format("{:+.3g}", error);
-  std::string text = fmt::format("{:+.1f} %", error * 100);
-  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
+  if (f.measure == Measure::relative || !std::isfinite(error)) return results::signed_percent(error);
+  return error == 0 ? "0" : fmt::format("{:+.3g}", error);
 }
 
 std::string tolerance_text(const Figure& f) {

@@ -38,17 +38,9 @@ class Runner {
   void repeated(const std::string& path, const std::optional<TextTable>& table, const Parameters& outer,
                 const Action& action) {
     if (!table) return action(outer);
-    const std::vector<std::string> columns = split(table->columns, '|');
-    for (std::size_t r = 0; r < table->rows.size(); ++r) {
-      const std::vector<std::string> cells = split(table->rows[r], '|');
-      if (cells.size() != columns.size()) {
-        const std::string at = fmt::format("{}.for.rows.{}", path, r);
-        throw schema::InputError(
-            file_.document.find_path(at)->origin(), at,
-            fmt::format("the row has {} cells, expected one for each of {}", cells.size(), table->columns));
-      }
+    for (const Parameters& row : rows_of(file_, path + ".for", *table)) {
       Parameters parameters = outer;
-      for (std::size_t i = 0; i < columns.size(); ++i) parameters[columns[i]] = written(path, cells[i], outer);
+      for (const auto& [column, cell] : row) parameters[column] = written(path, cell, outer);
       action(parameters);
     }
   }

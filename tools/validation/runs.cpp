@@ -6,6 +6,7 @@
 
 #include "planner/parallel.h"
 #include "planner/paths/path_plan.h"
+#include "planner/sweep/journal.h"
 #include "planner/sweep/plan.h"
 #include "tools/results/result_document.h"
 
@@ -51,8 +52,9 @@ bool Runs::simulate_missing() {
   const std::size_t before = documents_.size();
   for (auto& [fingerprint, scenario] : std::exchange(missing_, {})) {
     const std::optional<std::string> text = options_.find ? options_.find(fingerprint) : std::nullopt;
-    results::Json document = text ? results::Json::parse(*text, nullptr, false) : results::Json();
-    if (document.is_object()) {
+    if (text && planner::sweep::is_intact(*text)) {
+      results::Json document = results::Json::parse(*text);
+      document.erase("crc32");
       documents_.emplace(fingerprint, std::move(document));
     } else {
       todo.emplace_back(fingerprint, std::move(scenario));
@@ -75,7 +77,7 @@ bool Runs::simulate_missing() {
       stopped = true;
       return;
     }
-    if (options_.keep) options_.keep(todo[i].first, done[i]->dump());
+    if (options_.keep) options_.keep(todo[i].first, planner::sweep::sealed(done[i]->dump()));
     if (options_.finished) options_.finished();
   });
   for (std::size_t i = 0; i < todo.size(); ++i) {

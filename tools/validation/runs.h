@@ -21,7 +21,8 @@ class Runs {
  public:
   struct Options {
     int jobs = 1;
-    /// The result of an earlier sitting, as JSON text; and where it goes. Called from any thread; may be empty.
+    /// The result of an earlier sitting, as `keep` was given it (JSON with a checksum: what is damaged is simulated
+    /// again). Called from any thread; may be empty.
     std::function<std::optional<std::string>(const std::string& fingerprint)> find;
     std::function<void(const std::string& fingerprint, const std::string& text)> keep;
     std::function<bool()> proceed;           ///< false interrupts; may be empty

@@ -1,11 +1,10 @@
 // kvsim reproduce: figures and tables of papers, and of a user's own measurements, beside what is simulated.
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -89,9 +88,7 @@ std::string run_file(const std::string& out, const std::string& fingerprint) {
 std::optional<std::string> read_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 void reproduce(Console& console, const Options& options) {
