@@ -113,8 +113,18 @@ TEST(CrossValidation, ErrorsOfAShapeLeftOutComeFromAFitWithoutIt) {
 
 /// Prefill of a machine whose kernel has the tiles `tile_rows`; lengths between the tiles' multiples tell them apart.
 std::vector<TiledSample> prefill_rows(const GpuSpec& gpu, double tile_rows) {
-  TiledForm form = tiled_form({NumberFormat::bf16, tile_rows, false},
-                              std::vector<double>{12, 0.65, 200, 1, 0, 3, 0.8, 0, 0, 0.9, 1, 0.1, 1, 0, 0, 0, 0, 0});
+  TiledForm form;
+  form.tile_rows = tile_rows;
+  form.t0_s = 12e-6;
+  form.efficiency = 0.65;
+  form.overhead_tokens = 200;
+  form.longest_factor = 1;
+  form.wave_quantisation = 0;
+  form.blend_power = 3;
+  form.io_efficiency = 0.8;
+  form.empty_tile_s = 0;
+  form.decode_overhead_tokens = 0;
+  form.stream.bandwidth_efficiency = 0.9;
   std::vector<TiledSample> rows;
   for (const double heads : {8.0, 16.0, 32.0}) {
     for (const double tokens : {40.0, 60.0, 130.0, 190.0, 260.0, 700.0, 1030.0, 2100.0}) {
