@@ -47,13 +47,24 @@ Wide embedding_table(const LlmSpec& m) {
   return Wide{m.vocabulary} * m.hidden;
 }
 
+Wide shared_expert_parameters(const LlmSpec& m) {
+  return moe_layers(m) * gated_block(m.hidden, m.moe.expert_intermediate) * m.moe.shared_experts;
+}
+
+Wide expert_parameters(const LlmSpec& m) {
+  return Wide{moe_layers(m)} * m.moe.experts * gated_block(m.hidden, m.moe.expert_intermediate);
+}
+
+/// Embeddings, LM head, norms and routers.
+Wide other_parameters(const LlmSpec& m) {
+  const Wide norms = (Wide{2} * m.layers + 1) * m.hidden;
+  return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + moe_layers(m) * Wide{m.hidden} * m.moe.experts + norms;
+}
+
 /// Parameters outside the routed experts: everything that every token multiplies with, plus the embedding table.
 Wide always_used_parameters(const LlmSpec& m) {
-  const Wide norms = (Wide{2} * m.layers + 1) * m.hidden;
-  const Wide shared = moe_layers(m) * (gated_block(m.hidden, m.moe.expert_intermediate) * m.moe.shared_experts +
-                                       Wide{m.hidden} * m.moe.experts);
-  return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + m.layers * attention_parameters(m) +
-         dense_layers(m) * gated_block(m.hidden, m.intermediate) + shared + norms;
+  return other_parameters(m) + m.layers * attention_parameters(m) +
+         dense_layers(m) * gated_block(m.hidden, m.intermediate) + shared_expert_parameters(m);
 }
 
 Wide embedding_only_parameters(const LlmSpec& m) {
@@ -61,8 +72,7 @@ Wide embedding_only_parameters(const LlmSpec& m) {
 }
 
 Wide all_parameters(const LlmSpec& m) {
-  return always_used_parameters(m) +
-         Wide{moe_layers(m)} * m.moe.experts * gated_block(m.hidden, m.moe.expert_intermediate);
+  return always_used_parameters(m) + expert_parameters(m);
 }
 
 /// Numbers that the KV cache holds of one token, over all layers.
@@ -96,13 +106,21 @@ NumberFormat LlmSpec::weight_format() const {
   return weight_bytes_per_parameter == bytes_per_element(NumberFormat::nvfp4) ? NumberFormat::nvfp4 : NumberFormat::fp8;
 }
 
+ParameterGroups LlmSpec::parameter_groups() const {
+  return {static_cast<double>(layers) * static_cast<double>(attention_parameters(*this)),
+          static_cast<double>(dense_layers(*this)) * static_cast<double>(gated_block(hidden, intermediate)),
+          static_cast<double>(shared_expert_parameters(*this)), static_cast<double>(expert_parameters(*this)),
+          static_cast<double>(other_parameters(*this))};
+}
+
 std::int64_t LlmSpec::weight_bytes() const {
   if (weight_bytes_override > 0) return weight_bytes_override;
-  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter + further_attention_bytes(*this));
+  return std::llround(static_cast<double>(parameters()) * weight_bytes_per_parameter + further_attention_bytes(*this)) +
+         2 * encoder_parameters;
 }
 
 std::int64_t LlmSpec::expert_weight_bytes() const {
-  const Wide count = Wide{moe_layers(*this)} * moe.experts * gated_block(hidden, moe.expert_intermediate);
+  const Wide count = expert_parameters(*this);
   if (weight_bytes_override == 0) return std::llround(static_cast<double>(count) * weight_bytes_per_parameter);
   return std::llround(static_cast<double>(weight_bytes()) * static_cast<double>(count) /
                       static_cast<double>(parameters()));
@@ -221,6 +239,11 @@ void check_sizes(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
+void check_config(const LlmSpec& llm, const Reporter& report) {
+  if (llm.config.empty()) return;
+  report.fail("config", "is read in a scenario's `model` alone: `kvsim model import` makes a catalogue entry of it");
+}
+
 void check_heads(const LlmSpec& llm, const Reporter& report) {
   if (llm.kv_heads > 0 && llm.heads % llm.kv_heads != 0) {
     report.fail("kv_heads",
@@ -253,6 +276,9 @@ ObjectSchema<LlmSpec> llm_fields() {
   ObjectSchema<LlmSpec> s("model", "The architecture of a decoder-only transformer, as its configuration states it.");
   s.optional("name", &LlmSpec::name, text(), "name in the catalogue");
   s.required("description", &LlmSpec::description, text().non_empty(), "one line for lists");
+  s.optional("config", &LlmSpec::config, text().non_empty(),
+             "in a scenario alone: path of a Hugging Face config.json, from the scenario's folder, which all keys are "
+             "taken from that are not given beside it");
   s.object("source", &LlmSpec::source, source_schema(), Presence::optional, "where the architecture is published");
   s.required("layers", &LlmSpec::layers, integer().positive().usually(1, 1e4), "transformer layers");
   s.required("hidden", &LlmSpec::hidden, integer().positive().usually(1, 1e6), "width of the residual stream");
@@ -285,6 +311,9 @@ ObjectSchema<LlmSpec> llm_fields() {
              "bf16: 2, fp8: 1");
   s.optional("weights", &LlmSpec::weight_bytes_override, bytes().positive().usually(1, kMostWeights),
              "bytes of all weights, where they are not parameters times their width");
+  s.optional("encoder_parameters", &LlmSpec::encoder_parameters, integer().non_negative().usually(1, 1e13),
+             "of encoders of images and sound: held as weights in 16 bit, and never run");
+  s.check(check_config);
   s.check(check_heads);
   s.check(check_moe);
   s.check(check_weights);

@@ -34,9 +34,19 @@ struct MoeShape {
   std::int64_t dense_layers = 0;         ///< leading layers with an ordinary feed-forward block
 };
 
+/// Parameters by what they are part of.
+struct ParameterGroups {
+  double attention = 0;     ///< projections, with their biases
+  double dense_blocks = 0;  ///< feed-forward blocks of layers without experts
+  double shared_experts = 0;
+  double experts = 0;  ///< routed ones
+  double rest = 0;     ///< embeddings, LM head, norms of layers, routers
+};
+
 struct LlmSpec {
   std::string name;
   std::string description;
+  std::string config;     ///< never there: a scenario puts what the file comes to in its place
   schema::Source source;  ///< where the architecture is published
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -57,6 +67,7 @@ struct LlmSpec {
   std::optional<NumberFormat> stated_attention_format;  ///< of attention's projections; none: that of all weights
   double kv_bytes_per_element = 2.0;                    ///< bf16: 2, fp8: 1
   std::int64_t weight_bytes_override = 0;               ///< > 0: use this for weights instead of deriving it
+  std::int64_t encoder_parameters = 0;                  ///< held beside it in 16 bit: encoders of images and sound
 
   // Derived quantities (llm_spec.cpp).
 
@@ -67,12 +78,13 @@ struct LlmSpec {
   /// Of the projections of attention, which narrow checkpoints often leave in 16 bits.
   [[nodiscard]] NumberFormat attention_format() const { return stated_attention_format.value_or(weight_format()); }
 
-  /// All parameters, embeddings and LM head included.
+  /// All parameters, embeddings and LM head included, encoders not.
   [[nodiscard]] std::int64_t parameters() const;
   /// Parameters that one token's forward pass multiplies with (no embedding look-up; LM head included).
   [[nodiscard]] std::int64_t active_parameters() const;
+  [[nodiscard]] ParameterGroups parameter_groups() const;
   /// Bytes of weights held in memory (symbol M before sharding): parameters() times their width, those of attention
-  /// times that of their format, or the override.
+  /// times that of their format, and encoders; or the override.
   [[nodiscard]] std::int64_t weight_bytes() const;
   /// Of weight_bytes(), the routed experts of all layers.
   [[nodiscard]] std::int64_t expert_weight_bytes() const;

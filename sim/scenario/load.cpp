@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "models/llm/config_import.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
 #include "models/placement/quality_curves.h"
@@ -204,6 +205,25 @@ void give_base(ConfigNode& document, const models::Catalogue& catalogue, const s
   if (name && name->is_scalar()) schema::apply_set(document, fmt::format("{}.base={}", key, name->text()));
 }
 
+/// `model: {config: FILE, ...}`: the keys that the file comes to, under those beside it. Returns what is to be said of
+/// it.
+std::vector<std::string> import_model_config(ConfigNode& document, const fs::path& folder) {
+  ConfigNode* model = document.is_map() ? document.find("model") : nullptr;
+  const ConfigNode* config = model && model->is_map() ? model->find("config") : nullptr;
+  if (config == nullptr) return {};
+  if (!config->is_scalar()) {
+    throw InputError(config->origin(), "model.config", fmt::format("expected a file, found {}", config->describe()));
+  }
+  if (model->find("base") != nullptr) {
+    throw InputError(config->origin(), "model.config", "given beside model.base: expected one of them");
+  }
+  models::ImportedModel imported = models::import_model_file(beside(folder, config->text()));
+  ConfigNode changes = *model;
+  changes.erase("config");
+  *model = schema::merge(imported.entry, changes);
+  return imported.remarks;
+}
+
 }  // namespace
 
 class ScenarioFile::Sources {
@@ -299,8 +319,10 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   give_base(document, catalogue, "cluster.gpu.profile", at(document, {"cluster", "gpu", "profile"}), "profile");
   give_base(document, catalogue, "cluster.gpu.peer_link", at(document, {"cluster", "gpu", "peer_link"}), "peer_link");
   give_base(document, catalogue, "cluster.host.link", at(document, {"cluster", "host", "link"}), "host_link");
+  const std::vector<std::string> remarks = import_model_config(document, sources_->folder());
   const ParseContext context{"", &catalogue};
   Scenario scenario = scenario_schema().parse(document, context);
+  for (const std::string& remark : remarks) scenario.assumptions.push_back("model: " + remark);
   scenario.file = name_;
   if (!whole) return scenario;
   const Reporter report(document, context);

@@ -138,5 +138,33 @@ TEST_F(ListShowTest, AStepIsTakenApart) {
   EXPECT_EQ(run({"show", "step", "s.yaml", "--batch", "-1"}).status, 2);
 }
 
+constexpr const char* kConfig = R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+  "max_position_embeddings": 131072, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+  "warp_heads": 3, "vocab_size": 128256})";
+
+TEST_F(ListShowTest, AnImportedModelIsAnEntryThatAScenarioCanInclude) {
+  write("mine/config.json", kConfig);
+  const std::string text = output({"model", "import", "mine/config.json"});
+  EXPECT_EQ(text.find("# Fields that kvsim does not know and did not read: warp_heads.\n# parameters: 8,030,261,248 ("),
+            0U)
+      << text;
+  EXPECT_NE(text.find("models:\n  mine:\n"), std::string::npos);
+  output({"model", "import", "mine/config.json", "--name", "other", "--out", "other.yaml"});
+  const std::string shown = output({"show", "models/other", "--include", "other.yaml"});
+  EXPECT_NE(shown.find("# KV: 131,072 bytes per token"), std::string::npos);
+}
+
+TEST_F(ListShowTest, AnImportSaysWhatItWillNotWriteOver) {
+  write("config.json", kConfig);
+  write("there.yaml", "models: {}\n");
+  const CommandResult r = run({"model", "import", "config.json", "--out", "there.yaml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err, "kvsim: there.yaml exists already; --force replaces it\n");
+  const CommandResult itself = run({"model", "import", "config.json", "--out", "config.json", "--force"});
+  EXPECT_EQ(itself.status, 2);
+  EXPECT_NE(itself.err.find("config.json is an input of this command"), std::string::npos) << itself.err;
+  EXPECT_EQ(run({"model", "import", "no.json"}).status, 2);
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE

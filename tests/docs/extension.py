@@ -1,7 +1,7 @@
 """Follows a page that shows how to extend kvsim: writes its files, applies its changes, builds, and runs its commands.
 
 Of the blocks of the page
-  yaml, csv   are files, named by the last path in the paragraph before them;
+  yaml, csv, json  are files, named by the last path in the paragraph before them;
   cpp         is a new source file, likewise;
   diff        is a change of a source file: lines to find, and lines with + that come in after them;
   console     is run with the kvsim that comes out.
@@ -45,7 +45,7 @@ def write_files(page, source, scratch):
             continue
         if not block.file:
             fail(block, "the paragraph before this block names no file")
-        is_data = block.language in ("yaml", "csv")
+        is_data = block.language in ("yaml", "csv", "json")
         path = os.path.join(scratch, "" if is_data else "source", block.file)
         if block.language == "diff":
             if not os.path.exists(path):

@@ -55,6 +55,8 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   add("attention_weight_format", narrow, "fp8", "bf16");
   add("kv_bytes_per_element", base, "2", "1");
   add("weights", base, "3 GB", heavier);
+  add("encoder_parameters", base, "0", std::to_string(std::stoll(heavier) / 2) + "000000000");
+  rows.push_back({key + ".config", base, key + "=llama-3.2-1b", key + ".config=config.json", Effect::refused});
 }
 
 std::vector<KeyRow> model_rows() {
@@ -95,6 +97,8 @@ std::vector<KeyRow> model_rows() {
       {"model.attention_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},
       {"model.kv_bytes_per_element", {}, "2", "1"},
       {"model.weights", {}, "16 GB", "20 GB"},
+      {"model.encoder_parameters", {}, "0", "2000000000"},
+      {"model.config", {}, "model=llama-3.1-8b", "model={config: no.json}", Effect::refused},
   };
 }
 

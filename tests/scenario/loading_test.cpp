@@ -37,6 +37,35 @@ class WorkingDirectory {
   std::filesystem::path before_;
 };
 
+constexpr const char* kConfig = R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+  "max_position_embeddings": 131072, "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+  "num_nextn_predict_layers": 1, "vocab_size": 128256})";
+
+TEST(ModelConfig, IsTheModelOfAScenarioUnderTheKeysBesideIt) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("config.json", kConfig);
+  const auto s = small_scenario({"model={config: " + file + ", kv_bytes_per_element: 1}"});
+  const auto known = small_scenario({"model.kv_bytes_per_element=1"});
+  EXPECT_EQ(s.serving.model.parameters(), known.serving.model.parameters());
+  EXPECT_EQ(s.serving.model.kv_bytes_per_token(), 65536);
+  ASSERT_FALSE(s.assumptions.empty());
+  EXPECT_EQ(s.assumptions.back(),
+            "model: Multi-token prediction (num_nextn_predict_layers = 1) is neither held nor run.");
+  EXPECT_EQ(resolved_yaml(s).find("config:"), std::string::npos);
+}
+
+TEST(ModelConfig, IsReadInAScenarioAloneAndBesideNoBase) {
+  EXPECT_EQ(complaint({"model={base: llama-3.1-8b, config: config.json}"}),
+            "--set model: model.config: given beside model.base: expected one of them");
+  EXPECT_EQ(complaint({"model={config: [1]}"}), "--set model: model.config: expected a file, found a list");
+  const TemporaryFolder folder;
+  const std::string file = folder.write("more.yaml", "models: {mine: {base: llama-3.1-8b, config: config.json}}\n");
+  EXPECT_EQ(complaint({"include=[" + file + "]", "model=mine"}),
+            file +
+                ":1:45: model.config: is read in a scenario's `model` alone: `kvsim model import` makes a catalogue "
+                "entry of it");
+}
+
 TEST(Set, OfTheKeyThatAShortFormStandsForReplacesIt) {
   const auto s =
       small_scenario({"workload.context.mean=8k tokens", "prefill.policy=recompute", "decode.compressor=fast-kvzip"});

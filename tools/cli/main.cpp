@@ -31,6 +31,7 @@
   X(list)                 \
   X(show)                 \
   X(schema)               \
+  X(model)                \
   X(workload)             \
   X(validate)             \
   X(reproduce)            \

@@ -54,6 +54,13 @@ void refuse_input(std::string_view option, const std::string& output, std::span<
   }
 }
 
+void refuse_to_overwrite(const std::string& path, bool force) {
+  std::error_code error;
+  if (!path.empty() && !force && fs::exists(path, error)) {
+    throw schema::InputError(fmt::format("{} exists already; --force replaces it", path));
+  }
+}
+
 PendingFile::PendingFile(const std::string& path) : path_(path) {
   static std::atomic<unsigned> counter{0};
   const fs::path target(path);

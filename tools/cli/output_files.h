@@ -13,6 +13,9 @@ namespace kvsim::cli {
 /// Throws schema::InputError.
 void refuse_input(std::string_view option, const std::string& output, std::span<const std::string> inputs);
 
+/// Throws schema::InputError where the file exists, unless `force`. An empty path is none.
+void refuse_to_overwrite(const std::string& path, bool force);
+
 /// One file to be. No link is followed: what stands under the name, a symbolic link too, is replaced, and what it
 /// points to stays as it is. Devices and the like are refused, and links to them. Until commit() it exists only under a
 /// temporary name in the same folder, which the destructor removes.

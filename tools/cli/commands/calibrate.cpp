@@ -103,13 +103,6 @@ std::vector<Spec> all_of(const models::Catalogue& catalogue, models::EntryKind k
   return specs;
 }
 
-void refuse_to_overwrite(const std::string& path, bool force) {
-  std::error_code error;
-  if (!path.empty() && !force && fs::exists(path, error)) {
-    throw schema::InputError(fmt::format("{} exists already; --force replaces it", path));
-  }
-}
-
 void refuse_same_file(const std::string& out, const std::string& report) {
   if (out.empty() || report.empty()) return;
   std::error_code error;

@@ -5,11 +5,10 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
-#include "models/schema/yaml.h"
 #include "tools/cli/command.h"
+#include "tools/cli/entry_text.h"
 #include "tools/cli/named_things.h"
 #include "tools/cli/simulating.h"
-#include "tools/results/numbers.h"
 #include "tools/results/section.h"
 #include "tools/results/step_page.h"
 
@@ -28,13 +27,7 @@ struct Options {
 
 /// What follows from an entry, as comments above it.
 std::string derived(const ThingKind& kind, const std::string& name, const models::Catalogue& catalogue) {
-  using results::whole;
-  if (kind.catalogue == models::EntryKind::model) {
-    const models::LlmSpec m = catalogue.model(name);
-    return fmt::format("# parameters: {} ({} used per token)\n# weights: {} bytes ({})\n# KV: {} bytes per token\n",
-                       whole(m.parameters()), whole(m.active_parameters()), whole(m.weight_bytes()),
-                       results::bytes(static_cast<double>(m.weight_bytes())), whole(m.kv_bytes_per_token()));
-  }
+  if (kind.catalogue == models::EntryKind::model) return model_facts(catalogue.model(name));
   if (kind.catalogue == models::EntryKind::compressor) {
     const models::CompressorSpec c = catalogue.compressor(name);
     if (c.kind != models::CompressionKind::token_dropping) {
@@ -44,19 +37,11 @@ std::string derived(const ThingKind& kind, const std::string& name, const models
   return {};
 }
 
-/// The entry as a catalogue file that `include` would read.
-std::string entry_text(const ThingKind& kind, const std::string& name, const models::Catalogue& catalogue) {
-  schema::ConfigNode entry = catalogue.find(*kind.catalogue, name);
-  entry.erase("name");  // its key says it
-  schema::ConfigNode section = schema::ConfigNode::map();
-  section.append(name, std::move(entry));
-  schema::ConfigNode file = schema::ConfigNode::map();
-  file.append(std::string(kind.plural), std::move(section));
-  return derived(kind, name, catalogue) + schema::to_yaml(file);
-}
-
 std::string text_of(const ThingKind& kind, const NamedThing& thing, const models::Catalogue& catalogue) {
-  if (kind.catalogue) return entry_text(kind, thing.name, catalogue);
+  if (kind.catalogue) {
+    return derived(kind, thing.name, catalogue) +
+           entry_text(*kind.catalogue, thing.name, catalogue.find(*kind.catalogue, thing.name));
+  }
   return fmt::format("{} {}: {}\n", kind.singular, thing.name, thing.description);
 }
 

@@ -1,0 +1,579 @@
+#include "models/llm/config_import.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "models/llm/llm_spec.h"
+#include "models/schema/error.h"
+#include "models/schema/scalar_spec.h"
+#include "models/schema/yaml.h"
+#include "models/schemas.h"
+
+namespace kvsim::models {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::ConfigNode;
+using schema::InputError;
+
+/// Where a family's configuration has its experts.
+enum class ExpertKeys {
+  none,
+  mixtral,  ///< num_local_experts of intermediate_size
+  qwen,     ///< num_experts of moe_intermediate_size, in every layer
+  deepseek  ///< n_routed_experts of moe_intermediate_size behind first_k_dense_replace dense layers, n_shared_experts
+};
+
+struct Family {
+  std::string_view type;  ///< model_type
+  ExpertKeys experts = ExpertKeys::none;
+  bool latent = false;
+  bool qkv_bias = false;  ///< where attention_bias does not say
+  bool qk_norm = false;
+};
+
+// Blocks of all of these are gated and have two norms, and all of their layers are alike.
+constexpr std::array<Family, 13> kFamilies{{{"deepseek_v2", ExpertKeys::deepseek, true},
+                                            {"deepseek_v3", ExpertKeys::deepseek, true},
+                                            {"kimi_k2", ExpertKeys::deepseek, true},
+                                            {"llama"},
+                                            {"mimo", ExpertKeys::none, false, true},
+                                            {"minimax_m2", ExpertKeys::mixtral, false, false, true},
+                                            {"mistral"},
+                                            {"mixtral", ExpertKeys::mixtral},
+                                            {"qwen2", ExpertKeys::none, false, true},
+                                            {"qwen3", ExpertKeys::none, false, false, true},
+                                            {"qwen3_moe", ExpertKeys::qwen, false, false, true},
+                                            {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
+                                            {"qwen3_vl_text", ExpertKeys::none, false, false, true}}};
+
+/// Fields that change what layers keep or compute, in ways that an entry cannot say.
+struct Unsupported {
+  std::string_view field;
+  std::string_view what;
+};
+constexpr std::array<Unsupported, 11> kUnsupported{
+    {{"attention_chunk_size", "layers that attend within chunks"},
+     {"block_configs", "layers that differ from each other"},
+     {"compress_ratios", "layers that keep a compressed context"},
+     {"hybrid_layer_pattern", "layers that attend within a sliding window"},
+     {"hybrid_override_pattern", "layers of state spaces"},
+     {"index_topk", "a sparse indexer"},
+     {"layers_block_type", "layers of state spaces"},
+     {"linear_attn_config", "layers of linear attention"},
+     {"linear_num_value_heads", "layers of linear attention"},
+     {"num_global_key_value_heads", "layers with KV heads of their own"},
+     {"sparse_attention_config", "layers that read a selection of blocks"}}};
+
+/// Fields that change neither sizes nor times here: numerics, training, tokens, generation, software.
+constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
+                                               "_name_or_path",
+                                               "add_cross_attention",
+                                               "architectures",
+                                               "attention_dropout",
+                                               "attention_probs_dropout_prob",
+                                               "auto_map",
+                                               "aux_loss_alpha",
+                                               "bad_words_ids",
+                                               "begin_suppress_tokens",
+                                               "bos_token_id",
+                                               "chunk_size_feed_forward",
+                                               "cross_attention_hidden_size",
+                                               "decoder_start_token_id",
+                                               "diversity_penalty",
+                                               "do_sample",
+                                               "dtype",
+                                               "early_stopping",
+                                               "encoder_no_repeat_ngram_size",
+                                               "eos_token_id",
+                                               "ep_size",
+                                               "exponential_decay_length_penalty",
+                                               "finetuning_task",
+                                               "forced_bos_token_id",
+                                               "forced_eos_token_id",
+                                               "hidden_act",
+                                               "hidden_dropout",
+                                               "id2label",
+                                               "ignore_index",
+                                               "image_token_id",
+                                               "initializer_range",
+                                               "is_decoder",
+                                               "is_encoder_decoder",
+                                               "label2id",
+                                               "length_penalty",
+                                               "max_length",
+                                               "max_window_layers",
+                                               "media_placeholder_token_id",
+                                               "min_length",
+                                               "model_type",
+                                               "n_group",
+                                               "no_repeat_ngram_size",
+                                               "norm_topk_prob",
+                                               "num_beam_groups",
+                                               "num_beams",
+                                               "num_return_sequences",
+                                               "output_attentions",
+                                               "output_hidden_states",
+                                               "output_router_logits",
+                                               "output_scores",
+                                               "pad_token_id",
+                                               "partial_rotary_factor",
+                                               "prefix",
+                                               "pretraining_tp",
+                                               "problem_type",
+                                               "pruned_heads",
+                                               "qk_norm_type",
+                                               "remove_invalid_values",
+                                               "repetition_penalty",
+                                               "return_dict",
+                                               "return_dict_in_generate",
+                                               "rms_norm_eps",
+                                               "rope_parameters",
+                                               "rope_scaling",
+                                               "rope_theta",
+                                               "rotary_dim",
+                                               "routed_scaling_factor",
+                                               "router_aux_loss_coef",
+                                               "router_jitter_noise",
+                                               "scoring_func",
+                                               "sep_token_id",
+                                               "seq_aux",
+                                               "suppress_tokens",
+                                               "task_specific_params",
+                                               "temperature",
+                                               "tf_legacy_loss",
+                                               "tie_encoder_decoder",
+                                               "tie_word_embeddings",
+                                               "tokenizer_class",
+                                               "top_k",
+                                               "top_p",
+                                               "topk_group",
+                                               "topk_method",
+                                               "torch_dtype",
+                                               "torchscript",
+                                               "transformers_version",
+                                               "typical_p",
+                                               "use_bfloat16",
+                                               "use_cache",
+                                               "use_mrope",
+                                               "use_routing_bias",
+                                               "use_unified_vision_chunk",
+                                               "video_placeholder",
+                                               "video_token_id",
+                                               "vision_end_token_id",
+                                               "vision_start_token_id"};
+
+/// Of a map of a configuration: null counts as not there, and what was asked for is known.
+class Fields {
+ public:
+  Fields(const ConfigNode& map, std::string_view what) : map_(&map) {
+    if (!map.is_map()) throw InputError(map.origin(), fmt::format("expected {}, found {}", what, map.describe()));
+  }
+
+  [[nodiscard]] const ConfigNode* find(std::string_view key) {
+    known_.emplace(key);
+    const ConfigNode* node = map_->find(key);
+    return node == nullptr || node->is_null() ? nullptr : node;
+  }
+
+  [[nodiscard]] const ConfigNode& need(std::string_view key) {
+    const ConfigNode* node = find(key);
+    if (node != nullptr) return *node;
+    throw InputError(map_->origin(), fmt::format("no \"{}\", which every model of this type has", key));
+  }
+
+  [[nodiscard]] std::int64_t whole(std::string_view key, std::int64_t otherwise) {
+    const ConfigNode* node = find(key);
+    return node ? read_whole(*node, key) : otherwise;
+  }
+  [[nodiscard]] std::int64_t whole(std::string_view key) { return read_whole(need(key), key); }
+
+  [[nodiscard]] bool yes(std::string_view key, bool otherwise) {
+    const ConfigNode* node = find(key);
+    return node ? std::get<bool>(schema::boolean().read(*node, key)) : otherwise;
+  }
+
+  /// Keys that nobody asked for, but for those without effect.
+  [[nodiscard]] std::vector<std::string> unknown() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value, origin] : map_->entries()) {
+      const bool idle =
+          std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), key) != std::end(kWithoutEffect);
+      if (!idle && !value.is_null() && !known_.contains(key)) keys.push_back(key);
+    }
+    return keys;
+  }
+
+ private:
+  static std::int64_t read_whole(const ConfigNode& node, std::string_view key) {
+    return std::get<std::int64_t>(schema::integer().non_negative().usually(1, 1e9).read(node, key));
+  }
+
+  const ConfigNode* map_;
+  std::set<std::string, std::less<>> known_;
+};
+
+/// A number of the entry that the configuration does not have as such.
+void append(ConfigNode& entry, const char* key, std::string value, const ConfigNode& from) {
+  entry.append(key, ConfigNode::scalar(std::move(value), false, from.origin()), from.origin());
+}
+void append(ConfigNode& entry, const char* key, std::int64_t value, const ConfigNode& from) {
+  append(entry, key, std::to_string(value), from);
+}
+void append(ConfigNode& entry, const char* key, const ConfigNode& value) {
+  entry.append(key, value, value.origin());
+}
+
+[[noreturn]] void refuse(const ConfigNode& at, std::string_view field, std::string_view what) {
+  throw InputError(at.origin(), fmt::format("{}: {}, which kvsim does not model", field, what));
+}
+
+/// Layers that differ from each other or keep something other than every token's KV.
+void refuse_unsupported(Fields& fields) {
+  for (const Unsupported& u : kUnsupported) {
+    if (const ConfigNode* node = fields.find(u.field)) refuse(*node, u.field, u.what);
+  }
+  if (const ConfigNode* types = fields.find("layer_types")) {
+    for (const ConfigNode& type : types->items()) {
+      if (type.text() != "full_attention") refuse(type, "layer_types", fmt::format("\"{}\"", type.text()));
+    }
+  }
+  if (const ConfigNode* types = fields.find("attn_type_list")) {
+    for (const ConfigNode& type : types->items()) {
+      if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
+    }
+  }
+  const ConfigNode* window = fields.find("sliding_window");
+  if (window && fields.yes("use_sliding_window", true)) refuse(*window, "sliding_window", "a sliding window");
+  if (const ConfigNode* shared = fields.find("num_kv_shared_layers"); shared && shared->text() != "0") {
+    refuse(*shared, "num_kv_shared_layers", "layers that share another's KV");
+  }
+}
+
+const Family& family_of(Fields& fields) {
+  const ConfigNode& type = fields.need("model_type");
+  const auto known =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.type == type.text(); });
+  if (known != kFamilies.end()) return *known;
+  std::vector<std::string> names;
+  for (const Family& f : kFamilies) names.emplace_back(f.type);
+  throw InputError(type.origin(), fmt::format("model_type: {} is not read; those that are: {}", type.describe(),
+                                              fmt::join(names, ", ")));
+}
+
+void add_latent(ConfigNode& entry, Fields& fields) {
+  const ConfigNode& rank = fields.need("kv_lora_rank");
+  ConfigNode mla = ConfigNode::map(rank.origin());
+  if (const ConfigNode* query = fields.find("q_lora_rank")) append(mla, "q_lora_rank", *query);
+  append(mla, "kv_lora_rank", rank);
+  for (const char* key : {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) append(mla, key, fields.need(key));
+  entry.append("attention", ConfigNode::scalar("mla", false, rank.origin()), rank.origin());
+  entry.append("mla", std::move(mla), rank.origin());
+}
+
+/// Widths of the feed-forward block and its experts.
+void add_blocks(ConfigNode& entry, Fields& fields, ExpertKeys experts) {
+  const ConfigNode& width = fields.need("intermediate_size");
+  append(entry, "intermediate", width);
+  if (experts == ExpertKeys::none) return;
+  const char* count_key = experts == ExpertKeys::mixtral ? "num_local_experts"
+                          : experts == ExpertKeys::qwen  ? "num_experts"
+                                                         : "n_routed_experts";
+  const ConfigNode* count = fields.find(count_key);
+  if (count == nullptr && experts == ExpertKeys::deepseek) return;  // a dense one
+  if (count == nullptr) count = &fields.need(count_key);
+  ConfigNode moe = ConfigNode::map(count->origin());
+  append(moe, "experts", *count);
+  append(moe, "experts_per_token", fields.need("num_experts_per_tok"));
+  if (const ConfigNode* shared = fields.find("n_shared_experts")) append(moe, "shared_experts", *shared);
+  append(moe, "expert_intermediate", experts == ExpertKeys::mixtral ? width : fields.need("moe_intermediate_size"));
+  if (const ConfigNode* dense = fields.find("first_k_dense_replace")) append(moe, "dense_layers", *dense);
+  for (const char* key : {"moe_layer_freq", "decoder_sparse_step"}) {
+    if (const ConfigNode* every = fields.find(key); every && every->text() != "1") {
+      refuse(*every, key, "experts in some layers alone");
+    }
+  }
+  if (const ConfigNode* dense = fields.find("mlp_only_layers"); dense && !dense->items().empty()) {
+    refuse(*dense, "mlp_only_layers", "experts in some layers alone");
+  }
+  if (const ConfigNode* shared = fields.find("shared_intermediate_size"); shared && shared->text() != "0") {
+    refuse(*shared, "shared_intermediate_size", "a shared expert of a width of its own");
+  }
+  entry.append("moe", std::move(moe), count->origin());
+}
+
+/// Encoders' blocks: four projections and two matrices a layer.
+std::int64_t encoder_parameters(const ConfigNode& vision) {
+  Fields fields(vision, "a map");
+  const auto first = [&](std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      if (fields.find(key)) return fields.whole(key);
+    }
+    return std::int64_t{0};
+  };
+  const auto layers = static_cast<double>(first({"depth", "num_hidden_layers", "vt_num_hidden_layers"}));
+  const auto hidden = static_cast<double>(first({"hidden_size", "vt_hidden_size"}));
+  const auto width = static_cast<double>(first({"intermediate_size", "vt_intermediate_size"}));
+  const double count = layers * (4 * hidden * hidden + 2 * hidden * width);
+  constexpr double kMost = 1e13;
+  if (count <= kMost) return static_cast<std::int64_t>(count);
+  throw InputError(vision.origin(),
+                   fmt::format("vision_config: {:.3g} parameters: expected {:g} or fewer", count, kMost));
+}
+
+// Quantisation.
+
+/// How weights are held, and which are left in 16 bit.
+struct Quantisation {
+  std::optional<NumberFormat> format;  ///< none: kernels are chosen by width
+  double bytes = 2;                    ///< of a weight, scales included
+  bool fp8_kv = false;
+  std::vector<std::string> excluded;
+  const ConfigNode* stated_at = nullptr;
+};
+
+void read_excluded(Quantisation& q, const ConfigNode* list) {
+  if (list == nullptr) return;
+  for (const ConfigNode& item : list->items()) q.excluded.push_back(item.text());
+}
+
+/// KV caches in 8 bit: "FP8", "8 bit float", {num_bits: 8, ...}.
+bool is_fp8(const ConfigNode* scheme) {
+  if (scheme == nullptr) return false;
+  if (scheme->is_map()) {
+    const ConfigNode* bits = scheme->find("num_bits");
+    return bits && bits->text() == "8";
+  }
+  if (scheme->text() == "FP8") return true;
+  throw InputError(scheme->origin(),
+                   fmt::format("a KV cache in {}: expected FP8, or none for 16 bit", scheme->describe()));
+}
+
+void set_format(Quantisation& q, NumberFormat format) {
+  q.format = format;
+  q.bytes = bytes_per_element(format);
+}
+
+/// Of modelopt's file, or of config.json where that repeats it.
+void read_algorithm(Quantisation& q, const ConfigNode& algorithm) {
+  q.stated_at = &algorithm;
+  if (algorithm.text() == "FP8") return set_format(q, NumberFormat::fp8);
+  if (algorithm.text() == "NVFP4") return set_format(q, NumberFormat::nvfp4);
+  throw InputError(algorithm.origin(), fmt::format("quant_algo: {}: expected FP8 or NVFP4", algorithm.describe()));
+}
+
+/// {num_bits: 8, type: float, strategy: block}, of compressed-tensors.
+void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::string>& remarks) {
+  Fields fields(weights, "a map");
+  q.stated_at = &weights;
+  const std::int64_t bits = fields.whole("num_bits");
+  const std::string type = fields.need("type").text();
+  const std::int64_t group = fields.whole("group_size", 0);
+  const ConfigNode* strategy = fields.find("strategy");
+  if (bits == 8 && type == "float") {
+    return set_format(q, strategy && strategy->text() == "block" ? NumberFormat::fp8_block : NumberFormat::fp8);
+  }
+  if (bits == 4 && type == "float" && group == 16) return set_format(q, NumberFormat::nvfp4);
+  if (bits == 4 && type == "int" && group > 0) {
+    constexpr double kScale = 2;  // bf16
+    q.format.reset();
+    q.bytes = 0.5 + kScale / static_cast<double>(group);
+    remarks.emplace_back("Weights are whole numbers of 4 bits: held as such, and timed as fp8.");
+    return;
+  }
+  throw InputError(weights.origin(),
+                   fmt::format("weights of {} bits, type {}, groups of {}: expected fp8, nvfp4 or 4-bit whole numbers",
+                               bits, type, group));
+}
+
+Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config, std::vector<std::string>& remarks) {
+  Quantisation q;
+  if (file != nullptr) {
+    Fields outer(*file, "a map, the file of a quantisation");
+    const ConfigNode* inner = outer.find("quantization");
+    Fields fields(inner ? *inner : *file, "a map");
+    read_algorithm(q, fields.need("quant_algo"));
+    q.fp8_kv = is_fp8(fields.find("kv_cache_quant_algo"));
+    read_excluded(q, fields.find("exclude_modules"));
+    return q;
+  }
+  if (in_config == nullptr) return q;
+  Fields fields(*in_config, "a map");
+  q.fp8_kv = is_fp8(fields.find("kv_cache_scheme"));
+  for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) read_excluded(q, fields.find(key));
+  if (const ConfigNode* algorithm = fields.find("quant_algo")) {
+    read_algorithm(q, *algorithm);
+    return q;
+  }
+  if (const ConfigNode* groups = fields.find("config_groups")) {
+    if (!groups->is_map() || groups->entries().size() != 1) {
+      throw InputError(groups->origin(),
+                       fmt::format("config_groups: {} groups of weights, expected one", groups->entries().size()));
+    }
+    Fields group(groups->entries().front().value, "a map");
+    read_weights(q, group.need("weights"), remarks);
+    return q;
+  }
+  const ConfigNode& method = fields.need("quant_method");
+  if (method.text() != "fp8") {
+    throw InputError(method.origin(),
+                     fmt::format("quant_method: {}: expected fp8, or config_groups", method.describe()));
+  }
+  q.stated_at = &method;
+  set_format(q, fields.find("weight_block_size") ? NumberFormat::fp8_block : NumberFormat::fp8);
+  return q;
+}
+
+/// Whether nothing of such a part of a layer is quantised: in every layer of which anything is excluded, it is.
+bool excludes(const Quantisation& q, std::string_view part) {
+  return std::any_of(q.excluded.begin(), q.excluded.end(), [&](const std::string& name) {
+    return name.ends_with(part) || name.ends_with(std::string(part) + "*");
+  });
+}
+
+/// Projections of attention that are excluded one by one.
+std::vector<std::string> excluded_projections(const Quantisation& q) {
+  std::set<std::string> names;
+  for (const std::string& name : q.excluded) {
+    const auto dot = name.rfind('.');
+    if (dot == std::string::npos || name.find("self_attn.") == std::string::npos) continue;
+    names.insert(name.substr(dot + 1));
+  }
+  return {names.begin(), names.end()};
+}
+
+/// The mean width of weights, of which those outside matrices of layers are held in 16 bit.
+void add_widths(ConfigNode& entry, const Quantisation& q, std::vector<std::string>& remarks) {
+  if (q.stated_at == nullptr) return;
+  constexpr double kWide = 2;
+  ConfigNode whole = entry;
+  append(whole, "description", "imported", *q.stated_at);
+  const LlmSpec model = llm_schema().parse(whole, {"model", nullptr});
+  const ParameterGroups p = model.parameter_groups();
+  const bool narrow_attention = !excludes(q, "self_attn");
+  if (const auto wide = excluded_projections(q); narrow_attention && !wide.empty()) {
+    remarks.push_back(
+        fmt::format("Projections of attention that are left in 16 bit ({}) are counted and timed as the "
+                    "rest of its projections.",
+                    fmt::join(wide, ", ")));
+  }
+  const double shared = excludes(q, "shared_experts") ? kWide : q.bytes;
+  const double narrow =
+      (p.experts + p.dense_blocks + (narrow_attention ? p.attention : 0)) * q.bytes + p.shared_experts * shared;
+  const double count = p.experts + p.dense_blocks + p.shared_experts + p.rest + (narrow_attention ? p.attention : 0);
+  append(entry, "weight_bytes_per_parameter", fmt::format("{:.5g}", (narrow + p.rest * kWide) / count), *q.stated_at);
+  if (q.format) append(entry, "weight_format", word(*q.format), *q.stated_at);
+  if (!narrow_attention) append(entry, "attention_weight_format", "bf16", *q.stated_at);
+}
+
+}  // namespace
+
+ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisation) {
+  ImportedModel imported;
+  imported.entry = ConfigNode::map(config.origin());
+  ConfigNode& entry = imported.entry;
+  std::vector<std::string>& remarks = imported.remarks;
+
+  Fields outer(config, "a map, the configuration of a model");
+  const ConfigNode* text = outer.find("text_config");
+  Fields fields(text ? *text : config, "a map");
+  refuse_unsupported(fields);
+  const Family& family = family_of(fields);
+
+  const std::int64_t hidden = fields.whole("hidden_size"), heads = fields.whole("num_attention_heads");
+  append(entry, "layers", fields.need("num_hidden_layers"));
+  append(entry, "hidden", fields.need("hidden_size"));
+  append(entry, "heads", fields.need("num_attention_heads"));
+  if (family.latent) {
+    append(entry, "kv_heads", fields.need("num_attention_heads"));
+    append(entry, "head_dim", fields.whole("qk_nope_head_dim") + fields.whole("qk_rope_head_dim"),
+           fields.need("qk_nope_head_dim"));
+    static_cast<void>(fields.find("num_key_value_heads"));
+    static_cast<void>(fields.find("head_dim"));
+    static_cast<void>(fields.find("qk_head_dim"));
+  } else {
+    const ConfigNode* kv_heads = fields.find("num_key_value_heads");
+    append(entry, "kv_heads", kv_heads ? *kv_heads : fields.need("num_attention_heads"));
+    if (const ConfigNode* head_dim = fields.find("head_dim")) {
+      append(entry, "head_dim", *head_dim);
+    } else if (heads == 0 || hidden % heads != 0) {
+      throw InputError(
+          fields.need("hidden_size").origin(),
+          fmt::format("hidden_size: {} is not {} heads of equal width, and there is no head_dim", hidden, heads));
+    } else {
+      append(entry, "head_dim", hidden / heads, fields.need("hidden_size"));
+    }
+  }
+  add_blocks(entry, fields, family.experts);
+  append(entry, "vocabulary", fields.need("vocab_size"));
+  const ConfigNode* tied = fields.find("tie_word_embeddings");
+  if (tied == nullptr) tied = outer.find("tie_word_embeddings");
+  if (tied != nullptr) append(entry, "tied_embeddings", *tied);
+  const bool bias = fields.yes("attention_bias", family.qkv_bias);
+  append(entry, "qkv_bias", bias ? "true" : "false", fields.need("model_type"));
+  append(entry, "qk_norm", fields.yes("use_qk_norm", family.qk_norm) ? "true" : "false", fields.need("model_type"));
+  if (const ConfigNode* mlp_bias = fields.find("mlp_bias"); mlp_bias && fields.yes("mlp_bias", false)) {
+    refuse(*mlp_bias, "mlp_bias", "biases of the feed-forward block");
+  }
+  append(entry, "max_context", fields.whole("max_position_embeddings"), fields.need("max_position_embeddings"));
+  entry.entries().back().value = ConfigNode::scalar(entry.entries().back().value.text() + " tokens", false,
+                                                    fields.need("max_position_embeddings").origin());
+  if (family.latent) add_latent(entry, fields);
+
+  const ConfigNode* in_config = fields.find("quantization_config");
+  if (in_config == nullptr) in_config = outer.find("quantization_config");
+  const Quantisation widths = read_quantisation(quantisation, in_config, remarks);
+  add_widths(entry, widths, remarks);
+  if (widths.fp8_kv) append(entry, "kv_bytes_per_element", "1", *widths.stated_at);
+
+  if (const ConfigNode* vision = outer.find("vision_config")) {
+    append(entry, "encoder_parameters", encoder_parameters(*vision), *vision);
+    remarks.emplace_back("The vision encoder's blocks are held as weights in 16 bit; encoding takes no time.");
+  }
+  for (const char* key : {"num_nextn_predict_layers", "num_mtp_modules"}) {
+    if (const std::int64_t layers = fields.whole(key, 0); layers > 0) {
+      remarks.push_back(fmt::format("Multi-token prediction ({} = {}) is neither held nor run.", key, layers));
+    }
+  }
+  for (const char* key : {"use_mtp", "mtp_transformer_layers", "text_config"}) static_cast<void>(fields.find(key));
+  std::vector<std::string> unknown = fields.unknown();
+  if (text != nullptr) {
+    for (std::string& key : outer.unknown()) unknown.push_back(std::move(key));
+  }
+  if (!unknown.empty()) {
+    remarks.push_back(fmt::format("Fields that kvsim does not know and did not read: {}.", fmt::join(unknown, ", ")));
+  }
+  return imported;
+}
+
+ImportedModel import_model_file(const std::string& path, const std::string& quantisation_path) {
+  const ConfigNode config = schema::read_yaml_file(path);
+  const fs::path folder = fs::path(path).parent_path();
+  std::string beside = quantisation_path;
+  if (beside.empty()) {
+    std::error_code ignored;
+    const fs::path usual = folder / "hf_quant_config.json";
+    if (fs::is_regular_file(usual, ignored)) beside = usual.string();
+  }
+  std::optional<ConfigNode> quantisation;
+  if (!beside.empty()) quantisation = schema::read_yaml_file(beside);
+  ImportedModel imported = import_model(config, quantisation ? &*quantisation : nullptr);
+  const std::string stem = fs::path(path).stem().string();
+  const std::string name = stem == "config" && folder.has_filename() ? folder.filename().string() : stem;
+  ConfigNode entry = ConfigNode::map(imported.entry.origin());
+  append(entry, "name", name, config);
+  entry.append("description", ConfigNode::scalar(fmt::format("imported from {}", fs::path(path).filename().string()),
+                                                 true, config.origin()));
+  for (auto& each : imported.entry.entries()) entry.entries().push_back(std::move(each));
+  imported.entry = std::move(entry);
+  return imported;
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,309 @@
+// Models from config.json: sizes against published counts, formats from quantisation, and refusals that name the field.
+#include "models/llm/config_import.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "models/llm/llm_spec.h"
+#include "models/schema/error.h"
+#include "models/schema/yaml.h"
+#include "models/schemas.h"
+#include "sim/engine/random.h"
+
+namespace kvsim::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDense = R"({
+  "architectures": ["LlamaForCausalLM"],
+  "attention_bias": false,
+  "hidden_size": 4096,
+  "intermediate_size": 14336,
+  "max_position_embeddings": 131072,
+  "mlp_bias": false,
+  "model_type": "llama",
+  "num_attention_heads": 32,
+  "num_hidden_layers": 32,
+  "num_key_value_heads": 8,
+  "rope_scaling": {"rope_type": "llama3", "factor": 8.0},
+  "tie_word_embeddings": false,
+  "torch_dtype": "bfloat16",
+  "vocab_size": 128256
+})";
+
+constexpr const char* kLatent = R"({
+  "first_k_dense_replace": 3,
+  "hidden_size": 7168,
+  "intermediate_size": 18432,
+  "kv_lora_rank": 512,
+  "max_position_embeddings": 163840,
+  "model_type": "deepseek_v3",
+  "moe_intermediate_size": 2048,
+  "moe_layer_freq": 1,
+  "n_routed_experts": 256,
+  "n_shared_experts": 1,
+  "num_attention_heads": 128,
+  "num_experts_per_tok": 8,
+  "num_hidden_layers": 61,
+  "num_key_value_heads": 128,
+  "num_nextn_predict_layers": 1,
+  "q_lora_rank": 1536,
+  "qk_nope_head_dim": 128,
+  "qk_rope_head_dim": 64,
+  "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+  "tie_word_embeddings": false,
+  "v_head_dim": 128,
+  "vocab_size": 129280
+})";
+
+LlmSpec spec_of(const ImportedModel& imported) {
+  schema::ConfigNode entry = imported.entry;
+  entry.set("description", schema::ConfigNode::scalar("imported"));
+  return llm_schema().parse(entry, {"model", nullptr});
+}
+
+ImportedModel read(const std::string& config, const std::string& quantisation = {}) {
+  const schema::ConfigNode document = schema::read_yaml(config, "config.json");
+  if (quantisation.empty()) return import_model(document, nullptr);
+  const schema::ConfigNode file = schema::read_yaml(quantisation, "hf_quant_config.json");
+  return import_model(document, &file);
+}
+
+/// `text` with the line of a key put in another's place; without a key, put in front.
+std::string with(std::string text, const std::string& key, const std::string& line) {
+  const auto begin = key.empty() ? text.find('"') : text.find("\"" + key + "\"");
+  if (key.empty()) return text.insert(begin, line + ",\n  ");
+  const auto end = text.find('\n', begin);
+  return text.replace(begin, end - begin, line.empty() ? line : line + ",");
+}
+
+std::string refusal(const std::string& config, const std::string& quantisation = {}) {
+  try {
+    static_cast<void>(spec_of(read(config, quantisation)));
+  } catch (const schema::InputError& e) {
+    return e.what();
+  }
+  return "read";
+}
+
+TEST(ConfigImport, ADenseModelHasThePublishedParametersAndKv) {
+  const ImportedModel imported = read(kDense);
+  const LlmSpec m = spec_of(imported);
+  EXPECT_NEAR(static_cast<double>(m.parameters()), 8.03e9, 0.01e9);
+  EXPECT_EQ(m.kv_bytes_per_token(), 131072);
+  EXPECT_EQ(m.head_dim, 128);
+  EXPECT_EQ(m.max_context, 131072);
+  EXPECT_EQ(m.weight_format(), NumberFormat::bf16);
+  EXPECT_TRUE(imported.remarks.empty()) << imported.remarks.front();
+}
+
+TEST(ConfigImport, LatentsAndExpertsAreRead) {
+  const ImportedModel imported = read(kLatent);
+  const LlmSpec m = spec_of(imported);
+  EXPECT_NEAR(static_cast<double>(m.parameters()), 671.03e9, 0.1e9);
+  EXPECT_EQ(m.kv_bytes_per_token(), 70272);
+  EXPECT_EQ(m.moe.dense_layers, 3);
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8_block);
+  ASSERT_EQ(imported.remarks.size(), 1U);
+  EXPECT_EQ(imported.remarks[0], "Multi-token prediction (num_nextn_predict_layers = 1) is neither held nor run.");
+}
+
+TEST(ConfigImport, WeightsAreTheNarrowPartsAndTheRestIn16Bit) {
+  const LlmSpec m = spec_of(read(kDense, R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8",
+                                            "exclude_modules": ["lm_head"]}})"));
+  const ParameterGroups p = m.parameter_groups();
+  EXPECT_NEAR(static_cast<double>(m.weight_bytes()), p.attention + p.dense_blocks + 2 * p.rest, 1e6);
+  EXPECT_EQ(m.weight_format(), NumberFormat::fp8);
+  EXPECT_EQ(m.attention_format(), NumberFormat::fp8);
+  EXPECT_EQ(m.kv_bytes_per_element, 1);
+}
+
+TEST(ConfigImport, AttentionAndSharedExpertsThatAreExcludedStayIn16Bit) {
+  const LlmSpec m = spec_of(read(kLatent, R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": null,
+                       "exclude_modules": ["lm_head", "model.layers.0.self_attn*", "model.layers.3.mlp.shared_experts*"]}})"));
+  const ParameterGroups p = m.parameter_groups();
+  EXPECT_EQ(m.attention_format(), NumberFormat::bf16);
+  EXPECT_EQ(m.kv_bytes_per_element, 2);
+  const double expected = 0.5625 * (p.experts + p.dense_blocks) + 2 * (p.attention + p.shared_experts + p.rest);
+  EXPECT_NEAR(static_cast<double>(m.weight_bytes()) / expected, 1, 1e-4);
+}
+
+TEST(ConfigImport, WholeNumbersOf4BitsAreHeldAsSuch) {
+  const std::string ints = R"("quantization_config": {"quant_method": "compressed-tensors", "config_groups":
+      {"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 32, "strategy": "group"}}}})";
+  const ImportedModel imported = read(with(kDense, "", ints));
+  const LlmSpec m = spec_of(imported);
+  const ParameterGroups p = m.parameter_groups();
+  EXPECT_NEAR(static_cast<double>(m.weight_bytes()), 0.5625 * (p.attention + p.dense_blocks) + 2 * p.rest, 1e6);
+  ASSERT_EQ(imported.remarks.size(), 1U);
+}
+
+TEST(ConfigImport, EncodersAreHeldBesideTheModel) {
+  const std::string both =
+      R"({"model_type": "qwen3_vl", "tie_word_embeddings": true, "vision_config": {"depth": 27,
+    "hidden_size": 1152, "intermediate_size": 4304}, "text_config": )" +
+      with(with(kDense, "model_type", "\"model_type\": \"qwen3_vl_text\""), "tie_word_embeddings", "") + "}";
+  const ImportedModel imported = read(both);
+  const LlmSpec m = spec_of(imported), text = spec_of(read(kDense));
+  EXPECT_TRUE(m.tied_embeddings);
+  EXPECT_EQ(m.encoder_parameters, 27 * (4 * 1152 * 1152 + 2 * 1152 * 4304));
+  EXPECT_EQ(m.weight_bytes(), 2 * (m.parameters() + m.encoder_parameters));
+  EXPECT_EQ(m.kv_bytes_per_token(), text.kv_bytes_per_token());
+  EXPECT_EQ(m.weight_bytes_read(1), 2.0 * static_cast<double>(m.parameters()));
+}
+
+TEST(ConfigImport, UnknownFieldsAreNamed) {
+  const ImportedModel imported = read(with(kDense, "", "\"warp_heads\": 3, \"use_cache\": true, \"nothing\": null"));
+  ASSERT_EQ(imported.remarks.size(), 1U);
+  EXPECT_EQ(imported.remarks[0], "Fields that kvsim does not know and did not read: warp_heads.");
+}
+
+TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
+  const auto dense = [](const std::string& line) { return refusal(with(kDense, "", line)); };
+  EXPECT_EQ(dense("\"sliding_window\": 4096"),
+            "config.json:2:21: sliding_window: a sliding window, which kvsim does not model");
+  EXPECT_EQ(dense("\"sliding_window\": 4096, \"use_sliding_window\": false"), "read");
+  EXPECT_EQ(dense("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
+            "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model");
+  EXPECT_EQ(dense("\"index_topk\": 2048"),
+            "config.json:2:17: index_topk: a sparse indexer, which kvsim does not model");
+  EXPECT_EQ(dense("\"attn_type_list\": [1, 0]"),
+            "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model");
+  EXPECT_EQ(dense("\"num_kv_shared_layers\": 2"),
+            "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which kvsim does not model");
+  EXPECT_EQ(refusal(with(kLatent, "moe_layer_freq", "\"moe_layer_freq\": 2")),
+            "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model");
+  EXPECT_EQ(refusal(with(kDense, "mlp_bias", "\"mlp_bias\": true")),
+            "config.json:7:15: mlp_bias: biases of the feed-forward block, which kvsim does not model");
+}
+
+TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
+  EXPECT_EQ(refusal(R"({"model_type": "bert", "hidden_size": 768})"),
+            "config.json:1:16: model_type: \"bert\" is not read; those that are: deepseek_v2, deepseek_v3, kimi_k2, "
+            "llama, mimo, minimax_m2, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_vl_moe_text, qwen3_vl_text");
+  EXPECT_EQ(refusal(with(kDense, "vocab_size", "")),
+            "config.json:1:1: no \"vocab_size\", which every model of this type has");
+  EXPECT_EQ(refusal(with(kDense, "num_hidden_layers", "")),
+            "config.json:1:1: no \"num_hidden_layers\", which every model of this type has");
+  EXPECT_EQ(refusal("[1, 2]"), "config.json:1:1: expected a map, the configuration of a model, found a list");
+  EXPECT_EQ(refusal(with(kDense, "num_attention_heads", "\"num_attention_heads\": 33")),
+            "config.json:4:18: hidden_size: 4096 is not 33 heads of equal width, and there is no head_dim");
+  EXPECT_EQ(refusal(with(kDense, "num_hidden_layers", "\"num_hidden_layers\": -3")),
+            "config.json:10:24: model.layers: must be > 0, found -3");
+}
+
+TEST(ConfigImport, FormatsOfWeightsThatAreNotKnownAreRefused) {
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "MIXED_PRECISION"}})"),
+            "hf_quant_config.json:1:33: quant_algo: \"MIXED_PRECISION\": expected FP8 or NVFP4");
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "INT4"}})"),
+            "hf_quant_config.json:1:63: a KV cache in \"INT4\": expected FP8, or none for 16 bit");
+  EXPECT_EQ(refusal(with(kDense, "", "\"quantization_config\": {\"quant_method\": \"mxfp4\"}")),
+            "config.json:2:43: quant_method: \"mxfp4\": expected fp8, or config_groups");
+}
+
+/// A byte of the text changed, doubled, taken out, or the rest cut off.
+std::string damaged(std::string text, engine::RandomStream& random) {
+  const std::size_t at = random.next_u64() % text.size();
+  constexpr std::string_view kBytes = "0{}[]\",:-9e.\n\\x";
+  switch (random.next_u64() % 4) {
+    case 0:
+      text[at] = kBytes[random.next_u64() % kBytes.size()];
+      return text;
+    case 1:
+      return text.insert(at, text.substr(at, random.next_u64() % 40));
+    case 2:
+      return text.erase(at, random.next_u64() % 40);
+    default:
+      return text.substr(0, at);
+  }
+}
+
+TEST(ConfigImport, DamagedFilesAreReadOrRefused) {
+  engine::RandomStream random(1, "damaged configurations");
+  int read_whole = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = i % 2 == 0 ? kDense : kLatent;
+    const auto times = 1 + random.next_u64() % 3;
+    for (std::uint64_t n = 0; n < times && !text.empty(); ++n) text = damaged(text, random);
+    try {
+      static_cast<void>(spec_of(read(text)));
+      ++read_whole;
+    } catch (const schema::InputError&) {
+    }
+  }
+  EXPECT_GT(read_whole, 0);
+  EXPECT_LT(read_whole, 500);
+}
+
+std::string contents_of(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Rows of a plain CSV with quotes.
+std::vector<std::vector<std::string>> rows_of(const fs::path& path) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(contents_of(path));
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells(1);
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '"') {
+        quoted = !quoted;
+      } else if (c == ',' && !quoted) {
+        cells.emplace_back();
+      } else if (c != '\r') {
+        cells.back() += c;
+      }
+    }
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+TEST(ConfigImport, RealConfigurationsHaveThePublishedSizesOrAreRefused) {
+  const char* const shared = std::getenv("KVSIM_SHARED");  // NOLINT(concurrency-mt-unsafe): read before any thread
+  const fs::path folder = fs::path(shared != nullptr ? shared : KVSIM_SHARED_DEFAULT) / "model_configs";
+  if (!fs::exists(folder)) GTEST_SKIP() << "no " << folder << "; set KVSIM_SHARED to the folder that has it";
+  const auto rows = rows_of(folder / "expected.csv");
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
+  };
+  const std::size_t file = column("file"), computed = column("total_params_b_computed"),
+                    kv = column("kv_bytes_per_token");
+  int imported_count = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::string& name = rows[i][file];
+    const fs::path config = folder / name;
+    fs::path quantisation =
+        folder / (name.substr(0, name.size() - std::string("config.json").size()) + "hf_quant_config.json");
+    if (!fs::exists(quantisation)) quantisation.clear();
+    try {
+      const LlmSpec m =
+          llm_schema().parse(import_model_file(config.string(), quantisation.string()).entry, {"model", nullptr});
+      ++imported_count;
+      EXPECT_EQ(std::llround(static_cast<double>(m.kv_bytes_per_token()) * 2 / m.kv_bytes_per_element),
+                std::stoll(rows[i][kv]))
+          << name;
+      if (!rows[i][computed].empty()) {
+        EXPECT_NEAR(static_cast<double>(m.parameters()) / (std::stod(rows[i][computed]) * 1e9), 1, 0.01) << name;
+      }
+    } catch (const schema::InputError& e) {
+      EXPECT_NE(std::string(e.what()).find("json:"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_EQ(imported_count, 38);
+}
+
+}  // namespace
+}  // namespace kvsim::models
