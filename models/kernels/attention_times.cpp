@@ -75,6 +75,7 @@ AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& mode
       layers_(static_cast<double>(model.layers)),
       kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
       kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
+      model_token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
       further_query_share_(profile.further_query_share.value),
       launches_(profile.launches) {
   const NumberFormat kv = kv_format(model);
@@ -155,8 +156,25 @@ FormTime AttentionTimes::decode_time(const DecodeCall& call, const Machine& mach
   return t;
 }
 
-FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes) const {
+double AttentionTimes::between_lengths(double requests, double mean_kv, KnownLengths* known) const {
+  const auto at = [&](double kv) {
+    const DecodeCall call{requests,        shape_.heads,   requests * kv * kv_bytes_per_token_, kv, 0,
+                          shape_.kv_heads, shape_.head_dim};
+    return decode_time(call, machine_, false).seconds;
+  };
+  const double cell = std::floor(mean_kv / kLengthStep);
+  KnownLengths::Cell once;
+  KnownLengths::Cell& c = known ? known->of(requests, cell) : once;
+  if (c.requests != requests || c.length != cell) {
+    c = {requests, cell, at(std::max(cell * kLengthStep, 1.0)), at((cell + 1) * kLengthStep)};
+  }
+  const double from = std::max(cell * kLengthStep, 1.0);
+  return c.from_s + (mean_kv - from) / ((cell + 1) * kLengthStep - from) * (c.to_s - c.from_s);
+}
+
+FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes, KnownLengths* known) const {
   const double requests = requests_of(work);
+  if (reads_full_kv(work)) return {between_lengths(requests, work.pairs / work.query_tokens, known), true};
   const double kv_bytes = kv_per_layer(read_bytes);
   DecodeCall call{
       requests,        shape_.heads,    kv_bytes,       work.query_tokens > 0 ? work.pairs / work.query_tokens : 0,
@@ -215,7 +233,7 @@ FormTime AttentionTimes::mixed(const StepWork& work) const {
 /// are those of all that surrounds attention in a block, which a step runs once for all its tokens: the longest one
 /// counts, an assumption.
 template <class Add>
-void AttentionTimes::add_latent(const StepWork& work, Add&& add) const {
+void AttentionTimes::add_latent(const StepWork& work, KnownLengths* known, Add&& add) const {
   double surround_s = 0;
   const auto launch = [&](FormTime t, double t0_s) {
     t.seconds -= std::min(t0_s, surround_s);
@@ -228,9 +246,13 @@ void AttentionTimes::add_latent(const StepWork& work, Add&& add) const {
                           0,        shape_.kv_heads, shape_.head_dim, query_tokens / requests};
     launch(decode_.time(call, machine_, false), decode_.t0_s);
   };
-  for (const AttentionWork* w : {&work.decode, &work.verify}) {
-    absorb(requests_of(*w), w->query_tokens, kv_per_layer(w->kv_bytes), w->pairs);
+  if (reads_full_kv(work.decode)) {
+    const double mean_kv = work.decode.pairs / work.decode.query_tokens;
+    launch({between_lengths(requests_of(work.decode), mean_kv, known), true}, decode_.t0_s);
+  } else {
+    absorb(requests_of(work.decode), work.decode.query_tokens, kv_per_layer(work.decode.kv_bytes), work.decode.pairs);
   }
+  absorb(requests_of(work.verify), work.verify.query_tokens, kv_per_layer(work.verify.kv_bytes), work.verify.pairs);
   if (work.chunks.empty() && work.prefill.query_tokens <= 0) return;
   AttentionWork shorter;
   TiledCall expanded;
@@ -252,24 +274,25 @@ void AttentionTimes::add_latent(const StepWork& work, Add&& add) const {
   if (before > 0) add({expansion_.at(before).seconds, false});
 }
 
-SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s) const {
+SplitTime AttentionTimes::time(const StepWork& work, double decode_flops_s, double verify_flops_s,
+                               KnownLengths* known) const {
   SplitTime sum;
   const auto add = [&](const FormTime& t) {
     sum.seconds += t.seconds;
     if (t.memory_bound) sum.memory_bound_s += t.seconds;
   };
   if (latent_) {
-    add_latent(work, add);
+    add_latent(work, known, add);
   } else if (one_launch(work)) {
     add(mixed(work));
   } else {
     const bool decode_tiled = tiled(work.decode), verify_tiled = tiled(work.verify);
     if (work.decode.query_tokens > 0 && !decode_tiled) {
-      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_));
+      const FormTime t = decode(work.decode, work.decode.bytes_read(further_query_share_), known);
       add(work.decode.queries_each() > 1 ? at_least(t, decode_flops_s) : t);
     }
     if (work.verify.query_tokens > 0 && !verify_tiled) {
-      add(at_least(decode(work.verify, work.verify.kv_bytes), verify_flops_s));
+      add(at_least(decode(work.verify, work.verify.kv_bytes, known), verify_flops_s));
     }
     if (work.prefill.query_tokens > 0 || decode_tiled || verify_tiled) add(prefill(work));
   }

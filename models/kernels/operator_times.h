@@ -157,6 +157,24 @@ class LinearTimes {
 /// What forms and tables of the model's attention are looked up by.
 [[nodiscard]] NumberFormat kv_format(const LlmSpec& model);
 
+/// Times of decode attention at whole lengths (AttentionTimes::between_lengths) that were worked out before, for steps
+/// that follow each other as contexts grow. Of one AttentionTimes; gives the same times as none.
+class KnownLengths {
+ public:
+  struct Cell {
+    double requests = 0, length = -1;
+    double from_s = 0, to_s = 0;  ///< at this length, and at the next one
+  };
+  [[nodiscard]] Cell& of(double requests, double cell) {
+    const auto at = static_cast<std::size_t>(requests) * kStep + static_cast<std::size_t>(cell);
+    return cells_[at % kKept];
+  }
+
+ private:
+  static constexpr std::size_t kKept = 1024, kStep = 61;
+  std::vector<Cell> cells_ = std::vector<Cell>(kKept);
+};
+
 class AttentionTimes {
  public:
   /// Whether the profile's forms cover the model's attention on this machine; `why` says what lacks.
@@ -167,8 +185,10 @@ class AttentionTimes {
   AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus);
 
   /// Attention of all layers. `decode_flops_s` and `verify_flops_s` are seconds of arithmetic, which bound kernels that
-  /// stream the KV for several query tokens a request; decoding of one each is streaming alone.
-  [[nodiscard]] SplitTime time(const StepWork& work, double decode_flops_s, double verify_flops_s) const;
+  /// stream the KV for several query tokens a request; decoding of one each is streaming alone. `known`: null, or of
+  /// this object.
+  [[nodiscard]] SplitTime time(const StepWork& work, double decode_flops_s, double verify_flops_s,
+                               KnownLengths* known = nullptr) const;
 
   /// Launches are to be shared for which the profile has no form of the model's KV.
   [[nodiscard]] bool lacks_mixed() const { return launches_.uses_mixed() && !has_mixed_; }
@@ -192,7 +212,14 @@ class AttentionTimes {
   [[nodiscard]] double requests_of(const AttentionWork& w) const {
     return w.requests > 0 ? w.requests : w.query_tokens;
   }
-  [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes) const;
+  [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes, KnownLengths* known) const;
+  /// One query token a request, which reads its full KV as it is stored.
+  [[nodiscard]] bool reads_full_kv(const AttentionWork& work) const {
+    return decode_.uneven_share == 0 && !has_grid_ && work.queries_each() == 1 &&
+           work.kv_bytes == work.pairs * model_token_bytes_ && work.pairs > 0;
+  }
+  /// Seconds of such a launch: by the form at multiples of kLengthStep tokens of mean context, linear in between.
+  [[nodiscard]] double between_lengths(double requests, double mean_kv, KnownLengths* known) const;
   /// The form and its correction for these heads.
   [[nodiscard]] FormTime decode_time(const DecodeCall& call, const Machine& machine, bool warm) const;
   [[nodiscard]] FormTime at_least(FormTime streaming, double flops_s) const;
@@ -209,7 +236,9 @@ class AttentionTimes {
   [[nodiscard]] FormTime mixed(const StepWork& work) const;
   [[nodiscard]] FormTime prefill(const StepWork& work) const;
   template <class Add>
-  void add_latent(const StepWork& work, Add&& add) const;
+  void add_latent(const StepWork& work, KnownLengths* known, Add&& add) const;
+
+  static constexpr double kLengthStep = 32;
 
   Machine machine_;
   Machine measured_;
@@ -220,6 +249,7 @@ class AttentionTimes {
   double layers_ = 1;
   double kv_share_ = 1;            ///< of the model's KV bytes, what one GPU reads
   double kv_bytes_per_token_ = 0;  ///< one layer, one GPU
+  double model_token_bytes_ = 0;   ///< all layers, one copy
   double further_query_share_ = 0;
   std::pair<double, double> head_dims_{128, 128};  ///< of all tables from before there were several
   DecodeForm decode_;                              ///< without its correction

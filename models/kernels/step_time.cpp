@@ -291,10 +291,10 @@ TokenTime StepTimer::token_time_of(const StepWork& work, double all_tokens) cons
   return t;
 }
 
-StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens) const {
-  if (parallel_.tensor_only()) return time_of(work, by_tokens);
+StepTime StepTimer::time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known) const {
+  if (parallel_.tensor_only()) return time_of(work, by_tokens, known);
   const SharedWork shared = shared_work(work, parallel_);
-  StepTime t = time_of(shared.rank, by_tokens);
+  StepTime t = time_of(shared.rank, by_tokens, known);
   if (parallel_.pipeline > 1 && shared.tokens > 0) add_stages(shared, t);
   return t;
 }
@@ -312,13 +312,13 @@ void StepTimer::add_stages(const SharedWork& shared, StepTime& t) const {
   t.total_s = step_s;
 }
 
-StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens) const {
+StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known) const {
   StepTime t = by_tokens.linear;
   t.overhead_s = work.extra_gpu_s;
   if (work.tokens() > 0) {
     if (attention_fitted_) {
       const double decode_flops_s = work.decode.queries_each() > 1 ? attention_flops_s(work.decode) : 0;
-      const SplitTime attention = attention_times_.time(work, decode_flops_s, attention_flops_s(work.verify));
+      const SplitTime attention = attention_times_.time(work, decode_flops_s, attention_flops_s(work.verify), known);
       t.attention_s = attention.seconds;
       t.hbm_bound_s += attention.memory_bound_s;
       t.compute_bound_s += attention.seconds - attention.memory_bound_s;

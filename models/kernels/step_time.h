@@ -62,7 +62,8 @@ class StepTimer {
   [[nodiscard]] StepTime time(const StepWork& work) const { return time(work, token_time(work)); }
   /// The same in two parts, for steps that follow each other with the same tokens.
   [[nodiscard]] TokenTime token_time(const StepWork& work) const;
-  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens) const;
+  /// `known`: null, or of this timer, which changes no time.
+  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens, KnownLengths* known = nullptr) const;
   /// Query tokens of the rank that has most: with the numbers of all tokens, what token_time() depends on.
   [[nodiscard]] double tokens_of_rank(const StepWork& work) const { return rank_tokens(work, parallel_); }
   /// Of a step with one token and nothing before it: the shortest there is.
@@ -100,7 +101,7 @@ class StepTimer {
   void note_missing();
   /// Of a rank's work; `all_tokens` are those of all ranks.
   [[nodiscard]] TokenTime token_time_of(const StepWork& rank, double all_tokens) const;
-  [[nodiscard]] StepTime time_of(const StepWork& rank, const TokenTime& by_tokens) const;
+  [[nodiscard]] StepTime time_of(const StepWork& rank, const TokenTime& by_tokens, KnownLengths* known) const;
   void add_linear(const StepWork& rank, double all_tokens, StepTime& time) const;
   /// What all layers take in one pass becomes what a step of the whole pipeline takes.
   void add_stages(const SharedWork& shared, StepTime& time) const;
@@ -154,11 +155,17 @@ class StepTimer {
   std::vector<std::string> fallbacks_;
 };
 
-/// Token times of a timer, of which those that come again and again are worked out once.
-class TokenTimes {
+/// Times of a timer's steps, of which the parts that come again and again are worked out once.
+class StepTimes {
  public:
   /// The timer outlives it.
-  explicit TokenTimes(const StepTimer& timer) : timer_(timer) {}
+  explicit StepTimes(const StepTimer& timer) : timer_(timer) {}
+
+  /// StepTimer::time().
+  [[nodiscard]] StepTime time(const StepWork& work) { return time(work, of(work)); }
+  [[nodiscard]] StepTime time(const StepWork& work, const TokenTime& by_tokens) {
+    return timer_.time(work, by_tokens, &lengths_);
+  }
 
   /// StepTimer::token_time().
   const TokenTime& of(const StepWork& work) {
@@ -180,6 +187,7 @@ class TokenTimes {
 
   const StepTimer& timer_;
   std::vector<Known> known_ = std::vector<Known>(kKept);  // by tokens
+  KnownLengths lengths_;
 };
 
 // Where decoding two tokens a request in one pass stops being free: while a step streams weights and KV, a second query

@@ -28,8 +28,7 @@ Node::Node(const NodeEnvironment& environment, StepListener& listener, Pool pool
              drafts_read(environment.config.decode.compressor)),
       memory_(environment.simulator, node_name(pool, index) + "/KV memory", kv_capacity_bytes, environment.trace),
       gpus_(environment.gpus, *this, node_name(pool, index)),
-      stretch_(environment.simulator, environment.timer, environment.token_times, environment.config.run.stretches,
-               gpus_, steady_, *this),
+      stretch_(environment.simulator, environment.step_times, environment.config.run.stretches, gpus_, steady_, *this),
       steady_(parts_, environment.geometry, nullptr, environment.trace != nullptr),
       proposals_(environment),
       fetched_(environment, gpus_, network.kv_link(pool, index), engine::Callback::to<&Node::on_offloaded>(this)) {
@@ -174,7 +173,7 @@ void Node::run_step() {
     stretch_.run(pass_);
   } else {
     pass_.work.extra_gpu_s += fetched_.quantising_s() + proposals_.seconds();
-    pass_.time = env_.timer.time(pass_.work);
+    pass_.time = env_.step_times.time(pass_.work);
   }
   machine::Step step = pass_.step();
   step.decodes = steady_.size() > 0 || pass_.entries.front().decodes();

@@ -37,7 +37,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       geometry_(serving::configured_geometry(config_)),
       timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
              config_.cluster.parallel.tensor),
-      token_times_(timer_),
+      step_times_(timer_),
       acceptance_(serving::acceptance_of(
           config_, std::max(serving::draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
       drafter_acceptance_(serving::Drafting(config_, decode_).acceptance()),
@@ -45,7 +45,7 @@ PoolSystem::PoolSystem(const serving::RunEnvironment& environment, std::unique_p
       log_(environment.simulator, config_, environment.measured),
       network_(environment.simulator, environment.fabric, *config_.cluster.pools),
       memory_(config_, decode_, geometry_, environment.prefix_block_tokens),
-      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, token_times_, environment.measured,
+      node_environment_{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, environment.measured,
                          environment.trace, environment.gpus(timer_)},
                         changed_nodes_},
       dispatcher_(dispatcher_of(config_.cluster.pools->dispatch).make(config_, paths_)),

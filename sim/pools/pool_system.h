@@ -92,7 +92,7 @@ class PoolSystem final : public serving::ServingSystem,
   const serving::DecodePolicy& decode_;
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
-  models::TokenTimes token_times_;
+  models::StepTimes step_times_;
   models::AcceptanceModel acceptance_, drafter_acceptance_;
   std::vector<models::Path> paths_;  // that requests can take
   PathLog log_;

@@ -35,7 +35,7 @@ Replica::Replica(const ReplicaEnvironment& environment, int index, const Schedul
              env_.decode.as_found() ? memory::KvForm::full : memory::KvForm::compressed),
       steady_(parts_, env_.geometry, env_.config.schedule.reserves_output() ? nullptr : &memory_,
               env_.trace != nullptr),
-      stretch_(env_.simulator, env_.timer, env_.token_times, env_.config.run.stretches, gpus_, steady_, *this),
+      stretch_(env_.simulator, env_.step_times, env_.config.run.stretches, gpus_, steady_, *this),
       scheduling_(env_, schedule, roster_, gpus_, memory_, host_link_.to_gpu, proposals_.drafting().tokens_per_step(),
                   env_.config.run.stretches && rounds_in_step(env_.decode, steady_)),
       reloads_(env_, memory_, roster_, scheduling_, gpus_, host_link_.to_gpu, use_),

@@ -54,7 +54,7 @@ struct GroupEnvironment {
   const DecodePolicy& decode;  ///< the configured policy
   const KvGeometry& geometry;
   const models::StepTimer& timer;
-  models::TokenTimes& token_times;  ///< of that timer, for all groups
+  models::StepTimes& step_times;  ///< of that timer, for all groups
   Measurements& measured;
   engine::TraceSink* trace;
   machine::GpuGroup::Environment gpus;

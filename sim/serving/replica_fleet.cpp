@@ -66,12 +66,12 @@ class ReplicaFleet final : public ServingSystem {
         geometry_(configured_geometry(config_)),
         timer_(config_.cluster.gpu, config_.cluster.peer_link, config_.cluster.profile, config_.model,
                config_.cluster.parallel),
-        token_times_(timer_),
+        step_times_(timer_),
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
         drafter_acceptance_(Drafting(config_, decode_).acceptance()),
         router_(find_router(config_.cluster.router)->make()) {
-    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, token_times_,
+    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_,
                                      environment.measured, environment.trace, environment.gpus(timer_)},
                                     acceptance_,
                                     environment.fabric,
@@ -149,7 +149,7 @@ class ReplicaFleet final : public ServingSystem {
   DecodePolicy decode_;
   KvGeometry geometry_;
   models::StepTimer timer_;
-  models::TokenTimes token_times_;
+  models::StepTimes step_times_;
   models::AcceptanceModel acceptance_;
   models::AcceptanceModel drafter_acceptance_;
   std::unique_ptr<Router> router_;

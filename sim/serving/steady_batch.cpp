@@ -1,6 +1,7 @@
 #include "sim/serving/steady_batch.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "sim/engine/invariant.h"
@@ -21,6 +22,7 @@ SteadyBatch::SteadyBatch(const StepParts& parts, const KvGeometry& geometry, KvH
       units_(parts.decodes_compressed() ? geometry.compressed_units() : geometry.full_units()) {
   if (!memory_ || !units_) return;
   block_ = geometry.block_tokens() * units_->of_token;
+  if (std::has_single_bit(static_cast<std::uint64_t>(block_))) within_ = block_ - 1;
   by_held_.assign(static_cast<std::size_t>(block_), 0);
 }
 
@@ -185,13 +187,13 @@ void SteadyBatch::end_step(engine::SimTime now, std::vector<Request*>& over) {
 void Stretch::begin(const ForwardPass& pass, bool alone) {
   under_way_ = alone && enabled_ && steady_.size() > 0 && pass.entries.empty() &&
                pass.work.tokens() == static_cast<double>(steady_.size()) && pass.work.extra_gpu_s == 0;
-  if (under_way_) by_tokens_ = token_times_.of(pass.work);
+  if (under_way_) by_tokens_ = step_times_.of(pass.work);
 }
 
 void Stretch::run(ForwardPass& pass) {
   const engine::SimTime free_before = simulator_.free_before();
   for (;; next(pass)) {
-    pass.time = timer_.time(pass.work, by_tokens_);
+    pass.time = step_times_.time(pass.work, by_tokens_);
     machine::Step step = pass.step();
     step.computing = gpus_.computing(step);
     if (simulator_.now() + step.computing >= free_before || steady_.ends_with_step()) return;

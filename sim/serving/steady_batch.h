@@ -104,6 +104,7 @@ class SteadyBatch {
   }
   /// `units` less whole blocks.
   [[nodiscard]] std::size_t within_block(std::int64_t units) const {
+    if (within_ >= 0) return static_cast<std::size_t>(units & within_);
     return static_cast<std::size_t>((units % block_ + block_) % block_);
   }
   [[nodiscard]] bool anybody_due() const { return next_due_ == steps_ + 1; }
@@ -136,6 +137,7 @@ class SteadyBatch {
   // step, less one unit and whole blocks. No units: nobody's grows regularly.
   std::optional<KvGeometry::TokenUnits> units_;
   std::int64_t block_ = 1;
+  std::int64_t within_ = -1;  // block_ - 1 where that is a power of two
   std::vector<std::int64_t> by_held_;
   Gap last_gap_{};         // of the last step; step 0: nobody decoded in one
   std::vector<Gap> gaps_;  // of the steps before it, those that none after them was as long as
@@ -177,12 +179,11 @@ class StretchOwner {
 
 class Stretch {
  public:
-  /// All of it outlives this; `token_times` are the timer's. Not `enabled`: every step is an event.
-  Stretch(engine::Simulator& simulator, const models::StepTimer& timer, models::TokenTimes& token_times, bool enabled,
-          machine::GpuGroup& gpus, SteadyBatch& steady, StretchOwner& owner)
+  /// All of it outlives this. Not `enabled`: every step is an event.
+  Stretch(engine::Simulator& simulator, models::StepTimes& step_times, bool enabled, machine::GpuGroup& gpus,
+          SteadyBatch& steady, StretchOwner& owner)
       : simulator_(simulator),
-        timer_(timer),
-        token_times_(token_times),
+        step_times_(step_times),
         enabled_(enabled),
         gpus_(gpus),
         steady_(steady),
@@ -192,7 +193,7 @@ class Stretch {
   /// will come up but by an event.
   void begin(const ForwardPass& pass, bool alone);
   /// The time of any step.
-  [[nodiscard]] models::StepTime time(const models::StepWork& work) { return timer_.time(work, token_times_.of(work)); }
+  [[nodiscard]] models::StepTime time(const models::StepWork& work) { return step_times_.time(work); }
   /// The step that begins, or is under way, is one of a stretch.
   [[nodiscard]] bool under_way() const { return under_way_; }
   /// Within on_steady_step_ended(): the step was one of many at once, of which its owner has heard nothing before.
@@ -209,8 +210,7 @@ class Stretch {
   void next(ForwardPass& pass);
 
   engine::Simulator& simulator_;
-  const models::StepTimer& timer_;
-  models::TokenTimes& token_times_;
+  models::StepTimes& step_times_;
   bool enabled_;
   machine::GpuGroup& gpus_;
   SteadyBatch& steady_;

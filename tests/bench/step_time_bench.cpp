@@ -38,6 +38,29 @@ void query(benchmark::State& state, const std::string& gpu_name, const std::stri
   }
 }
 
+/// Steps as a run asks for them: contexts grow by a token a step, and another request is there every 20.
+void growing(benchmark::State& state, const std::string& gpu_name, const std::string& model) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu(gpu_name);
+  const LlmSpec llm = catalogue.model(model);
+  const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile(gpu.profile), llm, 1);
+  StepTimes times(timer);
+  const auto token_bytes = static_cast<double>(llm.kv_bytes_per_token());
+  StepWork w;
+  std::int64_t step = 0;
+  for (auto _ : state) {
+    const auto n = static_cast<double>(1 + step / 20 % 64);
+    const double pairs = n * static_cast<double>(500 + step % 2000);
+    w.decode = {n, pairs * token_bytes, pairs, n, 4000};
+    w.logit_tokens = n;
+    benchmark::DoNotOptimize(times.time(w));
+    ++step;
+  }
+}
+BENCHMARK_CAPTURE(growing, h100_decode, "h100-sxm", "llama-3.1-8b");
+BENCHMARK_CAPTURE(growing, h200_decode, "h200", "llama-3.1-8b");
+BENCHMARK_CAPTURE(growing, h200_latent_decode, "h200", "deepseek-v3");
+
 BENCHMARK_CAPTURE(query, roofline, "h100-sxm", "datasheet-generic", false);
 BENCHMARK_CAPTURE(query, fitted_h100_decode, "h100-sxm", "", false);
 BENCHMARK_CAPTURE(query, fitted_h200_decode, "h200", "", false);  // walks and a correction

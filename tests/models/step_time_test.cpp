@@ -36,7 +36,7 @@ TEST(StepTime, WithoutTokensIsTheExtraKernelsAlone) {
 TEST(StepTime, ThePartOfTokensIsTheSameWhicheverCameBefore) {
   const KernelProfile profile = ideal_profile();
   const StepTimer timer = tiny_timer(profile);
-  TokenTimes times(timer);
+  StepTimes times(timer);
   for (const double tokens : {0.0, 8.0, 8.0, 72.0, 8.5, 8.0, 136.0, 0.0, 8.0}) {
     for (const double logit_tokens : {8.0, 3.0, 0.0}) {
       StepWork work;
@@ -52,6 +52,47 @@ TEST(StepTime, ThePartOfTokensIsTheSameWhicheverCameBefore) {
         EXPECT_EQ(found.elementwise_s, expected.elementwise_s) << tokens;
       }
     }
+  }
+}
+
+TEST(StepTime, OfGrowingContextsIsTheSameWhicheverCameBefore) {
+  const Catalogue catalogue = Catalogue::built_in();
+  for (const auto& [gpu_name, model] : {std::pair{"h100-sxm", "llama-3.1-8b"}, {"h200", "deepseek-v3"}}) {
+    const GpuSpec gpu = catalogue.gpu(gpu_name);
+    const LlmSpec llm = catalogue.model(model);
+    const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile(gpu.profile), llm, 1);
+    StepTimes times(timer);
+    double before = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const double n = 1 + i / 1000 * 40, mean = 64 + i % 1000;
+      StepWork work;
+      work.decode = {n, n * mean * static_cast<double>(llm.kv_bytes_per_token()), n * mean, n, mean};
+      work.logit_tokens = n;
+      const double found = times.time(work).total_s;
+      ASSERT_EQ(found, timer.time(work).total_s) << gpu_name << " " << n << " " << mean;
+      if (i % 1000 == 0) before = 0;
+      ASSERT_GE(found, before) << gpu_name << " " << n << " " << mean;
+      before = found;
+    }
+  }
+}
+
+/// What is read between two whole lengths lies on the line between them; elsewhere the form itself says.
+TEST(StepTime, OfFullKvIsLinearBetweenWholeLengths) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const GpuSpec gpu = catalogue.gpu("h100-sxm");
+  const LlmSpec llm = catalogue.model("llama-3.1-8b");
+  const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile(gpu.profile), llm, 1);
+  const auto attention_s = [&](double mean, double more_bytes) {
+    StepWork work;
+    work.decode = {4, 4 * mean * static_cast<double>(llm.kv_bytes_per_token()) + more_bytes, 4 * mean, 4, mean};
+    return timer.time(work).attention_s;
+  };
+  for (const double mean : {96.0, 4096.0, 32000.0}) {
+    const double at = attention_s(mean, 0), next = attention_s(mean + 32, 0);
+    EXPECT_NEAR(attention_s(mean + 8, 0), at + 0.25 * (next - at), 1e-12);
+    EXPECT_NEAR(attention_s(mean, 1) / at, 1, 1e-6);  // not as stored: by the form
+    EXPECT_NEAR(attention_s(mean + 16, 1) / attention_s(mean + 16, 0), 1, 1e-3);
   }
 }
 

@@ -60,10 +60,11 @@ TEST(ModelConfig, IsReadInAScenarioAloneAndBesideNoBase) {
   EXPECT_EQ(complaint({"model={config: [1]}"}), "--set model: model.config: expected a file, found a list");
   const TemporaryFolder folder;
   const std::string file = folder.write("more.yaml", "models: {mine: {base: llama-3.1-8b, config: config.json}}\n");
-  EXPECT_EQ(complaint({"include=[" + file + "]", "model=mine"}),
-            file +
-                ":1:45: model.config: is read in a scenario's `model` alone: `kvsim model import` makes a catalogue "
-                "entry of it");
+  EXPECT_EQ(
+      complaint({"include=[" + file + "]", "model=mine"}),
+      file +
+          ":1:45: models.mine.config: is read in a scenario's `model` alone: `kvsim model import` makes a catalogue "
+          "entry of it");
 }
 
 TEST(Set, OfTheKeyThatAShortFormStandsForReplacesIt) {
