@@ -174,7 +174,7 @@ TEST_F(ReuseTest, CapacityLeavesOutWhatAnswersTooBadly) {
   EXPECT_EQ(configurations[0]["policy"], "cacheblend");
   EXPECT_EQ(configurations[1]["policy"], "epic");
   EXPECT_EQ(configurations[1]["cannot_run"],
-            "its answers score 0.764 of those to prompts computed whole, in the mean; slo.quality_floor is 0.8");
+            "its answers score 0.784 of those to prompts computed whole, in the mean; slo.quality_floor is 0.8");
 }
 
 TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
