@@ -196,5 +196,18 @@ TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
   for (const Json& m : one["contexts"][0]["methods"]) EXPECT_EQ(m["relative_score"], 1) << m["method"];
 }
 
+TEST_F(ReuseTest, ABudgetAboveRhoComputesMoreAndSaysWhoseScoresTheseAre) {
+  const auto run_with = [&](const std::string& spans) {
+    return Json::parse(accepted({"run", "c.yaml", "--json", "--set", "prefill.spans=" + spans}).out);
+  };
+  const Json within = run_with("{budget: 1}"), above = run_with("{budget: 1.5}");
+  EXPECT_GT(above["reuse"]["recomputed_share"], within["reuse"]["recomputed_share"]);
+  EXPECT_EQ(above["quality"]["mean_score"], within["quality"]["mean_score"]);
+  const std::string text = accepted({"run", "c.yaml", "--set", "prefill.spans.budget=1.5"}).out;
+  EXPECT_NE(text.find("Completed spans may take up to 1.5 times the tokens that rho selects"), std::string::npos)
+      << text;
+  EXPECT_EQ(accepted({"run", "c.yaml"}).out.find("Completed spans may"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE
