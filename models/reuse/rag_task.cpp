@@ -31,11 +31,11 @@ double between(Point a, Point b, double share) {
   return a.score + (b.score - a.score) * (share - a.share) / (b.share - a.share);
 }
 
-/// With spans, relative to full_score.
-double selective(const RagTask& task, double rho) {
+/// Relative to full_score.
+double selective(const RagTask& task, double rho, bool spans) {
   Point below{0, task.full_reuse.value};
   for (const ScoreAt& known : task.scores) {
-    const Point above{known.rho, known.score.value / task.full_score.value};
+    const Point above{known.rho, (spans ? known.score : known.without_spans).value / task.full_score.value};
     if (rho == above.share) return above.score;  // as published, to the digit
     if (rho < above.share) return between(below, above, rho);
     below = above;
@@ -50,7 +50,7 @@ double after(double gap, const RagTask& task, double rho) {
 
 double epic(const RagTask& task, double share) {
   const Point none{0, task.full_reuse.value};
-  const double at_first = selective(task, task.scores.front().rho);
+  const double at_first = selective(task, task.scores.front().rho, true);
   const Point known{epic_share, std::max(none.score, at_first * (1 - task.epic_below.value))};
   return share < known.share ? between(none, known, share) : between(known, {1, 1}, share);
 }
@@ -73,10 +73,10 @@ double relative_score(const RagTask& task, ReuseMethod method, double share, boo
     case ReuseMethod::full_reuse:
       return score;
     case ReuseMethod::selective:
-      score = selective(task, share) * (spans ? 1 : after(1 - task.without_spans.value, task, share));
+      score = selective(task, share, spans);
       break;
     case ReuseMethod::cacheblend:
-      score = selective(task, share) * after(task.cacheblend_below.value, task, share);
+      score = selective(task, share, true) * after(task.cacheblend_below.value, task, share);
       break;
     case ReuseMethod::epic:
       score = epic(task, share);
@@ -109,6 +109,7 @@ ObjectSchema<RagTask> rag_task_fields() {
                  number().above(0).below(1).because("nothing is computed again at 0, and everything at 1"),
                  "share of the prompt's tokens computed again");
   point.required("score", &ScoreAt::score, score, "mean score of selective reuse with spans");
+  point.required("without_spans", &ScoreAt::without_spans, score, "the same without spans");
 
   ObjectSchema<T> s("rag_task", "A task over retrieved chunks: what answers score, the more so the more is computed.");
   s.optional("name", &T::name, text(), "name in the catalogue");
@@ -117,8 +118,6 @@ ObjectSchema<RagTask> rag_task_fields() {
   s.optional("speculative_model", &T::speculative_model, text(), "catalogue name of the model that chose the tokens");
   s.required("full_score", &T::full_score, score, "mean score with all of the prompt computed");
   s.list("scores", &T::scores, point, Presence::required, "of selective reuse, ascending in rho", {.at_least = 1});
-  s.required("without_spans", &T::without_spans, number().above(0).at_most(1),
-             "score of selective reuse without spans / with, at the first of `scores`");
   s.required("full_reuse", &T::full_reuse, number().above(0).at_most(1),
              "mean score with no token computed again / full_score; no method scores less");
   s.required("cacheblend_below", &T::cacheblend_below, number().at_least(0).below(1),

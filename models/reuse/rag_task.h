@@ -13,21 +13,21 @@
 
 namespace kvsim::models {
 
-/// The mean score of selective reuse (with spans) that computes this share of the tokens again.
+/// The mean scores of selective reuse that computes this share of the tokens again.
 struct ScoreAt {
   double rho = 0;
-  schema::Sourced<double> score;
+  schema::Sourced<double> score;          ///< with spans
+  schema::Sourced<double> without_spans;  ///< the most important tokens, each by itself
 };
 
 struct RagTask {
   std::string name;
   std::string description;
-  std::string model;                      ///< whose answers were scored; empty: not said
-  std::string speculative_model;          ///< that chose the tokens; empty: not said
-  schema::Sourced<double> full_score;     ///< mean score with all of the prompt computed; > 0
-  std::vector<ScoreAt> scores;            ///< of selective reuse, ascending in rho, all in (0, 1)
-  schema::Sourced<double> without_spans;  ///< score of selective reuse without spans / with, at the first of `scores`
-  schema::Sourced<double> full_reuse;     ///< mean score with no token computed again / full_score
+  std::string model;                   ///< whose answers were scored; empty: not said
+  std::string speculative_model;       ///< that chose the tokens; empty: not said
+  schema::Sourced<double> full_score;  ///< mean score with all of the prompt computed; > 0
+  std::vector<ScoreAt> scores;         ///< of selective reuse, ascending in rho, all in (0, 1)
+  schema::Sourced<double> full_reuse;  ///< mean score with no token computed again / full_score
   schema::Sourced<double>
       cacheblend_below;                ///< share by which CacheBlend scores below selective reuse, at the first rho
   schema::Sourced<double> epic_below;  ///< the same of EPIC with 32 tokens of each chunk of 512
@@ -43,8 +43,8 @@ enum class ReuseMethod {
 };
 
 /// Mean score of a task / that with all of the prompt computed. Linear in rho between full_reuse at 0, the task's
-/// scores, and 1 at 1; how far a method is below selective reuse (and reuse without spans below that with) shrinks in
-/// proportion to 1 - rho, and nothing falls below full_reuse. EPIC: linear in the share of a chunk that it computes,
+/// scores, and 1 at 1; how far a method is below selective reuse shrinks in proportion to 1 - rho, and nothing falls
+/// below full_reuse. EPIC: linear in the share of a chunk that it computes,
 /// between full_reuse at 0, its score at 32/512 and 1 at 1. `share`: rho, or that share; in [0, 1].
 [[nodiscard]] double relative_score(const RagTask& task, ReuseMethod method, double share, bool spans);
 

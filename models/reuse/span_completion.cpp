@@ -51,6 +51,9 @@ void check(const SpanRules& rules) {
   if (!(rules.majority > 0 && rules.majority <= 1)) {
     throw schema::InputError(fmt::format("majority is {}, expected above 0, at most 1", rules.majority));
   }
+  if (!(rules.budget >= 1)) {
+    throw schema::InputError(fmt::format("budget is {}, expected at least 1", rules.budget));
+  }
 }
 
 bool is_importance(float value) {
@@ -195,13 +198,27 @@ std::size_t buy(std::vector<Candidate>& candidates, std::int64_t budget) {
   }
 }
 
+/// Rounded up, at most `tokens`. A hair less, far below one token: what should be a whole number may come out just
+/// above it.
+std::int64_t rounded_up(double exact, std::int64_t tokens) {
+  const double count = std::ceil(exact * (1 - 1e-12));
+  return count < static_cast<double>(tokens) ? static_cast<std::int64_t>(count) : tokens;
+}
+
+/// The candidates' tokens, one by one.
+std::vector<Candidate> single_tokens(const std::vector<Candidate>& candidates, std::span<const float> importance) {
+  std::vector<Candidate> found;
+  for (const Candidate& c : candidates) {
+    for (std::uint32_t i = c.tokens.begin; i < c.tokens.end; ++i) found.push_back({importance[i], {i, i + 1}});
+  }
+  return found;
+}
+
 }  // namespace
 
 std::int64_t selection_budget(double rho, std::int64_t tokens) {
   if (!(rho >= 0 && rho <= 1)) throw schema::InputError(fmt::format("rho is {}, expected 0 to 1", rho));
-  // A hair less, far below one token: what should be a whole number may come out just above it.
-  const double exact = rho * static_cast<double>(tokens);
-  return std::min(static_cast<std::int64_t>(std::ceil(exact * (1 - 1e-12))), tokens);
+  return rounded_up(rho * static_cast<double>(tokens), tokens);
 }
 
 std::vector<TokenSpan> similar_spans(std::span<const float> importance, const SpanRules& rules) {
@@ -216,17 +233,18 @@ std::vector<TokenSpan> similar_spans(std::span<const float> importance, const Sp
 std::vector<std::uint32_t> select_tokens(std::span<const float> importance, double rho, const SpanRules& rules) {
   check(rules);
   const auto n = static_cast<std::int64_t>(importance.size());
-  const std::int64_t budget = selection_budget(rho, n);
+  const std::int64_t selected = selection_budget(rho, n);
   const float least = checked_minimum(importance);
-  if (budget == 0) return {};
-  TopTokens top = most_important(importance, budget);
-  const auto most_important_ones = [&] {
-    return listed(importance.size(), budget, [&](std::size_t i) { return top.takes(importance[i]); });
-  };
-  // Under SpanCap::tokens the most important ones of what is selected are the most important ones of all: all of
-  // those are selected.
-  if (!rules.enabled || rules.cap == SpanCap::tokens) return most_important_ones();
+  if (selected == 0) return {};
+  TopTokens top = most_important(importance, selected);
+  // Under SpanCap::tokens with a budget of K the most important ones of what is selected are the most important ones
+  // of all: all of those are selected.
+  if (!rules.enabled || (rules.cap == SpanCap::tokens && rules.budget == 1)) {
+    return listed(importance.size(), selected, [&](std::size_t i) { return top.takes(importance[i]); });
+  }
+  const std::int64_t budget = rounded_up(static_cast<double>(selected) * rules.budget, n);
   std::vector<Candidate> candidates = completed(importance, least, top, rules);
+  if (rules.cap == SpanCap::tokens) candidates = single_tokens(candidates, importance);
   const std::size_t bought = buy(candidates, budget);  // all of them where nothing was completed
   std::vector<std::uint8_t> taken(importance.size());
   for (const Candidate& candidate : std::span(candidates).first(bought)) {

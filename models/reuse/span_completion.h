@@ -13,8 +13,8 @@ namespace kvsim::models {
 enum class SpanCap {
   /// Completed spans and selected tokens outside of them, by mean importance, whole, as long as there is room.
   spans,
-  /// Single tokens, by importance. With a budget of K this is the K most important tokens again, whatever was
-  /// completed: the published sentence read literally (docs/findings.md).
+  /// Single tokens, by importance: the published sentence. Within K this is the K most important tokens again,
+  /// whatever was completed (docs/findings.md, 12).
   tokens
 };
 
@@ -24,11 +24,12 @@ struct SpanRules {
   std::int64_t longest = 16;  ///< tokens of a span; >= 1
   double majority = 0.7;      ///< a span is completed when at least this share of it is selected; in (0, 1]
   SpanCap cap = SpanCap::spans;
+  double budget = 1;  ///< tokens at most / K, the tokens that are selected before spans are completed; >= 1
 };
 
 /// Whether these rules can select anything but the most important tokens.
 [[nodiscard]] inline bool completes_spans(const SpanRules& rules) {
-  return rules.enabled && rules.cap == SpanCap::spans && rules.longest > 1 && rules.variation > 0;
+  return rules.enabled && (rules.cap == SpanCap::spans || rules.budget > 1) && rules.longest > 1 && rules.variation > 0;
 }
 
 /// ceil(rho n), not led astray by rounding: 0.15 of 100 is 15. Throws schema::InputError where rho is not in [0, 1].
@@ -46,7 +47,8 @@ struct TokenSpan {
 /// finite, or a rule is out of its range.
 [[nodiscard]] std::vector<TokenSpan> similar_spans(std::span<const float> importance, const SpanRules& rules);
 
-/// The tokens to compute again, ascending, at most selection_budget(rho, n). Of equally important tokens the earlier
+/// The tokens to compute again, ascending: K = selection_budget(rho, n) and what completes their spans, at most
+/// rules.budget x K, rounded up. Of equally important tokens the earlier
 /// ones come first. Throws schema::InputError where rho is not in [0, 1], or an importance is negative or not finite,
 /// or a rule is out of its range.
 [[nodiscard]] std::vector<std::uint32_t> select_tokens(std::span<const float> importance, double rho,

@@ -46,10 +46,13 @@ ObjectSchema<SpanRules> spans_schema() {
   s.optional("majority", &S::majority, number().above(0).at_most(1),
              "a span is completed when at least this share of it was selected");
   s.optional("cap", &S::cap,
-             choice<models::SpanCap>(
-                 {{"spans", models::SpanCap::spans, "whole spans, by mean importance"},
-                  {"tokens", models::SpanCap::tokens, "single tokens, by importance: undoes what was completed"}}),
-             "what rho is spent on where completed spans exceed it");
+             choice<models::SpanCap>({{"spans", models::SpanCap::spans, "whole spans, by mean importance"},
+                                      {"tokens", models::SpanCap::tokens,
+                                       "single tokens, by importance: undoes what was completed where budget is 1"}}),
+             "what the budget is spent on where completed spans exceed it");
+  s.optional("budget", &S::budget, number().at_least(1).at_most(1000),
+             "tokens computed again at most / those that rho selects before spans are completed; scores are taken as "
+             "those at rho all the same");
   return s;
 }
 

@@ -174,7 +174,7 @@ TEST_F(ReuseTest, CapacityLeavesOutWhatAnswersTooBadly) {
   EXPECT_EQ(configurations[0]["policy"], "cacheblend");
   EXPECT_EQ(configurations[1]["policy"], "epic");
   EXPECT_EQ(configurations[1]["cannot_run"],
-            "its answers score 0.764 of those to prompts computed whole, in the mean; slo.quality_floor is 0.8");
+            "its answers score 0.784 of those to prompts computed whole, in the mean; slo.quality_floor is 0.8");
 }
 
 TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
@@ -194,6 +194,19 @@ TEST_F(ReuseTest, ThePlanSaysWhoseAnswersAreGoodAndWhatScoresRestOn) {
   // One chunk is where it was when it was stored, and nothing is before it: reuse is exact.
   const Json one = Json::parse(accepted({"plan", "c.yaml", "--json", "--context", "512"}).out);
   for (const Json& m : one["contexts"][0]["methods"]) EXPECT_EQ(m["relative_score"], 1) << m["method"];
+}
+
+TEST_F(ReuseTest, ABudgetAboveRhoComputesMoreAndSaysWhoseScoresTheseAre) {
+  const auto run_with = [&](const std::string& spans) {
+    return Json::parse(accepted({"run", "c.yaml", "--json", "--set", "prefill.spans=" + spans}).out);
+  };
+  const Json within = run_with("{budget: 1}"), above = run_with("{budget: 1.5}");
+  EXPECT_GT(above["reuse"]["recomputed_share"], within["reuse"]["recomputed_share"]);
+  EXPECT_EQ(above["quality"]["mean_score"], within["quality"]["mean_score"]);
+  const std::string text = accepted({"run", "c.yaml", "--set", "prefill.spans.budget=1.5"}).out;
+  EXPECT_NE(text.find("Completed spans may take up to 1.5 times the tokens that rho selects"), std::string::npos)
+      << text;
+  EXPECT_EQ(accepted({"run", "c.yaml"}).out.find("Completed spans may"), std::string::npos);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ constexpr Published kPublished[] = {
     {"qwen2.5-14b", 14.77e9, 196608},   {"qwen3-32b", 32.8e9, 262144},     {"qwen3-30b-a3b", 30.5e9, 98304},
     {"qwen3-1.7b", 1.72e9, 114688},     {"qwen3-8b", 8.2e9, 147456},       {"yi-coder-9b", 8.83e9, 98304},
     {"deepseek-v3", 671e9, 70272},      {"kimi-k2", 1.026e12, 70272},      {"minimax-m2.5", 229e9, 253952},
-    {"qwen3-235b-a22b", 235e9, 192512},
+    {"qwen3-235b-a22b", 235e9, 192512}, {"llama-3.2-3b", 3.21e9, 114688},  {"qwen2.5-1.5b", 1.54e9, 28672},
+    {"qwen2.5-3b", 3.09e9, 36864},
 };
 
 TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {

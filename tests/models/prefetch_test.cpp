@@ -108,9 +108,10 @@ TEST(SpeCacheCompressors, KeepWhatTheirBitsAndGroupsSay) {
     EXPECT_EQ(c.group_size, 64);
     EXPECT_EQ(c.residual_tokens, 64);
     EXPECT_DOUBLE_EQ(c.quantised_ratio(), ratio);
-    ASSERT_EQ(c.quality.size(), 1U);
+    ASSERT_EQ(c.quality.size(), 2U);  // groups of 64, and of 32
     ASSERT_EQ(c.step_kl_nats.size(), 1U);
     EXPECT_DOUBLE_EQ(c.quality[0].keep_ratio, ratio);
+    EXPECT_DOUBLE_EQ(c.quality[1].keep_ratio, ratio + 2.0 / 64);
     EXPECT_DOUBLE_EQ(c.step_kl_nats[0].keep_ratio, ratio);
   }
 }
@@ -154,7 +155,8 @@ TEST(PrefetchQuality, WithKeysAlikeFewPairsAreWorthLittle) {
   const CompressorSpec copy = catalogue().compressor("specache-1bit");
   const PrefetchQuality q = prefetch_quality(spec_with("uniform"), copy, 6400, true);
   EXPECT_DOUBLE_EQ(q.covered, 0.01);
-  EXPECT_NEAR(q.score, 0.75 + 0.25 * 0.01, 1e-12);
+  const double alone = copy.quality_at(copy.quantised_ratio());
+  EXPECT_NEAR(q.score, alone + (1 - alone) * 0.01, 1e-12);
 }
 
 TEST(PrefetchQuality, RowsOfNeighboursHoldFewerOfTheMostAttended) {

@@ -58,7 +58,7 @@ TEST(FetchDocument, SaysWhatWasFetchedAndWhatOfItWasHidden) {
   EXPECT_EQ(f["row_bytes"], 256);
   EXPECT_NEAR(f["row_bytes_per_s"].get<double>(), 256 / 0.63e-6, 1);
   EXPECT_DOUBLE_EQ(f["quality"]["share_of_keys"].get<double>(), 64.0 / 2048);
-  EXPECT_EQ(f["quality"]["hit_rate"], 0.95);
+  EXPECT_EQ(f["quality"]["hit_rate"], 0.98);
   EXPECT_GT(f["two_token_batch"], 1);
   EXPECT_GE(f["two_token_cost"], 0);
 }

@@ -14,8 +14,8 @@ using serving::Measurements;
 /// All answers of a method score the same. Relative to everything computed: selective 0.9 at rho 0.15, CacheBlend 0.9 x
 /// (1 - 0.2) = 0.72, EPIC with 32 tokens of 512 0.9 x (1 - 0.3) = 0.63, nothing computed again 0.5.
 constexpr const char* kAllAlike =
-    "workload.tasks=[{name: all-alike, description: no spread, full_score: 0.5, scores: [{rho: 0.15, score: 0.45}], "
-    "without_spans: 0.8, full_reuse: 0.5, cacheblend_below: 0.2, epic_below: 0.3, spread: 0}]";
+    "workload.tasks=[{name: all-alike, description: no spread, full_score: 0.5, scores: [{rho: 0.15, score: 0.45, "
+    "without_spans: 0.36}], full_reuse: 0.5, cacheblend_below: 0.2, epic_below: 0.3, spread: 0}]";
 constexpr std::uint64_t kRequests = 60;
 
 Measurements goodput_run(const std::string& method, const std::string& floor, const Sets& more = {}) {
@@ -112,9 +112,9 @@ TEST(Goodput, SelectiveReuseHasMoreGoodAnswersASecondThanAnyOtherWhereTheLoadIsH
 TEST(Goodput, TasksAreAskedInTurn) {
   // Full scores 0.5 and 0.25, everything computed: 30 answers each.
   const Measurements m = run_chunks(
-      {"workload.tasks=[{name: a, description: a, full_score: 0.5, scores: [{rho: 0.15, score: 0.45}], without_spans: "
-       "0.8, full_reuse: 0.5, cacheblend_below: 0.2, epic_below: 0.3, spread: 0}, {name: b, description: b, "
-       "full_score: 0.25, scores: [{rho: 0.15, score: 0.1}], without_spans: 0.8, full_reuse: 0.3, cacheblend_below: "
+      {"workload.tasks=[{name: a, description: a, full_score: 0.5, scores: [{rho: 0.15, score: 0.45, without_spans: "
+       "0.36}], full_reuse: 0.5, cacheblend_below: 0.2, epic_below: 0.3, spread: 0}, {name: b, description: b, "
+       "full_score: 0.25, scores: [{rho: 0.15, score: 0.1, without_spans: 0.08}], full_reuse: 0.3, cacheblend_below: "
        "0.2, epic_below: 0.3, spread: 0}]",
        "workload.requests=60", "slo={quality_floor: 0.8}"});
   EXPECT_NEAR(m.answers.full_score, 30 * 0.5 + 30 * 0.25, 1e-9);

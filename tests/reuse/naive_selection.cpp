@@ -74,9 +74,10 @@ std::vector<TokenSpan> naive_spans(const std::vector<std::int64_t>& importance, 
   return spans;
 }
 
-std::vector<std::uint32_t> naive_selection(const std::vector<std::int64_t>& importance, std::int64_t budget,
+std::vector<std::uint32_t> naive_selection(const std::vector<std::int64_t>& importance, std::int64_t first,
                                            const WholeRules& rules) {
-  const std::vector<char> top = most_important(importance, budget, std::vector<char>(importance.size(), 1));
+  const std::int64_t budget = (first * rules.budget + 19) / 20;
+  const std::vector<char> top = most_important(importance, first, std::vector<char>(importance.size(), 1));
   std::vector<char> completed = top;
   std::vector<Piece> pieces;
   for (const TokenSpan& span : naive_spans(importance, rules)) {

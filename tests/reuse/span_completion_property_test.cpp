@@ -32,6 +32,7 @@ WholeRules any_rules() {
   rules.majority = *rc::gen::inRange<std::int64_t>(1, 21);
   rules.longest = *rc::gen::element<std::int64_t>(1, 2, 3, 5, 16, 40, 1000);
   rules.cap = *rc::gen::element(SpanCap::spans, SpanCap::tokens);
+  rules.budget = *rc::gen::element<std::int64_t>(20, 21, 25, 30, 60, 2000);
   return rules;
 }
 

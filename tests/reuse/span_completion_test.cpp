@@ -109,6 +109,21 @@ TEST(SelectTokens, CappedByTokensAreTheMostImportantTokensAgain) {
   EXPECT_EQ(selected(name, 0.4, {.cap = SpanCap::tokens}), selected(name, 0.4, {.enabled = false}));
 }
 
+// K = 4, and 4 x 1.25 = 5 tokens may be computed: all that is selected after completion, whatever caps it.
+TEST(SelectTokens, ABudgetAboveKHasRoomForWhatWasCompleted) {
+  EXPECT_EQ(selected(name, 0.4, {.budget = 1.25}), (Tokens{2, 3, 4, 5, 8}));
+  EXPECT_EQ(selected(name, 0.4, {.cap = SpanCap::tokens, .budget = 1.25}), (Tokens{2, 3, 4, 5, 8}));
+  EXPECT_EQ(selected(name, 0.4, {.enabled = false, .budget = 1.25}), (Tokens{2, 3, 4, 8})) << "nothing is completed";
+  EXPECT_EQ(selected(name, 0.4, {.majority = 0.76, .budget = 1.25}), (Tokens{2, 3, 4, 8}));
+  EXPECT_EQ(selected(name, 0.4, {.budget = 1e9}), (Tokens{2, 3, 4, 5, 8}));
+}
+
+// rho 0.3: K = 3: Vel 10, ra 9, Zo 8. The name is completed with "an", 7: 4 tokens, and 3 x 1.01 leave room for 4.
+TEST(SelectTokens, ABudgetIsRoundedUp) {
+  EXPECT_TRUE(selected(name, 0.3).empty());
+  EXPECT_EQ(selected(name, 0.3, {.budget = 1.01}), (Tokens{2, 3, 4, 5}));
+}
+
 // 3 of 4 are less than 0.76; K = 4 tokens stay as they are.
 TEST(SelectTokens, ASpanBelowTheMajorityIsNotCompleted) {
   EXPECT_EQ(selected(name, 0.4, {.majority = 0.76}), (Tokens{2, 3, 4, 8}));
@@ -198,6 +213,8 @@ TEST(SelectTokens, SaysWhatIsWrong) {
   EXPECT_EQ(failure({1}, 0.5, {.variation = kNan}), "variation is nan, expected at least 0");
   EXPECT_EQ(failure({1}, 0.5, {.longest = 0}), "longest is 0, expected spans of at least 1 token");
   EXPECT_EQ(failure({1}, 0.5, {.majority = 0}), "majority is 0, expected above 0, at most 1");
+  EXPECT_EQ(failure({1}, 0.5, {.budget = 0.9}), "budget is 0.9, expected at least 1");
+  EXPECT_EQ(failure({1}, 0.5, {.budget = kNan}), "budget is nan, expected at least 1");
   EXPECT_EQ(failure({1}, 0.5, {.majority = 1.1}), "majority is 1.1, expected above 0, at most 1");
   EXPECT_EQ(failure_of([] {
               (void)similar_spans(std::vector<float>{1, -2}, {});

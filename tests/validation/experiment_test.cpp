@@ -136,6 +136,25 @@ TEST(Experiments, MayAskForTheClosedFormsIdealSpeedup) {
   }
 }
 
+double asked(const std::string& expression) {
+  Runs runs({});
+  return reproduce({small("gain({x})", expression)}, runs, false).at(0).panels.at(0).at(0).values.at(0);
+}
+
+TEST(Experiments, MayAskTheCatalogueForScoresMassAndScatteredCopies) {
+  EXPECT_DOUBLE_EQ(asked("attention_mass(specache-published, 0.005)"), 0.9);
+  const double alone = asked("score(specache-1bit, 0.09375)");
+  EXPECT_NEAR(alone, 0.6308, 1e-9);
+  // 64 of 12,800 tokens are the 0.5 % with 90 % of the mass, and speculation finds 0.972 of it.
+  EXPECT_NEAR(asked("prefetched_score(specache-1bit, 64, 64, 12800, on_demand)"), alone + (1 - alone) * 0.9, 1e-9);
+  EXPECT_NEAR(asked("prefetched_score(specache-1bit, 64, 64, 12800, speculative)"), alone + (1 - alone) * 0.9 * 0.972,
+              1e-9);
+  // 1000 rows of 256 bytes at 5.02 GB/s.
+  EXPECT_NEAR(asked("gather(pcie4-x16, framework_copies, 1000, 256)"), 256e3 / 5.02e9, 1e-12);
+  EXPECT_NE(complaint("gain({x})", "gather(pcie4-x16, by_hand, 1000, 256)").find("has no copies \"by_hand\""),
+            std::string::npos);
+}
+
 TEST(Experiments, AreJudgedAgainWithOtherFreeAssumptions) {
   Runs runs({});
   const std::vector<Reproduced> all = reproduce({small()}, runs, true);
@@ -210,6 +229,29 @@ TEST(Experiments, ThatShipAreAllReadAndNamedByPaper) {
   for (const ExperimentFile& f : all) {
     EXPECT_NE(f.name.find('/'), std::string::npos) << f.name;
     EXPECT_TRUE(f.cannot.empty() || f.panels.empty()) << f.name;
+  }
+}
+
+// As docs/reproduce.md says.
+TEST(Experiments, OfTheTwoSpeculativeCachesHaveTheirVerdicts) {
+  const std::map<std::string, Outcome> shown = {
+      {"specache/appendix_c", Outcome::reproduced}, {"specache/fig2", Outcome::reproduced},
+      {"specache/fig5", Outcome::reproduced},       {"specache/table1", Outcome::reproduced},
+      {"specache/table2", Outcome::reproduced},     {"specache/table3", Outcome::shape},
+      {"specache/table4", Outcome::reproduced},     {"speccache_rag/fig5", Outcome::reproduced},
+      {"speccache_rag/fig6", Outcome::shape},       {"speccache_rag/fig7", Outcome::off},
+      {"speccache_rag/fig9", Outcome::shape},       {"speccache_rag/table1", Outcome::reproduced},
+  };
+  std::vector<ExperimentFile> files;
+  for (const ExperimentFile& f : carried_experiments()) {
+    if (f.name.starts_with("specache/") || f.name.starts_with("speccache_rag/")) files.push_back(f);
+  }
+  EXPECT_EQ(files.size(), 23U);
+  Runs runs({});
+  for (const Reproduced& r : reproduce(files, runs, false)) {
+    const auto found = shown.find(r.file->name);
+    EXPECT_EQ(r.outcome, found == shown.end() ? Outcome::cannot : found->second) << r.file->name;
+    EXPECT_EQ(r.outcome == Outcome::cannot, r.miss.empty() && r.points.empty() && r.claims.empty()) << r.file->name;
   }
 }
 

@@ -30,7 +30,7 @@ TEST_F(SpeculativePrefetchFigures, ThatArePublishedPass) {
     EXPECT_NE(f.verdict(), Verdict::outside) << f.id << ": " << f.simulated;
     judged += f.verdict() == Verdict::pass ? 1 : 0;
   }
-  EXPECT_EQ(judged, 26U);
+  EXPECT_EQ(judged, 35U);
 }
 
 TEST_F(SpeculativePrefetchFigures, SayThatTheProfileIsFittedToThem) {
@@ -42,11 +42,15 @@ TEST_F(SpeculativePrefetchFigures, SayThatTheProfileIsFittedToThem) {
 }
 
 TEST_F(SpeculativePrefetchFigures, OfLongerContextsAreJudgedWithNothingFittedToThem) {
-  for (const char* name : {"8k.2bit", "8k.1bit", "32k.2bit"}) {
-    const Figure& f = find(std::string(name) + ".tokens");
+  for (const char* name :
+       {"8k.2bit.tokens", "8k.1bit.tokens", "32k.2bit.tokens", "8k.full_kv.batch", "8k.2bit.batch", "8k.1bit.batch",
+        "32k.2bit.batch", "32k.1bit.batch", "8k.2bit.gain", "8k.1bit.gain", "32k.2bit.gain", "32k.1bit.gain"}) {
+    const Figure& f = find(name);
     EXPECT_EQ(f.verdict(), Verdict::pass) << f.id << ": " << f.simulated;
     EXPECT_LE(f.tolerance, 0.15) << f.id;
   }
+  // Published are three of 32k tokens.
+  EXPECT_EQ(find("32k.full_kv.batch").verdict(), Verdict::skipped);
   // 128 tokens in 16 bit: 15.6 % too fast, where the same bytes without their elements were 31 %. With 64 it is met.
   EXPECT_LT(find("32k.1bit.tokens").simulated, 1.16 * 47.3);
   for (const char* name : {"8k.2bit", "8k.1bit", "32k.2bit", "32k.1bit"}) {
@@ -71,15 +75,11 @@ TEST_F(SpeculativePrefetchFigures, SpeculationIsAheadOfFetchingOnDemandAtEveryLe
 
 TEST_F(SpeculativePrefetchFigures, ThatNobodyPublishedArePredictions) {
   for (const char* context : {"8k", "32k"}) {
-    for (const char* variant : {"full_kv", "2bit", "1bit", "on_demand"}) {
-      for (const char* of : {"batch", "tokens", "gain"}) {
-        if (std::string(variant) == "full_kv" && std::string(of) == "gain") continue;
-        if (std::string(variant) != "on_demand" && std::string(of) == "tokens") continue;
-        const Figure& f = find(std::string(context) + "." + variant + "." + of);
-        EXPECT_EQ(f.verdict(), Verdict::prediction) << f.id;
-        EXPECT_TRUE(std::isnan(f.expected)) << f.id;
-        EXPECT_GT(f.simulated, 0) << f.id;
-      }
+    for (const char* of : {"batch", "tokens", "gain"}) {
+      const Figure& f = find(std::string(context) + ".on_demand." + of);
+      EXPECT_EQ(f.verdict(), Verdict::prediction) << f.id;
+      EXPECT_TRUE(std::isnan(f.expected)) << f.id;
+      EXPECT_GT(f.simulated, 0) << f.id;
     }
   }
 }

@@ -195,11 +195,10 @@ void add_tasks(Collector& out, const serving::ServingConfig& c) {
     if (!c.reuse) continue;
     out.add(figure + ".full_reuse", Dimension::number, task.full_reuse);
     if (c.prefill == serving::PrefillKind::full_reuse) continue;
+    const bool spans = c.prefill != serving::PrefillKind::selective || models::completes_spans(c.reuse->spans);
     for (const models::ScoreAt& at : task.scores) {
-      out.add(fmt::format("{}.score at {:g}", figure, at.rho), Dimension::number, at.score);
-    }
-    if (c.prefill == serving::PrefillKind::selective && !models::completes_spans(c.reuse->spans)) {
-      out.add(figure + ".without_spans", Dimension::number, task.without_spans);
+      out.add(fmt::format("{}.{} at {:g}", figure, spans ? "score" : "without_spans", at.rho), Dimension::number,
+              spans ? at.score : at.without_spans);
     }
     if (c.prefill == serving::PrefillKind::cacheblend) {
       out.add(figure + ".cacheblend_below", Dimension::number, task.cacheblend_below);

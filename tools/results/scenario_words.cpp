@@ -268,12 +268,16 @@ std::vector<std::string> reuse_assumptions(const scenario::Scenario& scenario) {
                         ? "A token that is computed again takes the time to attend to the whole prompt."
                         : "A token that is computed again takes the time to attend to what is before it.");
   if (c.prefill != PrefillKind::selective) {
-    said.push_back(fmt::format("Scores of {} are generated from those of selective reuse, which are published.",
-                               prefill_word(c.prefill)));
+    said.push_back(fmt::format("Scores of {} are generated from those of selective reuse.", prefill_word(c.prefill)));
   } else {
     said.emplace_back(
         "Scores at a rho between those published are interpolated; at 0 "
         "they are those of full reuse, which are assumed.");
+    if (c.reuse->spans.budget > 1 && models::completes_spans(c.reuse->spans)) {
+      said.push_back(fmt::format(
+          "Completed spans may take up to {:g} times the tokens that rho selects; scores are taken as those at rho.",
+          c.reuse->spans.budget));
+    }
     said.push_back(fmt::format("Finding spans and aligning tokens takes a CPU {:g} ns a token of the prompt{}.",
                                c.reuse->speculative.align_s_per_token * 1e9,
                                c.reuse->speculative.own_tokenizer ? "; texts have 4 characters a token" : ""));

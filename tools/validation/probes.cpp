@@ -110,6 +110,38 @@ double step_kl(const Question& q) {
   return catalogue().compressor(q.arguments[0]).step_kl(q.number(1));
 }
 
+/// score(compressor, keep ratio): of tasks, relative to full KV.
+double score(const Question& q) {
+  return catalogue().compressor(q.arguments[0]).quality_at(q.number(1));
+}
+
+/// prefetched_score(compressor, group, top k, context, on_demand | speculative): the same with so many pairs fetched
+/// beside the quantiser's own copy.
+double prefetched_score(const Question& q) {
+  const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(q.number(i)); };
+  models::CompressorSpec quantiser = catalogue().compressor(q.arguments[0]);
+  quantiser.group_size = whole(1);
+  models::PrefetchSpec prefetch;
+  prefetch.top_k = whole(2);
+  prefetch.attention = catalogue().attention_profile(models::default_attention_profile);
+  return models::prefetch_quality(prefetch, quantiser, whole(3), q.word(4, {"on_demand", "speculative"}) == 1).score;
+}
+
+/// attention_mass(profile, share of the keys): on the most attended of them.
+double attention_mass(const Question& q) {
+  return models::coverage_at(catalogue().attention_profile(q.arguments[0]), q.number(1));
+}
+
+/// gather(link, copies, rows, bytes of a row): seconds.
+double gather(const Question& q) {
+  const models::LinkSpec link = catalogue().link(q.arguments[0]);
+  const models::GatherMethod* copies = models::find_gather(link, q.arguments[1], q.number(3));
+  if (copies == nullptr) {
+    throw ExpressionError(fmt::format("link {} has no copies \"{}\"", q.arguments[0], q.arguments[1]));
+  }
+  return models::gather_s(link, *copies, q.number(2), q.number(3));
+}
+
 /// resident_share(compressor, group, fetched, context): of the KV, with so many fetched tokens in 16 bit beside the
 /// compressor's recent ones.
 double resident_share(const Question& q) {
@@ -215,6 +247,10 @@ constexpr Probe kProbes[] = {
     {"kernel", 4, false, kernel},
     {"accepted_tokens", 3, false, accepted_tokens},
     {"step_kl", 2, false, step_kl},
+    {"score", 2, false, score},
+    {"prefetched_score", 5, false, prefetched_score},
+    {"attention_mass", 2, false, attention_mass},
+    {"gather", 4, false, gather},
     {"resident_share", 4, false, resident_share},
     {"recent_tokens", 1, false, recent_tokens},
     {"mean_slice_s", 3, true, mean_slice_s},
