@@ -23,7 +23,7 @@ def write(path, text):
         file.write(text)
 
 
-PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:cpp|h|txt|yaml|csv|jsonl|md))`")
+PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:cpp|h|txt|yaml|csv|json|jsonl|md))`")
 
 
 def blocks(page):

@@ -99,7 +99,7 @@ class Checker:
     def check_commands(self, page, line, text):
         for command, rest in COMMAND.findall(text):
             words = rest.split()
-            below = command in ("workload", "calibrate") and words and words[0].isalpha() and words[0].islower()
+            below = command in ("workload", "calibrate", "model") and words and words[0].isalpha() and words[0].islower()
             if below or (command == "show" and words[:1] == ["step"]):
                 command += " " + words[0]
             if self.help(command) is None:
