@@ -55,8 +55,8 @@ enum class EvictionTargets {
 struct UtilitySpec {
   double alpha_s = 10;  ///< seconds of TTFT that a quality of 1 is worth
   UtilityVariant variant = UtilityVariant::least_drop;
-  FirstPlacement first = FirstPlacement::whole;
-  EvictionTargets targets = EvictionTargets::next;
+  FirstPlacement first = FirstPlacement::best;
+  EvictionTargets targets = EvictionTargets::any_lower;
   FrequencyKind frequency = FrequencyKind::count;
   double half_life_s = 600;  ///< decayed
   BandwidthBelief bandwidth = BandwidthBelief::nominal;
