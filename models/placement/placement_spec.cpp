@@ -27,6 +27,19 @@ ObjectSchema<UtilitySpec> utility_schema() {
                   {"least_drop_for_need", UtilityVariant::least_drop_for_need,
                    "per byte, but bytes beyond three times what the tier lacks count for nothing"}}),
              "which option an overflowing tier takes first");
+  s.optional("first", &U::first,
+             choice<FirstPlacement>(
+                 {{"best", FirstPlacement::best,
+                   "in the tier and representation in which a use of it is worth most (EvicPress, section 4.4)"},
+                  {"whole", FirstPlacement::whole,
+                   "whole wherever a tier can hold it so (EvicPress, appendix A: at the highest quality)"}}),
+             "where a new object goes, before room is made");
+  s.optional("targets", &U::targets,
+             choice<EvictionTargets>({{"any_lower", EvictionTargets::any_lower,
+                                       "any lower tier in which it is worth most (EvicPress, section 4.4)"},
+                                      {"next", EvictionTargets::next, "the first tier below that can hold it"}}),
+             "where an object that leaves a full tier may go; it matters where a tier further down is faster, or holds "
+             "what the next one cannot");
   s.optional("frequency", &U::frequency,
              choice<FrequencyKind>({{"count", FrequencyKind::count, "accesses so far"},
                                     {"decayed", FrequencyKind::decayed, "each access counts half after a half-life"}}),
@@ -135,7 +148,7 @@ void check_quality(const QualitySpec& q, const Reporter& report) {
     }
     const bool changed = q.advantage != usual.advantage || q.disadvantage != usual.disadvantage;
     const bool best = q.best_kvzip != usual.best_kvzip || q.best_knorm != usual.best_knorm;
-    if (changed || best || q.best_snapkv != usual.best_snapkv) {
+    if (changed || best || q.best_snapkv != usual.best_snapkv || q.best_keydiff != usual.best_keydiff) {
       const char* key = q.advantage != usual.advantage         ? "advantage"
                         : q.disadvantage != usual.disadvantage ? "disadvantage"
                                                                : "best";
@@ -144,11 +157,11 @@ void check_quality(const QualitySpec& q, const Reporter& report) {
   } else if (!q.path.empty()) {
     report.fail("path", "belongs to source: file, and generated curves read none: add source: file, or remove it");
   }
-  const double sum = q.best_kvzip + q.best_knorm + q.best_snapkv;
+  const double sum = q.best_kvzip + q.best_knorm + q.best_snapkv + q.best_keydiff;
   if (std::abs(sum - 1) > 1e-9) {
-    report.fail("best", fmt::format("kvzip {}, knorm {} and snapkv {} add up to {:.6g}: "
+    report.fail("best", fmt::format("kvzip {}, knorm {}, snapkv {} and keydiff {} add up to {:.6g}: "
                                     "shares of all contexts must add up to 1",
-                                    q.best_kvzip, q.best_knorm, q.best_snapkv, sum));
+                                    q.best_kvzip, q.best_knorm, q.best_snapkv, q.best_keydiff, sum));
   }
   if (q.advantage > q.disadvantage) {
     report.fail("advantage", fmt::format("{} is above disadvantage, {}: the method that suits a context best cannot "
@@ -164,6 +177,8 @@ ObjectSchema<QualitySpec> quality_schema() {
   best.optional("kvzip", &Q::best_kvzip, share(), "KVzip loses least");
   best.optional("knorm", &Q::best_knorm, share(), "Knorm loses least");
   best.optional("snapkv", &Q::best_snapkv, share(), "SnapKV loses least");
+  best.optional("keydiff", &Q::best_keydiff, share(),
+                "KeyDiff loses least: what it always does, the others `disadvantage` times that");
 
   ObjectSchema<Q> s("quality", "How much of its quality each context loses in each option.");
   s.optional("source", &Q::source,

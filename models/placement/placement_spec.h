@@ -38,10 +38,25 @@ enum class BandwidthBelief {
   observed  ///< what loads got lately, their waiting included
 };
 
+/// Where a new object goes. EvicPress has both: the first in its section 4.4, the second in its appendix A, which
+/// inserts what has the highest quality and then makes room.
+enum class FirstPlacement {
+  best,  ///< where and as what one use of it is worth most, whatever else is stored
+  whole  ///< whole wherever a tier can hold it so, compressed only where none can
+};
+
+/// Where an object may go that leaves a full tier.
+enum class EvictionTargets {
+  any_lower,  ///< any tier below in which it is worth most (EvicPress 4.4)
+  next        ///< the first tier below that can hold it
+};
+
 /// Utility of joint compression and eviction: U = (alpha quality - TTFT) frequency (EvicPress).
 struct UtilitySpec {
   double alpha_s = 10;  ///< seconds of TTFT that a quality of 1 is worth
   UtilityVariant variant = UtilityVariant::least_drop;
+  FirstPlacement first = FirstPlacement::best;
+  EvictionTargets targets = EvictionTargets::any_lower;
   FrequencyKind frequency = FrequencyKind::count;
   double half_life_s = 600;  ///< decayed
   BandwidthBelief bandwidth = BandwidthBelief::nominal;
@@ -79,6 +94,7 @@ struct QualitySpec {
   double best_kvzip = 0.4;
   double best_knorm = 0.4;
   double best_snapkv = 0.2;
+  double best_keydiff = 0;  ///< loses what it always does, and every other method `disadvantage` times that
 };
 
 /// Real queries drift from those that were profiled.

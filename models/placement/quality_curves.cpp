@@ -76,10 +76,12 @@ ContextLoss draw_context(const Sensitivity& sensitivity, const QualitySpec& spec
   ContextLoss context;
   const double spread = sensitivity.median_loss * sensitivity.loss_cv;
   context.keydiff = std::clamp(sensitivity.median_loss + spread * random.normal(), 0.0, 1.0);
-  const double at = random.uniform() * (spec.best_kvzip + spec.best_knorm + spec.best_snapkv);
+  const double named = spec.best_kvzip + spec.best_knorm + spec.best_snapkv;
+  const double at = random.uniform() * (named + spec.best_keydiff);
   context.best = at < spec.best_kvzip                     ? MethodFamily::kvzip
                  : at < spec.best_kvzip + spec.best_knorm ? MethodFamily::knorm
-                                                          : MethodFamily::snapkv;
+                 : at < named || !(spec.best_keydiff > 0) ? MethodFamily::snapkv
+                                                          : MethodFamily::keydiff;
   return context;
 }
 
@@ -149,9 +151,12 @@ std::vector<std::string> quality_assumptions(const QualitySpec& spec, std::span<
   std::vector<std::string> said{
       "Quality curves are generated, not measured: each context's loss with 90 % removed by KeyDiff is drawn from a "
       "normal distribution around its dataset's published median, held within [0, 1].",
-      fmt::format("Of all contexts, {:.3g} suit KVzip best, {:.3g} Knorm and {:.3g} SnapKV (EvicPress publishes 0.4, "
-                  "0.4 and 0.2).",
-                  spec.best_kvzip, spec.best_knorm, spec.best_snapkv),
+      spec.best_keydiff > 0
+          ? fmt::format("Of all contexts, {:.3g} suit KVzip best, {:.3g} Knorm, {:.3g} SnapKV and {:.3g} KeyDiff.",
+                        spec.best_kvzip, spec.best_knorm, spec.best_snapkv, spec.best_keydiff)
+          : fmt::format("Of all contexts, {:.3g} suit KVzip best, {:.3g} Knorm and {:.3g} SnapKV (EvicPress publishes "
+                        "0.4, 0.4 and 0.2).",
+                        spec.best_kvzip, spec.best_knorm, spec.best_snapkv),
       fmt::format("The method that suits a context best loses {:.3g} times what KeyDiff loses, every other method "
                   "{:.3g} times.",
                   spec.advantage, spec.disadvantage),

@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::int64_t most_prefixes = 1'000'000;
 
+LengthSpec lengths_of(const DatasetSpec& dataset, const SharedPrefixSpec& spec) {
+  LengthSpec lengths = models::lengths_of(dataset);
+  lengths.mean *= spec.scale;
+  lengths.max = spec.longest;
+  return lengths;
+}
+
 }  // namespace
 
 std::string problem_with(const SharedPrefixSpec& spec) {
@@ -26,8 +33,9 @@ std::string problem_with(const SharedPrefixSpec& spec) {
     const std::string problem = problem_with(spec.tokens);
     return problem.empty() ? problem : "tokens: " + problem;
   }
+  if (!(spec.scale > 0)) return fmt::format("scale is {}, expected above 0", spec.scale);
   for (const DatasetSpec& dataset : spec.datasets) {
-    const std::string problem = problem_with(lengths_of(dataset));
+    const std::string problem = problem_with(lengths_of(dataset, spec));
     if (!problem.empty()) return fmt::format("datasets: {}: {}", dataset.name, problem);
   }
   return {};
@@ -36,7 +44,7 @@ std::string problem_with(const SharedPrefixSpec& spec) {
 std::vector<PrefixKind> prefix_kinds(const SharedPrefixSpec& spec) {
   if (spec.datasets.empty()) return {{spec.tokens, 1}};
   std::vector<PrefixKind> kinds;
-  for (const DatasetSpec& dataset : spec.datasets) kinds.push_back({lengths_of(dataset), 0});
+  for (const DatasetSpec& dataset : spec.datasets) kinds.push_back({lengths_of(dataset, spec), 0});
   double sum = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(spec.count); ++i) {
     const double of_prefix = zipf_weight(static_cast<double>(i + 1), spec.popularity);

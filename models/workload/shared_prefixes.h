@@ -28,6 +28,8 @@ struct SharedPrefixSpec {
   LengthSpec tokens{.mean = 0};         ///< of a prefix; mean 0: not given, with datasets
   std::vector<DatasetSpec> datasets{};  ///< in place of tokens: dealt to the prefixes in turn, the first to the most
                                         ///< popular one
+  double scale = 1;  ///< lengths of data sets are multiplied by this: another tokenizer, another unit
+  std::int64_t longest = max_request_tokens;  ///< of data sets: longer prefixes are cut to so many tokens
 
   /// The data set that a prefix, numbered from 0, belongs to; null without datasets.
   [[nodiscard]] const DatasetSpec* dataset_of(std::size_t prefix) const {

@@ -257,6 +257,15 @@ std::optional<serving::ProfilingWork> PromptCache::finished(const Request& r) {
   const Prompt& prompt = ended.mapped();
   store_->withdraw(r.id);
   measured_.quality.add(r.prefix.quality);
+  scored_ += 1;
+  quality_sum_ += r.prefix.quality;
+  if (!config_.context_datasets.empty() && granularity_ == models::Granularity::contexts && !prompt.parts.empty()) {
+    const std::uint64_t context = prompt.parts.front().part.key;
+    auto& of = measured_.datasets[config_.context_datasets[context % config_.context_datasets.size()]];
+    of.requests += 1;
+    of.ttft_s += (r.record.first_token - r.arrival).seconds();
+    of.quality += r.prefix.quality;
+  }
   const bool stored = r.prefix.tokens > 0 && granularity_ == models::Granularity::contexts;
   if (!spec_.profiling.online || !stored) return std::nullopt;
   const PromptPart& context = prompt.parts.front().part;

@@ -96,6 +96,10 @@ class PromptCache final : public serving::PromptStore {
   std::optional<serving::ProfilingWork> finished(const serving::Request& r) override;
   std::uint64_t profiling(const serving::Request& r) override;
   void profiled(std::uint64_t number) override;
+  void add_to(serving::LoadSample& sample) const override {
+    sample.scored += scored_;
+    sample.quality += quality_sum_;
+  }
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
   void check_conservation() override { store_->check_conservation(); }
@@ -149,6 +153,8 @@ class PromptCache final : public serving::PromptStore {
   Profiled to_profile_;                                   // what finished() asked for last
   std::unordered_map<std::uint64_t, Profiled> profiles_;  // under way, by context
   serving::PlacementMeasurement measured_;
+  std::uint64_t scored_ = 0;  // since the start of the run
+  double quality_sum_ = 0;
   std::vector<std::uint64_t> hits_;  // by level
   std::uint64_t lookups_ = 0;
 };

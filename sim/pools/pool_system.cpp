@@ -120,6 +120,7 @@ serving::LoadSample PoolSystem::load() {
     sample.gpu += node.gpus().time();
   });
   for (const Node& node : nodes_.local) sample.kv_streaming_bytes += reloads_.bytes(node);
+  if (prompts_) prompts_->add_to(sample);
   return sample;
 }
 

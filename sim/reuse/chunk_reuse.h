@@ -71,6 +71,7 @@ class ChunkReuse final : public serving::PromptStore {
   std::uint64_t profiling(const serving::Request& r) override { return chunks_.profiling(r); }
   void profiled(std::uint64_t number) override { chunks_.profiled(number); }
   [[nodiscard]] std::vector<std::string> fallbacks() const override;
+  void add_to(serving::LoadSample& sample) const override { chunks_.add_to(sample); }
   void start_measuring() override;
   void finish_measuring(serving::Measurements& measured) override;
   void check_conservation() override { chunks_.check_conservation(); }

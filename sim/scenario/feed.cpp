@@ -10,6 +10,30 @@
 namespace kvsim::scenario {
 namespace {
 
+models::WorkloadStreams streams(std::uint64_t seed) {
+  const auto named = [seed](const char* name) -> std::unique_ptr<models::RandomSource> {
+    return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(engine::RandomStream(seed, name));
+  };
+  const auto of_request = [seed](std::uint64_t request) -> std::unique_ptr<models::RandomSource> {
+    return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(
+        engine::RandomStream(seed, "chunks", request));
+  };
+  return {named("arrivals"), named("prompts"),        named("outputs"),
+          named("prefixes"), named("prefix lengths"), of_request};
+}
+
+models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed) {
+  return {{*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks, workload.chunks},
+          streams(seed)};
+}
+
+/// Whether requests are told what they share by blocks: nothing else does.
+bool with_blocks(const Scenario& scenario) {
+  const auto& placement = scenario.serving.placement;
+  return scenario.serving.cluster.pools.has_value() ||
+         (placement && placement->granularity == models::Granularity::blocks);
+}
+
 class TraceFeed final : public serving::RequestFeed {
  public:
   /// block_tokens: of RequestSpec::prefix_blocks; 0: leaves them out.
@@ -35,9 +59,7 @@ class TraceFeed final : public serving::RequestFeed {
 class GeneratedFeed final : public serving::RequestFeed {
  public:
   GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed)
-      : source_(
-            {*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks, workload.chunks},
-            streams(seed)),
+      : source_(source(workload, with_blocks, seed)),
         left_(workload.requests > 0 ? workload.requests : -1),
         concurrency_(workload.closed ? workload.closed->concurrency : 0) {}
 
@@ -51,18 +73,6 @@ class GeneratedFeed final : public serving::RequestFeed {
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return source_.block_tokens(); }
 
  private:
-  static models::WorkloadStreams streams(std::uint64_t seed) {
-    const auto named = [seed](const char* name) -> std::unique_ptr<models::RandomSource> {
-      return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(engine::RandomStream(seed, name));
-    };
-    const auto of_request = [seed](std::uint64_t request) -> std::unique_ptr<models::RandomSource> {
-      return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(
-          engine::RandomStream(seed, "chunks", request));
-    };
-    return {named("arrivals"), named("prompts"),        named("outputs"),
-            named("prefixes"), named("prefix lengths"), of_request};
-  }
-
   models::RequestSource source_;
   std::int64_t left_;
   std::int64_t concurrency_;
@@ -72,17 +82,28 @@ class GeneratedFeed final : public serving::RequestFeed {
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
   const WorkloadConfig& workload = scenario.workload;
-  // Nothing else shares prompts by blocks.
-  const auto& placement = scenario.serving.placement;
-  const bool with_blocks = scenario.serving.cluster.pools.has_value() ||
-                           (placement && placement->granularity == models::Granularity::blocks);
-  if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, with_blocks, seed);
-  const std::int64_t block_tokens = models::find_trace_format(workload.trace->format).block_tokens;
-  return std::make_unique<TraceFeed>(scenario.trace, with_blocks ? block_tokens : 0);
+  const bool blocks = with_blocks(scenario);
+  if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, blocks, seed);
+  const std::int64_t block_tokens = workload.recorded_prompts()
+                                        ? models::find_trace_format(workload.trace->format).block_tokens
+                                        : source(workload, blocks, seed).block_tokens();
+  return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0);
+}
+
+std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(const Scenario& scenario) {
+  models::RequestSource prompts = source(scenario.workload, with_blocks(scenario), scenario.serving.run.seed);
+  std::vector<models::RequestSpec> requests;
+  requests.reserve(scenario.trace->size());
+  for (const models::RequestSpec& recorded : *scenario.trace) {
+    requests.push_back(prompts.next());
+    requests.back().id = recorded.id;
+    requests.back().arrival_ns = recorded.arrival_ns;
+  }
+  return std::make_shared<const std::vector<models::RequestSpec>>(std::move(requests));
 }
 
 bool has_prefix_blocks(const Scenario& scenario) {
-  if (!scenario.trace) return scenario.workload.prefixes || scenario.workload.chunks;
+  if (!scenario.workload.recorded_prompts()) return scenario.workload.prefixes || scenario.workload.chunks;
   return std::any_of(scenario.trace->begin(), scenario.trace->end(),
                      [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }

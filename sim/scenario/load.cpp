@@ -94,7 +94,8 @@ void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
 
 models::Granularity usual_granularity(const Scenario& s) {
   if (s.workload.chunks && s.serving.prefill != serving::PrefillKind::prefix_cache) return models::Granularity::chunks;
-  return s.workload.trace || s.workload.chunks ? models::Granularity::blocks : models::Granularity::contexts;
+  return s.workload.recorded_prompts() || s.workload.chunks ? models::Granularity::blocks
+                                                            : models::Granularity::contexts;
 }
 
 /// What is stored of prompts: as the scenario says, with what it leaves to others.
@@ -115,7 +116,7 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
                 "prompts made of chunks have no context of their own to store: use chunks where prefill puts them "
                 "together, blocks with prefix_cache");
   }
-  if (s.workload.trace && placement->granularity == Granularity::contexts) {
+  if (s.workload.recorded_prompts() && placement->granularity == Granularity::contexts) {
     report.fail("placement.granularity",
                 "requests of a trace share blocks, and nobody knows their contexts: use blocks, or workload.prefixes");
   }
@@ -129,6 +130,12 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
   const bool by_context = placement->granularity == Granularity::contexts && prefixes;
   s.serving.context_sensitivities =
       by_context ? models::prefix_sensitivities(*prefixes) : models::block_sensitivities({});
+  s.serving.context_datasets.clear();
+  if (by_context) {
+    for (const models::DatasetSpec& dataset : prefixes->datasets) {
+      s.serving.context_datasets.push_back(dataset.name);
+    }
+  }
   if (placement->quality.source != models::QualitySource::file) return;
   placement->quality.path = beside(folder, placement->quality.path);
   const models::QualityFile file = models::QualityFile::read(placement->quality.path);
@@ -328,7 +335,10 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
   const Reporter report(document, context);
   complete(scenario, catalogue, sources_->folder(), report,
            [this](const std::string& path) { return sources_->scored_prompts(path); });
-  if (scenario.workload.trace) scenario.trace = sources_->trace(*scenario.workload.trace);
+  if (scenario.workload.trace) {
+    scenario.trace = sources_->trace(*scenario.workload.trace);
+    if (scenario.workload.trace->arrivals_only) scenario.trace = with_generated_prompts(scenario);
+  }
   check_prefixes(scenario, report);
   return scenario;
 }

@@ -33,6 +33,7 @@ struct TraceInput {
   std::string path;               ///< relative to the scenario's folder, or to the working directory if not there
   std::int64_t max_requests = 0;  ///< 0: all
   double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
+  bool arrivals_only = false;     ///< requests arrive as recorded; their prompts and outputs are generated
 };
 
 /// Where requests come from: exactly one of arrivals (open), closed, trace.
@@ -40,12 +41,15 @@ struct WorkloadConfig {
   std::optional<models::ArrivalSpec> arrivals;
   std::optional<ClosedLoop> closed;
   std::optional<TraceInput> trace;
-  std::optional<models::LengthSpec> context;  ///< prompt lengths, after prefix or chunks if any; not with a trace
-  std::optional<models::LengthSpec> output;   ///< output lengths; not with a trace
+  std::optional<models::LengthSpec> context;  ///< prompt lengths, after prefix or chunks if any; not with a trace's own
+  std::optional<models::LengthSpec> output;   ///< output lengths; not with a trace's own
   std::optional<models::SharedPrefixSpec> prefixes;  ///< with which prompts begin; not with a trace
   std::optional<models::SharedChunkSpec> chunks;     ///< of which prompts are made; not with a trace or prefixes
   std::vector<models::RagTask> tasks{};              ///< with chunks: what prompts ask for, in turn
   std::int64_t requests = 0;                         ///< how many; 0: until the run's duration is over
+
+  /// The trace brings prompts of its own, not only arrivals.
+  [[nodiscard]] bool recorded_prompts() const { return trace && !trace->arrivals_only; }
 };
 
 using PathWeights = std::array<double, models::kPaths>;
@@ -79,8 +83,9 @@ struct Scenario {
   std::optional<models::PlacementSpec>
       chunk_placement;  ///< of prompts made of chunks, if the prefill policy stored them
 
-  std::string file;                                               ///< where it was read from
-  std::shared_ptr<const std::vector<models::RequestSpec>> trace;  ///< the requests of workload.trace
+  std::string file;  ///< where it was read from
+  /// The requests of workload.trace; of arrivals_only with the prompts and outputs that run.seed draws.
+  std::shared_ptr<const std::vector<models::RequestSpec>> trace;
 };
 
 /// The field table of a scenario.
@@ -158,6 +163,9 @@ void set_prefill(Scenario& scenario, serving::PrefillKind prefill);
 /// Whether requests say which blocks of their prompts they share, without which a prefix cache never hits. The
 /// scenario's trace has been read.
 bool has_prefix_blocks(const Scenario& scenario);
+
+/// The requests of scenario.trace with their arrivals, and prompts and outputs as the workload generates them.
+std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(const Scenario& scenario);
 
 /// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);

@@ -101,7 +101,19 @@ ObjectSchema<SharedPrefixSpec> prefixes_schema() {
            "tokens of a prefix, before the prompt's own; whole blocks of 256 of them are shared");
   s.reference_list("datasets", &SharedPrefixSpec::datasets, "dataset", models::dataset_schema(), Presence::optional,
                    "where prefixes come from, in turn: log-normal lengths, and what compressing them costs");
+  s.optional("scale", &SharedPrefixSpec::scale, number().positive().at_most(1000),
+             "lengths of data sets are multiplied by this, as of another tokenizer");
+  s.optional(
+      "longest", &SharedPrefixSpec::longest,
+      tokens().at_least(1).at_most(static_cast<double>(models::max_request_tokens)),
+      "longer prefixes from data sets are cut to so many tokens, such as a model's window less query and output");
   s.exclusive({"tokens", "datasets"});
+  s.check([](const SharedPrefixSpec& spec, const Reporter& report) {
+    if (!spec.datasets.empty()) return;
+    const SharedPrefixSpec usual;
+    if (spec.scale != usual.scale) report.fail("scale", "belongs to datasets: give tokens their mean, or use datasets");
+    if (spec.longest != usual.longest) report.fail("longest", "belongs to datasets: use tokens.max, or datasets");
+  });
   return s;
 }
 
@@ -132,6 +144,9 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   trace.optional("max_requests", &TraceInput::max_requests, integer().non_negative(), "only the first so many; 0: all");
   trace.optional("time_scale", &TraceInput::time_scale, number().positive(),
                  "arrival times are multiplied by this: 0.5 doubles the rate");
+  trace.optional(
+      "arrivals_only", &TraceInput::arrivals_only, boolean(),
+      "only when requests arrive is taken from the file: prompts and outputs are generated as with `arrivals`");
 
   ObjectSchema<WorkloadConfig> s("workload", "Where requests come from and how long they are.");
   s.object("arrivals", &WorkloadConfig::arrivals, arrival_schema(), Presence::optional, "open loop");
@@ -139,13 +154,15 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   s.object("trace", &WorkloadConfig::trace, trace, Presence::optional, "recorded requests");
   s.exclusive({"arrivals", "closed", "trace"});
   s.object("context", &WorkloadConfig::context, length_schema("context", "Prompt lengths."), Presence::optional,
-           "prompt tokens of a request; not with a trace");
+           "prompt tokens of a request; not with a trace that brings them");
   s.object("output", &WorkloadConfig::output, length_schema("output", "Output lengths."), Presence::optional,
-           "output tokens of a request; not with a trace");
+           "output tokens of a request; not with a trace that brings them");
   s.object("prefixes", &WorkloadConfig::prefixes, prefixes_schema(), Presence::optional,
-           "what prompts begin with, before `context` tokens of their own; not with a trace");
+           "what prompts begin with, before `context` tokens of their own; not with a trace that brings them");
   s.object("chunks", &WorkloadConfig::chunks, chunks_schema(), Presence::optional,
-           "what prompts are made of, before `context` tokens of their own (the query); not with a trace or prefixes");
+           "what prompts are made of, before `context` tokens of their own (the query); not with a trace that brings "
+           "them, or "
+           "prefixes");
   s.reference_list("tasks", &WorkloadConfig::tasks, "rag_task", models::rag_task_schema(), Presence::optional,
                    "what prompts of chunks ask for, in turn; left out: samsum, musique, hotpotqa", {.at_least = 1});
   s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
@@ -154,16 +171,20 @@ ObjectSchema<WorkloadConfig> workload_schema() {
     if (w.chunks && w.prefixes) {
       report.fail("chunks", "prompts begin with prefixes or with chunks, not with both: remove one of the keys");
     }
-    if (!w.trace) {
+    if (w.trace && w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
+    if (!w.recorded_prompts()) {
       if (!w.context) report.fail("", "missing key \"context\", expected prompt lengths such as {mean: 8k tokens}");
       if (!w.output) report.fail("", "missing key \"output\", expected output lengths such as {mean: 512 tokens}");
       return;
     }
-    if (w.context) report.fail("context", "the trace brings its own lengths: remove this key");
-    if (w.output) report.fail("output", "the trace brings its own lengths: remove this key");
-    if (w.prefixes) report.fail("prefixes", "the trace brings its own prompts: remove this key");
-    if (w.chunks) report.fail("chunks", "the trace brings its own prompts: remove this key");
-    if (w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
+    if (w.context)
+      report.fail("context", "the trace brings its own lengths: remove this key, or add trace.arrivals_only: true");
+    if (w.output)
+      report.fail("output", "the trace brings its own lengths: remove this key, or add trace.arrivals_only: true");
+    if (w.prefixes)
+      report.fail("prefixes", "the trace brings its own prompts: remove this key, or add trace.arrivals_only: true");
+    if (w.chunks)
+      report.fail("chunks", "the trace brings its own prompts: remove this key, or add trace.arrivals_only: true");
   });
   return s;
 }

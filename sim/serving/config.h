@@ -241,8 +241,9 @@ struct ServingConfig {
   models::LlmSpec model;
   ClusterConfig cluster;
   PrefillKind prefill = PrefillKind::recompute;
-  std::optional<models::PlacementSpec> placement;                ///< replicas, prefill: prefix_cache
-  std::vector<models::Sensitivity> context_sensitivities{};      ///< placement: of shared contexts, round robin
+  std::optional<models::PlacementSpec> placement;            ///< replicas, prefill: prefix_cache
+  std::vector<models::Sensitivity> context_sensitivities{};  ///< placement: of shared contexts, round robin
+  std::vector<std::string> context_datasets{};  ///< placement: the data sets that shared contexts are dealt to in turn
   std::shared_ptr<const models::QualityTable> context_curves{};  ///< placement: measured ones, in place of generated
   std::optional<models::SharedChunkSpec> chunks{};               ///< that prompts are made of
   std::optional<models::ReuseSpec> reuse{};                      ///< prefill policies that put prompts together

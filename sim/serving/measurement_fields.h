@@ -123,6 +123,11 @@ constexpr auto fields_of(const TierContents*) {
                     field("whole_bytes", &M::whole_bytes), field("options", &M::options)};
 }
 
+constexpr auto fields_of(const DatasetMeasurement*) {
+  using M = DatasetMeasurement;
+  return std::tuple{field("requests", &M::requests), field("ttft_s", &M::ttft_s), field("quality", &M::quality)};
+}
+
 constexpr auto fields_of(const PlacementMeasurement*) {
   using M = PlacementMeasurement;
   return std::tuple{field("loaded_tokens", &M::loaded_tokens),
@@ -141,7 +146,8 @@ constexpr auto fields_of(const PlacementMeasurement*) {
                     field("profiled", &M::profiled),
                     field("profiled_tokens", &M::profiled_tokens),
                     field("quality", &M::quality),
-                    field("contents", &M::contents)};
+                    field("contents", &M::contents),
+                    field("datasets", &M::datasets)};
 }
 
 constexpr auto fields_of(const DraftLengthMeasurement*) {

@@ -121,6 +121,13 @@ struct TierContents {
   std::map<std::string, std::uint64_t> options;  ///< objects by representation
 };
 
+/// Requests that finished in the measured part, of contexts from one data set.
+struct DatasetMeasurement {
+  std::uint64_t requests = 0;
+  double ttft_s = 0;   ///< sum
+  double quality = 0;  ///< sum
+};
+
 /// What became of prompts that are stored and found again (sim/cache).
 struct PlacementMeasurement {
   std::int64_t loaded_tokens = 0;                ///< of prompts, each once: continued from what was stored
@@ -140,6 +147,7 @@ struct PlacementMeasurement {
   std::int64_t profiled_tokens = 0;              ///< decoded for that
   engine::Sample quality;                        ///< of the requests that finished in the measured part
   std::map<std::string, TierContents> contents;  ///< by tier, tiers of all replicas together
+  std::map<std::string, DatasetMeasurement> datasets;
 };
 
 /// The draft lengths that a policy chose, and what they gave beside the best ones.

@@ -89,6 +89,8 @@ class PromptStore {
 
   /// Figures that had to be replaced, in words, beyond those of the replicas.
   [[nodiscard]] virtual std::vector<std::string> fallbacks() const { return {}; }
+  /// Adds what it knows: the requests that finished, and their quality.
+  virtual void add_to(LoadSample&) const {}
   virtual void start_measuring() {}
   virtual void finish_measuring(Measurements&) {}
   /// Throws engine::InvariantViolation where a conservation law of tiers broke.

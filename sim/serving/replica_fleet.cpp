@@ -127,6 +127,7 @@ class ReplicaFleet final : public ServingSystem {
       sample.kv_streaming_bytes += replica->memory().staged();
       sample.gpu += replica->gpus().time();
     }
+    prompts_->add_to(sample);
     return sample;
   }
 

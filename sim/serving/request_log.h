@@ -30,11 +30,13 @@ struct LoadSample {
   std::int64_t kv_bytes = 0;            ///< GPU memory reserved for KV
   std::int64_t kv_streaming_bytes = 0;  ///< of it, for full KV that streams in or lies there for a verification
   machine::GpuTime gpu;                 ///< since the start of the run
+  std::uint64_t scored = 0;             ///< requests that finished since the start of the run, of a prompt store
+  double quality = 0;                   ///< of these: sum of the scores of what they had loaded
 };
 
 /// Sample i is of the time (i + 1) period_s since the start of the run. At most `most` are kept: when they are full,
-/// every second one goes and the period doubles. Busy times are sums since the start, so that what happened in a period
-/// is the difference of two samples, whatever was dropped between them.
+/// every second one goes and the period doubles. Busy times and scores are sums since the start, so that what happened
+/// in a period is the difference of two samples, whatever was dropped between them.
 struct Timeline {
   struct LinkSeries {
     std::int64_t links = 0;

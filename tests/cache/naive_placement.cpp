@@ -41,27 +41,23 @@ std::vector<NaivePlacement::Candidate> NaivePlacement::candidates(ObjectId id) c
     if (!pool.follows(object.option, option)) continue;
     add(object.tier, option, held_bytes - pool.bytes(option, object.full_bytes));
   }
-  for (TierIndex below = tiers[object.tier].next;; below = tiers[below].next) {
-    if (below == kNoTier) {
-      add(kNoTier, object.option, held_bytes);
-      break;
-    }
-    std::optional<OptionIndex> best;
+  std::optional<Change> best;
+  for (TierIndex below = tiers[object.tier].next; below != kNoTier; below = tiers[below].next) {
     const auto consider = [&](OptionIndex option) {
       if (pool.bytes(option, object.full_bytes) > tiers[below].capacity_bytes) return;
-      if (!best || utility(object, below, option) > utility(object, below, *best)) best = option;
+      if (!best || utility(object, below, option) > utility(object, best->tier, best->option))
+        best = {id, below, option};
     };
     consider(object.option);
     for (OptionIndex option = 0; option < pool.size(); ++option) {
       if (pool.follows(object.option, option)) consider(option);
     }
-    if (!best) continue;
-    if (!spec.recompute || utility(object, below, *best) >= utility(object, kNoTier, 0)) {
-      add(below, *best, held_bytes);
-    } else {
-      add(kNoTier, object.option, held_bytes);
-    }
-    break;
+    if (best && spec.targets == models::EvictionTargets::next) break;
+  }
+  if (best && (!spec.recompute || utility(object, best->tier, best->option) >= utility(object, kNoTier, 0))) {
+    add(best->tier, best->option, held_bytes);
+  } else {
+    add(kNoTier, object.option, held_bytes);
   }
   return result;
 }
@@ -101,20 +97,25 @@ Change NaivePlacement::relieve(TierIndex tier, std::int64_t need_bytes) const {
 
 Change NaivePlacement::place_new(ObjectId id, TierIndex first) const {
   const CachedObject& object = objects[id];
-  for (const bool whole : {true, false}) {
+  const auto best_of = [&](OptionIndex begin, std::size_t end) {
     Change best{id, kNoTier, 0};
-    for (TierIndex tier = first; tier != kNoTier; tier = tiers[tier].next) {
-      for (OptionIndex option = whole ? 0 : 1; option < (whole ? 1U : pool.size()); ++option) {
-        if (pool.bytes(option, object.full_bytes) > tiers[tier].capacity_bytes) continue;
-        const double value = utility(object, tier, option);
-        const bool first_fit = best.tier == kNoTier && !spec.recompute;  // computing it each time is no choice
-        const double most = utility(object, best.tier, best.option);
-        if (first_fit || value > most || (value == most && best.tier == kNoTier)) best = {id, tier, option};
+    // Options in turn, as the whole object is the first of them in every tier.
+    for (const bool whole : {true, false}) {
+      for (TierIndex tier = first; tier != kNoTier; tier = tiers[tier].next) {
+        for (OptionIndex option = begin; option < end; ++option) {
+          if (whole != (option == 0) || pool.bytes(option, object.full_bytes) > tiers[tier].capacity_bytes) continue;
+          const double value = utility(object, tier, option);
+          const bool first_fit = best.tier == kNoTier && !spec.recompute;  // computing it each time is no choice
+          const double most = utility(object, best.tier, best.option);
+          if (first_fit || value > most || (value == most && best.tier == kNoTier)) best = {id, tier, option};
+        }
       }
     }
-    if (best.tier != kNoTier) return best;
-  }
-  return {id, kNoTier, 0};
+    return best;
+  };
+  if (spec.first == models::FirstPlacement::best) return best_of(0, pool.size());
+  const Change whole = best_of(0, 1);
+  return whole.tier != kNoTier ? whole : best_of(1, pool.size());
 }
 
 bool NaivePlacement::promotes(ObjectId id, TierIndex to, std::int64_t bytes, std::int64_t free) const {

@@ -282,6 +282,40 @@ TEST(PlacementRuns, EqualSeedsGiveEqualRunsWithAndWithoutATimeline) {
   }
 }
 
+TEST(PlacementRuns, DataSetsHaveTheirShareOfTimesAndQuality) {
+  const Measurements m = run({"workload.requests=300", "cluster.host.memory=3 GB", "placement.utility.alpha=0.2 s",
+                              "workload.prefixes={count: 20, datasets: [qasper, multinews]}"});
+  ASSERT_EQ(m.placement.datasets.size(), 2U);
+  std::uint64_t requests = 0;
+  double ttft_s = 0, quality = 0;
+  for (const auto& [name, of] : m.placement.datasets) {
+    EXPECT_GT(of.requests, 0U) << name;
+    requests += of.requests;
+    ttft_s += of.ttft_s;
+    quality += of.quality;
+  }
+  EXPECT_EQ(requests, m.ttft_s.values().size());
+  EXPECT_NEAR(ttft_s / static_cast<double>(requests), m.ttft_s.mean(), 1e-9);
+  EXPECT_NEAR(quality / static_cast<double>(requests), m.placement.quality.mean(), 1e-9);
+  EXPECT_TRUE(run({"workload.requests=30"}).placement.datasets.empty()) << "prefixes of no data set";
+}
+
+// Of the timeline, samples are sums since the start: the last one has all requests that finished by then.
+TEST(PlacementRuns, ATimelineHasTheQualityOfWhatFinished) {
+  planner::ExperimentOptions options;
+  options.timeline = true;
+  const planner::ExperimentResult r = planner::run_experiment(
+      stored_prompts({"workload.requests=300", "cluster.host.memory=3 GB", "placement.utility.alpha=0.2 s",
+                      "run.warmup=0 s", "run.sample_every=1 s"}),
+      options);
+  ASSERT_FALSE(r.timeline.samples.empty());
+  const serving::LoadSample& last = r.timeline.samples.back();
+  EXPECT_GT(last.scored, 200U);
+  EXPECT_LE(last.scored, 300U);
+  EXPECT_NEAR(last.quality / static_cast<double>(last.scored), r.measured.placement.quality.mean(), 0.05);
+  EXPECT_LT(r.measured.placement.quality.mean(), 1);
+}
+
 TEST(PlacementRuns, QualityIsWorthEverythingOrNothing) {
   const Sets sets = {"cluster.host.memory=3 GB", "cluster.storage=[{name: ssd, read: 3 GB/s}]"};
   const auto with = [&](const std::string& alpha) {

@@ -93,6 +93,7 @@ TEST(StoreExample, WhatWaitedToTheEndGivesWayItself) {
   spec.policy = "utility";
   spec.utility.alpha_s = 10;
   spec.utility.promote = false;
+  spec.utility.first = models::FirstPlacement::whole;  // else context 1 is at a twentieth before the other comes
   StoreDriver d(example_store(), spec, pool_of({dropping(0.5, 1e-9), dropping(0.05, 1e-9)}), kCurves);
   d.put(1, 4 * kGigabyte, 0, 0, 0);
   d.run();

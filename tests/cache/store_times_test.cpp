@@ -352,6 +352,7 @@ TEST(StoreMoves, WhatCameBackIsNotTakenForWhatGaveWayBefore) {
 TEST(StoreMoves, WhatIsMadeSmallerNeedsNoRoomBesideItself) {
   models::PlacementSpec spec;
   spec.policy = "utility";
+  spec.utility.first = models::FirstPlacement::whole;
   TestStore c = store_of({host_tier(8 * kGigabyte), device_tier("ssd")});
   c.in_transit = 0.1;
   StoreDriver d(c, spec, pool_of({dropping(0.5)}), {{1, 1}});

@@ -31,6 +31,8 @@ class World {
         tiers_(source_.tiers),
         spec_{.alpha_s = source_.alpha_s,
               .variant = variant,
+              .first = seed % 3 == 0 ? models::FirstPlacement::whole : models::FirstPlacement::best,
+              .targets = seed % 5 < 2 ? models::EvictionTargets::next : models::EvictionTargets::any_lower,
               .frequency = frequency,
               .half_life_s = kHalfLife,
               .recompute = seed % 2 == 0},

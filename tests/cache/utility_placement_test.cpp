@@ -94,6 +94,39 @@ TEST(UtilityPlacement, ANewObjectGoesWholeToTheTierWhereItIsWorthMost) {
   EXPECT_EQ(change.option, 0);
 }
 
+// Half loses 0.02 x 10 s and saves 0.5 s of a load: it is put away so at once, though there is room for the whole.
+TEST(UtilityPlacement, ANewObjectIsCompressedAtOnceWhereThatIsWorthMoreUnlessItIsPutWhole) {
+  Fixture f;
+  f.tiers[0].read_bytes_per_s = 4e9;
+  for (const auto first : {models::FirstPlacement::best, models::FirstPlacement::whole}) {
+    f.spec.first = first;
+    auto placement = f.placement();
+    const Change change = placement.place_new(f.add(4 * kGigabyte, 0.98F), 0);
+    EXPECT_EQ(change.tier, 0);
+    EXPECT_EQ(change.option, first == models::FirstPlacement::best ? 1 : 0);
+  }
+}
+
+// The second tier is slower than the third: what leaves the first goes to the third, or only one down.
+TEST(UtilityPlacement, WhatLeavesATierGoesWhereItIsWorthMostOrOnlyToTheNext) {
+  Fixture f;
+  f.tiers = {{.name = "fast", .capacity_bytes = 8 * kGigabyte, .next = 1, .read_bytes_per_s = 20e9},
+             {.name = "slow", .capacity_bytes = 99 * kGigabyte, .next = 2, .read_bytes_per_s = 1e9},
+             {.name = "pooled", .read_bytes_per_s = 4e9}};
+  for (const auto targets : {models::EvictionTargets::any_lower, models::EvictionTargets::next}) {
+    f.spec.targets = targets;
+    const ObjectId id = f.add(kGigabyte, 0.2F);
+    auto placement = f.placement();
+    placement.used(id, at(0));
+    f.put(placement, id, 0);
+    const auto change = placement.relieve(0, kNoObject, 1);
+    ASSERT_TRUE(change);
+    EXPECT_EQ(change->tier, targets == models::EvictionTargets::next ? 1 : 2);
+    EXPECT_EQ(change->option, 0);
+    f.objects[id].tier = kNoTier;
+  }
+}
+
 // Two objects alike but for their past: the one that was used five times under another name stays.
 TEST(UtilityPlacement, WhatIsKnownByAnotherNameKeepsHowOftenItWasUsed) {
   Fixture f;
@@ -115,8 +148,9 @@ TEST(Utility, ComputingGrowsWithTheSquareToo) {
   EXPECT_DOUBLE_EQ(models::prefill_ttft_s(2, 3), 6);
 }
 
-TEST(UtilityPlacement, ANewObjectLargerThanATierGoesToTheNextOne) {
+TEST(UtilityPlacement, ANewObjectLargerThanATierGoesToTheNextOneWhereItMustBeWhole) {
   Fixture f;
+  f.spec.first = models::FirstPlacement::whole;
   auto placement = f.placement();
   EXPECT_EQ(placement.place_new(f.add(9 * kGigabyte), 0).tier, 1);
 }

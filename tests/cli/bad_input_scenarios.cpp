@@ -149,13 +149,15 @@ std::vector<BadInput> senseless_scenarios() {
        "s.yaml:7:3: workload: expected exactly one of arrivals, closed, trace"},
       {"TraceAndContext",
        {{"  closed: {concurrency: 4}", "  trace: {format: csv, path: t.csv}"}},
-       "s.yaml:8:12: workload.context: the trace brings its own lengths: remove this key"},
+       "s.yaml:8:12: workload.context: the trace brings its own lengths: remove this key, or add "
+       "trace.arrivals_only: true"},
       {"TraceAndPrefixes",
        {{"  closed: {concurrency: 4}",
          "  trace: {format: csv, path: t.csv}\n  prefixes: {count: 2, tokens: 1k tokens}"},
         {"  context: {mean: 8k tokens}\n", ""},
         {"  output: {mean: 64 tokens}\n", ""}},
-       "s.yaml:8:13: workload.prefixes: the trace brings its own prompts: remove this key"},
+       "s.yaml:8:13: workload.prefixes: the trace brings its own prompts: remove this key, or add "
+       "trace.arrivals_only: true"},
       {"PrefixesWithoutLengths",
        {{"  closed: {concurrency: 4}", "  closed: {concurrency: 4}\n  prefixes: {count: 2}"}},
        "s.yaml:8:13: workload.prefixes: expected exactly one of tokens, datasets"},

@@ -54,6 +54,15 @@ TEST_F(ReproduceTest, OwnMeasurementsBesideWhatIsSimulated) {
   EXPECT_EQ(read("out/reproduce.html"), page);
 }
 
+// The smallest experiment of EvicPress: three schemes for two contexts, in simulated time.
+TEST_F(ReproduceTest, TheWorkedExampleOfEvicPress) {
+  const CommandResult r = run({"reproduce", "evicpress/fig2", "--json"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const Json example = Json::parse(r.out)["experiments"][0];
+  EXPECT_EQ(example["verdict"], "reproduced") << r.out;
+  EXPECT_EQ(example["points"].size(), 6U);
+}
+
 TEST_F(ReproduceTest, WhatMakesNoSenseIsExitTwoAndNothingIsWritten) {
   EXPECT_EQ(run({"reproduce"}).err,
             "kvsim: expected one of NAME, --paper and --all, or --list (kvsim reproduce --help says more)\n");

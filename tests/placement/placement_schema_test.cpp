@@ -38,15 +38,20 @@ void expect_refused(const std::string& text, const std::string& key, const std::
 
 TEST(PlacementSchema, ReadsEveryKey) {
   const PlacementSpec p = parsed(
-      "{policy: utility, granularity: blocks, utility: {alpha: 4 s, variant: least_drop_for_need, frequency: decayed, "
+      "{policy: utility, granularity: blocks, utility: {alpha: 4 s, variant: least_drop_for_need, first: whole, "
+      "targets: next, "
+      "frequency: decayed, "
       "half_life: 2 min, bandwidth: observed, promote: false}, options: {methods: [kvzip, keydiff], keep_ratios: "
       "[0.5], "
       "quantisers: [kivi-4bit], combine: false}, quality: {advantage: 0.25, disadvantage: 1.5, shape: 1, best: {kvzip: "
-      "1, knorm: 0, snapkv: 0}}, drift: {every: 30 s, magnitude: 0.2}, profiling: {online: true, threshold: 0.1, "
+      "0.75, knorm: 0, snapkv: 0, keydiff: 0.25}}, drift: {every: 30 s, magnitude: 0.2}, profiling: {online: true, "
+      "threshold: 0.1, "
       "queries: 2, output_tokens: 64 tokens}, workers: 3, worker_rate: 1 GB/s, in_transit: 0.2, gpu_memory: 1 GB}");
   EXPECT_EQ(p.granularity, Granularity::blocks);
   EXPECT_EQ(p.utility.alpha_s, 4);
   EXPECT_EQ(p.utility.variant, UtilityVariant::least_drop_for_need);
+  EXPECT_EQ(p.utility.first, FirstPlacement::whole);
+  EXPECT_EQ(p.utility.targets, EvictionTargets::next);
   EXPECT_EQ(p.utility.half_life_s, 120);
   EXPECT_EQ(p.utility.bandwidth, BandwidthBelief::observed);
   EXPECT_FALSE(p.utility.promote);
@@ -54,7 +59,8 @@ TEST(PlacementSchema, ReadsEveryKey) {
   EXPECT_EQ(p.options.methods[1].name, "keydiff");
   EXPECT_EQ(p.options.quantisers.at(0).name, "kivi-4bit");
   EXPECT_FALSE(p.options.combine);
-  EXPECT_EQ(p.quality.best_kvzip, 1);
+  EXPECT_EQ(p.quality.best_kvzip, 0.75);
+  EXPECT_EQ(p.quality.best_keydiff, 0.25);
   EXPECT_EQ(p.drift.every_s, 30);
   EXPECT_EQ(p.profiling.output_tokens, 64);
   EXPECT_EQ(p.workers, 3);

@@ -108,6 +108,19 @@ TEST(QualityCurves, TheBestMethodFollowsThePublishedShares) {
   }
 }
 
+// Where KeyDiff suits a context best it loses what it always does, and every other method 1.2 times that.
+TEST(QualityCurves, KeyDiffMayBeTheBest) {
+  const QualitySpec spec{
+      .disadvantage = 1.2, .best_kvzip = 0, .best_knorm = 0.2, .best_snapkv = 0.3, .best_keydiff = 0.5};
+  std::map<MethodFamily, double> count;
+  for (const ContextLoss& context : drawn(20'000, kSamsum, spec)) count[context.best] += 1;
+  EXPECT_NEAR(count[MethodFamily::keydiff] / 20'000, 0.5, 0.013);  // 3.5 standard deviations
+  EXPECT_NEAR(count[MethodFamily::snapkv] / 20'000, 0.3, 0.012);
+  const ContextLoss context{0.5, MethodFamily::keydiff};
+  EXPECT_DOUBLE_EQ(loss_of(context, MethodFamily::keydiff, 0.1, spec), 0.5);
+  EXPECT_DOUBLE_EQ(loss_of(context, MethodFamily::snapkv, 0.1, spec), 0.6);
+}
+
 TEST(QualityCurves, OfOneContextDependOnNoOther) {
   const OptionPool pool = usual_pool();
   const std::vector<Sensitivity> few(5, kSamsum);

@@ -51,6 +51,29 @@ TEST_F(Feed, OfATraceWithoutBlocksHasNone) {
   EXPECT_TRUE(feed->next()->prefix_blocks.empty());
 }
 
+// The second request of the file comes at 2.5 s; prompts and outputs are those of the same workload with arrivals.
+TEST_F(Feed, OfATracesArrivalsHasThemOverGeneratedPrompts) {
+  folder_.write("two.csv", "arrival_s,prompt_tokens,output_tokens\n0.5,600,9\n2.5,700,8\n");
+  const std::string rest =
+      ", context: {distribution: exponential, mean: 64 tokens}, output: {distribution: exponential, mean: 32 tokens}, "
+      "prefixes: {count: 9, tokens: {distribution: exponential, mean: 9k tokens}}";
+  const scenario::Scenario s = small_scenario(
+      {"workload={trace: {format: csv, arrivals_only: true, path: " + folder_.path() + "/two.csv}" + rest + "}"});
+  const scenario::Scenario poisson = small_scenario({"workload={requests: 2, arrivals: {rate: 1/s}" + rest + "}"});
+  EXPECT_TRUE(has_prefix_blocks(s));
+  const auto recorded = make_feed(s, 1), generated = make_feed(poisson, s.serving.run.seed);
+  for (const std::int64_t arrival_ns : std::vector<std::int64_t>{500'000'000, 2'500'000'000}) {
+    const auto a = recorded->next(), b = generated->next();
+    ASSERT_TRUE(a);
+    EXPECT_EQ(a->arrival_ns, arrival_ns);
+    EXPECT_EQ(a->prompt_tokens, b->prompt_tokens);
+    EXPECT_EQ(a->output_tokens, b->output_tokens);
+    EXPECT_EQ(a->context, b->context);
+    EXPECT_EQ(a->context_tokens, b->context_tokens);
+  }
+  EXPECT_FALSE(recorded->next());
+}
+
 TEST_F(Feed, OfSharedPrefixesHasTheirBlocksForPools) {
   const scenario::Scenario s = small_scenario({"workload.prefixes={count: 1, tokens: 1k tokens}"});
   const auto pools = make_feed(with_pools(s), 1), replicas = make_feed(s, 1);

@@ -209,10 +209,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"policy: lru", "policy: lru, quality: {path: x.csv}"}},
                 "placed.yaml:16:42: placement.quality.path: belongs to source: file, and generated curves read none: "
                 "add source: file, or remove it"},
-        Refusal{"SharesThatDoNotAddUp",
-                {{"policy: lru", "policy: lru, quality: {best: {kvzip: 1}}"}},
-                "placed.yaml:16:42: placement.quality.best: kvzip 1, knorm 0.4 and snapkv 0.2 add up to 1.6: shares of "
-                "all contexts must add up to 1"},
+        Refusal{
+            "SharesThatDoNotAddUp",
+            {{"policy: lru", "policy: lru, quality: {best: {kvzip: 1}}"}},
+            "placed.yaml:16:42: placement.quality.best: kvzip 1, knorm 0.4, snapkv 0.2 and keydiff 0 add up to 1.6: "
+            "shares of all contexts must add up to 1"},
         Refusal{"TheBestMethodLosingMost",
                 {{"policy: lru", "policy: lru, quality: {advantage: 0.9, disadvantage: 0.8}"}},
                 "placed.yaml:16:47: placement.quality.advantage: 0.9 is above disadvantage, 0.8: the method that suits "

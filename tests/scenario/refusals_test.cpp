@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"ChunksOfATrace",
                 {{"  closed: {concurrency: 10}\n  context: 16k tokens\n  output: 200 tokens\n  requests: 60\n",
                   "  trace: {format: csv, path: t.csv}\n  chunks: {count: 9, per_request: 8}\n"}},
-                "small.yaml:9:11: workload.chunks: the trace brings its own prompts: remove this key"},
+                "small.yaml:9:11: workload.chunks: the trace brings its own prompts: remove this key, or add "
+                "trace.arrivals_only: true"},
         Refusal{
             "AScheduleOfVerificationsWithoutAny",
             {{"draft_verify", "lossy"}},

@@ -155,7 +155,17 @@ TEST(SharedPrefixes, HaveAMeanThatPopularityWeighs) {
   EXPECT_EQ(prefix_kinds({.count = 1, .datasets = spec.datasets}).at(1).requests, 0) << "no prefix of this kind";
 }
 
+// Lengths in characters, four to a token, of a model whose window leaves 2,000 tokens for them.
+TEST(SharedPrefixes, OfDatasetsAreScaledAndThenCut) {
+  const SharedPrefixes shared = prefixes(
+      {.count = 2, .datasets = {dataset("long", 9'000), dataset("short", 100)}, .scale = 0.25, .longest = 2'000});
+  EXPECT_EQ(shared.tokens(0), 2'000);
+  EXPECT_EQ(shared.tokens(1), 25);
+}
+
 TEST(SharedPrefixes, SaysWhatIsWrong) {
+  EXPECT_EQ(problem_with(SharedPrefixSpec{.datasets = {dataset("one", 9)}, .scale = 0}),
+            "scale is 0, expected above 0");
   EXPECT_EQ(problem_with(SharedPrefixSpec{.datasets = {dataset("empty", 0)}}),
             "datasets: empty: mean is 0 tokens, expected 1 to 10000000");
 

@@ -14,6 +14,8 @@ Configurations::Configurations(const models::OptionPool& pool, const models::Qua
     : profiled_(&profiled),
       alpha_s_(spec.alpha_s),
       recompute_(spec.recompute),
+      first_(spec.first),
+      targets_(spec.targets),
       variant_(spec.variant),
       prefill_(prefill) {
   for (std::size_t from = 0; from < pool.size(); ++from) {
@@ -80,19 +82,19 @@ Configurations::Place Configurations::best_new(const CachedObject& object, TierI
     }
   };
   for (TierIndex tier = first; tier != kNoTier; tier = tiers_[tier].next) consider(tier, 0);
-  if (best.tier != kNoTier) return best;
+  if (best.tier != kNoTier && first_ == models::FirstPlacement::whole) return best;
   for (TierIndex tier = first; tier != kNoTier; tier = tiers_[tier].next) {
     for_each_follower(0, [&](OptionIndex option) { consider(tier, option); });
   }
   return best;
 }
 
-// In the best configuration of the first tier below that can take it at all; dropped where there is none, or where
-// computing it each time is worth more than what that tier offers (recompute).
+// In the best configuration of any tier below (or of the first that can take it at all); dropped where there is none,
+// or where computing it each time is worth more than what the tiers offer (recompute). The higher tier wins a tie.
 Configurations::Eviction Configurations::best_eviction(const CachedObject& object) const {
   const Eviction dropped{{kNoTier, object.option}, dropped_utility(object.full_bytes)};
+  std::optional<Eviction> best;
   for (TierIndex below = tiers_[object.tier].next; below != kNoTier; below = tiers_[below].next) {
-    std::optional<Eviction> best;
     const auto consider = [&](OptionIndex option) {
       const std::int64_t stored = bytes(option, object.full_bytes);
       if (!fits(below, stored)) return;
@@ -102,9 +104,9 @@ Configurations::Eviction Configurations::best_eviction(const CachedObject& objec
     };
     consider(object.option);
     for_each_follower(object.option, consider);
-    if (best) return best->utility >= dropped.utility || !recompute_ ? *best : dropped;
+    if (best && targets_ == models::EvictionTargets::next) break;
   }
-  return dropped;
+  return best && (best->utility >= dropped.utility || !recompute_) ? *best : dropped;
 }
 
 std::optional<Configurations::Relief> Configurations::least_cost(const CachedObject& object, double most_bytes) const {

@@ -33,9 +33,10 @@ class Configurations {
     double least_drop = 0;  ///< utility lost for one access by the change of the object that loses least, in s
   };
 
-  /// Where a new object (just computed) is worth most from tier `first` down: whole if a tier can hold it so and that
-  /// is worth no less than computing it each time; else compressed, under the same condition; else not stored. Without
-  /// UtilitySpec::recompute the condition is that it fits.
+  /// Where a new object (just computed) is worth most from tier `first` down, in any representation, if a tier can hold
+  /// it so and that is worth no less than computing it each time; else not stored. FirstPlacement::whole: whole if
+  /// there is such a tier; else compressed, under the same condition. Without UtilitySpec::recompute the condition is
+  /// that it fits.
   [[nodiscard]] Place best_new(const CachedObject& object, TierIndex first) const;
 
   /// The change of a stored object that frees space in its tier at the least cost; none where it takes no space. Per
@@ -85,6 +86,8 @@ class Configurations {
   const models::QualityTable* profiled_;
   double alpha_s_;
   bool recompute_;
+  models::FirstPlacement first_;
+  models::EvictionTargets targets_;
   models::UtilityVariant variant_;
   models::PrefillCost prefill_;
   std::vector<Option> options_;  // and one behind the last

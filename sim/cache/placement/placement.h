@@ -49,7 +49,7 @@ struct TierFacts {
 
 struct Change {
   ObjectId object = kNoObject;
-  TierIndex tier = kNoTier;  ///< where it belongs from now on: where it was, or the tier below; kNoTier: it is dropped
+  TierIndex tier = kNoTier;  ///< where it belongs from now on: where it was, or a tier below; kNoTier: it is dropped
   models::OptionIndex option = 0;
 };
 

@@ -1,5 +1,5 @@
 // Joint compression and eviction by utility (EvicPress): when a tier overflows, the change of any object in it that
-// loses the least utility, be it fewer bytes in place or a move to the tier below.
+// loses the least utility, be it fewer bytes in place or a move to a tier below.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,7 @@ class UtilityPlacement final : public Placement {
   UtilityPlacement(const UtilityPlacement&) = delete;
   UtilityPlacement& operator=(const UtilityPlacement&) = delete;
 
-  /// Whole, in the tier where that is worth most; compressed where no tier can hold it whole at a profit over computing
-  /// it each time; kNoTier where none can at all.
+  /// Where and as what it is worth most (Configurations::best_new); kNoTier where no tier can hold it at all.
   Change place_new(ObjectId id, TierIndex first) override;
   void moved(ObjectId id, TierIndex from) override;
   void dropped(ObjectId id, TierIndex from) override;

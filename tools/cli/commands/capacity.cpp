@@ -75,7 +75,7 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
 }
 
 std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario) {
-  if (!scenario.trace) return std::nullopt;
+  if (!scenario.workload.recorded_prompts()) return std::nullopt;
   results::HitRateView view;
   view.block_tokens = models::find_trace_format(scenario.workload.trace->format).block_tokens;
   view.kv_bytes_per_token = static_cast<double>(scenario.serving.model.kv_bytes_per_token());

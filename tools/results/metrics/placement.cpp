@@ -20,6 +20,26 @@ std::vector<std::string> stored_tiers(const scenario::Scenario& scenario) {
 
 const Names kStoreTiers{"tier", [](const Outcome& o) { return stored_tiers(o.scenario); }, stored_tiers};
 
+const Condition kDatasets{"where contexts come from data sets", [](const scenario::Scenario& s) {
+                            return s.serving.placement && !s.serving.context_datasets.empty();
+                          }};
+
+std::vector<std::string> datasets(const scenario::Scenario& scenario) {
+  return scenario.serving.context_datasets;
+}
+
+const Names kDatasetNames{"data set", [](const Outcome& o) { return datasets(o.scenario); }, datasets};
+
+/// Mean over the requests of contexts from the data set.
+auto of_dataset(double serving::DatasetMeasurement::*sum) {
+  return [sum](const View& v) {
+    const auto& all = v.measured().placement.datasets;
+    const auto found = all.find(v.name);
+    if (found == all.end()) return missing(kNothingFinished);
+    return ratio(found->second.*sum, static_cast<double>(found->second.requests), kNothingFinished);
+  };
+}
+
 template <class T>
 auto placed(T PlacementMeasurement::*member) {
   return [member](const View& v) { return count(v.measured().placement.*member); };
@@ -98,6 +118,13 @@ Metrics placement_metrics() {
                {"placement.quality.p10", kPlain, kHigher, "a tenth of the requests got less", stored_quality(0.10)},
                {"placement.quality.p1", kPlain, kHigher, "a hundredth of the requests got less", stored_quality(0.01)},
                {"placement.quality.min", kPlain, kHigher, "the least that a request got", stored_quality(0)}}));
+  append(rows, when(kDatasets,
+                    for_each(kDatasetNames,
+                             {{"placement.datasets.*.ttft_s", kSeconds, kLower,
+                               "mean time to first token of the finished requests of contexts from the data set",
+                               of_dataset(&serving::DatasetMeasurement::ttft_s)},
+                              {"placement.datasets.*.quality", kPlain, kHigher, "mean of placement.quality of the same",
+                               of_dataset(&serving::DatasetMeasurement::quality)}})));
   append(rows,
          when(kPlaces,
               for_each(kStoreTiers,

@@ -53,6 +53,18 @@ Figure times(const View& v) {
   return {std::move(list)};
 }
 
+/// Null where no request finished in the period.
+Figure qualities(const View& v) {
+  Json list = Json::array();
+  LoadSample before;
+  for (const LoadSample& sample : timeline(v).samples) {
+    const auto scored = static_cast<double>(sample.scored - before.scored);
+    list.push_back(scored > 0 ? Json((sample.quality - before.quality) / scored) : Json());
+    before = sample;
+  }
+  return {std::move(list)};
+}
+
 Figure link_shares(const View& v) {
   Json all = Json::object();
   for (const auto& [name, link] : timeline(v).links) {
@@ -94,6 +106,10 @@ Metrics timeline_metrics() {
             gpu_share(&GpuTime::compute)},
            {"timeline.gpu.link", kShare, kNeither, "share of each period bound by a link", gpu_share(&GpuTime::link)},
            {"timeline.gpu.idle", kShare, kNeither, "share of each period without work", gpu_share(&GpuTime::idle)}}));
+  append(rows, when(kPlaces, several("[]", {{"timeline.quality", kPlain, kHigher,
+                                             "mean placement.quality of the requests that finish in each period; null "
+                                             "where none does",
+                                             qualities}})));
   append(rows, several(".*[]", {{"timeline.links", kShare, kNeither, "share of each period in which that link is busy",
                                  link_shares}}));
   return rows;
