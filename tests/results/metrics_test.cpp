@@ -23,11 +23,15 @@ using results::Metric;
 using results::Outcome;
 
 /// Those of the timeline, and what they lack: an auxiliary drafter, drafts on prompts as they were put together,
-/// answers with a floor.
+/// contexts from data sets, answers with a floor.
 std::vector<Case> all_cases() {
   std::vector<Case> cases = kCases;
   cases.push_back(
       {"drafter", small_scenario, {"decode.policy=draft_verify+drafter", "decode.drafter={type: llama-3.2-1b}"}});
+  cases.push_back({"datasets",
+                   small_scenario,
+                   {"workload.prefixes={count: 5, datasets: [qasper, multinews]}", "prefill=prefix_cache",
+                    "placement={policy: lru}", "decode={policy: full_kv}", "schedule={}"}});
   cases.push_back({"chunks_verified", small_scenario,
                    together(kChunks, {"decode={policy: draft_verify, draft_length: 25, acceptance: {model: constant, "
                                       "agreement: 0.95}}",
