@@ -37,13 +37,14 @@ struct Family {
   bool latent = false;
   bool qkv_bias = false;  ///< where attention_bias does not say
   bool qk_norm = false;
+  bool says_heads = true;  ///< num_key_value_heads is there; else as many as query heads where it is not
 };
 
 // Blocks of all of these are gated and have two norms, and all of their layers are alike.
 constexpr std::array<Family, 13> kFamilies{{{"deepseek_v2", ExpertKeys::deepseek, true},
                                             {"deepseek_v3", ExpertKeys::deepseek, true},
                                             {"kimi_k2", ExpertKeys::deepseek, true},
-                                            {"llama"},
+                                            {"llama", ExpertKeys::none, false, false, false, false},
                                             {"mimo", ExpertKeys::none, false, true},
                                             {"minimax_m2", ExpertKeys::mixtral, false, false, true},
                                             {"mistral"},
@@ -59,7 +60,7 @@ struct Unsupported {
   std::string_view field;
   std::string_view what;
 };
-constexpr std::array<Unsupported, 11> kUnsupported{
+constexpr std::array<Unsupported, 12> kUnsupported{
     {{"attention_chunk_size", "layers that attend within chunks"},
      {"block_configs", "layers that differ from each other"},
      {"compress_ratios", "layers that keep a compressed context"},
@@ -70,12 +71,12 @@ constexpr std::array<Unsupported, 11> kUnsupported{
      {"linear_attn_config", "layers of linear attention"},
      {"linear_num_value_heads", "layers of linear attention"},
      {"num_global_key_value_heads", "layers with KV heads of their own"},
+     {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
      {"sparse_attention_config", "layers that read a selection of blocks"}}};
 
 /// Fields that change neither sizes nor times here: numerics, training, tokens, generation, software.
 constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "_name_or_path",
-                                               "add_cross_attention",
                                                "architectures",
                                                "attention_dropout",
                                                "attention_probs_dropout_prob",
@@ -89,7 +90,6 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "decoder_start_token_id",
                                                "diversity_penalty",
                                                "do_sample",
-                                               "dtype",
                                                "early_stopping",
                                                "encoder_no_repeat_ngram_size",
                                                "eos_token_id",
@@ -105,7 +105,7 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "image_token_id",
                                                "initializer_range",
                                                "is_decoder",
-                                               "is_encoder_decoder",
+
                                                "label2id",
                                                "length_penalty",
                                                "max_length",
@@ -128,7 +128,6 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "prefix",
                                                "pretraining_tp",
                                                "problem_type",
-                                               "pruned_heads",
                                                "qk_norm_type",
                                                "remove_invalid_values",
                                                "repetition_penalty",
@@ -156,7 +155,6 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "top_p",
                                                "topk_group",
                                                "topk_method",
-                                               "torch_dtype",
                                                "torchscript",
                                                "transformers_version",
                                                "typical_p",
@@ -173,7 +171,8 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
 /// Of a map of a configuration: null counts as not there, and what was asked for is known.
 class Fields {
  public:
-  Fields(const ConfigNode& map, std::string_view what) : map_(&map) {
+  /// `of`: what lacks a key that is needed, for messages.
+  Fields(const ConfigNode& map, std::string_view what, std::string_view of) : map_(&map), of_(of) {
     if (!map.is_map()) throw InputError(map.origin(), fmt::format("expected {}, found {}", what, map.describe()));
   }
 
@@ -183,10 +182,13 @@ class Fields {
     return node == nullptr || node->is_null() ? nullptr : node;
   }
 
+  /// It is there, be it null.
+  [[nodiscard]] bool has(std::string_view key) const { return map_->find(key) != nullptr; }
+
   [[nodiscard]] const ConfigNode& need(std::string_view key) {
     const ConfigNode* node = find(key);
     if (node != nullptr) return *node;
-    throw InputError(map_->origin(), fmt::format("no \"{}\", which every model of this type has", key));
+    throw InputError(map_->origin(), fmt::format("no \"{}\", which every {} has", key, of_));
   }
 
   [[nodiscard]] std::int64_t whole(std::string_view key, std::int64_t otherwise) {
@@ -217,6 +219,7 @@ class Fields {
   }
 
   const ConfigNode* map_;
+  std::string_view of_;
   std::set<std::string, std::less<>> known_;
 };
 
@@ -238,7 +241,8 @@ void append(ConfigNode& entry, const char* key, const ConfigNode& value) {
 /// Layers that differ from each other or keep something other than every token's KV.
 void refuse_unsupported(Fields& fields) {
   for (const Unsupported& u : kUnsupported) {
-    if (const ConfigNode* node = fields.find(u.field)) refuse(*node, u.field, u.what);
+    const ConfigNode* node = fields.find(u.field);
+    if (node && node->text() != "0") refuse(*node, u.field, u.what);
   }
   if (const ConfigNode* types = fields.find("layer_types")) {
     for (const ConfigNode& type : types->items()) {
@@ -251,7 +255,14 @@ void refuse_unsupported(Fields& fields) {
     }
   }
   const ConfigNode* window = fields.find("sliding_window");
-  if (window && fields.yes("use_sliding_window", true)) refuse(*window, "sliding_window", "a sliding window");
+  const bool slides = fields.yes("use_sliding_window", true);
+  if (window && slides) refuse(*window, "sliding_window", "a sliding window");
+  for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
+    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) refuse(*other, key, "an encoder");
+  }
+  if (const ConfigNode* pruned = fields.find("pruned_heads"); pruned && !pruned->entries().empty()) {
+    refuse(*pruned, "pruned_heads", "layers that differ from each other");
+  }
   if (const ConfigNode* shared = fields.find("num_kv_shared_layers"); shared && shared->text() != "0") {
     refuse(*shared, "num_kv_shared_layers", "layers that share another's KV");
   }
@@ -270,6 +281,7 @@ const Family& family_of(Fields& fields) {
 
 void add_latent(ConfigNode& entry, Fields& fields) {
   const ConfigNode& rank = fields.need("kv_lora_rank");
+  if (!fields.has("q_lora_rank")) static_cast<void>(fields.need("q_lora_rank"));  // null: queries are not compressed
   ConfigNode mla = ConfigNode::map(rank.origin());
   if (const ConfigNode* query = fields.find("q_lora_rank")) append(mla, "q_lora_rank", *query);
   append(mla, "kv_lora_rank", rank);
@@ -286,15 +298,13 @@ void add_blocks(ConfigNode& entry, Fields& fields, ExpertKeys experts) {
   const char* count_key = experts == ExpertKeys::mixtral ? "num_local_experts"
                           : experts == ExpertKeys::qwen  ? "num_experts"
                                                          : "n_routed_experts";
-  const ConfigNode* count = fields.find(count_key);
-  if (count == nullptr && experts == ExpertKeys::deepseek) return;  // a dense one
-  if (count == nullptr) count = &fields.need(count_key);
+  const ConfigNode* count = &fields.need(count_key);
   ConfigNode moe = ConfigNode::map(count->origin());
   append(moe, "experts", *count);
   append(moe, "experts_per_token", fields.need("num_experts_per_tok"));
-  if (const ConfigNode* shared = fields.find("n_shared_experts")) append(moe, "shared_experts", *shared);
+  if (experts == ExpertKeys::deepseek) append(moe, "shared_experts", fields.need("n_shared_experts"));
   append(moe, "expert_intermediate", experts == ExpertKeys::mixtral ? width : fields.need("moe_intermediate_size"));
-  if (const ConfigNode* dense = fields.find("first_k_dense_replace")) append(moe, "dense_layers", *dense);
+  if (experts == ExpertKeys::deepseek) append(moe, "dense_layers", fields.need("first_k_dense_replace"));
   for (const char* key : {"moe_layer_freq", "decoder_sparse_step"}) {
     if (const ConfigNode* every = fields.find(key); every && every->text() != "1") {
       refuse(*every, key, "experts in some layers alone");
@@ -309,19 +319,40 @@ void add_blocks(ConfigNode& entry, Fields& fields, ExpertKeys experts) {
   entry.append("moe", std::move(moe), count->origin());
 }
 
-/// Encoders' blocks: four projections and two matrices a layer.
+/// Of a vision encoder: a layer has four projections and two matrices; patches and their places are embedded; and each
+/// merger takes the patches of a square together in two matrices, of which there is one more for each layer that is
+/// tapped on the way.
 std::int64_t encoder_parameters(const ConfigNode& vision) {
-  Fields fields(vision, "a map");
+  Fields fields(vision, "a map", "vision encoder");
   const auto first = [&](std::initializer_list<const char*> keys) {
     for (const char* key : keys) {
-      if (fields.find(key)) return fields.whole(key);
+      if (fields.find(key)) return static_cast<double>(fields.whole(key));
     }
-    return std::int64_t{0};
+    return 0.0;
   };
-  const auto layers = static_cast<double>(first({"depth", "num_hidden_layers", "vt_num_hidden_layers"}));
-  const auto hidden = static_cast<double>(first({"hidden_size", "vt_hidden_size"}));
-  const auto width = static_cast<double>(first({"intermediate_size", "vt_intermediate_size"}));
-  const double count = layers * (4 * hidden * hidden + 2 * hidden * width);
+  const double layers = first({"depth", "num_hidden_layers", "vt_num_hidden_layers"});
+  const double hidden = first({"hidden_size", "vt_hidden_size"});
+  const double width = first({"intermediate_size", "vt_intermediate_size"});
+  if (layers == 0 || hidden == 0 || width == 0) {
+    throw InputError(vision.origin(), "vision_config: expected its layers, hidden size and intermediate size");
+  }
+  double merged = first({"spatial_merge_size"});
+  merged *= merged;
+  if (const ConfigNode* kernel = fields.find("merge_kernel_size"); kernel && kernel->items().size() == 2) {
+    merged = 1;
+    for (const ConfigNode& side : kernel->items()) {
+      merged *= static_cast<double>(
+          std::get<std::int64_t>(schema::integer().positive().usually(1, 1e3).read(side, "merge_kernel_size")));
+    }
+  }
+  const double in = hidden * merged, out = first({"out_hidden_size", "text_hidden_size"});
+  const ConfigNode* taps = fields.find("deepstack_visual_indexes");
+  const double mergers = 1 + (taps ? static_cast<double>(taps->items().size()) : 0.0);
+  const double patch = first({"patch_size"});
+  const double pixels =
+      patch * patch * std::max(first({"in_channels"}), 3.0) * std::max(first({"temporal_patch_size"}), 1.0);
+  const double count = layers * (4 * hidden * hidden + 2 * hidden * width) + mergers * (in * in + in * out) +
+                       (pixels + first({"num_position_embeddings"})) * hidden;
   constexpr double kMost = 1e13;
   if (count <= kMost) return static_cast<std::int64_t>(count);
   throw InputError(vision.origin(),
@@ -335,25 +366,78 @@ struct Quantisation {
   std::optional<NumberFormat> format;  ///< none: kernels are chosen by width
   double bytes = 2;                    ///< of a weight, scales included
   bool fp8_kv = false;
-  std::vector<std::string> excluded;
+  std::vector<std::string> excluded;  ///< patterns, `*` for anything
   const ConfigNode* stated_at = nullptr;
 };
 
-void read_excluded(Quantisation& q, const ConfigNode* list) {
-  if (list == nullptr) return;
-  for (const ConfigNode& item : list->items()) q.excluded.push_back(item.text());
+/// A regular expression of literals, `.*`, `\.` and alternatives in brackets, as patterns.
+std::vector<std::string> patterns_of(std::string_view expression, const ConfigNode& at) {
+  std::vector<std::string> all{""};
+  const auto add = [&all](std::string_view text) {
+    for (std::string& pattern : all) pattern += text;
+  };
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const std::string_view rest = expression.substr(i);
+    const std::size_t closing = rest.find(')');
+    const bool edge = (rest[0] == '^' && i == 0) || rest == "$";
+    if (rest.starts_with(".*") || rest.starts_with("\\.")) {
+      add(rest[0] == '.' ? "*" : ".");
+      ++i;
+    } else if (rest[0] == '(' && closing != std::string_view::npos && all.size() < 64) {
+      std::vector<std::string> longer;
+      std::string_view inside = rest.substr(1, closing - 1);
+      for (bool more = true; more;) {
+        const std::size_t bar = inside.find('|');
+        for (const std::string& pattern : all) longer.push_back(pattern + std::string(inside.substr(0, bar)));
+        more = bar != std::string_view::npos;
+        if (more) inside.remove_prefix(bar + 1);
+      }
+      all = std::move(longer);
+      i += closing;
+    } else if (edge) {
+      continue;
+    } else if (std::string_view("()[]{}+?|\\^$*").find(rest[0]) == std::string_view::npos) {
+      add(rest.substr(0, 1));
+    } else {
+      throw InputError(at.origin(), fmt::format("the expression {}: expected names, \".*\", \"\\.\" and (one|other)",
+                                                at.describe()));
+    }
+  }
+  if (!expression.ends_with("$")) add("*");  // it may match a part
+  return all;
 }
 
-/// KV caches in 8 bit: "FP8", "8 bit float", {num_bits: 8, ...}.
+void read_excluded(Quantisation& q, const ConfigNode* list) {
+  if (list == nullptr) return;
+  if (!list->is_sequence()) {
+    throw InputError(list->origin(),
+                     fmt::format("expected a list of what is not quantised, found {}", list->describe()));
+  }
+  for (const ConfigNode& item : list->items()) {
+    std::vector<std::string> patterns{item.text()};
+    if (item.text().starts_with("re:")) patterns = patterns_of(std::string_view(item.text()).substr(3), item);
+    for (std::string& pattern : patterns) {
+      for (const std::string_view outer : {"model.language_model.", "language_model.model.", "language_model."}) {
+        if (pattern.starts_with(outer)) pattern = "model." + pattern.substr(outer.size());
+      }
+      q.excluded.push_back(std::move(pattern));
+    }
+  }
+}
+
+/// KV caches in 8 bit: "FP8", "8 bit float", {num_bits: 8, type: float}.
 bool is_fp8(const ConfigNode* scheme) {
   if (scheme == nullptr) return false;
   if (scheme->is_map()) {
     const ConfigNode* bits = scheme->find("num_bits");
-    return bits && bits->text() == "8";
+    const ConfigNode* type = scheme->find("type");
+    if (bits && bits->text() == "8" && type && type->text() == "float") return true;
+  } else if (scheme->text() == "FP8") {
+    return true;
   }
-  if (scheme->text() == "FP8") return true;
-  throw InputError(scheme->origin(),
-                   fmt::format("a KV cache in {}: expected FP8, or none for 16 bit", scheme->describe()));
+  throw InputError(scheme->origin(), fmt::format("a KV cache in {}: expected FP8, 8 bits of type float, or none for "
+                                                 "16 bit",
+                                                 scheme->describe()));
 }
 
 void set_format(Quantisation& q, NumberFormat format) {
@@ -371,7 +455,7 @@ void read_algorithm(Quantisation& q, const ConfigNode& algorithm) {
 
 /// {num_bits: 8, type: float, strategy: block}, of compressed-tensors.
 void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::string>& remarks) {
-  Fields fields(weights, "a map");
+  Fields fields(weights, "a map", "format of weights");
   q.stated_at = &weights;
   const std::int64_t bits = fields.whole("num_bits");
   const std::string type = fields.need("type").text();
@@ -385,7 +469,8 @@ void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::s
     constexpr double kScale = 2;  // bf16
     q.format.reset();
     q.bytes = 0.5 + kScale / static_cast<double>(group);
-    remarks.emplace_back("Weights are whole numbers of 4 bits: held as such, and timed as fp8.");
+    remarks.emplace_back(
+        "Weights are whole numbers of 4 bits, whose kernels nobody measured: steps say how they are timed.");
     return;
   }
   throw InputError(weights.origin(),
@@ -393,84 +478,186 @@ void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::s
                                bits, type, group));
 }
 
+void refuse_layers_apart(Fields& fields) {
+  if (const ConfigNode* layers = fields.find("quantized_layers")) {
+    refuse(*layers, "quantized_layers", "layers in formats of their own");
+  }
+}
+
 Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config, std::vector<std::string>& remarks) {
   Quantisation q;
   if (file != nullptr) {
-    Fields outer(*file, "a map, the file of a quantisation");
+    Fields outer(*file, "a map, the file of a quantisation", "quantisation");
     const ConfigNode* inner = outer.find("quantization");
-    Fields fields(inner ? *inner : *file, "a map");
+    Fields fields(inner ? *inner : *file, "a map", "quantisation");
     read_algorithm(q, fields.need("quant_algo"));
+    refuse_layers_apart(fields);
     q.fp8_kv = is_fp8(fields.find("kv_cache_quant_algo"));
     read_excluded(q, fields.find("exclude_modules"));
     return q;
   }
   if (in_config == nullptr) return q;
-  Fields fields(*in_config, "a map");
-  q.fp8_kv = is_fp8(fields.find("kv_cache_scheme"));
+  Fields fields(*in_config, "a map", "quantisation");
+  refuse_layers_apart(fields);
+  for (const char* key : {"kv_cache_scheme", "kv_cache_quant_algo"}) q.fp8_kv = is_fp8(fields.find(key)) || q.fp8_kv;
   for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) read_excluded(q, fields.find(key));
-  if (const ConfigNode* algorithm = fields.find("quant_algo")) {
+  const ConfigNode* algorithm = fields.find("quant_algo");
+  const ConfigNode* groups = fields.find("config_groups");
+  const ConfigNode* blocks = fields.find("weight_block_size");
+  const ConfigNode* method = fields.find("quant_method");
+  if (algorithm != nullptr) {
     read_algorithm(q, *algorithm);
-    return q;
-  }
-  if (const ConfigNode* groups = fields.find("config_groups")) {
+  } else if (groups != nullptr) {
     if (!groups->is_map() || groups->entries().size() != 1) {
       throw InputError(groups->origin(),
                        fmt::format("config_groups: {} groups of weights, expected one", groups->entries().size()));
     }
-    Fields group(groups->entries().front().value, "a map");
+    Fields group(groups->entries().front().value, "a map", "group of weights");
+    if (const ConfigNode* targets = group.find("targets");
+        targets && !(targets->items().size() == 1 && targets->items().front().text() == "Linear")) {
+      throw InputError(targets->origin(), "targets: expected [Linear], all linear layers");
+    }
     read_weights(q, group.need("weights"), remarks);
-    return q;
+  } else {
+    const ConfigNode& stated = method ? *method : fields.need("quant_method");
+    if (stated.text() != "fp8") {
+      throw InputError(stated.origin(),
+                       fmt::format("quant_method: {}: expected fp8, or config_groups", stated.describe()));
+    }
+    q.stated_at = &stated;
+    set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
   }
-  const ConfigNode& method = fields.need("quant_method");
-  if (method.text() != "fp8") {
-    throw InputError(method.origin(),
-                     fmt::format("quant_method: {}: expected fp8, or config_groups", method.describe()));
+  for (const char* key : {"activation_scheme", "fmt", "format", "global_compression_ratio", "producer",
+                          "quantization_status", "scale_fmt", "version"}) {
+    static_cast<void>(fields.find(key));
   }
-  q.stated_at = &method;
-  set_format(q, fields.find("weight_block_size") ? NumberFormat::fp8_block : NumberFormat::fp8);
+  if (const auto unknown = fields.unknown(); !unknown.empty()) {
+    remarks.push_back(fmt::format("Fields of the quantisation that kvsim does not know and did not read: {}.",
+                                  fmt::join(unknown, ", ")));
+  }
   return q;
 }
 
-/// Whether nothing of such a part of a layer is quantised: in every layer of which anything is excluded, it is.
-bool excludes(const Quantisation& q, std::string_view part) {
-  return std::any_of(q.excluded.begin(), q.excluded.end(), [&](const std::string& name) {
-    return name.ends_with(part) || name.ends_with(std::string(part) + "*");
+/// `*` stands for anything.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, after = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+/// A module is excluded by its name, by one that it is a part of, and by the end of either.
+bool excludes(const Quantisation& q, std::string_view module) {
+  const std::string dotted = fmt::format(".{}.", module);
+  return std::any_of(q.excluded.begin(), q.excluded.end(), [&](const std::string& pattern) {
+    if (pattern.find('*') != std::string::npos) return matches(pattern, module);
+    return !pattern.empty() && dotted.find("." + pattern + ".") != std::string::npos;
   });
 }
 
-/// Projections of attention that are excluded one by one.
-std::vector<std::string> excluded_projections(const Quantisation& q) {
-  std::set<std::string> names;
-  for (const std::string& name : q.excluded) {
-    const auto dot = name.rfind('.');
-    if (dot == std::string::npos || name.find("self_attn.") == std::string::npos) continue;
-    names.insert(name.substr(dot + 1));
+/// The matrices of one layer, by module, with their parameters.
+struct Matrix {
+  std::string module;
+  double parameters = 0;
+  bool of_attention = false;
+};
+
+std::vector<Matrix> matrices_of(const LlmSpec& m, bool dense, ExpertKeys keys) {
+  const auto hidden = static_cast<double>(m.hidden), heads = static_cast<double>(m.heads);
+  std::vector<Matrix> all;
+  const auto attention = [&](const char* name, double parameters) {
+    if (parameters > 0) all.push_back({std::string("self_attn.") + name, parameters, true});
+  };
+  if (m.attention == AttentionKind::mla) {
+    const auto rank = static_cast<double>(m.mla.kv_lora_rank), queries = static_cast<double>(m.mla.q_lora_rank);
+    const auto nope = static_cast<double>(m.mla.qk_nope_head_dim), rope = static_cast<double>(m.mla.qk_rope_head_dim);
+    const auto value = static_cast<double>(m.mla.v_head_dim);
+    attention("q_proj", queries > 0 ? 0 : hidden * heads * (nope + rope));
+    attention("q_a_proj", hidden * queries);
+    attention("q_b_proj", queries * heads * (nope + rope));
+    attention("kv_a_proj_with_mqa", hidden * (rank + rope));
+    attention("kv_b_proj", rank * heads * (nope + value));
+    attention("o_proj", heads * value * hidden);
+  } else {
+    const auto head = static_cast<double>(m.head_dim), kv_heads = static_cast<double>(m.kv_heads);
+    attention("q_proj", hidden * heads * head);
+    attention("k_proj", hidden * kv_heads * head);
+    attention("v_proj", hidden * kv_heads * head);
+    attention("o_proj", heads * head * hidden);
   }
-  return {names.begin(), names.end()};
+  const auto block = [&](const std::string& at, double width, std::array<const char*, 3> names) {
+    for (const char* name : names) all.push_back({at + name, hidden * width});
+  };
+  constexpr std::array<const char*, 3> kNames{"gate_proj", "up_proj", "down_proj"};
+  if (dense) {
+    block("mlp.", static_cast<double>(m.intermediate), kNames);
+    return all;
+  }
+  const auto width = static_cast<double>(m.moe.expert_intermediate), experts = static_cast<double>(m.moe.experts);
+  keys == ExpertKeys::mixtral ? block("block_sparse_moe.experts.0.", width * experts, {"w1", "w3", "w2"})
+                              : block("mlp.experts.0.", width * experts, kNames);
+  if (m.moe.shared_experts > 0) {
+    block("mlp.shared_experts.", width * static_cast<double>(m.moe.shared_experts), kNames);
+  }
+  return all;
 }
 
-/// The mean width of weights, of which those outside matrices of layers are held in 16 bit.
-void add_widths(ConfigNode& entry, const Quantisation& q, std::vector<std::string>& remarks) {
+/// The mean width of weights: of matrices of layers by what is excluded, of all else 16 bit. Where most of attention's
+/// are left in 16 bit, its kernels are; of the rest, likewise.
+void add_widths(ConfigNode& entry, const Quantisation& q, ExpertKeys keys, std::vector<std::string>& remarks) {
   if (q.stated_at == nullptr) return;
-  constexpr double kWide = 2;
+  constexpr double kWide = 2, kMost = 0.5;
   ConfigNode whole = entry;
   append(whole, "description", "imported", *q.stated_at);
   const LlmSpec model = llm_schema().parse(whole, {"model", nullptr});
-  const ParameterGroups p = model.parameter_groups();
-  const bool narrow_attention = !excludes(q, "self_attn");
-  if (const auto wide = excluded_projections(q); narrow_attention && !wide.empty()) {
-    remarks.push_back(
-        fmt::format("Projections of attention that are left in 16 bit ({}) are counted and timed as the "
-                    "rest of its projections.",
-                    fmt::join(wide, ", ")));
+  struct Part {
+    double parameters = 0, wide = 0;
+    [[nodiscard]] double wide_share() const { return parameters > 0 ? wide / parameters : 0; }
+  } attention, blocks;
+  const std::int64_t dense_layers = model.moe.experts > 0 ? model.moe.dense_layers : model.layers;
+  const std::vector<Matrix> dense = matrices_of(model, true, keys), routed = matrices_of(model, false, keys);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    for (const Matrix& matrix : layer < dense_layers ? dense : routed) {
+      Part& part = matrix.of_attention ? attention : blocks;
+      part.parameters += matrix.parameters;
+      if (excludes(q, fmt::format("model.layers.{}.{}", layer, matrix.module))) part.wide += matrix.parameters;
+    }
   }
-  const double shared = excludes(q, "shared_experts") ? kWide : q.bytes;
-  const double narrow =
-      (p.experts + p.dense_blocks + (narrow_attention ? p.attention : 0)) * q.bytes + p.shared_experts * shared;
-  const double count = p.experts + p.dense_blocks + p.shared_experts + p.rest + (narrow_attention ? p.attention : 0);
-  append(entry, "weight_bytes_per_parameter", fmt::format("{:.5g}", (narrow + p.rest * kWide) / count), *q.stated_at);
-  if (q.format) append(entry, "weight_format", word(*q.format), *q.stated_at);
-  if (!narrow_attention) append(entry, "attention_weight_format", "bf16", *q.stated_at);
+  const auto parameters = static_cast<double>(model.parameters());
+  const double wide = parameters - (attention.parameters - attention.wide) - (blocks.parameters - blocks.wide);
+  double bytes = wide * kWide + (parameters - wide) * q.bytes, count = parameters;
+  const bool wide_attention = attention.wide_share() >= kMost;
+  if (wide_attention) {
+    const double of_attention = model.parameter_groups().attention;
+    bytes -= of_attention * kWide;
+    count -= of_attention;
+  }
+  const bool narrow = blocks.wide_share() < kMost;
+  append(entry, "weight_bytes_per_parameter", fmt::format("{:.5g}", std::clamp(bytes / count, q.bytes, kWide)),
+         *q.stated_at);
+  if (q.format && narrow) append(entry, "weight_format", word(*q.format), *q.stated_at);
+  if (wide_attention && narrow) append(entry, "attention_weight_format", "bf16", *q.stated_at);
+  const auto say = [&remarks](const Part& part, const char* what, bool timed_wide) {
+    const double share = part.wide_share();
+    if (share == 0 || share == 1) return;
+    remarks.push_back(fmt::format("Of {}, {:.3g} % are left in 16 bit: held so, and timed as {}.", what, 100 * share,
+                                  timed_wide ? "if all of them were" : "if none of them were"));
+  };
+  say(attention, "attention's projections", wide_attention);
+  say(blocks, "the weights of feed-forward blocks", !narrow);
 }
 
 }  // namespace
@@ -481,9 +668,9 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   ConfigNode& entry = imported.entry;
   std::vector<std::string>& remarks = imported.remarks;
 
-  Fields outer(config, "a map, the configuration of a model");
+  Fields outer(config, "a map, the configuration of a model", "model");
   const ConfigNode* text = outer.find("text_config");
-  Fields fields(text ? *text : config, "a map");
+  Fields fields(text ? *text : config, "a map", "model of this type");
   refuse_unsupported(fields);
   const Family& family = family_of(fields);
 
@@ -499,9 +686,12 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
     static_cast<void>(fields.find("head_dim"));
     static_cast<void>(fields.find("qk_head_dim"));
   } else {
-    const ConfigNode* kv_heads = fields.find("num_key_value_heads");
+    const ConfigNode* kv_heads =
+        family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
     append(entry, "kv_heads", kv_heads ? *kv_heads : fields.need("num_attention_heads"));
-    if (const ConfigNode* head_dim = fields.find("head_dim")) {
+    // Those that normalise heads have heads of a width of their own.
+    const ConfigNode* head_dim = family.qk_norm ? &fields.need("head_dim") : fields.find("head_dim");
+    if (head_dim != nullptr) {
       append(entry, "head_dim", *head_dim);
     } else if (heads == 0 || hidden % heads != 0) {
       throw InputError(
@@ -516,7 +706,7 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   const ConfigNode* tied = fields.find("tie_word_embeddings");
   if (tied == nullptr) tied = outer.find("tie_word_embeddings");
   if (tied != nullptr) append(entry, "tied_embeddings", *tied);
-  const bool bias = fields.yes("attention_bias", family.qkv_bias);
+  const bool bias = fields.yes("attention_bias", family.qkv_bias) || fields.yes("qkv_bias", false);
   append(entry, "qkv_bias", bias ? "true" : "false", fields.need("model_type"));
   append(entry, "qk_norm", fields.yes("use_qk_norm", family.qk_norm) ? "true" : "false", fields.need("model_type"));
   if (const ConfigNode* mlp_bias = fields.find("mlp_bias"); mlp_bias && fields.yes("mlp_bias", false)) {
@@ -530,12 +720,19 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   const ConfigNode* in_config = fields.find("quantization_config");
   if (in_config == nullptr) in_config = outer.find("quantization_config");
   const Quantisation widths = read_quantisation(quantisation, in_config, remarks);
-  add_widths(entry, widths, remarks);
+  add_widths(entry, widths, family.experts, remarks);
   if (widths.fp8_kv) append(entry, "kv_bytes_per_element", "1", *widths.stated_at);
 
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    const ConfigNode* type = fields.find(key);
+    if (type && type->text() != "bfloat16" && type->text() != "float16") {
+      remarks.push_back(fmt::format("Weights in {} are taken for 16 bit, as engines load them.", type->text()));
+    }
+  }
+  for (const char* key : {"torch_dtype", "dtype"}) static_cast<void>(outer.find(key));
   if (const ConfigNode* vision = outer.find("vision_config")) {
     append(entry, "encoder_parameters", encoder_parameters(*vision), *vision);
-    remarks.emplace_back("The vision encoder's blocks are held as weights in 16 bit; encoding takes no time.");
+    remarks.emplace_back("The vision encoder is held as weights in 16 bit; encoding takes no time.");
   }
   for (const char* key : {"num_nextn_predict_layers", "num_mtp_modules"}) {
     if (const std::int64_t layers = fields.whole(key, 0); layers > 0) {

@@ -19,8 +19,9 @@ struct ImportedModel {
 /// Reads `config` (the document of config.json; of a model with encoders its text part is read) and `quantisation` (the
 /// document of hf_quant_config.json; null: config.json's own `quantization_config`, if any). Nothing is guessed: fields
 /// that change what a model computes or keeps are either read or refused. Embeddings, LM head, norms and routers are
-/// taken to be held in 16 bit; widths of the rest by what is excluded from quantising. Throws schema::InputError at the
-/// field: an unknown `model_type`, layers that differ from each other, a field that is missing or impossible.
+/// taken to be held in 16 bit; widths of the rest by what is excluded from quantising, matrix by matrix. Throws
+/// schema::InputError at the field: an unknown `model_type`, layers that differ from each other, a field that is
+/// missing or impossible.
 ImportedModel import_model(const schema::ConfigNode& config, const schema::ConfigNode* quantisation);
 
 /// The same from files. `quantisation_path` empty: hf_quant_config.json beside config.json, where there is one. The

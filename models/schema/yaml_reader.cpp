@@ -72,11 +72,13 @@ class TextPositions {
  private:
   std::string_view text_;
   std::vector<std::size_t> line_starts_;
+  std::vector<std::size_t> continuations_;  // bytes that are no character of their own
 };
 
 TextPositions::TextPositions(std::string_view text) : text_(text), line_starts_{0} {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') line_starts_.push_back(i + 1);
+    if (is_continuation(text, i)) continuations_.push_back(i);
   }
 }
 
@@ -84,8 +86,11 @@ Origin TextPositions::origin(const Origin& source, int line, int byte_column) co
   const auto index = std::min(static_cast<std::size_t>(std::max(line, 0)), line_starts_.size() - 1);
   const std::size_t start = line_starts_[index];
   const std::size_t end = std::min(text_.size(), start + static_cast<std::size_t>(std::max(byte_column, 0)));
-  int column = 1;
-  for (std::size_t i = start; i < end; ++i) column += is_continuation(text_, i) ? 0 : 1;
+  const auto before = [this](std::size_t at) {
+    return std::lower_bound(continuations_.begin(), continuations_.end(), at) - continuations_.begin();
+  };
+  const auto bytes = static_cast<std::ptrdiff_t>(std::max(start, end) - start);
+  const auto column = static_cast<int>(1 + bytes - (before(std::max(start, end)) - before(start)));
   return source.at(static_cast<int>(index) + std::max(source.line(), 1), column);
 }
 

@@ -224,7 +224,12 @@ std::vector<std::string> import_model_config(ConfigNode& document, const fs::pat
   if (model->find("base") != nullptr) {
     throw InputError(config->origin(), "model.config", "given beside model.base: expected one of them");
   }
-  models::ImportedModel imported = models::import_model_file(beside(folder, config->text()));
+  const std::string file = beside(folder, config->text());
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw InputError(config->origin(), "model.config", fmt::format("there is no file {}", config->describe()));
+  }
+  models::ImportedModel imported = models::import_model_file(file);
   ConfigNode changes = *model;
   changes.erase("config");
   *model = schema::merge(imported.entry, changes);

@@ -128,14 +128,44 @@ TEST(ConfigImport, WeightsAreTheNarrowPartsAndTheRestIn16Bit) {
   EXPECT_EQ(m.kv_bytes_per_element, 1);
 }
 
-TEST(ConfigImport, AttentionAndSharedExpertsThatAreExcludedStayIn16Bit) {
-  const LlmSpec m = spec_of(read(kLatent, R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": null,
-                       "exclude_modules": ["lm_head", "model.layers.0.self_attn*", "model.layers.3.mlp.shared_experts*"]}})"));
-  const ParameterGroups p = m.parameter_groups();
-  EXPECT_EQ(m.attention_format(), NumberFormat::bf16);
-  EXPECT_EQ(m.kv_bytes_per_element, 2);
-  const double expected = 0.5625 * (p.experts + p.dense_blocks) + 2 * (p.attention + p.shared_experts + p.rest);
-  EXPECT_NEAR(static_cast<double>(m.weight_bytes()) / expected, 1, 1e-4);
+/// Of DeepSeek-V3 in NVFP4 with these patterns.
+ImportedModel excluding(const std::string& patterns) {
+  return read(kLatent, R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": null, "exclude_modules": [)" +
+                           patterns + "]}}");
+}
+
+TEST(ConfigImport, WhatIsExcludedIsHeldIn16BitMatrixByMatrix) {
+  const LlmSpec plain = spec_of(excluding("\"lm_head\""));
+  const ParameterGroups p = plain.parameter_groups();
+  constexpr double kNarrow = 0.5625, kMore = 2 - kNarrow;
+  const double base = kNarrow * (p.experts + p.dense_blocks + p.attention + p.shared_experts) + 2 * p.rest;
+  const auto weighs = [](const std::string& patterns) {
+    return static_cast<double>(spec_of(excluding(patterns)).weight_bytes());
+  };
+  EXPECT_NEAR(weighs("\"lm_head\"") / base, 1, 1e-4);
+  // A layer, what is in it, and parts of that.
+  EXPECT_NEAR(
+      weighs("\"model.layers.*\"") / (2 * (p.experts + p.dense_blocks + p.attention + p.shared_experts + p.rest)), 1,
+      1e-4);
+  EXPECT_NEAR(weighs("\"model.layers.0.*\"") / (base + kMore * (p.attention / 61 + p.dense_blocks / 3)), 1, 1e-4);
+  EXPECT_NEAR(weighs("\"model.layers.7.self_attn*\"") / (base + kMore * p.attention / 61), 1, 1e-4);
+  EXPECT_NEAR(weighs("\"self_attn\"") / (base + kMore * p.attention), 1, 1e-4);
+  EXPECT_NEAR(weighs("\"re:.*self_attn.*\"") / (base + kMore * p.attention), 1, 1e-4);
+  EXPECT_NEAR(weighs("\"re:.*shared_experts.*\"") / (base + kMore * p.shared_experts), 1, 1e-4);
+  EXPECT_NEAR(weighs("\"re:.*mlp\\\\.(gate|up|down)_proj.*\"") / (base + kMore * p.dense_blocks), 1, 1e-4);
+  const double up = 61.0 * 1536 * 128 * 192;
+  EXPECT_NEAR(weighs("\"language_model.model.layers.*.q_b_proj\"") / (base + kMore * up), 1, 1e-4);
+}
+
+TEST(ConfigImport, FormatsOfKernelsAreThoseOfMostOfTheMatrices) {
+  EXPECT_EQ(spec_of(excluding("\"lm_head\"")).attention_format(), NumberFormat::nvfp4);
+  EXPECT_EQ(spec_of(excluding("\"self_attn\"")).attention_format(), NumberFormat::bf16);
+  EXPECT_EQ(spec_of(excluding("\"self_attn\"")).weight_format(), NumberFormat::nvfp4);
+  EXPECT_EQ(spec_of(excluding("\"model.layers.*\"")).weight_format(), NumberFormat::bf16);
+  const ImportedModel one = excluding("\"model.layers.0.self_attn*\"");
+  EXPECT_EQ(spec_of(one).attention_format(), NumberFormat::nvfp4);
+  EXPECT_EQ(one.remarks.front(),
+            "Of attention's projections, 1.64 % are left in 16 bit: held so, and timed as if none of them were.");
 }
 
 TEST(ConfigImport, WholeNumbersOf4BitsAreHeldAsSuch) {
@@ -151,12 +181,18 @@ TEST(ConfigImport, WholeNumbersOf4BitsAreHeldAsSuch) {
 TEST(ConfigImport, EncodersAreHeldBesideTheModel) {
   const std::string both =
       R"({"model_type": "qwen3_vl", "tie_word_embeddings": true, "vision_config": {"depth": 27,
-    "hidden_size": 1152, "intermediate_size": 4304}, "text_config": )" +
-      with(with(kDense, "model_type", "\"model_type\": \"qwen3_vl_text\""), "tie_word_embeddings", "") + "}";
+    "hidden_size": 1152, "intermediate_size": 4304, "out_hidden_size": 4096, "spatial_merge_size": 2, "patch_size": 16,
+    "in_channels": 3, "temporal_patch_size": 2, "num_position_embeddings": 2304, "deepstack_visual_indexes": [8, 16, 24]},
+    "text_config": )" +
+      with(with(kDense, "model_type", "\"model_type\": \"qwen3_vl_text\", \"head_dim\": 128"), "tie_word_embeddings",
+           "") +
+      "}";
   const ImportedModel imported = read(both);
   const LlmSpec m = spec_of(imported), text = spec_of(read(kDense));
   EXPECT_TRUE(m.tied_embeddings);
-  EXPECT_EQ(m.encoder_parameters, 27 * (4 * 1152 * 1152 + 2 * 1152 * 4304));
+  const std::int64_t in = 4 * 1152;
+  EXPECT_EQ(m.encoder_parameters,
+            27 * (4 * 1152 * 1152 + 2 * 1152 * 4304) + 4 * (in * in + in * 4096) + (3 * 2 * 16 * 16 + 2304) * 1152);
   EXPECT_EQ(m.weight_bytes(), 2 * (m.parameters() + m.encoder_parameters));
   EXPECT_EQ(m.kv_bytes_per_token(), text.kv_bytes_per_token());
   EXPECT_EQ(m.weight_bytes_read(1), 2.0 * static_cast<double>(m.parameters()));
@@ -202,11 +238,43 @@ TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
             "config.json:10:24: model.layers: must be > 0, found -3");
 }
 
+TEST(ConfigImport, WhatAFamilyAlwaysSaysIsNotGuessed) {
+  EXPECT_EQ(refusal(with(kLatent, "n_routed_experts", "")),
+            "config.json:1:1: no \"n_routed_experts\", which every model of this type has");
+  EXPECT_EQ(refusal(with(kLatent, "q_lora_rank", "")),
+            "config.json:1:1: no \"q_lora_rank\", which every model of this type has");
+  EXPECT_EQ(refusal(with(kLatent, "q_lora_rank", "\"q_lora_rank\": null")), "read");
+  const std::string qwen = with(kDense, "model_type", "\"model_type\": \"qwen3\"");
+  EXPECT_EQ(refusal(qwen), "config.json:1:1: no \"head_dim\", which every model of this type has");
+  EXPECT_EQ(refusal(with(kDense, "num_key_value_heads", "")), "read");  // one for each query head, as Llama 2 has it
+  EXPECT_EQ(refusal(with(with(kDense, "model_type", "\"model_type\": \"mistral\""), "num_key_value_heads", "")),
+            "config.json:1:1: no \"num_key_value_heads\", which every model of this type has");
+  EXPECT_EQ(
+      refusal(with(kDense, "", "\"shared_expert_intermediate_size\": 8192")),
+      "config.json:2:38: shared_expert_intermediate_size: a shared expert of a width of its own, which kvsim does "
+      "not model");
+  EXPECT_EQ(refusal(with(kDense, "", "\"is_encoder_decoder\": true")),
+            "config.json:2:25: is_encoder_decoder: an encoder, which kvsim does not model");
+  EXPECT_EQ(refusal(with(kDense, "", "\"vision_config\": {}")),
+            "config.json:2:20: vision_config: expected its layers, hidden size and intermediate size");
+}
+
 TEST(ConfigImport, FormatsOfWeightsThatAreNotKnownAreRefused) {
   EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "MIXED_PRECISION"}})"),
             "hf_quant_config.json:1:33: quant_algo: \"MIXED_PRECISION\": expected FP8 or NVFP4");
-  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "INT4"}})"),
-            "hf_quant_config.json:1:63: a KV cache in \"INT4\": expected FP8, or none for 16 bit");
+  EXPECT_EQ(
+      refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "INT4"}})"),
+      "hf_quant_config.json:1:63: a KV cache in \"INT4\": expected FP8, 8 bits of type float, or none for 16 bit");
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "exclude_modules": "lm_head"}})"),
+            "hf_quant_config.json:1:59: expected a list of what is not quantised, found \"lm_head\"");
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "exclude_modules": ["re:a{3}"]}})"),
+            "hf_quant_config.json:1:60: the expression \"re:a{3}\": expected names, \".*\", \"\\.\" and (one|other)");
+  EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "quantized_layers": {"a": 1}}})"),
+            "hf_quant_config.json:1:60: quantized_layers: layers in formats of their own, which kvsim does not model");
+  EXPECT_EQ(refusal(with(kDense, "",
+                         "\"quantization_config\": {\"quant_algo\": \"FP8\", \"kv_cache_scheme\": {\"num_bits\": 4, "
+                         "\"type\": \"int\"}}")),
+            "config.json:2:67: a KV cache in a map: expected FP8, 8 bits of type float, or none for 16 bit");
   EXPECT_EQ(refusal(with(kDense, "", "\"quantization_config\": {\"quant_method\": \"mxfp4\"}")),
             "config.json:2:43: quant_method: \"mxfp4\": expected fp8, or config_groups");
 }

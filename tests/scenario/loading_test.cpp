@@ -57,6 +57,7 @@ TEST(ModelConfig, IsTheModelOfAScenarioUnderTheKeysBesideIt) {
 TEST(ModelConfig, IsReadInAScenarioAloneAndBesideNoBase) {
   EXPECT_EQ(complaint({"model={base: llama-3.1-8b, config: config.json}"}),
             "--set model: model.config: given beside model.base: expected one of them");
+  EXPECT_EQ(complaint({"model={config: no.json}"}), "--set model: model.config: there is no file \"no.json\"");
   EXPECT_EQ(complaint({"model={config: [1]}"}), "--set model: model.config: expected a file, found a list");
   const TemporaryFolder folder;
   const std::string file = folder.write("more.yaml", "models: {mine: {base: llama-3.1-8b, config: config.json}}\n");
