@@ -18,10 +18,10 @@ using namespace kvsim;
 
 constexpr const char* kScenario = R"(
 name: steady decoding
-model: llama-3.1-70b
+model: llama-3.1-8b
 cluster:
-  gpu: {type: {base: h100-sxm, memory: 100 TB}}
-  host: {memory: 100 TB, link: pcie5-x16}
+  gpu: {type: {base: h100-sxm, memory: 10 TB}}
+  host: {memory: 10 TB, link: pcie5-x16}
 workload:
   context: 64 tokens
   output: 1000 tokens
@@ -81,9 +81,9 @@ void steady_decoding(benchmark::State& state, const char* decode, std::int64_t t
 void batches(benchmark::internal::Benchmark* b) {
   b->Arg(1)->Arg(16)->Arg(256)->Arg(4096)->UseManualTime()->Iterations(3)->Unit(benchmark::kMicrosecond);
 }
-BENCHMARK_CAPTURE(steady_decoding, full_kv, kFullKv, 40'000)->Apply(batches);
-BENCHMARK_CAPTURE(steady_decoding, lossy_token_dropping, kTokenDropping, 40'000)->Apply(batches);
-BENCHMARK_CAPTURE(steady_decoding, lossy_quantised, kQuantised, 40'000)->Apply(batches);
+BENCHMARK_CAPTURE(steady_decoding, full_kv, kFullKv, 16'000)->Apply(batches);
+BENCHMARK_CAPTURE(steady_decoding, lossy_token_dropping, kTokenDropping, 16'000)->Apply(batches);
+BENCHMARK_CAPTURE(steady_decoding, lossy_quantised, kQuantised, 16'000)->Apply(batches);
 BENCHMARK_CAPTURE(steady_decoding, draft_verify, kDrafts, 4'000)->Apply(batches);
 
 }  // namespace

@@ -41,9 +41,10 @@ TEST(Verdicts, ShapeIsTheOrderOfWhatDiffersByMoreThanTheTolerance) {
 }
 
 TEST(Verdicts, TheSideOfTheLevelIsPartOfTheOrder) {
-  EXPECT_EQ(outcome({point("a", "1", 2, 1.3)}, 1), Outcome::shape);
-  EXPECT_EQ(outcome({point("a", "1", 2, 0.9)}, 1), Outcome::off);
-  EXPECT_EQ(outcome({point("a", "1", 2, 1.3)}), Outcome::off);  // nothing to compare with
+  EXPECT_EQ(outcome({point("a", "1", 2, 1.3), point("a", "2", 4, 2)}, 1), Outcome::shape);
+  EXPECT_EQ(outcome({point("a", "1", 2, 0.9), point("a", "2", 4, 2)}, 1), Outcome::off);
+  EXPECT_EQ(outcome({point("a", "1", 2, 1.3)}, 1), Outcome::off);  // a side alone is no shape
+  EXPECT_EQ(outcome({point("a", "1", 2, 1.3)}), Outcome::off);     // nothing to compare with
 }
 
 TEST(Verdicts, AClaimThatDoesNotHoldIsOff) {
@@ -206,6 +207,9 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
   EXPECT_EQ(complaint("rows: [\"8\", \"16\"]", "rows: [\"8\", long]"),
             "fig.yaml:5:61: panels.0.x.over.rows.1: \"long\" is no number (named: true of names)");
   EXPECT_NE(complaint("gain({x})", "gian({x})").find("did you mean \"gain\"?"), std::string::npos);
+  EXPECT_NE(complaint("{at: \"8\", is: 1}", "{at: \"8\", is: 1}, {at: \"8\", is: 2}")
+                .find("ours has a point at \"8\" already"),
+            std::string::npos);
 }
 
 TEST(Experiments, SayWhereASharedEntryIsWrong) {

@@ -134,7 +134,10 @@ std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::option
   };
   for (std::size_t i = 0; i < points.size(); ++i) {
     const JudgedPoint& a = points[i];
+    // A side alone is no order: it can only be the wrong one.
+    const std::optional<bool> before = ordered;
     if (level) compare(a.middle(), *level, a.tolerance, a.simulated, *level);
+    if (ordered != false) ordered = before;
     for (std::size_t k = i + 1; k < points.size(); ++k) {
       const JudgedPoint& b = points[k];
       if (a.series != b.series && a.at != b.at) continue;

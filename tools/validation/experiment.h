@@ -34,8 +34,9 @@ struct JudgedPoint {
   [[nodiscard]] double middle() const { return (low + high) / 2; }
 };
 
-/// Whether points of a panel lie to each other, and to a level, as published. Compared are points of one series and
-/// points at one place, where what is published differs by more than the tolerance. No value where nothing is.
+/// Whether points of a panel lie to each other as published, and none on the other side of a level. Compared are points
+/// of one series and points at one place, where what is published differs by more than the tolerance. No value where
+/// nothing is.
 std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::optional<double> level);
 
 struct JudgedClaim {

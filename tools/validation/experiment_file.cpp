@@ -106,6 +106,10 @@ schema::ObjectSchema<PanelText> panel_schema() {
           report.fail(at + ".at", fmt::format("point \"{}\" of {} is outside the axis \"{}\"{}", point.at, series.name,
                                               panel.x.title, schema::suggest(point.at, places)));
         }
+        const auto same_place = [&](const PublishedPoint& other) { return other.at == point.at; };
+        if (std::any_of(series.points.begin(), series.points.begin() + static_cast<std::ptrdiff_t>(k), same_place)) {
+          report.fail(at + ".at", fmt::format("{} has a point at \"{}\" already", series.name, point.at));
+        }
         if (!point.tolerance && !panel.tolerance) {
           report.fail(at, "no tolerance, expected one at the point or at its panel");
         }

@@ -1,6 +1,7 @@
 #include "tools/validation/figure_file.h"
 
 #include <fmt/format.h>
+#include <set>
 
 #include "models/schema/object_schema.h"
 #include "models/schema/yaml.h"
@@ -162,6 +163,20 @@ FigureFile read_figure_file(std::string_view text, const std::string& source_nam
   FigureFile file = schema.parse(document);
   file.document = std::move(document);
   return file;
+}
+
+void check_names(const Vocabulary& file, const schema::Reporter& report) {
+  std::set<std::string> names;
+  const auto check = [&](const char* list, const auto& entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::string name = entries[i].name.substr(0, entries[i].name.find('('));
+      if (names.insert(name).second) continue;
+      report.fail(fmt::format("{}.{}.name", list, i), fmt::format("\"{}\" is the name of another entry", name));
+    }
+  };
+  check("runs", file.runs);
+  check("choices", file.choices);
+  check("terms", file.terms);
 }
 
 std::vector<Parameters> rows_of(const Vocabulary& file, const std::string& path, const TextTable& table) {

@@ -105,6 +105,9 @@ schema::ObjectSchema<RunText> run_schema();
 schema::ObjectSchema<ChoiceText> choice_schema();
 schema::ObjectSchema<TermText> term_schema();
 
+/// Refuses a run, choice or term whose name another one has, whatever their parameters.
+void check_names(const Vocabulary& file, const schema::Reporter& report);
+
 /// The keys that declare a vocabulary, of a file that has one.
 template <class File>
 void add_vocabulary(schema::ObjectSchema<File>& s) {
@@ -117,6 +120,7 @@ void add_vocabulary(schema::ObjectSchema<File>& s) {
          "runs chosen among several");
   s.list("terms", static_cast<std::vector<TermText> File::*>(&Vocabulary::terms), term_schema(), kOptional,
          "names for expressions");
+  s.check([](const File& file, const schema::Reporter& report) { check_names(file, report); });
 }
 
 /// The parameters of each row of a table. Throws schema::InputError at `path` where one has other cells than columns.
