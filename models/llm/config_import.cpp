@@ -55,12 +55,12 @@ constexpr std::array<Family, 13> kFamilies{{{"deepseek_v2", ExpertKeys::deepseek
                                             {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
                                             {"qwen3_vl_text", ExpertKeys::none, false, false, true}}};
 
-/// Fields that change what layers keep or compute, in ways that an entry cannot say.
+/// Fields that change what layers keep or compute, in ways that an entry cannot say, unless they are 0.
 struct Unsupported {
   std::string_view field;
   std::string_view what;
 };
-constexpr std::array<Unsupported, 12> kUnsupported{
+constexpr std::array<Unsupported, 14> kUnsupported{
     {{"attention_chunk_size", "layers that attend within chunks"},
      {"block_configs", "layers that differ from each other"},
      {"compress_ratios", "layers that keep a compressed context"},
@@ -71,7 +71,9 @@ constexpr std::array<Unsupported, 12> kUnsupported{
      {"linear_attn_config", "layers of linear attention"},
      {"linear_num_value_heads", "layers of linear attention"},
      {"num_global_key_value_heads", "layers with KV heads of their own"},
+     {"num_kv_shared_layers", "layers that share another's KV"},
      {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
+     {"shared_intermediate_size", "a shared expert of a width of its own"},
      {"sparse_attention_config", "layers that read a selection of blocks"}}};
 
 /// Fields that change neither sizes nor times here: numerics, training, tokens, generation, software.
@@ -105,7 +107,6 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "image_token_id",
                                                "initializer_range",
                                                "is_decoder",
-
                                                "label2id",
                                                "length_penalty",
                                                "max_length",
@@ -181,6 +182,9 @@ class Fields {
     const ConfigNode* node = map_->find(key);
     return node == nullptr || node->is_null() ? nullptr : node;
   }
+
+  /// Keys that need not be read.
+  void know(std::initializer_list<const char*> keys) { known_.insert(keys.begin(), keys.end()); }
 
   /// It is there, be it null.
   [[nodiscard]] bool has(std::string_view key) const { return map_->find(key) != nullptr; }
@@ -263,9 +267,6 @@ void refuse_unsupported(Fields& fields) {
   if (const ConfigNode* pruned = fields.find("pruned_heads"); pruned && !pruned->entries().empty()) {
     refuse(*pruned, "pruned_heads", "layers that differ from each other");
   }
-  if (const ConfigNode* shared = fields.find("num_kv_shared_layers"); shared && shared->text() != "0") {
-    refuse(*shared, "num_kv_shared_layers", "layers that share another's KV");
-  }
 }
 
 const Family& family_of(Fields& fields) {
@@ -312,9 +313,6 @@ void add_blocks(ConfigNode& entry, Fields& fields, ExpertKeys experts) {
   }
   if (const ConfigNode* dense = fields.find("mlp_only_layers"); dense && !dense->items().empty()) {
     refuse(*dense, "mlp_only_layers", "experts in some layers alone");
-  }
-  if (const ConfigNode* shared = fields.find("shared_intermediate_size"); shared && shared->text() != "0") {
-    refuse(*shared, "shared_intermediate_size", "a shared expert of a width of its own");
   }
   entry.append("moe", std::move(moe), count->origin());
 }
@@ -380,10 +378,14 @@ std::vector<std::string> patterns_of(std::string_view expression, const ConfigNo
     const std::string_view rest = expression.substr(i);
     const std::size_t closing = rest.find(')');
     const bool edge = (rest[0] == '^' && i == 0) || rest == "$";
+    const auto plain = [](std::string_view names) {
+      return names.find_first_of("()[]{}+?\\^$*") == std::string_view::npos;
+    };
     if (rest.starts_with(".*") || rest.starts_with("\\.")) {
       add(rest[0] == '.' ? "*" : ".");
       ++i;
-    } else if (rest[0] == '(' && closing != std::string_view::npos && all.size() < 64) {
+    } else if (rest[0] == '(' && closing != std::string_view::npos && plain(rest.substr(1, closing - 1)) &&
+               all.size() < 64) {
       std::vector<std::string> longer;
       std::string_view inside = rest.substr(1, closing - 1);
       for (bool more = true; more;) {
@@ -396,7 +398,7 @@ std::vector<std::string> patterns_of(std::string_view expression, const ConfigNo
       i += closing;
     } else if (edge) {
       continue;
-    } else if (std::string_view("()[]{}+?|\\^$*").find(rest[0]) == std::string_view::npos) {
+    } else if (plain(rest.substr(0, 1))) {
       add(rest.substr(0, 1));
     } else {
       throw InputError(at.origin(), fmt::format("the expression {}: expected names, \".*\", \"\\.\" and (one|other)",
@@ -527,10 +529,8 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
     q.stated_at = &stated;
     set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
   }
-  for (const char* key : {"activation_scheme", "fmt", "format", "global_compression_ratio", "producer",
-                          "quantization_status", "scale_fmt", "version"}) {
-    static_cast<void>(fields.find(key));
-  }
+  fields.know({"activation_scheme", "fmt", "format", "global_compression_ratio", "producer", "quantization_status",
+               "scale_fmt", "version"});
   if (const auto unknown = fields.unknown(); !unknown.empty()) {
     remarks.push_back(fmt::format("Fields of the quantisation that kvsim does not know and did not read: {}.",
                                   fmt::join(unknown, ", ")));
@@ -646,8 +646,8 @@ void add_widths(ConfigNode& entry, const Quantisation& q, ExpertKeys keys, std::
     count -= of_attention;
   }
   const bool narrow = blocks.wide_share() < kMost;
-  append(entry, "weight_bytes_per_parameter", fmt::format("{:.5g}", std::clamp(bytes / count, q.bytes, kWide)),
-         *q.stated_at);
+  append(entry, "weight_bytes_per_parameter",
+         fmt::format("{:.5g}", std::clamp(bytes / count, std::min(q.bytes, kWide), kWide)), *q.stated_at);
   if (q.format && narrow) append(entry, "weight_format", word(*q.format), *q.stated_at);
   if (wide_attention && narrow) append(entry, "attention_weight_format", "bf16", *q.stated_at);
   const auto say = [&remarks](const Part& part, const char* what, bool timed_wide) {
@@ -682,9 +682,7 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
     append(entry, "kv_heads", fields.need("num_attention_heads"));
     append(entry, "head_dim", fields.whole("qk_nope_head_dim") + fields.whole("qk_rope_head_dim"),
            fields.need("qk_nope_head_dim"));
-    static_cast<void>(fields.find("num_key_value_heads"));
-    static_cast<void>(fields.find("head_dim"));
-    static_cast<void>(fields.find("qk_head_dim"));
+    fields.know({"num_key_value_heads", "head_dim", "qk_head_dim"});
   } else {
     const ConfigNode* kv_heads =
         family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
@@ -712,9 +710,8 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   if (const ConfigNode* mlp_bias = fields.find("mlp_bias"); mlp_bias && fields.yes("mlp_bias", false)) {
     refuse(*mlp_bias, "mlp_bias", "biases of the feed-forward block");
   }
-  append(entry, "max_context", fields.whole("max_position_embeddings"), fields.need("max_position_embeddings"));
-  entry.entries().back().value = ConfigNode::scalar(entry.entries().back().value.text() + " tokens", false,
-                                                    fields.need("max_position_embeddings").origin());
+  append(entry, "max_context", fmt::format("{} tokens", fields.whole("max_position_embeddings")),
+         fields.need("max_position_embeddings"));
   if (family.latent) add_latent(entry, fields);
 
   const ConfigNode* in_config = fields.find("quantization_config");
@@ -729,7 +726,7 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
       remarks.push_back(fmt::format("Weights in {} are taken for 16 bit, as engines load them.", type->text()));
     }
   }
-  for (const char* key : {"torch_dtype", "dtype"}) static_cast<void>(outer.find(key));
+  outer.know({"torch_dtype", "dtype"});
   if (const ConfigNode* vision = outer.find("vision_config")) {
     append(entry, "encoder_parameters", encoder_parameters(*vision), *vision);
     remarks.emplace_back("The vision encoder is held as weights in 16 bit; encoding takes no time.");
@@ -739,7 +736,7 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
       remarks.push_back(fmt::format("Multi-token prediction ({} = {}) is neither held nor run.", key, layers));
     }
   }
-  for (const char* key : {"use_mtp", "mtp_transformer_layers", "text_config"}) static_cast<void>(fields.find(key));
+  fields.know({"use_mtp", "mtp_transformer_layers", "text_config"});
   std::vector<std::string> unknown = fields.unknown();
   if (text != nullptr) {
     for (std::string& key : outer.unknown()) unknown.push_back(std::move(key));

@@ -269,6 +269,8 @@ TEST(ConfigImport, FormatsOfWeightsThatAreNotKnownAreRefused) {
             "hf_quant_config.json:1:59: expected a list of what is not quantised, found \"lm_head\"");
   EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "exclude_modules": ["re:a{3}"]}})"),
             "hf_quant_config.json:1:60: the expression \"re:a{3}\": expected names, \".*\", \"\\.\" and (one|other)");
+  const std::string nested = R"x({"quantization": {"quant_algo": "FP8", "exclude_modules": ["re:a(b(c)d)"]}})x";
+  EXPECT_NE(refusal(kDense, nested).find("the expression \"re:a(b(c)d)\""), std::string::npos);
   EXPECT_EQ(refusal(kDense, R"({"quantization": {"quant_algo": "FP8", "quantized_layers": {"a": 1}}})"),
             "hf_quant_config.json:1:60: quantized_layers: layers in formats of their own, which kvsim does not model");
   EXPECT_EQ(refusal(with(kDense, "",

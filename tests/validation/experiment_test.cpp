@@ -212,6 +212,19 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
             std::string::npos);
 }
 
+TEST(Experiments, HaveEachNameOnce) {
+  std::string text = kShared;
+  const auto terms = text.find("terms:\n");
+  ASSERT_NE(terms, std::string::npos);
+  text.insert(terms + 7, "  - {name: gain(y), is: 1}\n");
+  try {
+    static_cast<void>(read_shared(schema::read_yaml(text, "assumptions.yaml")));
+    ADD_FAILURE() << "read";
+  } catch (const schema::InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("\"gain\" is the name of another entry"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Experiments, SayWhereASharedEntryIsWrong) {
   std::string text = kShared;
   text.replace(text.find("{policy}\""), 9, "{polcy}\"");

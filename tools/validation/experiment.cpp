@@ -128,20 +128,22 @@ bool JudgedPoint::within() const {
 
 std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::optional<double> level) {
   std::optional<bool> ordered;
-  const auto compare = [&](double a, double b, double tolerance, double simulated_a, double simulated_b) {
-    if (std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b))) return;
-    ordered = ordered.value_or(true) && side(a - b) == side(simulated_a - simulated_b);
+  const auto differ = [](double a, double b, double tolerance) {
+    return std::abs(a - b) > tolerance * std::max(std::abs(a), std::abs(b));
+  };
+  const auto alike = [](double a, double b, double simulated_a, double simulated_b) {
+    return side(a - b) == side(simulated_a - simulated_b);
   };
   for (std::size_t i = 0; i < points.size(); ++i) {
     const JudgedPoint& a = points[i];
-    // A side alone is no order: it can only be the wrong one.
-    const std::optional<bool> before = ordered;
-    if (level) compare(a.middle(), *level, a.tolerance, a.simulated, *level);
-    if (ordered != false) ordered = before;
+    // A side of the level alone is no order: it can only be the wrong one.
+    if (level && differ(a.middle(), *level, a.tolerance) && !alike(a.middle(), *level, a.simulated, *level))
+      return false;
     for (std::size_t k = i + 1; k < points.size(); ++k) {
       const JudgedPoint& b = points[k];
       if (a.series != b.series && a.at != b.at) continue;
-      compare(a.middle(), b.middle(), std::max(a.tolerance, b.tolerance), a.simulated, b.simulated);
+      if (!differ(a.middle(), b.middle(), std::max(a.tolerance, b.tolerance))) continue;
+      ordered = ordered.value_or(true) && alike(a.middle(), b.middle(), a.simulated, b.simulated);
     }
   }
   return ordered;
