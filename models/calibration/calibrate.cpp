@@ -23,9 +23,6 @@
 namespace kvsim::models {
 namespace {
 
-constexpr std::array kWeightFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
-                                    NumberFormat::nvfp4};
-
 /// Another GPU with rows of the same framework.
 struct OtherMachine {
   GpuSpec gpu;
@@ -366,7 +363,14 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
   }
   result.refused = readings.refused;
   result.ignored = readings.ignored;
-  for (RefusedRow& row : refuse_impossible(samples, machine)) result.refused.push_back(std::move(row));
+  const auto refuse = [&](Samples& rows, const Machine& peaks) {
+    std::vector<RefusedRow> refused = refuse_impossible(rows, peaks);
+    for (const NumberFormat format : options.drop_slow) {
+      std::ranges::move(refuse_slow(rows, format), std::back_inserter(refused));
+    }
+    return refused;
+  };
+  std::ranges::move(refuse(samples, machine), std::back_inserter(result.refused));
   result.rows = count(samples);
   subtract_launches(samples);
   std::vector<OtherMachine> other_machines;
@@ -374,7 +378,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
     const Machine peaks = Machine::of(other);
     if (other.name == gpu.name || peaks.multiprocessors <= 0 || !options.other_machines) continue;
     Samples theirs = select(readings.samples, other.name, framework, false);
-    (void)refuse_impossible(theirs, peaks);
+    (void)refuse(theirs, peaks);
     subtract_launches(theirs);
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }

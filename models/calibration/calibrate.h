@@ -24,8 +24,9 @@ struct CalibrationOptions {
   /// Rows of other frameworks are left out, rows that name none are taken. Empty: vllm where there are rows of it, else
   /// the only one that there is.
   std::string framework;
-  std::string data = "kernel tables";  ///< what the rows are, for references
-  bool tables = false;                 ///< of single shapes, beside the forms
+  std::string data = "kernel tables";   ///< what the rows are, for references
+  bool tables = false;                  ///< of single shapes, beside the forms
+  std::vector<NumberFormat> drop_slow;  ///< formats of linear layers whose slow rows are left out (refuse_slow)
   bool leave_out_shapes = true;
   bool leave_out_models = true;
   bool other_machines = true;

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -300,6 +301,39 @@ std::string framework_for(const Samples& all, const std::string& gpu, const std:
   if (there.size() <= 1) return there.empty() ? "vllm" : there.front();
   if (std::find(there.begin(), there.end(), "vllm") != there.end()) return "vllm";
   throw schema::InputError(fmt::format("--framework: there are rows of {}; say which to fit", fmt::join(there, ", ")));
+}
+
+std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format) {
+  std::map<std::pair<double, double>, std::vector<const LinearSample*>> layers;
+  for (const LinearSample& row : samples.linear) {
+    if (row.weights == format) layers[{row.n, row.k}].push_back(&row);
+  }
+  std::vector<RefusedRow> refused;
+  std::set<const LinearSample*> slow;
+  for (auto& [shape, rows] : layers) {
+    std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->m > b->m; });
+    const LinearSample* fastest = nullptr;  // of those with more tokens
+    for (auto row = rows.begin(); row != rows.end();) {
+      const auto next = std::find_if(row, rows.end(), [m = (*row)->m](const auto* r) { return r->m != m; });
+      for (auto same = row; same != next; ++same) {
+        if (fastest == nullptr || (*same)->seconds <= kSlowRow * fastest->seconds) continue;
+        slow.insert(*same);
+        refused.push_back({(*same)->from.origin,
+                           fmt::format("takes {} where the same layer takes {} with {:.0f} tokens",
+                                       schema::format_real(schema::Dimension::time, (*same)->seconds),
+                                       schema::format_real(schema::Dimension::time, fastest->seconds), fastest->m)});
+      }
+      for (; row != next; ++row) {
+        if (fastest == nullptr || (*row)->seconds < fastest->seconds) fastest = *row;
+      }
+    }
+  }
+  std::vector<LinearSample> kept;
+  for (const LinearSample& row : samples.linear) {
+    if (!slow.contains(&row)) kept.push_back(row);
+  }
+  samples.linear = std::move(kept);
+  return refused;
 }
 
 std::vector<LinearSample> of_format(const std::vector<LinearSample>& rows, NumberFormat format) {

@@ -18,6 +18,14 @@ inline constexpr double kFastestCache = 5;
 /// says which and why.
 [[nodiscard]] std::vector<RefusedRow> refuse_impossible(Samples& samples, const Machine& machine);
 
+/// How much longer a row may take than the same layer with more tokens.
+inline constexpr double kSlowRow = 1.2;
+
+/// Takes linear layers of a format out of `samples` (all of one machine and framework) that take over kSlowRow times as
+/// long as the same layer with more tokens, and says which: a library chose a kernel that nobody needs to wait for, as
+/// an engine that pads its batch does not.
+[[nodiscard]] std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format);
+
 /// Whether all of `bytes` fits into the L2 cache, so that a benchmark that repeats its run may have read it from there:
 /// such a row says nothing about the speed of the memory.
 [[nodiscard]] bool may_hit_l2(double bytes, const Machine& machine);

@@ -18,6 +18,10 @@
 
 namespace kvsim::models {
 
+/// Of weights that linear layers were measured with.
+inline constexpr std::array kWeightFormats{NumberFormat::bf16, NumberFormat::fp8, NumberFormat::fp8_block,
+                                           NumberFormat::nvfp4};
+
 /// Of a KV cache that kernels were measured over.
 inline constexpr std::array kKvFormats{NumberFormat::bf16, NumberFormat::fp8};
 

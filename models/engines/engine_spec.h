@@ -39,6 +39,9 @@ struct EngineSpec {
   // Kernels that take no time of their own (FusedKernels); by default those of vLLM, which profiles were fitted to.
   schema::Sourced<bool> fused_norms{};
   schema::Sourced<bool> fused_quantise{};
+  // How kernels of iterations that are not captured are launched (LaunchCosts).
+  schema::Sourced<double> kernel_launch_s{};        ///< 0: what the profile says
+  schema::Sourced<bool> captures_chunks{true, {}};  ///< also of iterations with chunks of prompts
 };
 
 // The words for the three, for the tables of engines and of schedules alike.

@@ -199,6 +199,10 @@ ObjectSchema<LaunchCosts> launch_schema() {
              "launching the CUDA graph of a step of at most captured_tokens tokens");
   s.optional("kernel", &L::kernel_s, fixed_kernel_time(),
              "launching one kernel: a step of more tokens takes at least this for each of its kernels");
+  s.optional(
+      "chunks_captured", &L::chunks_captured, boolean(),
+      "steps with chunks of prompts are captured, too, up to captured_tokens; false: they are launched kernel by "
+      "kernel, however short");
   return s;
 }
 

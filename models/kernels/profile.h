@@ -170,8 +170,9 @@ struct LowBitAttention {
 
 /// What it costs to launch kernels, beside them.
 struct LaunchCosts {
-  Sourced<double> graph_s;   ///< a step that was captured: launching its graph
-  Sourced<double> kernel_s;  ///< another step: it takes at least this for each of its kernels
+  Sourced<double> graph_s;      ///< a step that was captured: launching its graph
+  Sourced<double> kernel_s;     ///< another step: it takes at least this for each of its kernels
+  bool chunks_captured = true;  ///< captured steps may have chunks of prompts; otherwise only decoding is captured
 };
 
 /// How much longer kernels and host copies of one GPU take while the others run, as a share of their time alone. On

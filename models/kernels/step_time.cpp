@@ -19,6 +19,21 @@ double linear_calls_per_pass(const LlmSpec& m) {
          1.0;
 }
 
+/// Kernels that a forward pass launches beside linear layers, attention and passes over activations. Of a routed layer:
+/// choosing experts, sorting tokens by expert (two), the activation and summing up, and quantising the inputs of both
+/// grouped products of narrow weights. Of a latent layer's chunks: two norms, writing the cache, and putting keys and
+/// values together. Of others: writing keys and values. Two all-reduces a layer where GPUs share it. Counted in vLLM's
+/// fused experts and latent attention; other engines' are alike.
+double helper_kernels_per_pass(const LlmSpec& m, const KernelProfile& profile, bool shared) {
+  const auto layers = static_cast<double>(m.layers);
+  const bool narrow = m.weight_format() != NumberFormat::bf16;
+  const double routed = 5.0 + (narrow ? 2.0 : 0.0);
+  const double attention = m.attention == AttentionKind::mla ? 5.0 : 1.0;
+  const double reduced = shared ? 2.0 : 0.0;
+  const double quantised = narrow && !profile.fused.quantise ? linear_calls_per_pass(m) : 0.0;
+  return layers * (attention + reduced) + routed_layers(m) * routed + quantised;
+}
+
 /// Parameters of one layer that a token multiplies with before its attention scores.
 double parameters_before_attention(const LlmSpec& m) {
   if (m.attention != AttentionKind::mla) {
@@ -42,7 +57,9 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   kv_share_ = model.kv_copies(parallel.tensor) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
   launches_ = linear_calls_ + static_cast<double>(model.layers) + 1;  // attention, and the sampler
-  for (const ElementwiseKernel& k : elementwise_kernels(model, gpus_)) launches_ += k.calls;
+  launches_ += helper_kernels_per_pass(model, profile_, parallel.expert_gpus() > 1);
+  const bool norms = !profile_.fused.norms || parallel.tensor == 1;
+  for (const ElementwiseKernel& k : elementwise_kernels(model, gpus_, true, norms)) launches_ += k.calls;
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
   body_flops_ = model.linear_flops_per_token() - head_flops_;
   expert_flops_ = routed_layers(model) * static_cast<double>(model.moe.experts_per_token) * 2 * 3 *
@@ -157,8 +174,11 @@ double StepTimer::selection_s(double scores, double rows, double layers) const {
   return scores > 0 ? top_k_s(compression_kernels(), machine_, scores, rows, layers) : 0;
 }
 
-double StepTimer::launch_s(double tokens, double computing_s) const {
-  if (tokens <= static_cast<double>(profile_.captured_tokens)) return profile_.launch.graph_s.value;
+double StepTimer::launch_s(const StepWork& work, double computing_s) const {
+  const bool short_enough = work.tokens() <= static_cast<double>(profile_.captured_tokens);
+  if (short_enough && (profile_.launch.chunks_captured || work.prefill.query_tokens <= 0)) {
+    return profile_.launch.graph_s.value;
+  }
   return std::max(launches_ * profile_.launch.kernel_s.value - computing_s, 0.0);
 }
 
@@ -331,7 +351,7 @@ StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, Kn
     t.collectives_s = by_tokens.collectives_s;
     t.gathering_s = by_tokens.gathering_s;
     t.overhead_s += by_tokens.elementwise_s;
-    t.launch_s = launch_s(work.tokens(), t.linear_s + t.attention_s + t.collectives_s + t.overhead_s);
+    t.launch_s = launch_s(work, t.linear_s + t.attention_s + t.collectives_s + t.overhead_s);
     t.overhead_s += t.launch_s;
   }
   t.total_s = t.linear_s + t.attention_s + t.collectives_s + t.overhead_s;

@@ -116,7 +116,7 @@ class StepTimer {
   [[nodiscard]] ElementwiseForm elementwise_form() const;
   [[nodiscard]] CompressionKernels compression_kernels() const;
   /// What launching a step's kernels adds to it.
-  [[nodiscard]] double launch_s(double tokens, double computing_s) const;
+  [[nodiscard]] double launch_s(const StepWork& work, double computing_s) const;
   [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   void add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const;

@@ -184,12 +184,23 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     return result;
   }
   std::vector<const PointLaunch*> launches;
-  const LaunchOf of{
-      p.source,  p.engine,        model->model,   gpu, std::string(word(*weights)), p.tensor, p.attention_data > 1,
-      p.clients, p.prompt_tokens, p.output_tokens};
+  const LaunchOf of{p.source,
+                    p.engine,
+                    p.version,
+                    model->model,
+                    gpu,
+                    std::string(word(*weights)),
+                    p.tensor,
+                    p.attention_data > 1,
+                    p.clients,
+                    p.prompt_tokens,
+                    p.output_tokens};
   for (const PointLaunch& launch : published.launches) {
-    if (launch.holds_of(of)) launches.push_back(&launch);
+    if (!launch.holds_of(of)) continue;
+    launches.push_back(&launch);
+    if (!launch.out_of_scope.empty()) result.out_of_scope = launch.out_of_scope;
   }
+  if (!result.out_of_scope.empty()) return result;
   constexpr const char* kFp8Kv = "model.kv_bytes_per_element=1";
   const bool fp8_kv = std::any_of(launches.begin(), launches.end(), [kFp8Kv](const PointLaunch* launch) {
     return std::find(launch->set.begin(), launch->set.end(), kFp8Kv) != launch->set.end();

@@ -33,6 +33,7 @@ schema::ObjectSchema<Published> published_schema() {
   ObjectSchema<PointLaunch> launch("launch", "How an engine was launched; conditions that are not given hold of all.");
   launch.required("source", &PointLaunch::source, text().non_empty(), "of the points");
   launch.list("engines", &PointLaunch::engines, text().non_empty(), Presence::optional, "of the points");
+  launch.list("versions", &PointLaunch::versions, text().non_empty(), Presence::optional, "of the engine");
   launch.list("models", &PointLaunch::models, text().non_empty(), Presence::optional, "in the catalogue");
   launch.list("gpus", &PointLaunch::gpus, text().non_empty(), Presence::optional, "in the catalogue");
   launch.list("weights", &PointLaunch::weights, text().non_empty(), Presence::optional, "their number formats");
@@ -41,7 +42,8 @@ schema::ObjectSchema<Published> published_schema() {
   launch.optional("ranks", &PointLaunch::ranks, boolean(), "attention is data-parallel, or is not");
   launch.optional("least_clients", &PointLaunch::least_clients, integer().at_least(1), "concurrency");
   launch.optional("most_clients", &PointLaunch::most_clients, integer().at_least(1), "concurrency");
-  launch.list("set", &PointLaunch::set, text().non_empty(), Presence::required, "changes of the scenario, as of --set");
+  launch.list("set", &PointLaunch::set, text().non_empty(), Presence::optional, "changes of the scenario, as of --set");
+  launch.optional("out_of_scope", &PointLaunch::out_of_scope, text().non_empty(), "why it cannot be described");
   launch.required("reference", &PointLaunch::reference, text().non_empty(), "where that is said");
   ObjectSchema<Published> all("published", "What published serving points call things.");
   all.list("models", &Published::models, model, Presence::required, "checkpoints");
@@ -99,8 +101,8 @@ bool PointLaunch::holds_of(const LaunchOf& p) const {
   const auto among = [](const auto& values, const auto& value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
   };
-  return source == p.source && among(engines, p.engine) && among(models, p.model) && among(gpus, p.gpu) &&
-         among(weights, p.weights) && among(tensor, p.tensor) &&
+  return source == p.source && among(engines, p.engine) && among(versions, p.version) && among(models, p.model) &&
+         among(gpus, p.gpu) && among(weights, p.weights) && among(tensor, p.tensor) &&
          among(lengths, fmt::format("{}/{}", p.prompt_tokens, p.output_tokens)) && ranks.value_or(p.ranks) == p.ranks &&
          p.clients >= least_clients && p.clients <= most_clients.value_or(p.clients);
 }

@@ -33,7 +33,7 @@ struct PointSource {
 
 /// What decides how a source launched the engine of a point; names are those of the catalogue.
 struct LaunchOf {
-  std::string source, engine, model, gpu, weights;
+  std::string source, engine, version, model, gpu, weights;
   std::int64_t tensor = 1;
   bool ranks = false;  ///< attention is data-parallel
   std::int64_t clients = 0, prompt_tokens = 0, output_tokens = 0;
@@ -42,13 +42,14 @@ struct LaunchOf {
 /// A launch of an engine that says otherwise than its entry in the catalogue. An empty list holds of all.
 struct PointLaunch {
   std::string source;
-  std::vector<std::string> engines, models, gpus, weights;
+  std::vector<std::string> engines, versions, models, gpus, weights;
   std::vector<std::int64_t> tensor;
   std::vector<std::string> lengths;  ///< of the point: "1024/8192"
   std::optional<bool> ranks;
   std::int64_t least_clients = 1;
   std::optional<std::int64_t> most_clients;
   std::vector<std::string> set;  ///< changes of the scenario, as of --set
+  std::string out_of_scope;      ///< or why the point cannot be described
   std::string reference;
 
   [[nodiscard]] bool holds_of(const LaunchOf& point) const;

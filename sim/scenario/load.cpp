@@ -370,9 +370,13 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   if (gpu == cluster.gpu.name) return changed;
   const models::Catalogue catalogue = catalogue_of(scenario);
   cluster.gpu = catalogue.gpu(gpu);
-  const models::FusedKernels fused = cluster.profile.fused;  // the engine's
+  const models::KernelProfile before = cluster.profile;
   cluster.profile = catalogue.profile(cluster.gpu.profile);
-  cluster.profile.fused = fused;
+  cluster.profile.fused = before.fused;  // these are the engine's
+  if (const auto& engine = changed.serving.schedule.engine) {
+    cluster.profile.launch.chunks_captured = before.launch.chunks_captured;
+    if (engine->kernel_launch_s.value > 0) cluster.profile.launch.kernel_s = before.launch.kernel_s;
+  }
   cluster.host_link = catalogue.link(cluster.gpu.host_link);
   cluster.peer_link = catalogue.link(cluster.gpu.peer_link);
   changed.profile.reset();

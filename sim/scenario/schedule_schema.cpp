@@ -95,6 +95,11 @@ void complete_schedule(Scenario& s, const Reporter& report) {
   models::FusedKernels& fused = s.serving.cluster.profile.fused;
   unless_said("cluster.gpu.profile.fused.norms", fused.norms, c.engine->fused_norms);
   unless_said("cluster.gpu.profile.fused.quantise", fused.quantise, c.engine->fused_quantise);
+  models::LaunchCosts& launch = s.serving.cluster.profile.launch;
+  unless_said("cluster.gpu.profile.launch.chunks_captured", launch.chunks_captured, c.engine->captures_chunks);
+  if (c.engine->kernel_launch_s.value > 0 && !report.node().find_path("cluster.gpu.profile.launch.kernel")) {
+    launch.kernel_s = c.engine->kernel_launch_s;
+  }
 }
 
 }  // namespace kvsim::scenario

@@ -181,6 +181,28 @@ TEST(Physics, WeightsAreColdWhereSixLayersOfThemDoNotFitL2) {
   EXPECT_NE(refused[1].reason.find("8002 GB/s"), std::string::npos);
 }
 
+TEST(Physics, SlowRowsTakeLongerThanTheSameLayerWithMoreTokens) {
+  const auto row = [](double m, double seconds, NumberFormat format = NumberFormat::fp8, double n = 1000) {
+    return LinearSample{{}, format, m, n, 1000, seconds};
+  };
+  Samples s;
+  s.linear = {row(1, 27e-6),  // slower than 8 tokens
+              row(8, 13e-6),
+              row(16, 15.6e-6),  // 1.2 times as long as 32 tokens take
+              row(32, 13e-6),
+              row(64, 40e-6),  // slower than 128
+              row(128, 20e-6),
+              row(1, 27e-6, NumberFormat::fp8, 2000),  // another layer
+              row(1, 27e-6, NumberFormat::bf16),
+              row(8, 13e-6, NumberFormat::bf16)};  // another format
+  const std::vector<RefusedRow> refused = refuse_slow(s, NumberFormat::fp8);
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_EQ(refused[0].reason, "takes 40 us where the same layer takes 20 us with 128 tokens");
+  EXPECT_EQ(refused[1].reason, "takes 27 us where the same layer takes 13 us with 32 tokens");
+  EXPECT_EQ(s.linear.size(), 7U);
+  EXPECT_TRUE(refuse_slow(s, NumberFormat::fp8).empty());
+}
+
 TEST(Physics, CollectivesTakeAMicrosecondAndReadWhatTheySend) {
   Machine m;
   m.memory_bytes_per_s = 1000e9;

@@ -238,11 +238,49 @@ TEST(StepTime, ACapturedStepTakesALaunchMoreAndALargerOneAtLeastThatOfItsKernels
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode()).launch_s, 0.5);
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(two).total_s, two_s);
   p.launch.kernel_s.value = 10;
-  // A layer has four products, attention, two norms, rotary embedding and activation; a step the LM head, the sampler,
-  // the embedding and the last norm.
-  const double kernels = 9 * static_cast<double>(tiny_model().layers) + 4;
+  // A layer has four products, writing keys and values, attention, two norms, rotary embedding and activation; a step
+  // the LM head, the sampler, the embedding and the last norm.
+  const double kernels = 10 * static_cast<double>(tiny_model().layers) + 4;
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(two).total_s, 10 * kernels);
   EXPECT_DOUBLE_EQ(tiny_timer(p).time(StepWork{}).total_s, 0);
+}
+
+TEST(StepTime, AStepWithAChunkIsLaunchedKernelByKernelWhereOnlyDecodingIsCaptured) {
+  KernelProfile p = ideal_profile();
+  p.captured_tokens = 100;
+  p.launch.graph_s.value = 0.5;
+  p.launch.kernel_s.value = 10;
+  StepWork chunk;
+  chunk.prefill = {4, 400, 10};
+  chunk.logit_tokens = 1;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(chunk).launch_s, 0.5);
+  p.launch.chunks_captured = false;
+  const double kernels = 10 * static_cast<double>(tiny_model().layers) + 4;
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(chunk).total_s, 10 * kernels);
+  EXPECT_DOUBLE_EQ(tiny_timer(p).time(one_decode()).launch_s, 0.5);
+}
+
+TEST(StepTime, KernelsThatAreLaunchedAreCounted) {
+  // Two kernels are left when the tiny model's 10 a layer and 4 a step are taken away: how many more there are.
+  const auto more = [](const LlmSpec& m, std::int64_t gpus, bool fused = false) {
+    KernelProfile p = ideal_profile();
+    p.captured_tokens = 0;
+    p.launch.kernel_s.value = 1000;
+    p.fused = {fused, fused};
+    return tiny_timer(p, m, gpus).time(one_decode()).total_s / 1000 - (10 * static_cast<double>(m.layers) + 4);
+  };
+  const auto layers = static_cast<double>(tiny_model().layers);
+  EXPECT_DOUBLE_EQ(more(tiny_model(), 1), 0);
+  EXPECT_DOUBLE_EQ(more(tiny_model(), 2), 2 * layers);  // all-reduces
+  EXPECT_DOUBLE_EQ(more(tiny_model(), 2, true), 0);     // in place of norms
+  LlmSpec routed = tiny_model();
+  routed.moe = {4, 1, 0, 50, 0};
+  // Router and two products for gate+up and down; choosing, sorting (two), activation and sum for the activation.
+  EXPECT_DOUBLE_EQ(more(routed, 1), (1 + 4) * layers);
+  LlmSpec narrow = tiny_model();
+  narrow.weight_bytes_per_parameter = 1;
+  EXPECT_DOUBLE_EQ(more(narrow, 1), 4 * layers + 1);  // inputs of four products and of the LM head quantised
+  EXPECT_DOUBLE_EQ(more(narrow, 1, true), 0);
 }
 
 TEST(StepTime, ExpertsReadGrowWithTheTokensOfTheStep) {

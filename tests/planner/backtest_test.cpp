@@ -107,6 +107,20 @@ TEST(PointScenarios, TakeFromTheEngineWhatItDoes) {
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
 }
 
+TEST(PointScenarios, AVersionTellsWhatCannotBeDescribed) {
+  ServingPoint p = described();
+  p.source = "inferencex";
+  p.model = "deepseek-ai/DeepSeek-R1";
+  p.gpu = "b200_sxm";
+  p.engine = "trtllm";
+  p.tensor = 8;
+  p.precision = "fp8";
+  p.version = "1.2.0rc6.post2";
+  EXPECT_EQ(scenario_of(p).out_of_scope, "");
+  p.version = "1.2.0rc6.post3";
+  EXPECT_EQ(scenario_of(p).out_of_scope, "decodes with multi-token prediction");
+}
+
 TEST(PointScenarios, IterationsOfASourceGoBeforeThoseOfTheEngine) {
   ServingPoint p = described();
   p.source = "aiconfigurator";
@@ -140,7 +154,7 @@ TEST(PointScenarios, EnginesAreLaunchedAsTheSourceDid) {
 }
 
 TEST(PointLaunch, HoldsWhereAllItsConditionsDo) {
-  const LaunchOf point{"s", "e", "m", "g", "fp8", 4, false, 16, 1024, 512};
+  const LaunchOf point{"s", "e", "1.2", "m", "g", "fp8", 4, false, 16, 1024, 512};
   PointLaunch launch;
   launch.source = "s";
   EXPECT_TRUE(launch.holds_of(point));
@@ -152,6 +166,8 @@ TEST(PointLaunch, HoldsWhereAllItsConditionsDo) {
   EXPECT_FALSE(with([](auto& l) { l.source = "t"; }));
   EXPECT_TRUE(with([](auto& l) { l.engines = {"f", "e"}; }));
   EXPECT_FALSE(with([](auto& l) { l.engines = {"f"}; }));
+  EXPECT_TRUE(with([](auto& l) { l.versions = {"1.1", "1.2"}; }));
+  EXPECT_FALSE(with([](auto& l) { l.versions = {"1.1"}; }));
   EXPECT_FALSE(with([](auto& l) { l.models = {"f"}; }));
   EXPECT_FALSE(with([](auto& l) { l.gpus = {"f"}; }));
   EXPECT_FALSE(with([](auto& l) { l.weights = {"bf16"}; }));

@@ -103,6 +103,8 @@ std::vector<KeyRow> profile_rows() {
        "512 tokens", "8192 tokens"},
       {kProfile + ".launch.graph", kNamed, "0 us", "300 us"},
       {kProfile + ".launch.kernel", recomputed(kNamed), "0 us", "2 ms"},
+      {kProfile + ".launch.chunks_captured", recomputed({kProfile + "=h100-vllm", kProfile + ".launch.kernel=2 ms"}),
+       "false", "true"},
       {kProfile + ".interference.kernels_to_gpu", kNamed, "0", "0.5"},
       {kProfile + ".interference.kernels_from_gpu", kSlowWrites, "0", "0.5"},
       {kProfile + ".interference.copies_to_gpu", kNamed, "0", "0.5"},

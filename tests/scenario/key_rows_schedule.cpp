@@ -58,6 +58,8 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.preempted", engine(), "dropped", "cached"},
       {"schedule.engine.fused_norms", engine({"cluster.gpu.tensor_parallel=2"}), "false", "true"},
       {"schedule.engine.fused_quantise", engine({"model.weight_bytes_per_parameter=1"}), "false", "true"},
+      {"schedule.engine.kernel_launch", engine(), "0 us", "2 ms"},
+      {"schedule.engine.captures_chunks", engine({"schedule.engine.kernel_launch=2 ms"}), "false", "true"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},
       {"slo.tpot_p99", {}, "1 ms", "1000 s"},
       {"slo.itl_p99", {}, "1 ms", "1000 s"},

@@ -181,6 +181,24 @@ TEST(Engine, FusesKernelsUnlessTheProfileIsSaidTo) {
   EXPECT_TRUE(other.serving.cluster.profile.fused.quantise);
 }
 
+TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
+  const auto launch = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs}"});
+    const models::LaunchCosts l = small_scenario(more).serving.cluster.profile.launch;
+    return std::pair(l.kernel_s.value, l.chunks_captured);
+  };
+  EXPECT_EQ(launch({}), std::pair(0.0, true));
+  EXPECT_EQ(launch({"schedule.engine=vllm"}), std::pair(40e-6, true));
+  EXPECT_EQ(launch({"schedule.engine=trtllm"}), std::pair(100e-6, false));
+  EXPECT_EQ(launch({"schedule.engine=trtllm", "cluster.gpu.profile.launch={kernel: 1 us, chunks_captured: true}"}),
+            std::pair(1e-6, true));
+  const scenario::Scenario other = scenario::on_machine(
+      small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: trtllm}"}),
+      "h200", 1);
+  EXPECT_EQ(other.serving.cluster.profile.launch.kernel_s.value, 100e-6);
+  EXPECT_FALSE(other.serving.cluster.profile.launch.chunks_captured);
+}
+
 TEST(Engine, ComparesWhatItCanServe) {
   using Sets = std::vector<std::string>;
   const auto compared = [](const std::string& engine) {

@@ -1,4 +1,5 @@
 // kvsim calibrate: from measured kernel times to a profile (fit), and how well one redoes a measured replay (replay).
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -36,6 +37,7 @@ struct Options {
   std::string model;
   std::string cross_validate = "shapes,models,machines";
   std::string overhead;
+  std::vector<std::string> drop_slow;
   std::string out;
   std::string report;
   bool no_tables = false;
@@ -140,6 +142,10 @@ void fit(Console& console, Options options) {
       throw schema::InputError(fmt::format("--iteration-overhead: {}", e.what()));
     }
   }
+  for (const models::NumberFormat format : models::kWeightFormats) {
+    const auto& asked = options.drop_slow;
+    if (std::ranges::find(asked, models::word(format)) != asked.end()) options.fit.drop_slow.push_back(format);
+  }
   if (options.no_tables) options.fit.tables = false;
   options.fit.known = known_forms(catalogue);
   refuse_same_file(options.out, options.report);
@@ -172,6 +178,12 @@ void fit(Console& console, Options options) {
   }
 }
 
+std::vector<std::string> format_words() {
+  std::vector<std::string> words;
+  for (const models::NumberFormat format : models::kWeightFormats) words.emplace_back(models::word(format));
+  return words;
+}
+
 void declare_fit(CLI::App& sub, Options& o) {
   sub.add_option("PATH", o.paths, "CSV files of measured kernel times, or folders of them")
       ->required()
@@ -200,6 +212,12 @@ void declare_fit(CLI::App& sub, Options& o) {
   sub.add_option("--iteration-overhead", o.overhead,
                  "Time of an iteration that no kernel takes. Default: 0.5 ms, assumed")
       ->type_name("T");
+  sub.add_option("--drop-slow", o.drop_slow,
+                 "Leave out linear layers of this format that take over a fifth longer than the same layer with more "
+                 "tokens; repeatable")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(format_words()))
+      ->allow_extra_args(false);
   sub.add_option("--include", o.include, "A file with further catalogue entries; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false);
