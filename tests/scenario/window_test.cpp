@@ -80,6 +80,29 @@ TEST(Window, ARequestHoldsAndMovesItsWindow) {
   EXPECT_EQ(m.kv_reserved_peak_bytes, 16 * 4096 * (8 * 1013 + 24 * 64));
 }
 
+TEST(Window, RequestsOfPublishedModelsByHand) {
+  struct Hand {
+    const char* model;
+    std::int64_t full, windowed, tokens,
+        blocks;  // bytes of a token in layers of either kind; the window, and in blocks
+  };
+  for (const Hand& h : {Hand{"gpt-oss-120b", 36864, 36864, 128, 9}, Hand{"gemma-3-27b", 81920, 425984, 1024, 65}}) {
+    const auto s = small_scenario(full_kv(
+        {std::string("model=") + h.model, "prefill=recompute", "cluster.gpu={type: h200, memory_fraction: 0.9}"}));
+    const serving::KvGeometry g = serving::configured_geometry(s.serving);
+    EXPECT_EQ(g.full_transfer(100000), 100000 * h.full + h.tokens * h.windowed) << h.model;
+    EXPECT_EQ(g.full_transfer(100), 100 * (h.full + h.windowed)) << h.model;
+    EXPECT_EQ(g.full_reservation(100000), 16 * (6250 * h.full + h.blocks * h.windowed)) << h.model;
+    // 141 GB x 0.9 less weights and the 2,048 new tokens of a step.
+    const double room = 0.9 * static_cast<double>(s.serving.cluster.gpu.memory_bytes.value) -
+                        static_cast<double>(s.serving.cluster.activation_bytes + s.serving.model.weight_bytes()) -
+                        2048.0 * static_cast<double>(h.windowed);
+    EXPECT_NEAR(static_cast<double>(serving::kv_capacity(s.serving).bytes), room,
+                16.0 * static_cast<double>(h.full + h.windowed))
+        << h.model;
+  }
+}
+
 TEST(Window, RoomIsWhatASteppingBatchLeaves) {
   const Sets sets = full_kv({"prefill=recompute", "schedule.max_batched_tokens=4096"});
   const auto capacity = [&](const std::string& model) {
