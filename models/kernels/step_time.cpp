@@ -107,6 +107,12 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
   }
   if (profile_.machine) note_missing();
+  if (layer_work_ && attention_fitted_) {
+    fallbacks_.push_back(
+        "attention of layers with a window: no kernels of it were measured; forms of attention over all tokens, a "
+        "chunk as "
+        "pieces as long as the window");
+  }
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
     const bool rotary = model_.attention != AttentionKind::mla || !attention_fitted_;

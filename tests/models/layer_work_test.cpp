@@ -128,6 +128,12 @@ TEST(LayerWork, EndlessWindowsTakeTheTimeOfNone) {
     const StepTime some = StepTimer(gpu, link, profile, endless, 2).time(w);
     EXPECT_EQ(some.total_s, all.total_s) << name;
     EXPECT_EQ(some.attention_s, all.attention_s) << name;
+    const auto said = [](const StepTimer& timer) {
+      return std::count_if(timer.fallbacks().begin(), timer.fallbacks().end(),
+                           [](const std::string& f) { return f.starts_with("attention of layers with a window"); });
+    };
+    EXPECT_EQ(said(StepTimer(gpu, link, profile, endless, 2)), 1) << name;
+    EXPECT_EQ(said(StepTimer(gpu, link, profile, m, 2)), 0) << name;
     EXPECT_EQ(endless.parameters(), m.parameters());
     EXPECT_EQ(endless.kv_bytes_per_token(), m.kv_bytes_per_token());
   }
