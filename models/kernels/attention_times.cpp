@@ -206,7 +206,7 @@ void AttentionTimes::each_chunk(const StepWork& work, Each&& each) const {
 
 FormTime AttentionTimes::prefill(const StepWork& work) const {
   TiledCall call;
-  each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_); });
+  each_chunk(work, [&](const PrefillChunk& c) { prefill_.add_chunk(call, c.tokens, c.before, shape_, c.alike); });
   for (const AttentionWork* w : {&work.verify, &work.decode}) {
     if (!tiled(*w)) continue;
     const double queries = w->queries_each();
@@ -218,7 +218,7 @@ FormTime AttentionTimes::prefill(const StepWork& work) const {
 
 FormTime AttentionTimes::mixed(const StepWork& work) const {
   TiledCall call;
-  each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_); });
+  each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_, c.alike); });
   for (const AttentionWork* w : {&work.verify, &work.decode}) {
     if (w->query_tokens <= 0) continue;
     const double requests = requests_of(*w);
@@ -259,13 +259,13 @@ void AttentionTimes::add_latent(const StepWork& work, KnownLengths* known, Add&&
   double before = 0;
   each_chunk(work, [&](const PrefillChunk& c) {
     if (c.tokens <= decode_.chunks_up_to) {
-      shorter.requests += 1;
-      shorter.query_tokens += c.tokens;
-      shorter.kv_bytes += (c.before + c.tokens) * kv_bytes_per_token_;
-      shorter.pairs += c.tokens * (c.before + (c.tokens + 1) / 2);
+      shorter.requests += c.alike;
+      shorter.query_tokens += c.alike * c.tokens;
+      shorter.kv_bytes += c.alike * (c.before + c.tokens) * kv_bytes_per_token_;
+      shorter.pairs += c.alike * c.tokens * (c.before + (c.tokens + 1) / 2);
     } else {
-      prefill_.add_chunk(expanded, c.tokens, c.before, chunk_shape_);
-      before += c.before;
+      prefill_.add_chunk(expanded, c.tokens, c.before, chunk_shape_, c.alike);
+      before += c.alike * c.before;
     }
   });
   absorb(shorter.requests, shorter.query_tokens, shorter.kv_bytes, shorter.pairs);

@@ -41,6 +41,12 @@ MoeCall experts_call(const LlmSpec& model, const Parallelism& parallel, double t
 }
 
 std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
+  if (m.window_heads_differ()) {
+    std::vector<LinearShape> all = attention_shapes(m.full_part(), gpus);
+    const std::vector<LinearShape> slide = attention_shapes(m.window_part(), gpus);
+    all.insert(all.end(), slide.begin(), slide.end());
+    return all;
+  }
   const auto layers = static_cast<double>(m.layers);
   const auto hidden = static_cast<double>(m.hidden);
   const double heads = static_cast<double>(m.heads) / gpus;

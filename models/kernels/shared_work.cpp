@@ -10,8 +10,8 @@ double requests_of(const AttentionWork& w) {
   return w.requests > 0 ? w.requests : w.query_tokens;
 }
 
-AttentionWork scaled(const AttentionWork& w, double share) {
-  return {w.query_tokens * share, w.kv_bytes * share, w.pairs * share, w.requests * share, w.longest_kv};
+AttentionWork scaled(AttentionWork w, double share) {
+  return w *= share;
 }
 
 /// Of `n` things, the share that the rank with most of them has.

@@ -153,6 +153,9 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
       (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(parallel.tensor) / gpus;
   attention.flops =
       (work.decode.pairs + work.verify.pairs + work.prefill.pairs) * model.attention_flops_per_pair() / gpus;
+  const LeftOut outside = left_out(model, parallel.tensor, work);
+  attention.bytes -= outside.kv_bytes / gpus;
+  attention.flops -= outside.flops / gpus;
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;

@@ -34,19 +34,28 @@ double helper_kernels_per_pass(const LlmSpec& m, const KernelProfile& profile, b
   return layers * (attention + reduced) + routed_layers(m) * routed + quantised;
 }
 
-/// Parameters of one layer that a token multiplies with before its attention scores.
+/// Parameters of all layers that a token multiplies with before its attention scores.
 double parameters_before_attention(const LlmSpec& m) {
+  if (m.window_heads_differ()) {
+    return parameters_before_attention(m.full_part()) + parameters_before_attention(m.window_part());
+  }
+  const auto layers = static_cast<double>(m.layers);
   if (m.attention != AttentionKind::mla) {
-    return static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim);
+    return layers * static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim);
   }
   const MlaShape& s = m.mla;
   const std::int64_t width = m.heads * (s.qk_nope_head_dim + s.qk_rope_head_dim);
   const std::int64_t query = s.q_lora_rank > 0 ? s.q_lora_rank * (m.hidden + width) : m.hidden * width;
   const std::int64_t latent = m.hidden * (s.kv_lora_rank + s.qk_rope_head_dim);
-  return static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim);
+  return layers * static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim);
 }
 
 }  // namespace
+
+StepTimer::AttentionLayers::AttentionLayers(const LlmSpec& model, double gpus)
+    : layers(static_cast<double>(model.layers)),
+      kv_share(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
+      flops_per_pair(model.attention_flops_per_pair()) {}
 
 StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
                      const Parallelism& parallel)
@@ -54,7 +63,6 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   memory_bytes_per_s_ = gpu.memory_bytes_per_s.value;
   linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.weight_format());
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
-  kv_share_ = model.kv_copies(parallel.tensor) / gpus_;
   linear_calls_ = linear_calls_per_pass(model);
   launches_ = linear_calls_ + static_cast<double>(model.layers) + 1;  // attention, and the sampler
   launches_ += helper_kernels_per_pass(model, profile_, parallel.expert_gpus() > 1);
@@ -67,8 +75,13 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   dense_weight_bytes_ = model.weight_bytes_read(1);
   const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
   head_weight_bytes_ = static_cast<double>(model.vocabulary * model.hidden) * parameter_bytes;
-  qkv_weight_bytes_ = static_cast<double>(model.layers) * parameters_before_attention(model) * parameter_bytes;
-  attention_flops_ = model.attention_flops_per_pair();
+  qkv_weight_bytes_ = parameters_before_attention(model) * parameter_bytes;
+  attention_ = AttentionLayers(model, gpus_);
+  if (model.window.layers > 0) {
+    layer_work_ = LayerWork(model);
+    full_attention_ = AttentionLayers(model.full_part(), gpus_);
+    window_attention_ = AttentionLayers(model.window_part(), gpus_);
+  }
   const std::string& library = profile_.collective_library;
   const auto collective = [&](Collective operation, std::int64_t gpus) {
     CollectiveTimes times(peer, operation, library, gpus);
@@ -96,8 +109,12 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   }
   attention_fitted_ = AttentionTimes::covers(profile_, model_, machine_, why);
   if (attention_fitted_) {
-    attention_times_ = AttentionTimes(profile_, model_, machine_, gpus_);
-    if (attention_times_.lacks_mixed()) {
+    attention_.times = AttentionTimes(profile_, model_, machine_, gpus_);
+    if (layer_work_) {
+      full_attention_.times = AttentionTimes(profile_, model_.full_part(), machine_, gpus_);
+      window_attention_.times = AttentionTimes(profile_, model_.window_part(), machine_, gpus_);
+    }
+    if (attention_.times.lacks_mixed()) {
       fallbacks_.push_back(
           fmt::format("attention: the profile has no fitted form of the launch that serves mixed steps "
                       "for a {} KV cache; each kind of work by its own",
@@ -107,6 +124,12 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     fallbacks_.push_back(fmt::format("attention: {}; roofline with the profile's efficiencies", why));
   }
   if (profile_.machine) note_missing();
+  if (layer_work_ && attention_fitted_) {
+    fallbacks_.push_back(
+        "attention of layers with a window: no kernels of it were measured; forms of attention over all tokens, a "
+        "chunk as "
+        "pieces as long as the window");
+  }
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
     const bool rotary = model_.attention != AttentionKind::mla || !attention_fitted_;
@@ -133,15 +156,17 @@ void StepTimer::note_missing() {
   if (linear_fitted_ && !profile_.tables.linear.empty() && !linear_times_.has_tables()) {
     add("its tables of linear layers are of other shapes than this model's: fitted forms");
   }
-  if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_times_.has_table()) {
+  if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_.times.has_table()) {
     add("its tables of decode attention are of other heads than this model's: fitted forms");
   }
-  const auto [least, most] = attention_times_.head_dims();
-  const auto dim = static_cast<double>(model_.head_dim);
+  const auto [least, most] = attention_.times.head_dims();
   const bool heads = model_.attention != AttentionKind::mla;  // forms over latents are of the latent's own widths
-  if (attention_fitted_ && heads && (dim < least || dim > most)) {
+  for (const std::int64_t dim : {model_.head_dim, model_.window_part().head_dim}) {
+    const auto width = static_cast<double>(dim);
+    if (!attention_fitted_ || !heads || (width >= least && width <= most)) continue;
     add(fmt::format("attention was measured with heads of width {}, this model's are {} wide",
-                    least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), model_.head_dim));
+                    least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), dim));
+    if (model_.window_part().head_dim == model_.head_dim) break;
   }
 }
 
@@ -202,18 +227,44 @@ StepTimer::Roofline StepTimer::roofline(double bytes_s, double flops_s) {
   return bytes_s >= flops_s ? Roofline{bytes_s, true} : Roofline{flops_s, false};
 }
 
-double StepTimer::attention_flops_s(const AttentionWork& work) const {
+double StepTimer::attention_flops_s(const AttentionLayers& of, const AttentionWork& work) const {
   if (work.query_tokens <= 0) return 0;
   const double attended = work.pairs / work.query_tokens;
-  return work.pairs * attention_flops_ / gpus_ /
+  return work.pairs * of.flops_per_pair / gpus_ /
          (profile_.attention_compute_efficiency.at(attended) * attention_flops_per_s_);
 }
 
-void StepTimer::add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const {
+void StepTimer::add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const {
+  if (!layer_work_ || (!LayerWork::differs(work) && !model_.window_heads_differ())) {
+    add_attention(attention_, work, known, time);
+    return;
+  }
+  add_attention(full_attention_, layer_work_->in_full_layers(work), nullptr, time);
+  add_attention(window_attention_, layer_work_->in_window_layers(work), nullptr, time);
+}
+
+void StepTimer::add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& t) const {
+  if (!attention_fitted_) {
+    add_attention(of, work.decode, work.decode.bytes_read(profile_.further_query_share.value), t);
+    add_attention(of, work.verify, work.verify.kv_bytes, t);
+    add_attention(of, work.prefill, work.prefill.kv_bytes, t);
+    return;
+  }
+  const double decode_flops_s = work.decode.queries_each() > 1 ? attention_flops_s(of, work.decode) : 0;
+  const SplitTime attention = of.times.time(work, decode_flops_s, attention_flops_s(of, work.verify), known);
+  t.attention_s += attention.seconds;
+  t.hbm_bound_s += attention.memory_bound_s;
+  t.compute_bound_s += attention.seconds - attention.memory_bound_s;
+  t.within_domain = t.within_domain && of.times.within_domain(work);
+}
+
+void StepTimer::add_attention(const AttentionLayers& of, const AttentionWork& work, double read_bytes,
+                              StepTime& time) const {
   if (work.query_tokens <= 0) return;
-  const double bytes_s = read_bytes * kv_share_ / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
-  const Roofline r = roofline(bytes_s, attention_flops_s(work));
-  time.attention_s += profile_.attention_t0_s.value * static_cast<double>(model_.layers) + r.seconds;
+  const double bytes_s =
+      read_bytes * of.kv_share / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_);
+  const Roofline r = roofline(bytes_s, attention_flops_s(of, work));
+  time.attention_s += profile_.attention_t0_s.value * of.layers + r.seconds;
   (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
 }
 
@@ -336,18 +387,7 @@ StepTime StepTimer::time_of(const StepWork& work, const TokenTime& by_tokens, Kn
   StepTime t = by_tokens.linear;
   t.overhead_s = work.extra_gpu_s;
   if (work.tokens() > 0) {
-    if (attention_fitted_) {
-      const double decode_flops_s = work.decode.queries_each() > 1 ? attention_flops_s(work.decode) : 0;
-      const SplitTime attention = attention_times_.time(work, decode_flops_s, attention_flops_s(work.verify), known);
-      t.attention_s = attention.seconds;
-      t.hbm_bound_s += attention.memory_bound_s;
-      t.compute_bound_s += attention.seconds - attention.memory_bound_s;
-      t.within_domain = t.within_domain && attention_times_.within_domain(work);
-    } else {
-      add_attention(work.decode, work.decode.bytes_read(profile_.further_query_share.value), t);
-      add_attention(work.verify, work.verify.kv_bytes, t);
-      add_attention(work.prefill, work.prefill.kv_bytes, t);
-    }
+    add_attention(work, known, t);
     t.collectives_s = by_tokens.collectives_s;
     t.gathering_s = by_tokens.gathering_s;
     t.overhead_s += by_tokens.elementwise_s;

@@ -12,6 +12,7 @@
 #include "models/hardware/gpu.h"
 #include "models/hardware/link_spec.h"
 #include "models/kernels/elementwise_kernels.h"
+#include "models/kernels/layer_work.h"
 #include "models/kernels/operator_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/shared_work.h"
@@ -105,8 +106,21 @@ class StepTimer {
   void add_linear(const StepWork& rank, double all_tokens, StepTime& time) const;
   /// What all layers take in one pass becomes what a step of the whole pipeline takes.
   void add_stages(const SharedWork& shared, StepTime& time) const;
+  /// Layers that are alike to attention.
+  struct AttentionLayers {
+    AttentionLayers() = default;
+    AttentionLayers(const LlmSpec& model, double gpus);
+    double layers = 0;
+    double kv_share = 1;        // of their KV bytes, what one GPU reads
+    double flops_per_pair = 0;  // of all of them
+    AttentionTimes times;       // where forms cover them
+  };
+  /// Of all kinds of layers.
+  void add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const;
+  /// Of one kind, whose own the work is.
+  void add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& time) const;
   /// `read_bytes`: KV moved, which may be more than there is.
-  void add_attention(const AttentionWork& work, double read_bytes, StepTime& time) const;
+  void add_attention(const AttentionLayers& of, const AttentionWork& work, double read_bytes, StepTime& time) const;
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Bytes of weights that the GPUs of a rank read in a pass.
   [[nodiscard]] double weight_bytes_of_rank(double all_tokens) const;
@@ -117,7 +131,7 @@ class StepTimer {
   [[nodiscard]] CompressionKernels compression_kernels() const;
   /// What launching a step's kernels adds to it.
   [[nodiscard]] double launch_s(const StepWork& work, double computing_s) const;
-  [[nodiscard]] double attention_flops_s(const AttentionWork& work) const;
+  [[nodiscard]] double attention_flops_s(const AttentionLayers& of, const AttentionWork& work) const;
   [[nodiscard]] double sampler_s(double sequences) const;
   void add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const;
 
@@ -134,7 +148,6 @@ class StepTimer {
   CollectiveTimes scatter_tokens_;  // and their sums back
   double send_latency_s_ = 0;       // from a stage of a pipeline to the next
   double send_bytes_per_s_ = 0;
-  double kv_share_ = 1;            // of the model's KV bytes, what one GPU reads
   double linear_calls_ = 0;        // per forward pass
   double launches_ = 0;            // per forward pass: all kernels
   double head_flops_ = 0;          // LM head, per logit token
@@ -143,13 +156,14 @@ class StepTimer {
   double dense_weight_bytes_ = 0;  // read by every pass of a dense model
   double head_weight_bytes_ = 0;   // of that, the LM head
   double qkv_weight_bytes_ = 0;    // of that, what comes before attention, all layers
-  double attention_flops_ = 0;
   Machine machine_;
   bool linear_fitted_ = false;
   bool attention_fitted_ = false;
   LinearTimes linear_times_;
-  AttentionTimes attention_times_;
-  TokenCurve elementwise_;  // empty: the profile has no form for them
+  AttentionLayers attention_;                          // all, as if alike
+  AttentionLayers full_attention_, window_attention_;  // each kind, where some layers have a window
+  std::optional<LayerWork> layer_work_;                // likewise
+  TokenCurve elementwise_;                             // empty: the profile has no form for them
   std::vector<ElementwiseKernel> elementwise_kernels_;
   std::vector<ElementwiseKernel> captured_kernels_;  // of them, those of a step that is captured
   std::vector<std::string> fallbacks_;

@@ -3,17 +3,35 @@
 
 #include <vector>
 
+#include "models/llm/llm_spec.h"
+
 namespace kvsim::models {
 
 /// Attention of one kind within a step, summed over its requests. Bytes are the model's (one copy, all layers);
-/// sharding is the timer's business.
+/// sharding is the timer's business. Layers with a window (WindowLayers) read and attend to what is left of it.
 struct AttentionWork {
   double query_tokens = 0;
   double kv_bytes = 0;    ///< KV read, in bytes as stored (times the kernel-time factor where it is compressed)
   double pairs = 0;       ///< sum over query tokens of the KV tokens each attends to
   double requests = 0;    ///< 0: one query token each
   double longest_kv = 0;  ///< KV tokens of the longest request; 0: all alike
+  double unread = 0;      ///< of the KV tokens, those that layers with a window do not read
+  double unattended = 0;  ///< of the pairs, those that layers with a window leave out
 
+  /// So many times the work, of requests like these.
+  AttentionWork& operator*=(double times) {
+    for (double* part : {&query_tokens, &kv_bytes, &pairs, &requests, &unread, &unattended}) *part *= times;
+    return *this;
+  }
+  /// Adds that of requests beside these; longest_kv stays.
+  void add(const AttentionWork& more, double times) {
+    query_tokens += times * more.query_tokens;
+    kv_bytes += times * more.kv_bytes;
+    pairs += times * more.pairs;
+    requests += times * more.requests;
+    unread += times * more.unread;
+    unattended += times * more.unattended;
+  }
   /// Query tokens of each request, at least one.
   [[nodiscard]] double queries_each() const {
     return requests > 0 && query_tokens > requests ? query_tokens / requests : 1;
@@ -25,10 +43,19 @@ struct AttentionWork {
   }
 };
 
+/// Takes out of `work` what layers with a window leave out of `queries` query tokens of one request behind `before`
+/// others, of so many requests alike.
+inline void leave_out(AttentionWork& work, const WindowLayers& window, double before, double queries,
+                      double requests = 1) {
+  work.unread += requests * window.unread(before, queries);
+  work.unattended += requests * window.unattended(before, queries);
+}
+
 /// A part of a prompt: `tokens` new ones over `before` whose KV is there.
 struct PrefillChunk {
   double tokens = 0;
   double before = 0;
+  double alike = 1;  ///< so many of them
 };
 
 /// One forward pass of the batch.

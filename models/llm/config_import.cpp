@@ -26,9 +26,12 @@ using schema::InputError;
 /// Where a family's configuration has its experts.
 enum class ExpertKeys {
   none,
-  mixtral,  ///< num_local_experts of intermediate_size
-  qwen,     ///< num_experts of moe_intermediate_size, in every layer
-  deepseek  ///< n_routed_experts of moe_intermediate_size behind first_k_dense_replace dense layers, n_shared_experts
+  mixtral,   ///< num_local_experts of intermediate_size
+  qwen,      ///< num_experts of moe_intermediate_size, in every layer
+  deepseek,  ///< n_routed_experts of moe_intermediate_size behind first_k_dense_replace dense layers, n_shared_experts
+  step,      ///< the same with num_experts
+  mimo,      ///< the same with a moe_layer_freq that lists which layers have them
+  gemma      ///< num_experts of moe_intermediate_size, top_k_experts, beside a block of intermediate_size
 };
 
 struct Family {
@@ -38,39 +41,47 @@ struct Family {
   bool qkv_bias = false;  ///< where attention_bias does not say
   bool qk_norm = false;
   bool says_heads = true;  ///< num_key_value_heads is there; else as many as query heads where it is not
+  bool tied = false;       ///< where tie_word_embeddings does not say
 };
 
-// Blocks of all of these are gated and have two norms, and all of their layers are alike.
-constexpr std::array<Family, 13> kFamilies{{{"deepseek_v2", ExpertKeys::deepseek, true},
+// Blocks of all of these are gated; norms count as two a layer.
+constexpr std::array<Family, 21> kFamilies{{{"cohere2", ExpertKeys::none, false, false, false, true, true},
+                                            {"deepseek_v2", ExpertKeys::deepseek, true},
                                             {"deepseek_v3", ExpertKeys::deepseek, true},
+                                            {"gemma2", ExpertKeys::none, false, false, false, true, true},
+                                            {"gemma3_text", ExpertKeys::none, false, false, true, true, true},
+                                            {"gemma4_text", ExpertKeys::gemma, false, false, true, true, true},
+                                            {"gpt_oss", ExpertKeys::mixtral, false, true},
                                             {"kimi_k2", ExpertKeys::deepseek, true},
                                             {"llama", ExpertKeys::none, false, false, false, false},
                                             {"mimo", ExpertKeys::none, false, true},
+                                            {"mimo_v2_flash", ExpertKeys::mimo},
                                             {"minimax_m2", ExpertKeys::mixtral, false, false, true},
                                             {"mistral"},
                                             {"mixtral", ExpertKeys::mixtral},
+                                            {"olmo3", ExpertKeys::none, false, false, false},
                                             {"qwen2", ExpertKeys::none, false, true},
                                             {"qwen3", ExpertKeys::none, false, false, true},
                                             {"qwen3_moe", ExpertKeys::qwen, false, false, true},
                                             {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
-                                            {"qwen3_vl_text", ExpertKeys::none, false, false, true}}};
+                                            {"qwen3_vl_text", ExpertKeys::none, false, false, true},
+                                            {"step3p7", ExpertKeys::step}}};
 
 /// Fields that change what layers keep or compute, in ways that an entry cannot say, unless they are 0.
 struct Unsupported {
   std::string_view field;
   std::string_view what;
 };
-constexpr std::array<Unsupported, 14> kUnsupported{
+constexpr std::array<Unsupported, 13> kUnsupported{
     {{"attention_chunk_size", "layers that attend within chunks"},
      {"block_configs", "layers that differ from each other"},
      {"compress_ratios", "layers that keep a compressed context"},
-     {"hybrid_layer_pattern", "layers that attend within a sliding window"},
+     {"hidden_size_per_layer_input", "embeddings of each layer"},
      {"hybrid_override_pattern", "layers of state spaces"},
      {"index_topk", "a sparse indexer"},
      {"layers_block_type", "layers of state spaces"},
      {"linear_attn_config", "layers of linear attention"},
      {"linear_num_value_heads", "layers of linear attention"},
-     {"num_global_key_value_heads", "layers with KV heads of their own"},
      {"num_kv_shared_layers", "layers that share another's KV"},
      {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
      {"shared_intermediate_size", "a shared expert of a width of its own"},
@@ -79,13 +90,20 @@ constexpr std::array<Unsupported, 14> kUnsupported{
 /// Fields that change neither sizes nor times here: numerics, training, tokens, generation, software.
 constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "_name_or_path",
+                                               "add_full_attention_sink_bias",
+                                               "add_swa_attention_sink_bias",
                                                "architectures",
                                                "attention_dropout",
                                                "attention_probs_dropout_prob",
+                                               "attention_value_scale",
+                                               "attn_logit_softcapping",
+                                               "audio_token_id",
                                                "auto_map",
                                                "aux_loss_alpha",
                                                "bad_words_ids",
                                                "begin_suppress_tokens",
+                                               "boa_token_id",
+                                               "boi_token_id",
                                                "bos_token_id",
                                                "chunk_size_feed_forward",
                                                "cross_attention_hidden_size",
@@ -94,26 +112,36 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "do_sample",
                                                "early_stopping",
                                                "encoder_no_repeat_ngram_size",
+                                               "eoa_token_id",
+                                               "eoa_token_index",
+                                               "eoi_token_id",
                                                "eos_token_id",
                                                "ep_size",
                                                "exponential_decay_length_penalty",
+                                               "final_logit_softcapping",
                                                "finetuning_task",
                                                "forced_bos_token_id",
                                                "forced_eos_token_id",
                                                "hidden_act",
+                                               "hidden_activation",
                                                "hidden_dropout",
                                                "id2label",
                                                "ignore_index",
                                                "image_token_id",
+                                               "initial_context_length",
                                                "initializer_range",
                                                "is_decoder",
                                                "label2id",
+                                               "layer_norm_eps",
+                                               "layernorm_epsilon",
                                                "length_penalty",
+                                               "logit_scale",
                                                "max_length",
                                                "max_window_layers",
                                                "media_placeholder_token_id",
                                                "min_length",
                                                "model_type",
+                                               "moe_router_scaling_factor",
                                                "n_group",
                                                "no_repeat_ngram_size",
                                                "norm_topk_prob",
@@ -130,11 +158,13 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "pretraining_tp",
                                                "problem_type",
                                                "qk_norm_type",
+                                               "query_pre_attn_scalar",
                                                "remove_invalid_values",
                                                "repetition_penalty",
                                                "return_dict",
                                                "return_dict_in_generate",
                                                "rms_norm_eps",
+                                               "rope_local_base_freq",
                                                "rope_parameters",
                                                "rope_scaling",
                                                "rope_theta",
@@ -146,6 +176,8 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "sep_token_id",
                                                "seq_aux",
                                                "suppress_tokens",
+                                               "swa_rope_theta",
+                                               "swiglu_limit",
                                                "task_specific_params",
                                                "temperature",
                                                "tf_legacy_loss",
@@ -160,13 +192,16 @@ constexpr std::string_view kWithoutEffect[] = {"_attn_implementation",
                                                "transformers_version",
                                                "typical_p",
                                                "use_bfloat16",
+                                               "use_bidirectional_attention",
                                                "use_cache",
+                                               "use_moe_router_bias",
                                                "use_mrope",
                                                "use_routing_bias",
                                                "use_unified_vision_chunk",
                                                "video_placeholder",
                                                "video_token_id",
                                                "vision_end_token_id",
+                                               "vision_soft_tokens_per_image",
                                                "vision_start_token_id"};
 
 /// Of a map of a configuration: null counts as not there, and what was asked for is known.
@@ -244,29 +279,89 @@ void append(ConfigNode& entry, const char* key, const ConfigNode& value) {
 
 /// Layers that differ from each other or keep something other than every token's KV.
 void refuse_unsupported(Fields& fields) {
+  const ConfigNode* window = fields.find("sliding_window");
   for (const Unsupported& u : kUnsupported) {
     const ConfigNode* node = fields.find(u.field);
+    // MiMo-V2 names its window twice.
+    const bool windowed = u.field == "attention_chunk_size" && window && fields.find("hybrid_layer_pattern");
+    if (windowed && node && node->text() == window->text()) continue;
     if (node && node->text() != "0") refuse(*node, u.field, u.what);
-  }
-  if (const ConfigNode* types = fields.find("layer_types")) {
-    for (const ConfigNode& type : types->items()) {
-      if (type.text() != "full_attention") refuse(type, "layer_types", fmt::format("\"{}\"", type.text()));
-    }
   }
   if (const ConfigNode* types = fields.find("attn_type_list")) {
     for (const ConfigNode& type : types->items()) {
       if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
     }
   }
-  const ConfigNode* window = fields.find("sliding_window");
-  const bool slides = fields.yes("use_sliding_window", true);
-  if (window && slides) refuse(*window, "sliding_window", "a sliding window");
+  if (const ConfigNode* wide = fields.find("use_double_wide_mlp"); wide && fields.yes("use_double_wide_mlp", false)) {
+    refuse(*wide, "use_double_wide_mlp", "layers that differ from each other");
+  }
+  fields.know({"vocab_size_per_layer_input"});  // of embeddings that are refused
   for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
     if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) refuse(*other, key, "an encoder");
   }
   if (const ConfigNode* pruned = fields.find("pruned_heads"); pruned && !pruned->entries().empty()) {
     refuse(*pruned, "pruned_heads", "layers that differ from each other");
   }
+}
+
+/// Which layers attend within a sliding window, and how long it is.
+struct Windows {
+  const ConfigNode* stated_at = nullptr;  ///< null: none do
+  std::int64_t tokens = 0;
+  std::vector<bool> layers;  ///< by layer
+
+  [[nodiscard]] bool of(std::int64_t layer) const { return stated_at && layers[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] std::int64_t count() const { return std::count(layers.begin(), layers.end(), true); }
+};
+
+/// One entry for each layer; `windowed` and `full` are the words for either kind.
+std::vector<bool> windowed_layers(const ConfigNode& list, std::string_view key, std::int64_t layers,
+                                  std::string_view windowed, std::string_view full) {
+  std::vector<bool> all;
+  for (const ConfigNode& type : list.items()) {
+    if (type.text() != full && type.text() != windowed) refuse(type, key, fmt::format("\"{}\"", type.text()));
+    all.push_back(type.text() == windowed);
+  }
+  if (static_cast<std::int64_t>(all.size()) == layers) return all;
+  throw InputError(list.origin(), fmt::format("{}: {} of them for {} layers", key, all.size(), layers));
+}
+
+Windows read_windows(Fields& fields) {
+  const ConfigNode* window = fields.find("sliding_window");
+  const ConfigNode* types = fields.find("layer_types");
+  const ConfigNode* pattern = fields.find("hybrid_layer_pattern");
+  const ConfigNode* every = fields.find("sliding_window_pattern");
+  const ConfigNode* first = fields.find("max_window_layers");
+  const bool slides = fields.yes("use_sliding_window", true);
+  Windows w;
+  if (types == nullptr && pattern == nullptr && (window == nullptr || !slides)) return w;
+  const std::int64_t layers = fields.whole("num_hidden_layers");
+  constexpr std::int64_t kMostLayers = 10000;
+  if (layers > kMostLayers) {
+    throw InputError(fields.need("num_hidden_layers").origin(),
+                     fmt::format("num_hidden_layers: {}: expected {} or fewer", layers, kMostLayers));
+  }
+  if (types != nullptr) {
+    w.layers = windowed_layers(*types, "layer_types", layers, "sliding_attention", "full_attention");
+  } else if (pattern != nullptr) {
+    w.layers = windowed_layers(*pattern, "hybrid_layer_pattern", layers, "1", "0");
+  } else if (every != nullptr) {  // the last of so many layers attends to all tokens
+    const std::int64_t period = fields.whole("sliding_window_pattern");
+    for (std::int64_t i = 1; i <= layers; ++i) w.layers.push_back(period > 0 && i % period != 0);
+  } else if (first != nullptr && fields.find("use_sliding_window") != nullptr) {  // those before attend to all tokens
+    const std::int64_t from = fields.whole("max_window_layers");
+    for (std::int64_t i = 0; i < layers; ++i) w.layers.push_back(i >= from);
+  } else {
+    refuse(*window, "sliding_window", "a sliding window that no field gives to a part of the layers");
+  }
+  if (w.count() == 0) return w;
+  if (w.count() == layers) {
+    refuse(types ? *types : pattern ? *pattern : *window, "sliding_window", "a sliding window in every layer");
+  }
+  w.stated_at = &fields.need("sliding_window");
+  w.tokens = fields.whole("sliding_window");
+  if (w.tokens == 0) refuse(*w.stated_at, "sliding_window", "a window of no token");
+  return w;
 }
 
 const Family& family_of(Fields& fields) {
@@ -280,6 +375,71 @@ const Family& family_of(Fields& fields) {
                                               fmt::join(names, ", ")));
 }
 
+/// Width of a head: the mean of keys and values where they differ, which gives the same parameters, KV and arithmetic.
+std::int64_t head_width(Fields& fields, const char* key, const char* value_key, std::vector<std::string>& remarks) {
+  const std::int64_t width = fields.whole(key);
+  const ConfigNode* value = fields.find(value_key);
+  if (value == nullptr) return width;
+  const std::int64_t both = width + fields.whole(value_key);
+  if (both % 2 != 0) refuse(*value, value_key, "keys and values whose mean width is no whole number");
+  if (both != 2 * width) {
+    remarks.push_back(
+        fmt::format("Keys ({}) and values ({}) of different widths are heads of their mean width.", key, value_key));
+  }
+  return both / 2;
+}
+
+/// Of layers with a window where heads of their own are stated: Gemma 4 states those of the other layers.
+void add_heads(ConfigNode& entry, Fields& fields, const Family& family, const Windows& windows,
+               std::vector<std::string>& remarks) {
+  const std::int64_t hidden = fields.whole("hidden_size"), heads = fields.whole("num_attention_heads");
+  const ConfigNode* kv_heads =
+      family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
+  if (kv_heads == nullptr) kv_heads = &fields.need("num_attention_heads");
+  // Those that normalise heads, and Gemma and Cohere, have heads of a width of their own.
+  const ConfigNode* head_dim = family.qk_norm || family.tied ? &fields.need("head_dim") : fields.find("head_dim");
+  if (head_dim == nullptr && (heads == 0 || hidden % heads != 0)) {
+    throw InputError(
+        fields.need("hidden_size").origin(),
+        fmt::format("hidden_size: {} is not {} heads of equal width, and there is no head_dim", hidden, heads));
+  }
+  const ConfigNode* full_kv_heads = fields.find("num_global_key_value_heads");
+  const ConfigNode* full_head_dim = fields.find("global_head_dim");
+  append(entry, "kv_heads", full_kv_heads ? *full_kv_heads : *kv_heads);
+  if (full_head_dim != nullptr) {
+    append(entry, "head_dim", *full_head_dim);
+  } else if (head_dim == nullptr) {
+    append(entry, "head_dim", hidden / heads, fields.need("hidden_size"));
+  } else {
+    append(entry, "head_dim", head_width(fields, "head_dim", "v_head_dim", remarks), *head_dim);
+  }
+  if (const ConfigNode* equal = fields.find("attention_k_eq_v"); equal && fields.yes("attention_k_eq_v", false)) {
+    remarks.emplace_back("Keys and values that are the same (attention_k_eq_v) are each counted, in weights and KV.");
+  }
+  constexpr std::array<std::array<const char*, 2>, 2> kOfWindows{
+      {{"swa_num_attention_heads", "heads"}, {"swa_num_key_value_heads", "kv_heads"}}};
+  if (windows.stated_at == nullptr) {
+    fields.know({"sliding_window_size"});
+    return;
+  }
+  ConfigNode window = ConfigNode::map(windows.stated_at->origin());
+  append(window, "layers", windows.count(), *windows.stated_at);
+  append(window, "tokens", fmt::format("{} tokens", windows.tokens), *windows.stated_at);
+  for (const auto& [key, own] : kOfWindows) {
+    if (const ConfigNode* stated = fields.find(key)) append(window, own, *stated);
+  }
+  if (const ConfigNode* own = fields.find("swa_head_dim")) {
+    append(window, "head_dim", head_width(fields, "swa_head_dim", "swa_v_head_dim", remarks), *own);
+  }
+  if (full_kv_heads != nullptr) append(window, "kv_heads", *kv_heads);
+  if (full_head_dim != nullptr) append(window, "head_dim", *head_dim);
+  if (const ConfigNode* again = fields.find("sliding_window_size");
+      again && fields.whole("sliding_window_size") != windows.tokens) {
+    refuse(*again, "sliding_window_size", "a second window");
+  }
+  entry.append("window", std::move(window), windows.stated_at->origin());
+}
+
 void add_latent(ConfigNode& entry, Fields& fields) {
   const ConfigNode& rank = fields.need("kv_lora_rank");
   if (!fields.has("q_lora_rank")) static_cast<void>(fields.need("q_lora_rank"));  // null: queries are not compressed
@@ -291,29 +451,72 @@ void add_latent(ConfigNode& entry, Fields& fields) {
   entry.append("mla", std::move(mla), rank.origin());
 }
 
+/// Leading layers without experts, of a list that has 0 for those and 1 for all after them.
+std::int64_t layers_before_experts(const ConfigNode& list, std::string_view key) {
+  std::int64_t dense = 0, read = 0;
+  for (const ConfigNode& has : list.items()) {
+    if (has.text() == "0" && dense == read) {
+      dense += 1;
+    } else if (has.text() != "1") {
+      refuse(has, key, "experts in some layers alone");
+    }
+    read += 1;
+  }
+  return dense;
+}
+
 /// Widths of the feed-forward block and its experts.
 void add_blocks(ConfigNode& entry, Fields& fields, ExpertKeys experts) {
   const ConfigNode& width = fields.need("intermediate_size");
   append(entry, "intermediate", width);
   if (experts == ExpertKeys::none) return;
-  const char* count_key = experts == ExpertKeys::mixtral ? "num_local_experts"
-                          : experts == ExpertKeys::qwen  ? "num_experts"
-                                                         : "n_routed_experts";
+  if (experts == ExpertKeys::gemma && !fields.yes("enable_moe_block", false)) {
+    fields.know({"num_experts", "top_k_experts", "expert_intermediate_size", "moe_intermediate_size"});
+    return;
+  }
+  const bool behind_dense =
+      experts == ExpertKeys::deepseek || experts == ExpertKeys::step || experts == ExpertKeys::mimo;
+  const char* count_key = experts == ExpertKeys::mixtral                                   ? "num_local_experts"
+                          : experts == ExpertKeys::deepseek || experts == ExpertKeys::mimo ? "n_routed_experts"
+                                                                                           : "num_experts";
   const ConfigNode* count = &fields.need(count_key);
   ConfigNode moe = ConfigNode::map(count->origin());
   append(moe, "experts", *count);
-  append(moe, "experts_per_token", fields.need("num_experts_per_tok"));
-  if (experts == ExpertKeys::deepseek) append(moe, "shared_experts", fields.need("n_shared_experts"));
-  append(moe, "expert_intermediate", experts == ExpertKeys::mixtral ? width : fields.need("moe_intermediate_size"));
-  if (experts == ExpertKeys::deepseek) append(moe, "dense_layers", fields.need("first_k_dense_replace"));
+  append(moe, "experts_per_token", fields.need(experts == ExpertKeys::gemma ? "top_k_experts" : "num_experts_per_tok"));
+  const ConfigNode& own = experts == ExpertKeys::mixtral ? width : fields.need("moe_intermediate_size");
+  if (experts == ExpertKeys::gemma) {  // the block beside the experts is as wide as so many of them
+    const std::int64_t block = fields.whole("intermediate_size"), expert = fields.whole("moe_intermediate_size");
+    if (expert == 0 || block % expert != 0) {
+      refuse(width, "intermediate_size", fmt::format("a block of {} beside experts of {}", block, expert));
+    }
+    append(moe, "shared_experts", block / expert, width);
+  } else if (experts == ExpertKeys::mimo) {
+    if (!fields.has("n_shared_experts")) static_cast<void>(fields.need("n_shared_experts"));  // null: none
+    append(moe, "shared_experts", fields.whole("n_shared_experts", 0), *count);
+  } else if (behind_dense) {
+    append(moe, "shared_experts", fields.need("n_shared_experts"));
+  }
+  if (const ConfigNode* shared = fields.find("share_expert_dim"); shared && shared->text() != own.text()) {
+    refuse(*shared, "share_expert_dim", "a shared expert of a width of its own");
+  }
+  append(moe, "expert_intermediate", own);
+  const ConfigNode* frequency = fields.find("moe_layer_freq");
+  if (frequency && frequency->is_sequence()) {
+    const auto layers = static_cast<std::size_t>(fields.whole("num_hidden_layers"));
+    if (frequency->items().size() != layers) refuse(*frequency, "moe_layer_freq", "not one entry for each layer");
+    append(moe, "dense_layers", layers_before_experts(*frequency, "moe_layer_freq"), *frequency);
+  } else if (behind_dense) {
+    append(moe, "dense_layers", fields.need("first_k_dense_replace"));
+  }
   for (const char* key : {"moe_layer_freq", "decoder_sparse_step"}) {
-    if (const ConfigNode* every = fields.find(key); every && every->text() != "1") {
+    if (const ConfigNode* every = fields.find(key); every && !every->is_sequence() && every->text() != "1") {
       refuse(*every, key, "experts in some layers alone");
     }
   }
   if (const ConfigNode* dense = fields.find("mlp_only_layers"); dense && !dense->items().empty()) {
     refuse(*dense, "mlp_only_layers", "experts in some layers alone");
   }
+  if (experts == ExpertKeys::mixtral) fields.know({"experts_per_token"});  // gpt-oss says it twice
   entry.append("moe", std::move(moe), count->origin());
 }
 
@@ -522,12 +725,17 @@ Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_conf
     read_weights(q, group.need("weights"), remarks);
   } else {
     const ConfigNode& stated = method ? *method : fields.need("quant_method");
-    if (stated.text() != "fp8") {
-      throw InputError(stated.origin(),
-                       fmt::format("quant_method: {}: expected fp8, or config_groups", stated.describe()));
-    }
     q.stated_at = &stated;
-    set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
+    if (stated.text() == "mxfp4") {
+      constexpr double kScale = 1, kGroup = 32;  // 8 bit for each 32 numbers
+      q.bytes = 0.5 + kScale / kGroup;
+      remarks.emplace_back("Weights in MXFP4, whose kernels nobody measured: steps say how they are timed.");
+    } else if (stated.text() == "fp8") {
+      set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
+    } else {
+      throw InputError(stated.origin(),
+                       fmt::format("quant_method: {}: expected fp8, mxfp4, or config_groups", stated.describe()));
+    }
   }
   fields.know({"activation_scheme", "fmt", "format", "global_compression_ratio", "producer", "quantization_status",
                "scale_fmt", "version"});
@@ -563,7 +771,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 bool excludes(const Quantisation& q, std::string_view module) {
   const std::string dotted = fmt::format(".{}.", module);
   return std::any_of(q.excluded.begin(), q.excluded.end(), [&](const std::string& pattern) {
-    if (pattern.find('*') != std::string::npos) return matches(pattern, module);
+    if (pattern.find('*') != std::string::npos) return matches(pattern, module) || matches(pattern + ".*", module);
     return !pattern.empty() && dotted.find("." + pattern + ".") != std::string::npos;
   });
 }
@@ -607,17 +815,19 @@ std::vector<Matrix> matrices_of(const LlmSpec& m, bool dense, ExpertKeys keys) {
     return all;
   }
   const auto width = static_cast<double>(m.moe.expert_intermediate), experts = static_cast<double>(m.moe.experts);
+  const bool gemma = keys == ExpertKeys::gemma;
   keys == ExpertKeys::mixtral ? block("block_sparse_moe.experts.0.", width * experts, {"w1", "w3", "w2"})
-                              : block("mlp.experts.0.", width * experts, kNames);
+                              : block(gemma ? "experts.0." : "mlp.experts.0.", width * experts, kNames);
   if (m.moe.shared_experts > 0) {
-    block("mlp.shared_experts.", width * static_cast<double>(m.moe.shared_experts), kNames);
+    block(gemma ? "mlp." : "mlp.shared_experts.", width * static_cast<double>(m.moe.shared_experts), kNames);
   }
   return all;
 }
 
 /// The mean width of weights: of matrices of layers by what is excluded, of all else 16 bit. Where most of attention's
 /// are left in 16 bit, its kernels are; of the rest, likewise.
-void add_widths(ConfigNode& entry, const Quantisation& q, ExpertKeys keys, std::vector<std::string>& remarks) {
+void add_widths(ConfigNode& entry, const Quantisation& q, ExpertKeys keys, const Windows& windows,
+                std::vector<std::string>& remarks) {
   if (q.stated_at == nullptr) return;
   constexpr double kWide = 2, kMost = 0.5;
   ConfigNode whole = entry;
@@ -628,9 +838,12 @@ void add_widths(ConfigNode& entry, const Quantisation& q, ExpertKeys keys, std::
     [[nodiscard]] double wide_share() const { return parameters > 0 ? wide / parameters : 0; }
   } attention, blocks;
   const std::int64_t dense_layers = model.moe.experts > 0 ? model.moe.dense_layers : model.layers;
-  const std::vector<Matrix> dense = matrices_of(model, true, keys), routed = matrices_of(model, false, keys);
+  const auto both = [keys](const LlmSpec& part) {
+    return std::array<std::vector<Matrix>, 2>{matrices_of(part, true, keys), matrices_of(part, false, keys)};
+  };
+  const std::array<std::array<std::vector<Matrix>, 2>, 2> matrices{both(model.full_part()), both(model.window_part())};
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    for (const Matrix& matrix : layer < dense_layers ? dense : routed) {
+    for (const Matrix& matrix : matrices.at(windows.of(layer) ? 1 : 0).at(layer < dense_layers ? 0 : 1)) {
       Part& part = matrix.of_attention ? attention : blocks;
       part.parameters += matrix.parameters;
       if (excludes(q, fmt::format("model.layers.{}.{}", layer, matrix.module))) part.wide += matrix.parameters;
@@ -674,36 +887,28 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   refuse_unsupported(fields);
   const Family& family = family_of(fields);
 
-  const std::int64_t hidden = fields.whole("hidden_size"), heads = fields.whole("num_attention_heads");
+  const Windows windows = read_windows(fields);
   append(entry, "layers", fields.need("num_hidden_layers"));
   append(entry, "hidden", fields.need("hidden_size"));
   append(entry, "heads", fields.need("num_attention_heads"));
   if (family.latent) {
+    if (windows.stated_at != nullptr) refuse(*windows.stated_at, "sliding_window", "a sliding window over latents");
     append(entry, "kv_heads", fields.need("num_attention_heads"));
     append(entry, "head_dim", fields.whole("qk_nope_head_dim") + fields.whole("qk_rope_head_dim"),
            fields.need("qk_nope_head_dim"));
     fields.know({"num_key_value_heads", "head_dim", "qk_head_dim"});
   } else {
-    const ConfigNode* kv_heads =
-        family.says_heads ? &fields.need("num_key_value_heads") : fields.find("num_key_value_heads");
-    append(entry, "kv_heads", kv_heads ? *kv_heads : fields.need("num_attention_heads"));
-    // Those that normalise heads have heads of a width of their own.
-    const ConfigNode* head_dim = family.qk_norm ? &fields.need("head_dim") : fields.find("head_dim");
-    if (head_dim != nullptr) {
-      append(entry, "head_dim", *head_dim);
-    } else if (heads == 0 || hidden % heads != 0) {
-      throw InputError(
-          fields.need("hidden_size").origin(),
-          fmt::format("hidden_size: {} is not {} heads of equal width, and there is no head_dim", hidden, heads));
-    } else {
-      append(entry, "head_dim", hidden / heads, fields.need("hidden_size"));
-    }
+    add_heads(entry, fields, family, windows, remarks);
   }
   add_blocks(entry, fields, family.experts);
   append(entry, "vocabulary", fields.need("vocab_size"));
   const ConfigNode* tied = fields.find("tie_word_embeddings");
   if (tied == nullptr) tied = outer.find("tie_word_embeddings");
-  if (tied != nullptr) append(entry, "tied_embeddings", *tied);
+  if (tied != nullptr) {
+    append(entry, "tied_embeddings", *tied);
+  } else if (family.tied) {
+    append(entry, "tied_embeddings", "true", fields.need("model_type"));
+  }
   const bool bias = fields.yes("attention_bias", family.qkv_bias) || fields.yes("qkv_bias", false);
   append(entry, "qkv_bias", bias ? "true" : "false", fields.need("model_type"));
   append(entry, "qk_norm", fields.yes("use_qk_norm", family.qk_norm) ? "true" : "false", fields.need("model_type"));
@@ -717,7 +922,7 @@ ImportedModel import_model(const ConfigNode& config, const ConfigNode* quantisat
   const ConfigNode* in_config = fields.find("quantization_config");
   if (in_config == nullptr) in_config = outer.find("quantization_config");
   const Quantisation widths = read_quantisation(quantisation, in_config, remarks);
-  add_widths(entry, widths, family.experts, remarks);
+  add_widths(entry, widths, family.experts, windows, remarks);
   if (widths.fp8_kv) append(entry, "kv_bytes_per_element", "1", *widths.stated_at);
 
   for (const char* key : {"torch_dtype", "dtype"}) {

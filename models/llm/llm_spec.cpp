@@ -31,6 +31,13 @@ Wide attention_parameters(const LlmSpec& m) {
   return m.hidden * (query_width + kv_width) + query_width * m.hidden + bias + norms;
 }
 
+/// Of all layers.
+Wide all_attention_parameters(const LlmSpec& m) {
+  if (!m.window_heads_differ()) return m.layers * attention_parameters(m);
+  const LlmSpec full = m.full_part(), window = m.window_part();
+  return full.layers * attention_parameters(full) + window.layers * attention_parameters(window);
+}
+
 Wide gated_block(std::int64_t hidden, std::int64_t width) {
   return Wide{3} * hidden * width;
 }
@@ -63,8 +70,8 @@ Wide other_parameters(const LlmSpec& m) {
 
 /// Parameters outside the routed experts: everything that every token multiplies with, plus the embedding table.
 Wide always_used_parameters(const LlmSpec& m) {
-  return other_parameters(m) + m.layers * attention_parameters(m) +
-         dense_layers(m) * gated_block(m.hidden, m.intermediate) + shared_expert_parameters(m);
+  return other_parameters(m) + all_attention_parameters(m) + dense_layers(m) * gated_block(m.hidden, m.intermediate) +
+         shared_expert_parameters(m);
 }
 
 Wide embedding_only_parameters(const LlmSpec& m) {
@@ -77,6 +84,7 @@ Wide all_parameters(const LlmSpec& m) {
 
 /// Numbers that the KV cache holds of one token, over all layers.
 Wide kv_elements_per_token(const LlmSpec& m) {
+  if (m.window_heads_differ()) return kv_elements_per_token(m.full_part()) + kv_elements_per_token(m.window_part());
   return m.attention == AttentionKind::mla ? Wide{m.layers} * (m.mla.kv_lora_rank + m.mla.qk_rope_head_dim)
                                            : Wide{2} * m.layers * m.kv_heads * m.head_dim;
 }
@@ -84,11 +92,25 @@ Wide kv_elements_per_token(const LlmSpec& m) {
 /// Bytes that the weights of attention take beyond the width of all weights, where their format is one of their own.
 double further_attention_bytes(const LlmSpec& m) {
   if (!m.stated_attention_format) return 0;
-  return static_cast<double>(m.layers) * static_cast<double>(attention_parameters(m)) *
+  return static_cast<double>(all_attention_parameters(m)) *
          (bytes_per_element(*m.stated_attention_format) - m.weight_bytes_per_parameter);
 }
 
 }  // namespace
+
+double WindowLayers::unread(double before, double queries) const {
+  if (layers == 0 || queries <= 0) return 0;
+  return std::max(before + 1 - static_cast<double>(tokens), 0.0);
+}
+
+double WindowLayers::unattended(double before, double queries) const {
+  if (layers == 0) return 0;
+  // The i-th of them leaves out before + i - tokens, where that is anything.
+  const double first = before - static_cast<double>(tokens);
+  if (first >= 0) return queries * first + queries * (queries + 1) / 2;
+  const double leaving = std::max(queries + first, 0.0);
+  return leaving * (leaving + 1) / 2;
+}
 
 std::int64_t LlmSpec::parameters() const {
   return static_cast<std::int64_t>(all_parameters(*this));
@@ -107,7 +129,7 @@ NumberFormat LlmSpec::weight_format() const {
 }
 
 ParameterGroups LlmSpec::parameter_groups() const {
-  return {static_cast<double>(layers) * static_cast<double>(attention_parameters(*this)),
+  return {static_cast<double>(all_attention_parameters(*this)),
           static_cast<double>(dense_layers(*this)) * static_cast<double>(gated_block(hidden, intermediate)),
           static_cast<double>(shared_expert_parameters(*this)), static_cast<double>(expert_parameters(*this)),
           static_cast<double>(other_parameters(*this))};
@@ -147,6 +169,13 @@ std::int64_t LlmSpec::kv_bytes_per_token() const {
 }
 
 double LlmSpec::kv_copies(std::int64_t tensor_parallel) const {
+  if (window_heads_differ()) {
+    double held = 0;
+    for (const LlmSpec& part : {full_part(), window_part()}) {
+      held += static_cast<double>(part.kv_bytes_per_token()) * part.kv_copies(tensor_parallel);
+    }
+    return held / static_cast<double>(kv_bytes_per_token());
+  }
   const std::int64_t shards = attention == AttentionKind::mla ? 1 : std::min(tensor_parallel, kv_heads);
   return static_cast<double>(tensor_parallel) / static_cast<double>(shards);
 }
@@ -155,7 +184,33 @@ double LlmSpec::linear_flops_per_token() const {
   return 2.0 * static_cast<double>(active_parameters());
 }
 
+bool LlmSpec::window_heads_differ() const {
+  const auto other = [](std::int64_t own, std::int64_t usual) { return own > 0 && own != usual; };
+  return window.layers > 0 &&
+         (other(window.heads, heads) || other(window.kv_heads, kv_heads) || other(window.head_dim, head_dim));
+}
+
+LlmSpec LlmSpec::full_part() const {
+  LlmSpec part = *this;
+  part.layers -= window.layers;
+  part.window = {};
+  return part;
+}
+
+LlmSpec LlmSpec::window_part() const {
+  LlmSpec part = *this;
+  part.layers = window.layers;
+  if (window.heads > 0) part.heads = window.heads;
+  if (window.kv_heads > 0) part.kv_heads = window.kv_heads;
+  if (window.head_dim > 0) part.head_dim = window.head_dim;
+  part.window = {};
+  return part;
+}
+
 double LlmSpec::attention_flops_per_pair() const {
+  if (window_heads_differ()) {
+    return full_part().attention_flops_per_pair() + window_part().attention_flops_per_pair();
+  }
   const auto l = static_cast<double>(layers);
   const auto h = static_cast<double>(heads);
   if (attention == AttentionKind::mla) {
@@ -211,6 +266,20 @@ ObjectSchema<MoeShape> moe_schema() {
   return s;
 }
 
+ObjectSchema<WindowLayers> window_schema() {
+  ObjectSchema<WindowLayers> s("window", "Layers that attend to the latest tokens alone, and keep their KV alone.");
+  s.required("layers", &WindowLayers::layers, integer().positive().usually(1, 1e4), "of all layers, so many");
+  s.required("tokens", &WindowLayers::tokens, tokens().positive().usually(1, 1e8),
+             "that a token attends to there, itself included");
+  s.optional("heads", &WindowLayers::heads, integer().positive().usually(1, 1e4),
+             "query heads of these layers; left out: as the others");
+  s.optional("kv_heads", &WindowLayers::kv_heads, integer().positive().usually(1, 1e4),
+             "KV heads of these layers; left out: as the others");
+  s.optional("head_dim", &WindowLayers::head_dim, integer().positive().usually(1, 65536),
+             "width of a head of these layers; left out: as the others");
+  return s;
+}
+
 void check_weights(const LlmSpec& llm, const Reporter& report) {
   if (!llm.stated_weight_format) return;
   // Some layers of a checkpoint may be left in 16 bits.
@@ -258,6 +327,20 @@ void check_heads(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
+void check_window(const LlmSpec& llm, const Reporter& report) {
+  if (llm.window.layers == 0) return;
+  if (llm.attention == AttentionKind::mla) report.fail("window", "given, but layers that keep a latent have none");
+  if (llm.window.layers >= llm.layers) {
+    report.fail("window.layers",
+                fmt::format("must be below layers ({}): no layer is left that attends to all tokens", llm.layers));
+  }
+  const LlmSpec part = llm.window_part();
+  if (part.heads % part.kv_heads != 0) {
+    report.fail("window.kv_heads", fmt::format("must divide the heads: {} heads do not share {} KV heads evenly",
+                                               part.heads, part.kv_heads));
+  }
+}
+
 void check_moe(const LlmSpec& llm, const Reporter& report) {
   if (llm.moe.experts > 0 && llm.moe.dense_layers >= llm.layers) {
     report.fail("moe.dense_layers",
@@ -300,6 +383,8 @@ ObjectSchema<LlmSpec> llm_fields() {
              "what the KV cache holds");
   s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
+  s.object("window", &LlmSpec::window, window_schema(), Presence::optional,
+           "layers with a sliding window; left out: every layer attends to all tokens");
   s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
   s.optional("weight_format", &LlmSpec::stated_weight_format, weight_formats(),
@@ -315,6 +400,7 @@ ObjectSchema<LlmSpec> llm_fields() {
              "of encoders of images and sound: held as weights in 16 bit, and never run");
   s.check(check_config);
   s.check(check_heads);
+  s.check(check_window);
   s.check(check_moe);
   s.check(check_weights);
   s.check(check_sizes);

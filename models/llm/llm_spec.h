@@ -34,6 +34,21 @@ struct MoeShape {
   std::int64_t dense_layers = 0;         ///< leading layers with an ordinary feed-forward block
 };
 
+/// Layers that attend to the latest tokens alone; layers = 0 where the model has none.
+struct WindowLayers {
+  std::int64_t layers = 0;    ///< of all layers
+  std::int64_t tokens = 0;    ///< that a token attends to, itself included
+  std::int64_t heads = 0;     ///< 0: as the other layers
+  std::int64_t kv_heads = 0;  ///< likewise
+  std::int64_t head_dim = 0;  ///< likewise
+
+  /// Of the KV tokens before and among `queries` tokens that follow `before` others, those that none of them attends
+  /// to in these layers.
+  [[nodiscard]] double unread(double before, double queries) const;
+  /// Of their pairs with the tokens up to each of them, those that these layers leave out.
+  [[nodiscard]] double unattended(double before, double queries) const;
+};
+
 /// Parameters by what they are part of.
 struct ParameterGroups {
   double attention = 0;     ///< projections, with their biases
@@ -62,6 +77,7 @@ struct LlmSpec {
   AttentionKind attention = AttentionKind::gqa;
   MlaShape mla;
   MoeShape moe;
+  WindowLayers window;
   double weight_bytes_per_parameter = 2.0;              ///< bf16: 2, fp8: 1
   std::optional<NumberFormat> stated_weight_format;     ///< none: what weight_bytes_per_parameter is the width of
   std::optional<NumberFormat> stated_attention_format;  ///< of attention's projections; none: that of all weights
@@ -94,16 +110,23 @@ struct LlmSpec {
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Expected distinct routed experts that n tokens touch in one MoE layer: E (1 - (1 - k/E)^n). 0 if dense.
   [[nodiscard]] double experts_touched(double tokens) const;
-  /// Bytes of KV of one token over all layers: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA.
+  /// Bytes of KV of one token over all layers: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA. Where layers have a
+  /// window, that of a token inside it; one that has left it keeps full_part().kv_bytes_per_token().
   [[nodiscard]] std::int64_t kv_bytes_per_token() const;
   /// How many copies of the KV a tensor-parallel group of `tensor_parallel` GPUs holds together: KV heads shard until
-  /// each GPU has one, then they are replicated; a latent (MLA) is on every GPU.
+  /// each GPU has one, then they are replicated; a latent (MLA) is on every GPU. Of layers that differ: by their bytes.
   [[nodiscard]] double kv_copies(std::int64_t tensor_parallel) const;
   /// FLOPs of the linear layers per token: 2 per active parameter.
   [[nodiscard]] double linear_flops_per_token() const;
   /// FLOPs of attention per (query token, key token) pair over all layers: 4 L H d for GQA (scores and values, 2 each);
   /// 2 L H (2 r_kv + d_rope) for MLA in its absorbed form.
   [[nodiscard]] double attention_flops_per_pair() const;
+
+  /// Whether heads of layers with a window are of other numbers or widths than the other layers'.
+  [[nodiscard]] bool window_heads_differ() const;
+  /// The model as if its layers without a window, or with one, were all that it has: for what is asked of attention.
+  [[nodiscard]] LlmSpec full_part() const;
+  [[nodiscard]] LlmSpec window_part() const;
 };
 
 }  // namespace kvsim::models

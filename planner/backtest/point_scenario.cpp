@@ -175,6 +175,11 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     return result;
   }
   const models::LlmSpec spec = catalogue.model(model->model);
+  // What a point calls fp4 may be a format of the model's own (MXFP4), which is none that kernels were measured in.
+  if (!spec.stated_weight_format && bytes_per_element(spec.weight_format()) != spec.weight_bytes_per_parameter) {
+    result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
+    return result;
+  }
   // Of a mixture of experts the experts are most of the weights.
   const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
   const std::string& format = of_layers.empty() ? p.precision : of_layers;

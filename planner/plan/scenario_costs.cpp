@@ -135,6 +135,7 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
   } else {
     work.decode.kv_bytes = drafting * geometry.full_read(r.prompt + r.generated);
     work.decode.pairs = drafting * context;
+    leave_out(work.decode, geometry.window(), context - 1, 1, drafting);
     if (r.uneven) work.decode.longest_kv = static_cast<double>(longest + r.generated);
   }
   const double queries = x + 1;
@@ -142,6 +143,7 @@ models::StepWork average_work(const serving::KvGeometry& geometry, const serving
   work.verify.requests = verifying;
   work.verify.kv_bytes = verifying * geometry.full_read(r.prompt + r.generated + r.x);
   work.verify.pairs = verifying * (queries * context + queries * (queries + 1) / 2);
+  leave_out(work.verify, geometry.window(), context, queries, verifying);
   work.logit_tokens = drafting + verifying * queries;
   return work;
 }
@@ -151,11 +153,14 @@ double peak_s(const serving::ServingConfig& config, const models::StepWork& work
   const auto gpus = static_cast<double>(config.cluster.parallel.tensor);
   const models::GpuSpec& gpu = config.cluster.gpu;
   const double kv = work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes;
-  const double bytes = static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.parallel.tensor);
+  const models::LeftOut outside = models::left_out(m, config.cluster.parallel.tensor, work);
+  const double bytes =
+      static_cast<double>(m.weight_bytes()) + kv * m.kv_copies(config.cluster.parallel.tensor) - outside.kv_bytes;
   const double bytes_s = bytes / (gpus * gpu.memory_bytes_per_s.value);
   if (!compute) return bytes_s;
   const double linear = m.linear_flops_per_token() * work.tokens();
-  const double attention = m.attention_flops_per_pair() * (work.decode.pairs + work.verify.pairs + work.prefill.pairs);
+  const double attention =
+      m.attention_flops_per_pair() * (work.decode.pairs + work.verify.pairs + work.prefill.pairs) - outside.flops;
   const double flops_s =
       (linear / models::Machine::of(gpu).flops_per_s(m.weight_format()) + attention / gpu.bf16_flops_per_s.value) /
       gpus;

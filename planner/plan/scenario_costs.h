@@ -112,6 +112,7 @@ template <class Time>
     mixed.prefill.pairs = n * done + n * (n + 1) / 2;
     mixed.prefill.kv_bytes = geometry.full_read(static_cast<std::int64_t>(done + n));
     mixed.chunks.push_back({n, done});
+    leave_out(mixed.prefill, geometry.window(), done, n);
     if (done + n >= total) mixed.logit_tokens += 1;
     sum += time(mixed) - alone;
   }

@@ -107,6 +107,12 @@ std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& c
 }
 
 PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
+  if (s.serving.model.window.layers > 0) {
+    throw schema::InputError(
+        fmt::format("{}: model.window: what is planned is how much KV to compress, which is not "
+                    "known for layers with a window: use a model without, or `kvsim run`",
+                    s.file));
+  }
   if (!s.compressor) {
     throw schema::InputError(
         fmt::format("{}: decode: there is no compressor to plan with: add for example `compressor: kvzip` and "

@@ -216,6 +216,58 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
   }
 }
 
+/// Layers with a window keep the latest KV alone: what acts on a whole context is known for the KV of all tokens.
+void check_window(const ServingConfig& config, const DecodePolicy& decode) {
+  const auto refuse_beside = [](const models::LlmSpec& m, const char* key) {
+    if (m.window.layers == 0) return;
+    throw ConfigurationError(key, fmt::format("{} has layers with a window, which a model beside another is not known "
+                                              "with: use one whose layers attend to all tokens",
+                                              m.name));
+  };
+  if (config.decode.drafter) refuse_beside(config.decode.drafter->spec.network, "decode.drafter.type");
+  if (config.reuse) refuse_beside(config.reuse->speculative.model, "prefill.speculative.model");
+  const models::LlmSpec& m = config.model;
+  if (m.window.layers == 0) return;
+  const std::string layers = fmt::format("{} of the {} layers of {} keep the KV of the last {} tokens alone",
+                                         m.window.layers, m.layers, m.name, m.window.tokens);
+  if (decode.reads_compressed || decode.low_bit_copy || decode.fetches()) {
+    throw ConfigurationError("decode.policy", fmt::format("{}: decode policy {} compresses, drops or fetches the KV of "
+                                                          "whole contexts: use full_kv or drafter",
+                                                          layers, decode.name));
+  }
+  if (config.cluster.pools) {
+    throw ConfigurationError("cluster.pools", fmt::format("{}: nodes of pools keep and load KV in blocks of all "
+                                                          "layers alike: use replicas",
+                                                          layers));
+  }
+  if (config.placement) {
+    throw ConfigurationError("placement", fmt::format("{}: a stored prefix can be continued at its end alone, and "
+                                                      "tiers keep pieces of prompts: leave it out",
+                                                      layers));
+  }
+  if (config.prefill != PrefillKind::recompute && config.prefill != PrefillKind::stored) {
+    throw ConfigurationError("prefill.policy", fmt::format("{}: pieces of prompts cannot be put together there: use "
+                                                           "recompute or stored",
+                                                           layers));
+  }
+  if (config.cluster.parallel.pipeline > 1) {
+    throw ConfigurationError("cluster.gpu.pipeline_parallel",
+                             fmt::format("{}: which stage has which of them is not known: use 1", layers));
+  }
+  if (const auto& framework = config.cluster.profile.framework; framework && framework->full_kv_factor.value != 1) {
+    throw ConfigurationError("cluster.gpu.profile",
+                             fmt::format("{}: profile {} says what full KV takes in GPU memory for the KV of all "
+                                         "tokens alone",
+                                         layers, config.cluster.profile.name));
+  }
+  if (const std::int64_t heads = m.window_part().heads; heads % config.cluster.parallel.tensor != 0) {
+    throw ConfigurationError("cluster.gpu.tensor_parallel",
+                             fmt::format("{} attention heads of {}'s layers with a window cannot be sharded evenly "
+                                         "over {} GPUs",
+                                         heads, m.name, config.cluster.parallel.tensor));
+  }
+}
+
 /// Rules of engines that are known for steps which give one token of each request from its own KV.
 void check_engine_rules(const ServingConfig& config, const DecodePolicy& decode) {
   const bool plain = !decode.verifies && !decode.drafter && !decode.fetches() && !decode.low_bit_copy;
@@ -308,6 +360,7 @@ void check_configuration(const ServingConfig& given) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
   check_parallelism(config, *decode);
+  check_window(config, *decode);
   check_compressor(config, *decode);
   check_sparse(config, *decode);
   check_drafter(config, *decode);
@@ -356,8 +409,8 @@ KvCapacity kv_capacity(const ServingConfig& config) {
             models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(), c.gpu.name,
             usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
   }
-  k.blocks = k.bytes / geometry.block_bytes();
-  k.tokens = k.blocks * geometry.block_tokens();
+  k.tokens = geometry.tokens_of_full_blocks(k.bytes);
+  k.blocks = k.tokens / geometry.block_tokens();
   return k;
 }
 

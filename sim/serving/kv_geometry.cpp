@@ -35,7 +35,15 @@ KvGeometry::KvGeometry(const models::LlmSpec& model, std::int64_t tensor_paralle
       token_bytes_(static_cast<double>(model.kv_bytes_per_token()) * model.kv_copies(tensor_parallel)),
       model_token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
       block_tokens_(block_tokens),
-      block_bytes_(std::llround(std::ceil(token_bytes_ * static_cast<double>(block_tokens)))) {}
+      block_bytes_(std::llround(std::ceil(token_bytes_ * static_cast<double>(block_tokens)))),
+      window_(model.window) {
+  if (window_.layers == 0) return;
+  const models::LlmSpec part = model.window_part();
+  window_blocks_ = (window_.tokens - 1 + block_tokens - 1) / block_tokens + 1;
+  window_token_bytes_ = static_cast<double>(part.kv_bytes_per_token()) * part.kv_copies(tensor_parallel);
+  window_block_bytes_ = std::llround(std::floor(window_token_bytes_ * static_cast<double>(block_tokens)));
+  cuts_ = window_.tokens < model.max_context;
+}
 
 KvGeometry KvGeometry::with_low_bit_copy(std::int64_t fetched_tokens) const {
   KvGeometry g = *this;
@@ -95,7 +103,27 @@ std::int64_t KvGeometry::full_reservation(std::int64_t tokens) const {
   if (full_kv_factor_ != 1) {
     return blocks_for(static_cast<double>(tokens) * full_kv_factor_) * block_bytes_ + drafter_reservation(tokens);
   }
-  return (tokens + block_tokens_ - 1) / block_tokens_ * block_bytes();
+  return bytes_of_blocks((tokens + block_tokens_ - 1) / block_tokens_);
+}
+
+std::int64_t KvGeometry::bytes_of_blocks(std::int64_t blocks) const {
+  const std::int64_t left = window_.layers > 0 ? std::max<std::int64_t>(blocks - window_blocks_, 0) : 0;
+  return blocks * block_bytes() - left * window_block_bytes_;
+}
+
+std::int64_t KvGeometry::tokens_of_full_blocks(std::int64_t bytes) const {
+  const std::int64_t beyond = window_.layers > 0 ? bytes - bytes_of_blocks(window_blocks_) : 0;
+  if (beyond <= 0) return bytes / block_bytes() * block_tokens_;
+  return (window_blocks_ + beyond / (block_bytes() - window_block_bytes_)) * block_tokens_;
+}
+
+std::int64_t KvGeometry::step_reservation(std::int64_t tokens) const {
+  return cuts_ ? (tokens + block_tokens_ - 1) / block_tokens_ * window_block_bytes_ : 0;
+}
+
+double KvGeometry::outside_window(std::int64_t tokens) const {
+  if (window_.layers == 0) return 0;
+  return static_cast<double>(std::max<std::int64_t>(tokens - window_.tokens, 0)) * window_token_bytes_;
 }
 
 std::int64_t KvGeometry::compressed_reservation(std::int64_t prompt, std::int64_t generated, std::int64_t whole) const {
@@ -115,11 +143,11 @@ std::int64_t KvGeometry::redundant_reservation(std::int64_t prompt, std::int64_t
 }
 
 std::int64_t KvGeometry::full_transfer(std::int64_t tokens) const {
-  return std::llround(static_cast<double>(tokens) * token_bytes_);
+  return std::llround(static_cast<double>(tokens) * token_bytes_ - outside_window(tokens));
 }
 
 std::int64_t KvGeometry::stored_transfer(std::int64_t tokens) const {
-  return std::llround(static_cast<double>(tokens) * (token_bytes_ + drafter_token_bytes_));
+  return std::llround(static_cast<double>(tokens) * (token_bytes_ + drafter_token_bytes_) - outside_window(tokens));
 }
 
 std::int64_t KvGeometry::compressed_transfer(std::int64_t prompt, std::int64_t generated) const {
@@ -174,7 +202,7 @@ std::optional<std::int64_t> denominator(double ratio) {
 }  // namespace
 
 std::optional<KvGeometry::TokenUnits> KvGeometry::full_units() const {
-  return full_kv_factor_ == 1 ? std::optional(TokenUnits{}) : std::nullopt;
+  return full_kv_factor_ == 1 && window_.layers == 0 ? std::optional(TokenUnits{}) : std::nullopt;
 }
 
 std::optional<KvGeometry::TokenUnits> KvGeometry::compressed_units() const {
@@ -308,7 +336,8 @@ std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& ge
   const std::int64_t bytes = c.parallel.tensor_only()
                                  ? c.parallel.tensor * usable_of_gpu - replica_weights(config) - stored
                                  : shared_kv_bytes(config, static_cast<double>(usable_of_gpu));
-  return bytes < 0 ? bytes : bytes / geometry.block_bytes() * geometry.block_bytes();
+  const std::int64_t of_requests = bytes - geometry.step_reservation(config.schedule.max_batched_tokens);
+  return of_requests < 0 ? of_requests : of_requests / geometry.block_bytes() * geometry.block_bytes();
 }
 
 MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry) {

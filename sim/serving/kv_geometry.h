@@ -32,15 +32,19 @@ class KvGeometry {
   [[nodiscard]] double ratio() const { return ratio_; }
   /// Bytes of one token's full KV in the whole tensor-parallel group, replicated heads counted as often as they exist.
   [[nodiscard]] double token_bytes() const { return token_bytes_; }
+  /// The model's layers with a window. A request keeps the KV of min(tokens, window) tokens there; as blocks, those
+  /// that hold a window wherever in a block it begins.
+  [[nodiscard]] const models::WindowLayers& window() const { return window_; }
+  /// GPU memory that a step of `tokens` new tokens takes beyond what requests hold: in layers with a window they are
+  /// written before the tokens are dropped that leave it. None where no context is longer than the window.
+  [[nodiscard]] std::int64_t step_reservation(std::int64_t tokens) const;
   /// Bytes of a block of full KV, a drafter's included.
   [[nodiscard]] std::int64_t block_bytes() const { return block_bytes_ + drafter_block_bytes_; }
   /// Of the blocks that the first so many tokens fill, and the tokens of those that so many bytes hold.
   [[nodiscard]] std::int64_t bytes_of_full_blocks(std::int64_t tokens) const {
-    return tokens / block_tokens_ * block_bytes();
+    return bytes_of_blocks(tokens / block_tokens_);
   }
-  [[nodiscard]] std::int64_t tokens_of_full_blocks(std::int64_t bytes) const {
-    return bytes / block_bytes() * block_tokens_;
-  }
+  [[nodiscard]] std::int64_t tokens_of_full_blocks(std::int64_t bytes) const;
   [[nodiscard]] std::int64_t block_tokens() const { return block_tokens_; }
   /// Reservation for `tokens` in full, rounded up to blocks. A drafter's KV is included here and in the compressed one.
   [[nodiscard]] std::int64_t full_reservation(std::int64_t tokens) const;
@@ -61,7 +65,8 @@ class KvGeometry {
 
   // What attention reads of one request. A step's work is the sum over its requests, and sums of these are exact in any
   // order: bytes are whole, and so are tokens but for what is compressed of them, which is in 1024ths.
-  /// Bytes of one copy over all layers (models/kernels shards them).
+  /// Bytes of one copy over all layers (models/kernels shards them), outside of windows too: see leave_out() of
+  /// models/kernels.
   [[nodiscard]] double full_read(std::int64_t tokens) const;
   /// The same of the compressed KV, where a byte of what is compressed takes the time of `attention_time_factor` bytes
   /// (see models::CompressorSpec) and tokens kept whole beside it take that of their own.
@@ -97,6 +102,10 @@ class KvGeometry {
   /// times as much of the copy.
   [[nodiscard]] double low_bit_tokens(std::int64_t context, std::int64_t whole, double factor = 1) const;
   [[nodiscard]] std::int64_t blocks_for(double tokens) const;
+  /// Of the first so many blocks of a context.
+  [[nodiscard]] std::int64_t bytes_of_blocks(std::int64_t blocks) const;
+  /// Bytes that so many tokens no longer have in layers with a window.
+  [[nodiscard]] double outside_window(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t drafter_reservation(std::int64_t tokens) const;
 
   models::CompressionScope scope_;
@@ -112,6 +121,11 @@ class KvGeometry {
   double model_token_bytes_;  // one copy
   std::int64_t block_tokens_;
   std::int64_t block_bytes_;
+  models::WindowLayers window_;
+  std::int64_t window_blocks_ = 0;  // that a request holds at most there
+  std::int64_t window_block_bytes_ = 0;
+  double window_token_bytes_ = 0;   // group
+  bool cuts_ = false;               // a context may be longer than the window
   double drafter_token_bytes_ = 0;  // group
   std::int64_t drafter_block_bytes_ = 0;
 };

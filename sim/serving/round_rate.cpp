@@ -11,16 +11,9 @@
 namespace kvsim::serving {
 namespace {
 
-void add_scaled(models::AttentionWork& sum, const models::AttentionWork& one, double count) {
-  sum.query_tokens += count * one.query_tokens;
-  sum.kv_bytes += count * one.kv_bytes;
-  sum.pairs += count * one.pairs;
-  sum.requests += count * one.requests;
-}
-
 void add_scaled(models::StepWork& sum, const models::StepWork& one, double count) {
-  add_scaled(sum.decode, one.decode, count);
-  add_scaled(sum.verify, one.verify, count);
+  sum.decode.add(one.decode, count);
+  sum.verify.add(one.verify, count);
   sum.logit_tokens += count * one.logit_tokens;
 }
 

@@ -30,6 +30,7 @@ void add_decode(models::StepWork& work, const KvGeometry& geometry, std::int64_t
   work.decode.kv_bytes += geometry.full_read(context);
   work.decode.pairs += tokens;
   work.decode.longest_kv = std::max(work.decode.longest_kv, tokens);
+  leave_out(work.decode, geometry.window(), tokens - 1, 1);
 }
 
 void add_draft(models::StepWork& work, const KvGeometry& geometry, std::int64_t prompt, std::int64_t generated,
@@ -80,17 +81,20 @@ void add_verification(models::StepWork& work, const KvGeometry& geometry, std::i
   work.verify.longest_kv = std::max(work.verify.longest_kv, static_cast<double>(context + drafted));
   work.verify.kv_bytes += geometry.full_read(context + drafted);
   work.verify.pairs += queries * tokens + queries * (queries + 1) / 2;
+  leave_out(work.verify, geometry.window(), tokens, queries);
   work.logit_tokens += queries;
 }
 
 namespace {
 
-void add_prefill(models::StepWork& work, double tokens, double before, double kv_bytes, bool last) {
+void add_prefill(models::StepWork& work, const KvGeometry& geometry, double tokens, double before, double kv_bytes,
+                 bool last) {
   work.prefill.query_tokens += tokens;
   work.prefill.requests += 1;
   work.chunks.push_back({tokens, before});
   work.prefill.pairs += tokens * before + tokens * (tokens + 1) / 2;
   work.prefill.kv_bytes += kv_bytes;
+  leave_out(work.prefill, geometry.window(), before, tokens);
   if (last) work.logit_tokens += 1;
 }
 
@@ -98,8 +102,8 @@ void add_prefill(models::StepWork& work, double tokens, double before, double kv
 
 void add_chunk(models::StepWork& work, const KvGeometry& geometry, std::int64_t before, std::int64_t tokens,
                bool last) {
-  add_prefill(work, static_cast<double>(tokens), static_cast<double>(before), geometry.full_read(before + tokens),
-              last);
+  add_prefill(work, geometry, static_cast<double>(tokens), static_cast<double>(before),
+              geometry.full_read(before + tokens), last);
 }
 
 void add_chunks_alone(models::StepWork& work, const KvGeometry& geometry, std::int64_t unit, std::int64_t begin,
@@ -114,7 +118,7 @@ void add_chunks_alone(models::StepWork& work, const KvGeometry& geometry, std::i
 
 void add_rows(models::StepWork& work, const KvGeometry& geometry, std::int64_t rows, double before,
               std::int64_t context, bool last) {
-  add_prefill(work, static_cast<double>(rows), before, geometry.full_read(context), last);
+  add_prefill(work, geometry, static_cast<double>(rows), before, geometry.full_read(context), last);
 }
 
 double compression_s(const ServingConfig& config, const KvGeometry& geometry, const models::StepTimer& timer,

@@ -204,11 +204,70 @@ TEST(ConfigImport, UnknownFieldsAreNamed) {
   EXPECT_EQ(imported.remarks[0], "Fields that kvsim does not know and did not read: warp_heads.");
 }
 
+TEST(ConfigImport, WindowsAreThoseOfTheLayersThatHaveThem) {
+  const auto window = [](const std::string& line) { return spec_of(read(with(kDense, "", line))).window; };
+  std::string types;
+  for (int layer = 0; layer < 32; ++layer) {
+    types += fmt::format("{}\"{}\"", layer > 0 ? ", " : "", layer % 4 == 3 ? "full_attention" : "sliding_attention");
+  }
+  const WindowLayers listed = window("\"sliding_window\": 512, \"layer_types\": [" + types + "]");
+  EXPECT_EQ(listed.layers, 24);
+  EXPECT_EQ(listed.tokens, 512);
+  EXPECT_EQ(window("\"sliding_window\": 512, \"sliding_window_pattern\": 6").layers, 27);  // 6, 12 .. 30 are full
+  EXPECT_EQ(window("\"sliding_window\": 512, \"use_sliding_window\": true, \"max_window_layers\": 20").layers, 12);
+  EXPECT_EQ(window("\"sliding_window\": 512, \"use_sliding_window\": true, \"max_window_layers\": 32").layers, 0);
+  EXPECT_EQ(window("\"sliding_window\": null, \"sliding_window_pattern\": 6").layers, 0);
+}
+
+TEST(ConfigImport, HeadsOfWindowsAreTheirOwn) {
+  // Keys of 192 and values of 128: a mean of 160 has as many parameters and bytes.
+  const std::string mimo = R"({"model_type": "mimo_v2_flash", "num_hidden_layers": 4, "hidden_size": 4096,
+    "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 192, "v_head_dim": 128, "intermediate_size": 16384,
+    "vocab_size": 1000, "max_position_embeddings": 262144, "sliding_window": 128, "attention_chunk_size": 128,
+    "swa_num_attention_heads": 64, "swa_num_key_value_heads": 8, "swa_head_dim": 192, "swa_v_head_dim": 128,
+    "hybrid_layer_pattern": [0, 1, 1, 1], "moe_layer_freq": [0, 1, 1, 1], "moe_intermediate_size": 2048,
+    "n_routed_experts": 16, "n_shared_experts": null, "num_experts_per_tok": 8})";
+  const LlmSpec m = spec_of(read(mimo));
+  EXPECT_EQ(m.moe.dense_layers, 1);
+  EXPECT_EQ(m.full_part().kv_bytes_per_token(), 4 * (192 + 128) * 2);
+  EXPECT_EQ(m.window_part().kv_bytes_per_token(), 3 * 8 * (192 + 128) * 2);
+  const double projections = 4096.0 * 64 * (192 + 128) * 4 + 4096.0 * (192 + 128) * (4 + 3 * 8);
+  EXPECT_EQ(m.parameter_groups().attention, projections);
+  const std::string chunk = "\"attention_chunk_size\": 128";
+  std::string chunked = mimo;
+  chunked.replace(chunked.find(chunk), chunk.size(), "\"attention_chunk_size\": 64");
+  EXPECT_NE(refusal(chunked).find("attention_chunk_size: layers that attend within chunks"), std::string::npos);
+  const std::string later = R"("moe_layer_freq": [0, 1, 0, 1])";
+  std::string mixed = mimo;
+  mixed.replace(mixed.find("\"moe_layer_freq\""), later.size(), later);
+  EXPECT_NE(refusal(mixed).find("moe_layer_freq: experts in some layers alone"), std::string::npos);
+}
+
+TEST(ConfigImport, ExpertsInMxfp4AreHeldAsSuch) {
+  const ImportedModel imported =
+      read(with(kDense, "", R"("quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert":
+      ["model.layers.*.self_attn", "lm_head"]})"));
+  const LlmSpec m = spec_of(imported);
+  const ParameterGroups p = m.parameter_groups();
+  EXPECT_NEAR(static_cast<double>(m.weight_bytes()) / (4.25 / 8 * p.dense_blocks + 2 * (p.attention + p.rest)), 1,
+              1e-4);
+  EXPECT_EQ(m.attention_format(), NumberFormat::bf16);
+  ASSERT_EQ(imported.remarks.size(), 1U);
+}
+
 TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
   const auto dense = [](const std::string& line) { return refusal(with(kDense, "", line)); };
-  EXPECT_EQ(dense("\"sliding_window\": 4096"),
-            "config.json:2:21: sliding_window: a sliding window, which kvsim does not model");
+  EXPECT_EQ(
+      dense("\"sliding_window\": 4096"),
+      "config.json:2:21: sliding_window: a sliding window that no field gives to a part of the layers, which kvsim "
+      "does not model");
   EXPECT_EQ(dense("\"sliding_window\": 4096, \"use_sliding_window\": false"), "read");
+  EXPECT_EQ(dense("\"sliding_window\": 4096, \"sliding_window_pattern\": 100"),
+            "config.json:2:21: sliding_window: a sliding window in every layer, which kvsim does not model");
+  EXPECT_EQ(dense("\"sliding_window\": 4096, \"layer_types\": [\"full_attention\", \"sliding_attention\"]"),
+            "config.json:2:42: layer_types: 2 of them for 32 layers");
+  EXPECT_EQ(dense("\"use_double_wide_mlp\": true"),
+            "config.json:2:26: use_double_wide_mlp: layers that differ from each other, which kvsim does not model");
   EXPECT_EQ(dense("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
             "config.json:2:37: layer_types: \"linear_attention\", which kvsim does not model");
   EXPECT_EQ(dense("\"index_topk\": 2048"),
@@ -225,8 +284,9 @@ TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
 
 TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
   EXPECT_EQ(refusal(R"({"model_type": "bert", "hidden_size": 768})"),
-            "config.json:1:16: model_type: \"bert\" is not read; those that are: deepseek_v2, deepseek_v3, kimi_k2, "
-            "llama, mimo, minimax_m2, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_vl_moe_text, qwen3_vl_text");
+            "config.json:1:16: model_type: \"bert\" is not read; those that are: cohere2, deepseek_v2, deepseek_v3, "
+            "gemma2, gemma3_text, gemma4_text, gpt_oss, kimi_k2, llama, mimo, mimo_v2_flash, minimax_m2, mistral, "
+            "mixtral, olmo3, qwen2, qwen3, qwen3_moe, qwen3_vl_moe_text, qwen3_vl_text, step3p7");
   EXPECT_EQ(refusal(with(kDense, "vocab_size", "")),
             "config.json:1:1: no \"vocab_size\", which every model of this type has");
   EXPECT_EQ(refusal(with(kDense, "num_hidden_layers", "")),
@@ -277,8 +337,8 @@ TEST(ConfigImport, FormatsOfWeightsThatAreNotKnownAreRefused) {
                          "\"quantization_config\": {\"quant_algo\": \"FP8\", \"kv_cache_scheme\": {\"num_bits\": 4, "
                          "\"type\": \"int\"}}")),
             "config.json:2:67: a KV cache in a map: expected FP8, 8 bits of type float, or none for 16 bit");
-  EXPECT_EQ(refusal(with(kDense, "", "\"quantization_config\": {\"quant_method\": \"mxfp4\"}")),
-            "config.json:2:43: quant_method: \"mxfp4\": expected fp8, or config_groups");
+  EXPECT_EQ(refusal(with(kDense, "", "\"quantization_config\": {\"quant_method\": \"awq\"}")),
+            "config.json:2:43: quant_method: \"awq\": expected fp8, mxfp4, or config_groups");
 }
 
 /// A byte of the text changed, doubled, taken out, or the rest cut off.
@@ -350,7 +410,8 @@ TEST(ConfigImport, RealConfigurationsHaveThePublishedSizesOrAreRefused) {
     return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
   };
   const std::size_t file = column("file"), computed = column("total_params_b_computed"),
-                    kv = column("kv_bytes_per_token");
+                    published = column("total_params_b_published"), kv = column("kv_bytes_per_token"),
+                    kv_window = column("kv_window_bytes_per_token"), window = column("window_tokens");
   int imported_count = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::string& name = rows[i][file];
@@ -362,17 +423,24 @@ TEST(ConfigImport, RealConfigurationsHaveThePublishedSizesOrAreRefused) {
       const LlmSpec m =
           llm_schema().parse(import_model_file(config.string(), quantisation.string()).entry, {"model", nullptr});
       ++imported_count;
-      EXPECT_EQ(std::llround(static_cast<double>(m.kv_bytes_per_token()) * 2 / m.kv_bytes_per_element),
-                std::stoll(rows[i][kv]))
-          << name;
+      const auto in_16_bit = [&m](const LlmSpec& part) {
+        return std::llround(static_cast<double>(part.kv_bytes_per_token()) * 2 / m.kv_bytes_per_element);
+      };
+      EXPECT_EQ(in_16_bit(m.full_part()), std::stoll(rows[i][kv])) << name;
+      EXPECT_EQ(in_16_bit(m.window_part()), std::stoll(rows[i][kv_window])) << name;
+      if (!rows[i][window].empty()) {
+        EXPECT_EQ(m.window.tokens, std::stoll(rows[i][window])) << name;
+      }
       if (!rows[i][computed].empty()) {
         EXPECT_NEAR(static_cast<double>(m.parameters()) / (std::stod(rows[i][computed]) * 1e9), 1, 0.01) << name;
+      } else if (m.window.layers > 0 && !rows[i][published].empty()) {  // names are rounded to a billion
+        EXPECT_NEAR(static_cast<double>(m.parameters()) / (std::stod(rows[i][published]) * 1e9), 1, 0.03) << name;
       }
     } catch (const schema::InputError& e) {
       EXPECT_NE(std::string(e.what()).find("json:"), std::string::npos) << e.what();
     }
   }
-  EXPECT_EQ(imported_count, 38);
+  EXPECT_EQ(imported_count, 46);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ constexpr Published kPublished[] = {
     {"qwen3-1.7b", 1.72e9, 114688},     {"qwen3-8b", 8.2e9, 147456},       {"yi-coder-9b", 8.83e9, 98304},
     {"deepseek-v3", 671e9, 70272},      {"kimi-k2", 1.026e12, 70272},      {"minimax-m2.5", 229e9, 253952},
     {"qwen3-235b-a22b", 235e9, 192512}, {"llama-3.2-3b", 3.21e9, 114688},  {"qwen2.5-1.5b", 1.54e9, 28672},
-    {"qwen2.5-3b", 3.09e9, 36864},
+    {"qwen2.5-3b", 3.09e9, 36864},      {"gemma-3-12b", 11.771e9, 393216}, {"gemma-3-27b", 27.016e9, 507904},
+    {"gpt-oss-20b", 20.91e9, 49152},    {"gpt-oss-120b", 116.83e9, 73728},
 };
 
 TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {
@@ -52,6 +53,23 @@ TEST(LlmSpec, EveryModelOfTheCatalogueHasExactlyItsKvBytesPerToken) {
   for (const Published& p : kPublished) {
     EXPECT_EQ(catalogue.model(p.model).kv_bytes_per_token(), p.kv_bytes_per_token) << p.model;
   }
+}
+
+TEST(LlmSpec, LayersWithAWindowByHand) {
+  const Catalogue catalogue = Catalogue::built_in();
+  // gpt-oss-120b: 18 layers of either kind, 8 KV heads of 64 in 16 bit: 18 x 2 x 8 x 64 x 2.
+  const LlmSpec gpt = catalogue.model("gpt-oss-120b");
+  EXPECT_EQ(gpt.full_part().kv_bytes_per_token(), 36864);
+  EXPECT_EQ(gpt.window_part().kv_bytes_per_token(), 36864);
+  // Attention has 2880 x (64 + 2 x 8 + 64) x 64 weights a layer and biases of queries, keys and values.
+  EXPECT_EQ(gpt.parameter_groups().attention, 36.0 * (2880 * 9216 + 5120));
+  EXPECT_NEAR(static_cast<double>(gpt.active_parameters()), 5.13e9, 0.01e9);
+  EXPECT_NEAR(static_cast<double>(gpt.weight_bytes()), 60.8 * (1LL << 30), 0.01 * 60.8 * (1LL << 30)) << "checkpoint";
+  // gemma-3-27b: 52 of 62 layers, 16 KV heads of 128: 10 and 52 x 2 x 16 x 128 x 2.
+  const LlmSpec gemma = catalogue.model("gemma-3-27b");
+  EXPECT_EQ(gemma.full_part().kv_bytes_per_token(), 81920);
+  EXPECT_EQ(gemma.window_part().kv_bytes_per_token(), 425984);
+  EXPECT_EQ(gemma.weight_bytes(), 2 * (gemma.parameters() + 417000000));
 }
 
 TEST(LlmSpec, ActiveParametersLeaveOutIdleExpertsAndTheEmbeddingLookUp) {

@@ -223,6 +223,8 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   EXPECT_EQ(reason([](ServingPoint&) {}), "");
   EXPECT_EQ(reason([](ServingPoint& p) { p.mode = "disagg"; }), "prefill and decode on GPUs of their own");
   EXPECT_EQ(reason([](ServingPoint& p) { p.model = "org/unknown"; }), "model not in the catalogue: org/unknown");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.model = "openai/gpt-oss-120b"; }),
+            "weights in a format that no kernels were measured in: openai/gpt-oss-120b");
   EXPECT_EQ(reason([](ServingPoint& p) { p.gpu = "tpu"; }), "GPU not in the catalogue: tpu");
   EXPECT_EQ(reason([](ServingPoint& p) { p.weights = "int4_wo"; }), "weights in int4_wo");
   EXPECT_EQ(reason([](ServingPoint& p) { p.expert_tensor = 8; }), "experts on more GPUs than attention");

@@ -8,6 +8,11 @@ using Sets = std::vector<std::string>;
 const Sets kDeepseek = {"model=deepseek-v3", "cluster.gpu.type=h200", "cluster.gpu.tensor_parallel=8",
                         "cluster.gpu.memory_fraction=0.9"};
 
+Sets windowed(const std::string& more = "") {
+  return {"model={base: llama-3.1-8b, window: {layers: 16, tokens: 1024 tokens" + more + "}}",
+          "decode={policy: full_kv}", "schedule.policy=fcfs"};
+}
+
 }  // namespace
 
 void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const std::function<Sets(Sets)>& in,
@@ -57,6 +62,13 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   add("weights", base, "3 GB", heavier);
   add("encoder_parameters", base, "0", std::to_string(std::stoll(heavier) / 2) + "000000000");
   rows.push_back({key + ".config", base, key + "=llama-3.2-1b", key + ".config=config.json", Effect::refused});
+  for (const char* of_window : {"layers", "tokens", "heads", "kv_heads", "head_dim"}) {
+    rows.push_back(
+        {key + ".window." + of_window, base, key + "=llama-3.2-1b",
+         key + "={base: llama-3.2-1b, window: {layers: 8, tokens: 1024 tokens, heads: 16, kv_heads: 8, head_dim: "
+               "64}}",
+         Effect::refused});
+  }
 }
 
 std::vector<KeyRow> model_rows() {
@@ -92,6 +104,11 @@ std::vector<KeyRow> model_rows() {
       {"model.moe.shared_experts", kDeepseek, "1", "2"},
       {"model.moe.expert_intermediate", kDeepseek, "2048", "1024"},
       {"model.moe.dense_layers", kDeepseek, "3", "10"},
+      {"model.window.layers", windowed(), "16", "24"},
+      {"model.window.tokens", windowed(), "1024 tokens", "4096 tokens"},
+      {"model.window.heads", windowed(", heads: 32"), "32", "64"},
+      {"model.window.kv_heads", windowed(", kv_heads: 8"), "8", "4"},
+      {"model.window.head_dim", windowed(", head_dim: 128"), "128", "64"},
       {"model.weight_bytes_per_parameter", {}, "2", "1"},
       {"model.weight_format", recomputed({"model.weight_bytes_per_parameter=1"}), "fp8", "fp8_block"},
       {"model.attention_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},

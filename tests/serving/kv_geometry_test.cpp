@@ -47,6 +47,58 @@ TEST(KvGeometry, FullReservationsAreWholeBlocks) {
   EXPECT_EQ(g.full_reservation(17), 2 * 16 * 1024);
 }
 
+/// Of the same model, one of the two layers with a window of 100 tokens: 512 bytes of a token in each.
+models::LlmSpec windowed_model() {
+  models::LlmSpec m = tiny_model();
+  m.max_context = 4096;
+  m.window = {.layers = 1, .tokens = 100};
+  return m;
+}
+
+TEST(KvGeometry, KvOfAWindowStopsGrowing) {
+  const KvGeometry g(windowed_model(), 1, dropping(), 1, 16);
+  for (const std::int64_t n : {0, 1, 16, 99, 100, 101, 128, 129, 1000, 4096}) {
+    EXPECT_EQ(g.full_transfer(n), 512 * n + 512 * std::min<std::int64_t>(n, 100)) << n;
+    EXPECT_EQ(g.stored_transfer(n), g.full_transfer(n)) << n;
+    // A window of 100 tokens begins anywhere in a block: it lies in ceil(99/16) + 1 = 8 blocks of 16 at most.
+    const std::int64_t blocks = (n + 15) / 16;
+    EXPECT_EQ(g.full_reservation(n), 16 * 512 * (blocks + std::min<std::int64_t>(blocks, 8))) << n;
+  }
+  EXPECT_EQ(g.step_reservation(2048), 128 * 16 * 512) << "new tokens are there before those leave that they push out";
+}
+
+TEST(KvGeometry, TokensAreThoseOfOneContextWhereLayersHaveAWindow) {
+  const KvGeometry g(windowed_model(), 1, dropping(), 1, 16);
+  for (const std::int64_t tokens : {0, 16, 112, 128, 144, 160, 4096}) {
+    EXPECT_EQ(g.bytes_of_full_blocks(tokens + 15), g.full_reservation(tokens));
+    EXPECT_EQ(g.tokens_of_full_blocks(g.full_reservation(tokens)), tokens);
+    EXPECT_EQ(g.tokens_of_full_blocks(g.full_reservation(tokens) + 16 * 512 - 1), tokens);
+  }
+}
+
+TEST(KvGeometry, KvHeadsOfAWindowAreShardedAsManyAsThereAre) {
+  models::LlmSpec m = windowed_model();  // 2 KV heads in the other layer: a copy each for 2 GPUs, two for 4
+  m.window.kv_heads = 4;
+  const KvGeometry g(m, 4, dropping(), 1, 16);
+  EXPECT_EQ(m.kv_bytes_per_token(), 512 + 1024);
+  EXPECT_EQ(g.full_transfer(50), 50 * (2 * 512 + 1024));
+  EXPECT_EQ(g.full_transfer(1000), 1000 * 2 * 512 + 100 * 1024);
+}
+
+RC_GTEST_PROP(KvGeometry, AnEndlessWindowIsNone, ()) {
+  models::LlmSpec m = tiny_model(), endless = m;
+  m.max_context = endless.max_context = *rc::gen::inRange<std::int64_t>(1, 5000);
+  endless.window = {.layers = *rc::gen::inRange<std::int64_t>(1, 2), .tokens = m.max_context};
+  const auto tensor = *rc::gen::element<std::int64_t>(1, 2, 4), block = *rc::gen::element<std::int64_t>(1, 7, 16, 64);
+  const KvGeometry g(m, tensor, dropping(), 1, block), e(endless, tensor, dropping(), 1, block);
+  const auto n = *rc::gen::inRange<std::int64_t>(0, m.max_context + 1);
+  RC_ASSERT(e.full_reservation(n) == g.full_reservation(n));
+  RC_ASSERT(e.full_transfer(n) == g.full_transfer(n));
+  RC_ASSERT(e.stored_transfer(n) == g.stored_transfer(n));
+  RC_ASSERT(e.full_read(n) == g.full_read(n));
+  RC_ASSERT(e.step_reservation(2048) == 0);
+}
+
 TEST(KvGeometry, TokenDroppingKeepsGeneratedTokensWholeAndReloadsTheMissingPart) {
   const KvGeometry g(tiny_model(), 1, dropping(), 0.25, 16);
   // 1000 prompt tokens keep 250; 40 generated stay whole: 290 tokens.

@@ -18,9 +18,14 @@ std::string entry_text(models::EntryKind kind, const std::string& name, schema::
 
 std::string model_facts(const models::LlmSpec& m) {
   using results::whole;
-  return fmt::format("# parameters: {} ({} used per token)\n# weights: {} bytes ({})\n# KV: {} bytes per token\n",
+  std::string kv = fmt::format("{} bytes per token", whole(m.kv_bytes_per_token()));
+  if (m.window.layers > 0) {
+    kv += fmt::format(" of the last {}, {} of those before", whole(m.window.tokens),
+                      whole(m.full_part().kv_bytes_per_token()));
+  }
+  return fmt::format("# parameters: {} ({} used per token)\n# weights: {} bytes ({})\n# KV: {}\n",
                      whole(m.parameters()), whole(m.active_parameters()), whole(m.weight_bytes()),
-                     results::bytes(static_cast<double>(m.weight_bytes())), whole(m.kv_bytes_per_token()));
+                     results::bytes(static_cast<double>(m.weight_bytes())), kv);
 }
 
 }  // namespace kvsim::cli

@@ -41,11 +41,11 @@ models::StepWork one_request(const serving::ServingConfig& config, const serving
   return work;
 }
 
-void multiply(models::AttentionWork& work, double requests) {
-  work.query_tokens *= requests;
-  work.kv_bytes *= requests;
-  work.pairs *= requests;
-  work.requests *= requests;
+std::int64_t requests_that_fit(const serving::ServingConfig& config, const serving::KvGeometry& geometry,
+                               std::int64_t context) {
+  const serving::KvCapacity capacity = serving::kv_capacity(config);
+  if (geometry.window().layers == 0) return capacity.tokens / context;
+  return capacity.bytes / geometry.full_reservation(context);
 }
 
 std::string share_text(double share) {
@@ -136,11 +136,11 @@ StepReport step_report(const scenario::Scenario& scenario, const StepQuestion& q
   }
   const serving::KvGeometry geometry = serving::configured_geometry(c);
   const std::int64_t context = context_of(scenario, question);
-  const std::int64_t fit = std::max<std::int64_t>(1, serving::kv_capacity(c).tokens / context);
+  const std::int64_t fit = std::max<std::int64_t>(1, requests_that_fit(c, geometry, context));
   const std::int64_t batch = question.batch.value_or(std::min(c.schedule.max_requests, fit));
 
   models::StepWork work = one_request(c, decode, context);
-  multiply(work.decode, static_cast<double>(batch));
+  work.decode *= static_cast<double>(batch);
   work.logit_tokens *= static_cast<double>(batch);
   work.sampled *= static_cast<double>(batch);
   for (std::int64_t i = 0; i < question.verifying; ++i) {

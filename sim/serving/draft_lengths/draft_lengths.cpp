@@ -24,18 +24,12 @@ models::StepWork with_verifications(const models::StepWork& work, double verifyi
   const double drafts = (work.decode.query_tokens + all - verifying) / work.decode.query_tokens;
   models::StepWork less;
   less.decode = work.decode;
-  less.decode.query_tokens *= drafts;
-  less.decode.requests *= drafts;
-  less.decode.kv_bytes *= drafts;
-  less.decode.pairs *= drafts;
+  less.decode *= drafts;
   less.logit_tokens = less.decode.query_tokens;
   if (verifying <= 0) return less;
   const double share = verifying / all;
   less.verify = work.verify;
-  less.verify.query_tokens *= share;
-  less.verify.requests *= share;
-  less.verify.kv_bytes *= share;
-  less.verify.pairs *= share;
+  less.verify *= share;
   less.logit_tokens += less.verify.query_tokens;
   return less;
 }
@@ -45,10 +39,7 @@ models::StepWork with_fewer_drafts(const models::StepWork& work) {
   const double share = 1 - 1 / work.decode.query_tokens;
   models::StepWork less = work;
   less.logit_tokens -= 1;
-  less.decode.query_tokens *= share;
-  less.decode.requests *= share;
-  less.decode.kv_bytes *= share;
-  less.decode.pairs *= share;
+  less.decode *= share;
   return less;
 }
 
@@ -57,6 +48,7 @@ models::AttentionWork with_one_more(models::AttentionWork part) {
   if (part.query_tokens <= 0) return part;
   const double requests = part.requests > 0 ? part.requests : part.query_tokens;
   part.pairs *= (part.query_tokens + requests) / part.query_tokens;
+  part.unattended *= (part.query_tokens + requests) / part.query_tokens;
   part.query_tokens += requests;
   part.requests = requests;
   return part;

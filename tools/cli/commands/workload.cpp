@@ -67,7 +67,12 @@ double prefill_rate(const CurveOptions& options) {
 }
 
 models::LlmSpec model_of(const CurveOptions& options) {
-  return models::Catalogue::built_in().model(options.model, schema::Origin("--model"));
+  models::LlmSpec model = models::Catalogue::built_in().model(options.model, schema::Origin("--model"));
+  if (model.window.layers == 0) return model;
+  throw InputError(
+      fmt::format("--model {}: what a stored token takes in layers with a window depends on where a prefix "
+                  "ends: use a model whose layers attend to all tokens",
+                  options.model));
 }
 
 std::vector<results::PolicyHitRates> policy_hit_rates(const std::vector<models::RequestSpec>& requests,

@@ -1,0 +1,70 @@
+#include "models/kernels/layer_work.h"
+
+#include <algorithm>
+
+namespace kvsim::models {
+
+LeftOut left_out(const LlmSpec& model, std::int64_t tensor_parallel, const StepWork& work) {
+  if (model.window.layers == 0) return {};
+  const LlmSpec part = model.window_part();
+  LeftOut out;
+  for (const AttentionWork* w : {&work.decode, &work.verify, &work.prefill}) {
+    out.kv_bytes += w->unread * static_cast<double>(part.kv_bytes_per_token()) * part.kv_copies(tensor_parallel);
+    out.flops += w->unattended * part.attention_flops_per_pair();
+  }
+  return out;
+}
+
+LayerWork::LayerWork(const LlmSpec& model)
+    : window_(model.window),
+      token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
+      full_bytes_(static_cast<double>(model.full_part().kv_bytes_per_token())),
+      window_bytes_(static_cast<double>(model.window_part().kv_bytes_per_token())) {}
+
+bool LayerWork::differs(const StepWork& work) {
+  return work.decode.unattended > 0 || work.verify.unattended > 0 || work.prefill.unattended > 0;
+}
+
+AttentionWork LayerWork::full(AttentionWork work) const {
+  work.kv_bytes = work.kv_bytes / token_bytes_ * full_bytes_;
+  work.unread = work.unattended = 0;
+  return work;
+}
+
+AttentionWork LayerWork::window(AttentionWork work) const {
+  work.kv_bytes = std::max(work.kv_bytes / token_bytes_ - work.unread, 0.0) * window_bytes_;
+  work.pairs -= work.unattended;
+  work.longest_kv = std::min(work.longest_kv, static_cast<double>(window_.tokens));
+  work.unread = work.unattended = 0;
+  return work;
+}
+
+PrefillChunk LayerWork::pieces(double tokens, double pairs) const {
+  const double piece = std::min(tokens, static_cast<double>(window_.tokens));
+  return {piece, std::max(pairs / tokens - (piece + 1) / 2, 0.0), tokens / piece};
+}
+
+StepWork LayerWork::in_full_layers(const StepWork& work) const {
+  StepWork part = work;
+  part.decode = full(work.decode);
+  part.verify = full(work.verify);
+  part.prefill = full(work.prefill);
+  return part;
+}
+
+StepWork LayerWork::in_window_layers(const StepWork& work) const {
+  StepWork part = work;
+  part.decode = window(work.decode);
+  part.verify = window(work.verify);
+  part.prefill = window(work.prefill);
+  for (PrefillChunk& c : part.chunks) {
+    const double all = c.tokens * (c.before + (c.tokens + 1) / 2);
+    c = pieces(c.tokens, all - window_.unattended(c.before, c.tokens));
+  }
+  if (part.chunks.empty() && part.prefill.query_tokens > 0) {
+    part.chunks.push_back(pieces(part.prefill.query_tokens, part.prefill.pairs));
+  }
+  return part;
+}
+
+}  // namespace kvsim::models
