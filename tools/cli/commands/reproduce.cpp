@@ -77,6 +77,12 @@ std::vector<ExperimentFile> chosen(const Options& options) {
     }
     chosen.push_back(*found);
   }
+  for (auto one = chosen.begin(); one != chosen.end(); ++one) {
+    const auto same = [&one](const ExperimentFile& other) { return other.name == one->name; };
+    const auto again = std::find_if(one + 1, chosen.end(), same);
+    if (again == chosen.end()) continue;
+    throw schema::InputError(fmt::format("\"{}\" is named twice", one->name));
+  }
   return chosen;
 }
 
