@@ -52,6 +52,11 @@ constexpr const char* kTable = "sweep.csv";
 constexpr const char* kDocument = "sweep.json";
 constexpr const char* kResolved = "resolved.yaml";
 
+/// By a sweep, the first of them while it runs.
+std::vector<std::string> files_written() {
+  return {kJournal, kTable, kDocument, kResolved};
+}
+
 std::string in_folder(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
 }
@@ -131,7 +136,9 @@ class Sitting {
   Sitting(const SweepOptions& options, const sweep::Plan& plan, const scenario::ScenarioFile& file)
       : options_(options), plan_(plan), file_(file), total_(plan.points().size()) {
     if (!options.out.empty()) {
-      folder_.emplace(options.out, kJournal);
+      std::vector<std::string> inputs = files_read(file.parse());
+      inputs.push_back(options.points);
+      folder_.emplace(options.out, files_written(), std::move(inputs));
       journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
       sweep::JournalContents contents = earlier(*journal_, options, plan);
       done_ = std::move(contents.points);
@@ -205,11 +212,6 @@ void run_sweep(Console& console, SweepOptions options) {
   options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
-  if (!options.out.empty()) {
-    const std::vector<std::string> inputs{options.scenario, options.points};
-    for (const char* name : {kTable, kDocument, kResolved, kJournal})
-      refuse_input("--out", in_folder(options.out, name), inputs);
-  }
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
   const auto base = sweep::base_of(file, design, [] { return !interrupted(); });
@@ -231,7 +233,7 @@ void merge_sweeps(Console& console, SweepOptions options) {
   std::optional<OutputFolder> folder;
   std::unique_ptr<Journal> journal;  // until all files are there
   if (!options.out.empty()) {
-    folder.emplace(options.out, kJournal);
+    folder.emplace(options.out, files_written(), journals);
     journal = Journal::open(journal_in(options.out));
     refuse_existing(*journal, journal_in(options.out));
     journal->begin(result.plan);
