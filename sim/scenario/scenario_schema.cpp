@@ -236,8 +236,10 @@ void add_host(ObjectSchema<Scenario>& cluster) {
       choice<Queueing>({{"serialised", Queueing::serialised, "one transfer at a time, in order of request"},
                         {"fair_share", Queueing::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
       "how transfers share the link");
-  s.optional("shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
-             "placement: the host memory of all replicas is one tier, which each reads over its own link");
+  s.optional(
+      "shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
+      "placement: the host memory of all replicas (replicas x memory) is one tier, which each reads over its own "
+      "link");
   s.list("outages", KVSIM_MEMBER(serving.cluster.host_outages), outage_schema(), Presence::optional,
          "placement: failures of the links to host memory, both directions");
   s.check([](const Scenario& x, const Reporter& report) { check_outages(x.serving.cluster.host_outages, report); });
