@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/schema/decimal.h"
+#include "models/schema/unseen.h"
 
 namespace kvsim::schema {
 namespace {
@@ -36,7 +37,7 @@ bool is_plain(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & '\x80') != 0;
   };
   if (text.empty() || text.front() == ' ' || text.back() == ' ') return false;
-  if (text.find(byte_order_mark) != std::string_view::npos) return false;
+  if (text.find(byte_order_mark) != std::string_view::npos || with_unseen_escaped(text) != text) return false;
   const bool leads_well = is_word(text.front()) || text.front() == '/' ||
                           ((text.front() == '-' || text.front() == '.') && text.size() > 1 && is_word(text[1]));
   return leads_well && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -57,13 +58,13 @@ std::string quote(std::string_view text) {
       out += {'\\', c};
     } else if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20U || c == 0x7F) {
+    } else if (static_cast<unsigned char>(c) < 0x20U) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
     } else {
       out += c;
     }
   }
-  return out + '"';
+  return with_unseen_escaped(out) + '"';
 }
 
 std::string scalar_text(const ConfigNode& node) {

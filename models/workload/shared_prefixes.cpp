@@ -36,7 +36,7 @@ std::string problem_with(const SharedPrefixSpec& spec) {
   if (!(spec.scale > 0)) return fmt::format("scale is {}, expected above 0", spec.scale);
   for (const DatasetSpec& dataset : spec.datasets) {
     const std::string problem = problem_with(lengths_of(dataset, spec));
-    if (!problem.empty()) return fmt::format("datasets: {}: {}", dataset.name, problem);
+    if (!problem.empty()) return fmt::format("{}: {}", dataset.name, problem);
   }
   return {};
 }

@@ -77,8 +77,9 @@ std::int64_t to_arrival_ns(double value, double ns_per_unit) {
 }
 
 TraceBuilder::TraceBuilder(const LineReader& lines, const TraceOptions& options) : lines_(lines), options_(options) {
-  if (!(options_.time_scale >= 1e-6 && options_.time_scale <= 1e6)) {
-    throw schema::InputError(fmt::format("time_scale is {}, expected 1e-06 to 1e+06", options_.time_scale));
+  if (!(options_.time_scale >= least_time_scale && options_.time_scale <= most_time_scale)) {
+    throw schema::InputError(
+        fmt::format("time_scale is {}, expected {} to {}", options_.time_scale, least_time_scale, most_time_scale));
   }
 }
 

@@ -24,9 +24,13 @@ struct TraceFormat {
   void (*read)(LineReader& lines, TraceBuilder& trace) = nullptr;
 };
 
+inline constexpr double least_time_scale = 1e-6;
+inline constexpr double most_time_scale = 1e6;
+
 struct TraceOptions {
   std::uint64_t max_requests = 0;  ///< read only the first so many; 0: all
-  double time_scale = 1;           ///< arrival times are multiplied by this: 0.5 doubles the rate
+  double time_scale =
+      1;  ///< arrival times are multiplied by this, from least_time_scale to most_time_scale: 0.5 doubles the rate
 };
 
 /// All formats, by name.

@@ -94,9 +94,9 @@ CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest r
 
 // The order in which configurations are shown. Internal to the capacity planner.
 
-/// Best first: with a required rate by $/h of the fleet, then by GPUs; without one by $ per 1M output tokens. Where a
-/// configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU. Those that meet the
-/// objectives at no rate come last. Equal ones keep their order.
+/// Best first: with a required rate by $/h of the fleet, then the larger headroom, then by GPUs; without one by $ per
+/// 1M output tokens. Where a configuration that works has no price, by GPUs of the fleet, or by requests/s per GPU.
+/// Those that meet the objectives at no rate come last. Equal ones keep their order.
 void rank(CapacityPlan& plan);
 
 // What to say where no configuration meets the objectives at any rate. Internal to the capacity planner.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -14,14 +15,14 @@ namespace {
 constexpr double kLast = std::numeric_limits<double>::infinity();
 
 /// Smaller is better.
-std::pair<double, double> key(const Configuration& c, bool by_price) {
-  if (c.search.rate <= 0) return {kLast, kLast};
+std::array<double, 3> key(const Configuration& c, bool by_price) {
+  if (c.search.rate <= 0) return {kLast, kLast, kLast};
   if (c.fleet) {
     const auto gpus = static_cast<double>(c.fleet->gpus);
-    return {by_price ? c.fleet->cost.total().value_or(kLast) : gpus, gpus};
+    return {by_price ? c.fleet->cost.total().value_or(kLast) : gpus, -c.fleet->headroom, gpus};
   }
   const double per_gpu = c.rate_per_replica() / static_cast<double>(c.gpus_per_replica());
-  return {by_price ? c.usd_per_million.value_or(kLast) : -per_gpu, -per_gpu};
+  return {by_price ? c.usd_per_million.value_or(kLast) : -per_gpu, -per_gpu, 0};
 }
 
 }  // namespace

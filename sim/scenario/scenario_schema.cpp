@@ -109,8 +109,12 @@ ObjectSchema<SharedPrefixSpec> prefixes_schema() {
       "longer prefixes from data sets are cut to so many tokens, such as a model's window less query and output");
   s.exclusive({"tokens", "datasets"});
   s.check([](const SharedPrefixSpec& spec, const Reporter& report) {
-    if (!spec.datasets.empty()) return;
     const SharedPrefixSpec usual;
+    if (!spec.datasets.empty()) {
+      const std::string problem = problem_with(spec);
+      if (!problem.empty()) report.fail(spec.scale != usual.scale ? "scale" : "datasets", problem);
+      return;
+    }
     if (spec.scale != usual.scale) report.fail("scale", "belongs to datasets: give tokens their mean, or use datasets");
     if (spec.longest != usual.longest) report.fail("longest", "belongs to datasets: use tokens.max, or datasets");
   });
@@ -142,7 +146,8 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   trace.required("path", &TraceInput::path, text().non_empty(),
                  "file; relative to the scenario's folder, or to the working directory where it is not there");
   trace.optional("max_requests", &TraceInput::max_requests, integer().non_negative(), "only the first so many; 0: all");
-  trace.optional("time_scale", &TraceInput::time_scale, number().positive(),
+  trace.optional("time_scale", &TraceInput::time_scale,
+                 number().at_least(models::least_time_scale).at_most(models::most_time_scale),
                  "arrival times are multiplied by this: 0.5 doubles the rate");
   trace.optional(
       "arrivals_only", &TraceInput::arrivals_only, boolean(),
@@ -231,8 +236,10 @@ void add_host(ObjectSchema<Scenario>& cluster) {
       choice<Queueing>({{"serialised", Queueing::serialised, "one transfer at a time, in order of request"},
                         {"fair_share", Queueing::fair_share, "all transfers at once, equal shares of the bandwidth"}}),
       "how transfers share the link");
-  s.optional("shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
-             "placement: the host memory of all replicas is one tier, which each reads over its own link");
+  s.optional(
+      "shared", KVSIM_MEMBER(serving.cluster.host_shared), boolean(),
+      "placement: the host memory of all replicas (replicas x memory) is one tier, which each reads over its own "
+      "link");
   s.list("outages", KVSIM_MEMBER(serving.cluster.host_outages), outage_schema(), Presence::optional,
          "placement: failures of the links to host memory, both directions");
   s.check([](const Scenario& x, const Reporter& report) { check_outages(x.serving.cluster.host_outages, report); });

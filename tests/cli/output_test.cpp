@@ -149,6 +149,25 @@ TEST_F(OutputTest, WhatACommandReadsIsNoOutputOfIt) {
   EXPECT_EQ(read("s.yaml"), scenario);
   ASSERT_EQ(run({"run", "s.yaml", "--out", "r"}).status, 0);
   const std::string result = read("r/result.json");
+  write("o/result.md", scenario);
+  refused({"compare", "o/result.md", "--out", "o"}, "--out: o/result.md");
+  refused({"capacity", "o/result.md", "--slo", "ttft_p99=1s", "--out", "o"}, "--out: o/result.md");
+  write("o/plan.md", scenario);
+  refused({"plan", "o/plan.md", "--out", "o"}, "--out: o/plan.md");
+  const std::string points =
+      "id,backend,model_path,system,isl,osl,concurrency,tp_size,tpot_ms\n"
+      "a,vllm,meta-llama/Llama-3.1-8B,h100_sxm,256,64,2,1,6\n";
+  write("o/points.csv", points);
+  refused({"backtest", "o/points.csv", "--out", "o"}, "--out: o/points.csv");
+  write("o/kernels.csv", "");
+  refused({"calibrate", "fit", "o", "--gpu", "h100-sxm", "--force", "--out", "o/kernels.csv"}, "--out: o/kernels.csv");
+  refused({"calibrate", "fit", "o", "--gpu", "h100-sxm", "--force", "--report", "o/kernels.csv"},
+          "--report: o/kernels.csv");
+  write("o/more.yaml", "place: here\ntitle: nothing\ncannot: be simulated\n");
+  std::filesystem::create_hard_link(folder() + "/o/more.yaml", folder() + "/o/reproduce.json");
+  refused({"reproduce", "o/more.yaml", "--out", "o"}, "--out: o/reproduce.json");
+  EXPECT_EQ(read("o/points.csv"), points);
+  EXPECT_EQ(read("o/plan.md"), scenario);
   refused({"report", "r", "--out", "r/result.json"}, "--out: r/result.json");
   refused({"report", "r/result.json", "--out", "r/../r/result.json"}, "--out: r/../r/result.json");
   EXPECT_EQ(read("r/result.json"), result);

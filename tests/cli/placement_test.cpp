@@ -43,13 +43,26 @@ TEST_F(PlacementTest, SweepsOverItsKeysAndRanksByItsFigures) {
   for (const auto& [vary, metric] : sweeps) {
     const CommandResult r = run({"sweep", "p.yaml", "--vary", vary, "--metric", metric, "--out", metric});
     EXPECT_EQ(r.status, 0) << r.err;
-    EXPECT_NE(r.out.find("best, by the "), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find(", by the "), std::string::npos) << r.out;
     const std::string csv = read(metric + "/sweep.csv");
     for (const char* column :
          {"placement.quality.mean", "tiers.host.hit_rate", "placement.contents.ssd.mean_keep_ratio"}) {
       EXPECT_NE(csv.find(column), std::string::npos) << column;
     }
   }
+}
+
+TEST_F(PlacementTest, OfSeveralReplicasItIsSaidWhoseATierIs) {
+  const auto first_lines = [this](const std::string& shared) {
+    const CommandResult r = run({"compare", "p.yaml", "--policies", "lru,lfu", "--set", "cluster.replicas=2", "--set",
+                                 "cluster.host.memory=3 GB", "--set", "cluster.host.shared=" + shared, "--set",
+                                 "cluster.storage.0.shared=true", "--set", "cluster.storage.1.shared=true"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r.out.substr(0, 400);
+  };
+  const std::string shared = first_lines("true"), own = first_lines("false");
+  EXPECT_NE(shared.find("host memory 6.00 GB shared by 2 replicas, ssd"), std::string::npos) << shared;
+  EXPECT_NE(own.find("host memory 3.00 GB a replica, ssd"), std::string::npos) << own;
 }
 
 TEST_F(PlacementTest, UnknownPoliciesAreRefusedWithTheNearest) {

@@ -84,5 +84,32 @@ TEST_F(ReproduceTest, WhatMakesNoSenseIsExitTwoAndNothingIsWritten) {
   EXPECT_EQ(names(), (std::vector<std::string>{"mine.yaml", "tiny.yaml", "wrong.yaml"}));
 }
 
+TEST_F(ReproduceTest, SettingsAndRunsAreRefusedAtTheirPlaceInTheFile) {
+  const auto complaint = [this](const std::string& more) {
+    write("wrong.yaml", edited(kMine, "policy: \"{policy}\"}", "policy: \"{policy}\"" + more + "}"));
+    const CommandResult r = run({"reproduce", "wrong.yaml"});
+    EXPECT_EQ(r.status, 2);
+    return r.err;
+  };
+  EXPECT_EQ(
+      complaint(", settings: [run.seed=2, \"run.sed=1; decode.draft_length=3\"]"),
+      "kvsim: wrong.yaml:4:71: runs.0.settings.1: run.sed: run: unknown key \"sed\" of run; did you mean \"seed\"?\n");
+  EXPECT_EQ(
+      complaint(", settings: [run.seed=x]"),
+      "kvsim: wrong.yaml:4:59: runs.0.settings.0: run.seed: expected a whole number such as \"25\", found \"x\"\n");
+  write("bad.yaml", edited(tiny_scenario(), "run:", "rum:"));
+  EXPECT_EQ(complaint(", scenario: bad.yaml").substr(0, 42), "kvsim: wrong.yaml:4:8: runs.0: ./bad.yaml:");
+}
+
+TEST_F(ReproduceTest, AnExperimentIsNamedOnce) {
+  const CommandResult carried = run({"reproduce", "evicpress/fig2", "evicpress/fig3", "evicpress/fig2"});
+  EXPECT_EQ(carried.status, 2);
+  EXPECT_EQ(carried.err, "kvsim: \"evicpress/fig2\" is named twice\n");
+  const CommandResult own = run({"reproduce", "mine.yaml", "mine.yaml", "--out", "out"});
+  EXPECT_EQ(own.status, 2);
+  EXPECT_EQ(own.err, "kvsim: \"mine\" is named twice\n");
+  EXPECT_EQ(names(), (std::vector<std::string>{"mine.yaml", "tiny.yaml"}));
+}
+
 }  // namespace
 }  // namespace kvsim::test::KVSIM_FILE

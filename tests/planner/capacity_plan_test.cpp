@@ -42,6 +42,29 @@ TEST(Capacity, TheRateFoundHoldsAtFreshSeeds) {
   EXPECT_LT(pooled(1.15 * c.search.rate), quick_probe().target);
 }
 
+TEST(Capacity, OfFleetsThatCostTheSameTheOneWithMoreRoomComesFirst) {
+  CapacityPlan plan;
+  const auto add = [&plan](const char* policy, double usd, double headroom, std::int64_t gpus) {
+    Configuration c;
+    c.policy = policy;
+    c.search.rate = 1;
+    c.cost.gpus = 1;
+    c.fleet.emplace();
+    c.fleet->cost.gpus = usd;
+    c.fleet->headroom = headroom;
+    c.fleet->gpus = gpus;
+    plan.configurations.push_back(c);
+  };
+  add("dear", 9, 5, 1);
+  add("scarce", 8, 0.1, 1);
+  add("roomy", 8, 0.4, 2);
+  rank(plan);
+  EXPECT_TRUE(plan.ranked_by_price);
+  EXPECT_EQ(plan.configurations[0].policy, "roomy");
+  EXPECT_EQ(plan.configurations[1].policy, "scarce");
+  EXPECT_EQ(plan.configurations[2].policy, "dear");
+}
+
 // One request at a time and one output token: a queue M/D/1 with the lone request's time as service time D. Its waiting
 // time (Erlang): P(W <= t) = (1 - rho) sum over j from 0 to floor(t/D) of (lambda (j D - t))^j / j! e^(-lambda (j D -
 // t)). The rate at which P(W <= TTFT - D) is the target is found by bisection and compared.

@@ -80,6 +80,54 @@ TEST(SweepMetric, OfNoPointIsRefusedWhereOnlyJournalsAreThere) {
   EXPECT_NO_THROW(refuse_metric_of_no_point(sweep_of({}, 1)));
 }
 
+/// With a mean TTFT, its half width, and the share of requests that met the objectives.
+planner::sweep::PointResult asked(std::size_t number, double ttft, double half_width, const std::string& attained) {
+  return {number, "",
+          fmt::format(R"({{"throughput":{{"output_tokens_per_s":{}}},"latency_s":{{"ttft":{{"mean":{}}}}},)"
+                      R"("slo":{{"attainment":{}}},"confidence":{{"latency_s.ttft.mean":{{"half_width_95":{}}}}}}})",
+                      number, ttft, attained, half_width)};
+}
+
+Ranking ranked(const std::vector<planner::sweep::PointResult>& points, const char* workload = "arrivals: {rate: 1/s}") {
+  Sweep sweep = sweep_of(points, points.size());
+  sweep.plan.resolved = fmt::format("workload:\n  {}\n", workload);
+  const Sweep asked = ranked_as_asked(std::move(sweep.plan), std::move(sweep.points));
+  return ranking_of(asked, FigureTable(asked));
+}
+
+using Rows = std::vector<std::size_t>;
+
+TEST(SweepRanking, WhatMeetsTheObjectivesComesFirstThenTheMeanTtftOfAnOpenLoop) {
+  const Ranking r = ranked({asked(0, 3, 0.1, "1"), asked(1, 1, 0.1, "0.98"), asked(2, 2, 0.1, "0.99"),
+                            asked(3, 1, 0.1, "0.5"), asked(4, 2.1, 0.1, "0.995"), asked(5, 2.2, 0.05, "1")});
+  EXPECT_EQ(r.order, (Rows{2, 4, 5, 0, 1, 3}));
+  EXPECT_EQ(r.meeting, 4U);
+  EXPECT_EQ(r.even, Rows{4});  // 0.1 apart, of intervals of 0.1 each; the next is 0.2 apart, more than 0.11
+  EXPECT_TRUE(r.best(2) && r.best(4));
+  EXPECT_FALSE(r.best(5) || r.best(1));
+}
+
+TEST(SweepRanking, WhereNoneMeetsThemTheNearestComesFirst) {
+  const Ranking r = ranked({asked(0, 1, 9, "0.5"), asked(1, 3, 9, "0.7")});
+  EXPECT_EQ(r.order, (Rows{1, 0}));
+  EXPECT_EQ(r.meeting, 0U);
+  EXPECT_EQ(r.even, Rows{});  // they are told apart by their objectives
+}
+
+TEST(SweepRanking, WithoutObjectivesTheFigureAloneCountsAndAllMayBeEven) {
+  const Ranking r = ranked({asked(0, 2, 1, "null"), asked(1, 1.5, 1, "null")});
+  EXPECT_EQ(r.order, (Rows{1, 0}));
+  EXPECT_EQ(r.meeting, std::nullopt);
+  EXPECT_TRUE(r.all_even());
+  EXPECT_FALSE(r.best(0) || r.best(1));  // chance may have chosen
+}
+
+TEST(SweepRanking, AClosedLoopIsRankedByItsTokens) {
+  const Ranking r = ranked({asked(0, 1, 0, "1"), asked(1, 2, 0, "1")}, "closed: {concurrency: 3}");
+  EXPECT_EQ(r.order, (Rows{1, 0}));
+  EXPECT_EQ(r.even, Rows{});  // no interval is known of it
+}
+
 TEST(SweepMetric, NeedsADirection) {
   EXPECT_EQ(refusal("requests.arrived"),
             "--metric: \"requests.arrived\" cannot rank points: neither more nor less of it is better (requests that "

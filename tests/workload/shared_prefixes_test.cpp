@@ -167,7 +167,7 @@ TEST(SharedPrefixes, SaysWhatIsWrong) {
   EXPECT_EQ(problem_with(SharedPrefixSpec{.datasets = {dataset("one", 9)}, .scale = 0}),
             "scale is 0, expected above 0");
   EXPECT_EQ(problem_with(SharedPrefixSpec{.datasets = {dataset("empty", 0)}}),
-            "datasets: empty: mean is 0 tokens, expected 1 to 10000000");
+            "empty: mean is 0 tokens, expected 1 to 10000000");
 
   EXPECT_EQ(problem_with(SharedPrefixSpec{}), "tokens: mean is 0 tokens, expected 1 to 10000000");
   EXPECT_EQ(problem_with(SharedPrefixSpec{1, 1, {}}), "");

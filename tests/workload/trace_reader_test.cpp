@@ -92,7 +92,7 @@ TEST(TraceReader, StopsAfterTheRequestedNumber) {
 TEST(TraceReader, TimeScaleStretchesArrivals) {
   const auto r = read("csv", "arrival_s,prompt_tokens,output_tokens\n0,1,1\n10,1,1\n", {.time_scale = 0.5});
   EXPECT_EQ(r[1].arrival_ns, 5'000'000'000);
-  EXPECT_EQ(error_of("csv", "", {.time_scale = 0}), "time_scale is 0, expected 1e-06 to 1e+06");
+  EXPECT_EQ(error_of("csv", "", {.time_scale = 0}), "time_scale is 0, expected 1e-06 to 1000000");
 }
 
 TEST(TraceFormats, EveryFormatIsFoundByItsName) {

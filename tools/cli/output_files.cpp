@@ -106,10 +106,12 @@ void PendingFile::commit() {
   temporary_.clear();
 }
 
-OutputFolder::OutputFolder(std::string path, const std::string& first) : path_(std::move(path)) {
+OutputFolder::OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs)
+    : path_(std::move(path)), inputs_(std::move(inputs)) {
+  for (const std::string& name : names) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
   try {
     make();
-    const PendingFile probe((fs::path(path_) / first).string());
+    const PendingFile probe((fs::path(path_) / names.front()).string());
   } catch (...) {
     remove_if_empty();
     throw;
@@ -138,6 +140,7 @@ void OutputFolder::remove_if_empty() noexcept {
 }
 
 void OutputFolder::write(const std::vector<std::pair<std::string, std::string>>& files) {
+  for (const auto& [name, text] : files) refuse_input("--out", (fs::path(path_) / name).string(), inputs_);
   std::vector<PendingFile> pending;
   for (const auto& [name, text] : files) {
     pending.emplace_back((fs::path(path_) / name).string());

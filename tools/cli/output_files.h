@@ -41,16 +41,18 @@ class PendingFile {
   std::string temporary_;
 };
 
-/// A folder for results. Made if it is not there, and removed again if nothing came to be in it.
+/// A folder for results, of option --out. Made if it is not there, and removed again if nothing came to be in it.
 class OutputFolder {
  public:
-  /// `first` is a file that will be in it. Throws OutputError where the folder cannot be made, or that written.
-  OutputFolder(std::string path, const std::string& first);
+  /// `names` are files that will be in it, at least one; `inputs` what the command reads. Throws schema::InputError
+  /// where one would be the other, and OutputError where the folder cannot be made, or the first file written.
+  OutputFolder(std::string path, const std::vector<std::string>& names, std::vector<std::string> inputs);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Writes all the files ({name, contents}), and only when every one is complete gives them their names.
+  /// Writes all the files ({name, contents}), and only when every one is complete gives them their names. Throws
+  /// schema::InputError, and writes none, where one that the constructor was not told of is an input.
   void write(const std::vector<std::pair<std::string, std::string>>& files);
 
  private:
@@ -58,6 +60,7 @@ class OutputFolder {
   void remove_if_empty() noexcept;
 
   std::string path_;
+  std::vector<std::string> inputs_;
   std::vector<std::string> made_;  // folders of ours, innermost first
 };
 

@@ -220,15 +220,12 @@ std::vector<std::string> files_read(const scenario::Scenario& scenario) {
 
 RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels,
                    const std::vector<std::string>& inputs) {
+  std::vector<std::string> names{kResult, kResultPage, kTiming};
   for (const std::string& label : labels) {
     if (!options.trace_out.empty()) refuse_input("--trace-out", labelled(options.trace_out, label), inputs);
-    if (options.out.empty()) continue;
-    for (const std::string& name :
-         {std::string(kResult), std::string(kResultPage), std::string(kTiming), labelled(kResolved, label)}) {
-      refuse_input("--out", (std::filesystem::path(options.out) / name).string(), inputs);
-    }
+    names.push_back(labelled(kResolved, label));
   }
-  if (!options.out.empty()) folder_.emplace(options.out, kResult);
+  if (!options.out.empty()) folder_.emplace(options.out, names, inputs);
   if (options.trace_out.empty()) return;
   const auto compression =
       options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;

@@ -54,9 +54,10 @@ Fact gpus_of(const Json& capacity) {
   Fact f{kHowManyGpus,
          fmt::format("{} x {} for {} requests/s", plain(number_or_nan(fleet, {"gpus"})), machine,
                      plain(number_or_nan(capacity, {"rate_required"}))),
-         fmt::format("{} of {} GPUs under {}, {}: {} an hour, {} per 1M output tokens{}.",
-                     replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica), policy, within,
-                     usd(dollars), usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
+         fmt::format("{} of {} {} under {}, {}: {} an hour, {} per 1M output tokens{}.",
+                     replicas_text(number_or_nan(fleet, {"replicas"})), plain(per_replica),
+                     per_replica == 1 ? "GPU" : "GPUs", policy, within, usd(dollars),
+                     usd(number_or_nan(fleet, {"usd_per_1m_output_tokens"})),
                      truth(fleet, {"simulated"}) ? "; the fleet was simulated" : "; estimated from one replica"),
          "costs"};
   if (const std::string drafts = draft_settings(capacity); !drafts.empty() && policy.find("full_kv") != 0) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tools/report/documents.h"
+#include "tools/results/sweep.h"
 
 namespace kvsim::report {
 
@@ -28,8 +29,9 @@ struct Criterion {
 /// Output with at least this task score, relative to the full KV's, is called nearly lossless.
 inline constexpr double kNearlyLossless = 0.99;
 
+using results::kMetByEnough;
+
 /// Whether so many of a run's requests met the objectives that it may be recommended; true where there are none.
-inline constexpr double kMetByEnough = 0.99;
 [[nodiscard]] bool meets_objectives(const Json& result);
 
 /// Positions of the best by the criterion, of those that meet the objectives; where nobody does, of all. None: nobody

@@ -119,7 +119,8 @@ constexpr std::array<Definition, 10> kOfFetching{{
      "how rows are copied (decode.prefetch.copies)"},
     {"fetch.resident_fraction",
      "KV bytes on the GPU over those of a 16-bit cache at the mean context: bits/16 + 2/g + R/L for a low-bit copy, R "
-     "the tokens kept or fetched in 16 bit; the share of layers that fit for full_offload"},
+     "the tokens kept or fetched in 16 bit, beside their low-bit copy: above 1 where R is nearly L; the share of "
+     "layers that fit for full_offload"},
     {"fetch.row_bytes", "bytes of one scattered row; a link moves rows at row_bytes_per_s and long copies at its read"},
     {"fetch.bytes", "asked for beside computing, over all steps; unused_bytes: for a token that never was decoded"},
     {"fetch.hidden",

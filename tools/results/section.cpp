@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/schema/unseen.h"
+
 namespace kvsim::results {
 
 Section& Section::missing(std::string_view key, std::string_view reason) {
@@ -32,7 +34,7 @@ void append_object(std::string& out, const Json& object, std::size_t indent) {
     if (!first) out += ',';
     first = false;
     new_line(out, indent + kStep);
-    out.append(Json(key).dump()).append(": ");
+    out.append(schema::with_unseen_escaped(Json(key).dump())).append(": ");
     append_value(out, member, indent + kStep);
   }
   new_line(out, indent);
@@ -58,6 +60,8 @@ void append_value(std::string& out, const Json& value, std::size_t indent) {
     append_object(out, value, indent);
   } else if (value.is_array()) {
     append_list(out, value, indent);
+  } else if (value.is_string()) {
+    out += schema::with_unseen_escaped(value.dump());
   } else {
     out += value.dump();
   }

@@ -18,15 +18,25 @@
 
 namespace kvsim::results {
 
-/// What points are ranked by unless somebody asks for another figure.
+/// What points are ranked by unless somebody asks for another figure: see ranked_as_asked().
 inline constexpr std::string_view kThroughput = "throughput.output_tokens_per_s";
+inline constexpr std::string_view kMeanTtft = "latency_s.ttft.mean";
+
+/// The share of requests from which on a point meets its objectives, which are of 99th percentiles.
+inline constexpr double kMetByEnough = 0.99;
 
 /// A sweep and what became of its points.
 struct Sweep {
   planner::sweep::Plan plan;
   std::vector<planner::sweep::PointResult> points;  ///< by number
   std::string metric{kThroughput};                  ///< dotted path of the figure that ranks
+  bool objectives_first = false;                    ///< what misses its objectives ranks behind what meets them
 };
+
+/// A sweep ranked by what its scenario asks for: what meets the objectives first, then by output tokens/s where clients
+/// wait for their answers (a closed loop), and by mean TTFT where requests arrive on their own, whose tokens/s are the
+/// traffic's.
+Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points);
 
 /// A run's figures as one line of JSON: the `result` of a point.
 std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResult result);
@@ -56,6 +66,21 @@ class FigureTable {
   std::vector<std::vector<double>> rows_;
 };
 
+/// The points by rank.
+struct Ranking {
+  std::vector<std::size_t> order;  ///< rows, best first; those without the figure are left out
+  /// Rows that the 95 % intervals do not tell from the first, where the figure has such an interval.
+  std::vector<std::size_t> even;
+  /// Rows that meet the objectives, where these count and the scenario has some.
+  std::optional<std::size_t> meeting;
+
+  /// Whether the row is marked as the best: the first, and what is even with it, unless all are.
+  [[nodiscard]] bool best(std::size_t row) const;
+  [[nodiscard]] bool all_even() const { return order.size() > 1 && even.size() + 1 == order.size(); }
+};
+
+Ranking ranking_of(const Sweep& sweep, const FigureTable& figures);
+
 /// Refuses, with schema::InputError, a sweep whose simulated points all lack its metric.
 void refuse_metric_of_no_point(const Sweep& sweep);
 
@@ -79,10 +104,10 @@ KeyList sweep_keys();
 /// index, a column an axis, status, reason, a column a figure. Fields are quoted where they hold commas.
 std::string sweep_csv(const Sweep& sweep);
 
-/// The sweep's metric, the axis with fewer values across, the best point marked. A point that cannot be simulated is
-/// "-", one whose run has no such figure "none", one that another shard has is blank. `order` is FigureTable::ranked of
-/// the metric. No rows where an axis has too many values, or the sweep no such grid.
-Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order);
+/// The sweep's metric, the axis with fewer values across, the best points marked. A point that cannot be simulated is
+/// "-", one whose run has no such figure "none", one that another shard has is blank. No rows where an axis has too
+/// many values, or the sweep no such grid.
+Table heat_map(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking);
 
 Page sweep_page(const Sweep& sweep);
 

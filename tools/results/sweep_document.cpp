@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -109,6 +110,49 @@ std::vector<std::size_t> FigureTable::ranked(std::string_view metric) const {
 
 namespace {
 
+constexpr std::string_view kAttainment = "slo.attainment";
+
+/// 0 where the objectives are met or do not count, else by how much too few requests meet them.
+double missed_by(const Sweep& sweep, const FigureTable& figures, std::size_t row) {
+  const double attained = figures.at(row, kAttainment);
+  return sweep.objectives_first && attained < kMetByEnough ? kMetByEnough - attained : 0;
+}
+
+}  // namespace
+
+Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::PointResult> points) {
+  const bool closed = schema::read_yaml(plan.resolved, "").find_path("workload.closed") != nullptr;
+  return {std::move(plan), std::move(points), std::string(closed ? kThroughput : kMeanTtft), true};
+}
+
+bool Ranking::best(std::size_t row) const {
+  if (order.empty() || all_even()) return false;
+  return row == order.front() || std::find(even.begin(), even.end(), row) != even.end();
+}
+
+Ranking ranking_of(const Sweep& sweep, const FigureTable& figures) {
+  Ranking ranking{figures.ranked(sweep.metric), {}, {}};
+  std::vector<std::size_t>& order = ranking.order;
+  const auto missed = [&](std::size_t row) { return missed_by(sweep, figures, row); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return missed(a) < missed(b); });
+  if (order.empty()) return ranking;
+  const auto asked = [&](std::size_t row) { return std::isfinite(figures.at(row, kAttainment)); };
+  if (sweep.objectives_first && std::any_of(order.begin(), order.end(), asked)) {
+    ranking.meeting = static_cast<std::size_t>(
+        std::count_if(order.begin(), order.end(), [&](std::size_t row) { return missed(row) == 0; }));
+  }
+  const std::string interval = fmt::format("{}.{}", sweep.metric, kHalfWidth);
+  const std::size_t first = order.front();
+  for (const std::size_t row : order) {
+    if (row == first || missed(row) != missed(first)) continue;
+    const double apart = std::abs(figures.at(row, sweep.metric) - figures.at(first, sweep.metric));
+    if (apart <= std::hypot(figures.at(row, interval), figures.at(first, interval))) ranking.even.push_back(row);
+  }
+  return ranking;
+}
+
+namespace {
+
 using planner::sweep::Axis;
 using planner::sweep::Design;
 using planner::sweep::PointResult;
@@ -146,6 +190,7 @@ std::string point_line(const PointResult& point, const Json& set) {
 /// The point that its metric ranks first.
 struct Best {
   const Sweep* sweep;
+  const Ranking* ranking;
   std::size_t point;
   double value;
   Json set;
@@ -157,7 +202,19 @@ const Fields<Best>& best_fields() {
       {"order",
        {kText, "whether the lowest or the highest of it is the best"},
        [](const Best& b) { return less_is_better(b.sweep->metric) ? "lowest" : "highest"; }},
+      {"objectives_first",
+       {kTruth, "whether points that miss their objectives rank behind those that meet them, whatever the figure"},
+       [](const Best& b) { return b.sweep->objectives_first; }},
+      {"meeting_objectives?",
+       {kCount, "points that 99 % of requests meet their objectives at, where those rank first"},
+       [](const Best& b) { return b.ranking->meeting; }},
       {"index", {kCount, "number of the best point"}, &Best::point},
+      Field<Best>::values("even[]", {kCount, "numbers of the points that the 95 % intervals do not tell from it"},
+                          [](const Best& b) {
+                            Json even = Json::array();
+                            for (const std::size_t row : b.ranking->even) even.push_back(b.sweep->points[row].point);
+                            return even;
+                          }),
       Field<Best>::values("set.*", {kAny, "value of that axis at the best point"}, &Best::set),
       {"value", {kPlain, "the figure of the best point, in the metric's unit"}, &Best::value}};
   return fields;
@@ -165,11 +222,11 @@ const Fields<Best>& best_fields() {
 
 Json best_of(const Sweep& sweep, const std::vector<std::vector<Json>>& values) {
   const FigureTable figures(sweep);
-  const std::vector<std::size_t> order = figures.ranked(sweep.metric);
-  if (order.empty()) return nullptr;
-  const std::size_t point = sweep.points[order.front()].point;
+  const Ranking ranking = ranking_of(sweep, figures);
+  if (ranking.order.empty()) return nullptr;
+  const std::size_t first = ranking.order.front(), point = sweep.points[first].point;
   return object(best_fields(),
-                {&sweep, point, figures.at(order.front(), sweep.metric), set_of(sweep.plan.design, values, point)});
+                {&sweep, &ranking, point, figures.at(first, sweep.metric), set_of(sweep.plan.design, values, point)});
 }
 
 const Fields<Axis> kAxisFields{{"path", {kText, "key of the scenario that varies"}, &Axis::path},

@@ -35,8 +35,8 @@ Cell looking(std::string text, Look look) {
 
 class Cells {
  public:
-  Cells(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order)
-      : sweep_(sweep), figures_(figures), order_(order) {}
+  Cells(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking)
+      : sweep_(sweep), figures_(figures), ranking_(ranking), by_value_(figures.ranked(sweep.metric)) {}
 
   Cell at(std::size_t row) {
     if (!sweep_.points[row].simulated()) {
@@ -48,9 +48,9 @@ class Cells {
       missing_ = true;
       return looking("none ", {Tone::faint});
     }
-    const bool best = row == order_.front();
+    const bool best = ranking_.best(row);
     const double shade =
-        shade_of(value, figures_.at(order_.back(), sweep_.metric), figures_.at(order_.front(), sweep_.metric));
+        shade_of(value, figures_.at(by_value_.back(), sweep_.metric), figures_.at(by_value_.front(), sweep_.metric));
     return looking(printed_figure(sweep_.metric, value) + (best ? "*" : " "), {best ? Tone::best : Tone::plain, shade});
   }
 
@@ -62,14 +62,15 @@ class Cells {
  private:
   const Sweep& sweep_;
   const FigureTable& figures_;
-  const std::vector<std::size_t>& order_;
+  const Ranking& ranking_;
+  const std::vector<std::size_t> by_value_;
   bool infeasible_ = false;
   bool missing_ = false;
 };
 
 }  // namespace
 
-Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
+Table heat_map(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
   const Design& design = sweep.plan.design;
   Table t;
   if (design.kind() != DesignKind::grid || design.axes().size() != 2) return t;
@@ -80,7 +81,7 @@ Table heat_map(const Sweep& sweep, const FigureTable& figures, const std::vector
   t.header.insert(t.header.end(), axes[across].values.begin(), axes[across].values.end());
   t.align.assign(t.header.size(), Align::right);
   for (const std::string& value : axes[down].values) t.rows.emplace_back(t.header.size(), "").front() = value;
-  Cells cells(sweep, figures, order);
+  Cells cells(sweep, figures, ranking);
   for (std::size_t row = 0; row < sweep.points.size(); ++row) {
     const std::vector<std::uint32_t> at = design.at(sweep.points[row].point);
     t.rows[at[down]][at[across] + 1] = cells.at(row);

@@ -23,6 +23,8 @@ constexpr std::size_t kMostRows = 40;  // a table that is still read
 constexpr std::size_t kBestRows = 20;  // what is shown of a longer one
 constexpr std::size_t kMostReasons = 5;
 constexpr std::size_t kMostCaveats = 40;
+constexpr std::size_t kMostEven = 8;
+constexpr std::string_view kHitRate = ".hit_rate";
 
 /// Whether the table shows this figure anyway.
 bool has_column(std::string_view metric) {
@@ -47,7 +49,26 @@ std::string binding(const FigureTable& figures, std::size_t row) {
   return most < 0 ? "-" : fmt::format("{} {:.0f} %", name, most * 100);
 }
 
-std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best) {
+/// Hit rates of tiers and prefixes that points differ in.
+std::vector<std::string> hit_rates(const Sweep& sweep, const FigureTable& figures) {
+  std::vector<std::string> names;
+  for (const std::string& name : figures.names()) {
+    if (!name.ends_with(kHitRate) || name == sweep.metric) continue;
+    const std::vector<std::size_t> rows = figures.ranked(name);
+    const bool differ = !rows.empty() && figures.at(rows.front(), name) != figures.at(rows.back(), name);
+    if (differ) names.push_back(name);
+  }
+  return names;
+}
+
+/// "host hits" of tiers.host.hit_rate.
+std::string hits_title(const std::string& name) {
+  const std::string object = name.substr(0, name.size() - kHitRate.size());
+  return object.substr(object.rfind('.') + 1) + " hits";
+}
+
+std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best,
+                            const std::vector<std::string>& hits) {
   const PointResult& point = sweep.points[row];
   const Design& design = sweep.plan.design;
   std::vector<Cell> cells{best ? "*" : "", std::to_string(point.point)};
@@ -65,21 +86,24 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   }
   cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
+  for (const std::string& name : hits) cells.push_back(percent(figures.at(row, name)));
   if (!has_column(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
-Table points_table(const Sweep& sweep, const FigureTable& figures, const std::vector<std::size_t>& order) {
+Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
+  const std::vector<std::string> hits = hit_rates(sweep, figures);
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
   for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
     t.header.emplace_back(name);
   }
+  for (const std::string& name : hits) t.header.push_back(hits_title(name));
   if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
-  std::vector<std::size_t> rows = order;
+  std::vector<std::size_t> rows = ranking.order;
   if (sweep.points.size() > kMostRows) {
     rows.resize(std::min(rows.size(), kBestRows));
     t.title = fmt::format("The best {} of {} points", rows.size(), sweep.points.size());
@@ -89,8 +113,8 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const std::ve
     for (std::size_t i = 0; i < sweep.points.size(); ++i) rows.push_back(i);
   }
   for (const std::size_t row : rows) {
-    const bool best = !order.empty() && row == order.front();
-    t.rows.push_back(table_row(sweep, figures, row, best));
+    const bool best = ranking.best(row);
+    t.rows.push_back(table_row(sweep, figures, row, best, hits));
     for (Cell& cell : t.rows.back()) cell.look = Look{best ? Tone::best : Tone::plain};
     if (!sweep.points[row].simulated()) t.rows.back().back().look = Look{Tone::faint};
   }
@@ -142,25 +166,51 @@ std::string design_line(const Sweep& sweep) {
                             plan.replications == 1 ? "" : "s");
 }
 
+/// Which point is best, by what, and which others may as well be.
+std::vector<std::string> best_words(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
+  if (ranking.order.empty()) return {fmt::format("no point has a figure {}", sweep.metric)};
+  const std::size_t best = ranking.order.front();
+  const std::string of_best = fmt::format("point {} ({}) with {}", sweep.points[best].point,
+                                          sweep.plan.design.describe(sweep.points[best].point),
+                                          printed_figure(sweep.metric, figures.at(best, sweep.metric)));
+  const std::string by = fmt::format("by the {} {}", less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric);
+  std::vector<std::string> words;
+  if (ranking.meeting == std::size_t{0}) {
+    words.push_back(fmt::format("no point meets the objectives for {} of requests; the nearest, for {}: {}",
+                                percent(kMetByEnough), percent(figures.at(best, "slo.attainment")), of_best));
+    return words;
+  }
+  const std::string among = ranking.meeting
+                                ? fmt::format(", of {} that meet{} the objectives for {} of requests", *ranking.meeting,
+                                              *ranking.meeting == 1 ? "s" : "", percent(kMetByEnough))
+                                : std::string();
+  words.push_back(fmt::format("{}, {}{}: {}", ranking.all_even() ? "first" : "best", by, among, of_best));
+  if (ranking.all_even()) {
+    words.emplace_back("no point is best: the 95 % intervals tell none from it");
+  } else if (!ranking.even.empty()) {
+    std::vector<std::size_t> points;
+    for (const std::size_t row : ranking.even) points.push_back(sweep.points[row].point);
+    std::sort(points.begin(), points.end());
+    const std::size_t more = points.size() > kMostEven ? points.size() - kMostEven : 0;
+    points.resize(points.size() - more);
+    words.push_back(fmt::format("even with it, within the 95 % intervals: point{} {}{}",
+                                points.size() + more == 1 ? "" : "s", fmt::join(points, ", "),
+                                more > 0 ? fmt::format(" and {} more", more) : ""));
+  }
+  return words;
+}
+
 }  // namespace
 
 Page sweep_page(const Sweep& sweep) {
   const FigureTable figures(sweep);
-  const std::vector<std::size_t> order = figures.ranked(sweep.metric);
+  const Ranking ranking = ranking_of(sweep, figures);
   Page page;
   page.title = sweep.plan.scenario;
   page.subtitle = {design_line(sweep)};
-  if (order.empty()) {
-    page.subtitle.push_back(fmt::format("no point has a figure {}", sweep.metric));
-  } else {
-    const std::size_t best = order.front();
-    page.subtitle.push_back(fmt::format("best, by the {} {}: point {} ({}) with {}",
-                                        less_is_better(sweep.metric) ? "lowest" : "highest", sweep.metric,
-                                        sweep.points[best].point, sweep.plan.design.describe(sweep.points[best].point),
-                                        printed_figure(sweep.metric, figures.at(best, sweep.metric))));
-  }
-  page.tables = {points_table(sweep, figures, order)};
-  Table map = heat_map(sweep, figures, order);
+  for (std::string& words : best_words(sweep, figures, ranking)) page.subtitle.push_back(std::move(words));
+  page.tables = {points_table(sweep, figures, ranking)};
+  Table map = heat_map(sweep, figures, ranking);
   if (!map.rows.empty()) page.tables.push_back(std::move(map));
   page.lists = {caveats("Assumptions", assumptions_of(sweep)), caveats("Fall-backs", fallbacks_of(sweep)),
                 caveats("Percentiles", sketched_percentiles_of(sweep)), infeasible(sweep)};

@@ -92,6 +92,24 @@ const Probe* find_probe(const std::string& name, bool of_run) {
   return nullptr;
 }
 
+/// Says where in the file the run is that cannot be loaded, or the setting (`settings`, each written at
+/// `run`.settings.PLACE) that the complaint is about.
+[[noreturn]] void refuse_run(const Vocabulary& file, const std::string& run, const Names& settings,
+                             const std::vector<std::size_t>& places, const schema::InputError& error) {
+  constexpr std::string_view kSet = "--set ";
+  const std::string_view source = error.origin().source();
+  std::string at = run;
+  std::string_view message = error.what();
+  if (source.starts_with(kSet)) {
+    message.remove_prefix(kSet.size());
+    const std::string key = fmt::format("{}=", source.substr(kSet.size()));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (settings[i].starts_with(key)) at = fmt::format("{}.settings.{}", run, places[i]);
+    }
+  }
+  throw schema::InputError(file.origin_of(at), at, message);
+}
+
 }  // namespace
 
 double Book::value(std::string_view expression) {
@@ -200,16 +218,23 @@ const SimulatedRun* Book::simulated(std::size_t index, Parameters parameters) {
     const std::string path = text(run.scenario.empty() ? file_.scenario : run.scenario, parameters);
     const std::string policy = text(run.policy, parameters);
     Names settings;
-    for (const std::string& setting : run.settings) {
-      for (std::string& one : split(text(setting, parameters), ';')) {
-        if (!one.empty()) settings.push_back(std::move(one));
+    std::vector<std::size_t> places;  // of settings, in the run's
+    for (std::size_t i = 0; i < run.settings.size(); ++i) {
+      for (std::string& one : split(text(run.settings[i], parameters), ';')) {
+        if (one.empty()) continue;
+        settings.push_back(std::move(one));
+        places.push_back(i);
       }
     }
     settings.insert(settings.end(), inputs_.settings.begin(), inputs_.settings.end());
     Known& known = runs_[fmt::format("{} {} {} {}", path, policy, run.trace, fmt::join(settings, "; "))];
     if (known.ready) return &known.run;
     if (!known.loaded) {
-      known.run.scenario = loaded(path, policy, settings);
+      try {
+        known.run.scenario = loaded(path, policy, settings);
+      } catch (const schema::InputError& e) {
+        refuse_run(file_, fmt::format("runs.{}", index), settings, places, e);
+      }
       known.loaded = true;
     }
     if (shared_runs_ != nullptr && !run.trace) {

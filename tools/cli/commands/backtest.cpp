@@ -28,6 +28,11 @@ namespace backtest = planner::backtest;
 using backtest::ServingPoint;
 using schema::InputError;
 
+constexpr const char* kDocument = "backtest.json";
+constexpr const char* kTable = "points.csv";
+constexpr const char* kPage = "backtest.md";
+constexpr const char* kErrors = "stated_errors.yaml";
+
 struct Options : SimulationOptions {
   std::vector<std::string> files;
   std::vector<std::string> given;
@@ -88,11 +93,10 @@ void show(Console& console, const Options& options, const std::vector<ServingPoi
 
 std::vector<std::pair<std::string, std::string>> files_of(const backtest::Backtest& result, const std::string& json,
                                                           const results::Page& page) {
-  std::vector<std::pair<std::string, std::string>> files{{"backtest.json", json},
-                                                         {"points.csv", results::backtest_csv(result)},
-                                                         {"backtest.md", results::to_markdown(page)}};
+  std::vector<std::pair<std::string, std::string>> files{
+      {kDocument, json}, {kTable, results::backtest_csv(result)}, {kPage, results::to_markdown(page)}};
   if (const planner::StatedErrors errors = backtest::stated_errors_of(result); !errors.groups.empty()) {
-    files.emplace_back("stated_errors.yaml", schema::to_yaml(planner::stated_errors_schema().dump(errors)));
+    files.emplace_back(kErrors, schema::to_yaml(planner::stated_errors_schema().dump(errors)));
   }
   for (auto& plot : results::backtest_plots(result)) files.push_back(std::move(plot));
   return files;
@@ -108,7 +112,11 @@ void run(Console& console, const Options& options) {
   std::vector<ServingPoint> points = points_of(options);
   if (!options.show.empty()) return show(console, options, points);
   std::optional<OutputFolder> folder;
-  if (!options.out.empty()) folder.emplace(options.out, "backtest.json");
+  if (!options.out.empty()) {
+    std::vector<std::string> inputs = options.files;
+    inputs.insert(inputs.end(), options.include.begin(), options.include.end());
+    folder.emplace(options.out, std::vector<std::string>{kDocument, kTable, kPage, kErrors}, std::move(inputs));
+  }
   backtest::BacktestOptions simulation = simulation_of(options);
   backtest::Backtest result;
   {

@@ -150,6 +150,12 @@ void fit(Console& console, Options options) {
   options.fit.known = known_forms(catalogue);
   refuse_same_file(options.out, options.report);
   for (const std::string& path : {options.out, options.report}) refuse_to_overwrite(path, options.force);
+  std::vector<std::string> inputs = options.include;
+  for (const std::string& path : options.paths) {
+    for (std::string& file : models::csv_files(path)) inputs.push_back(std::move(file));
+  }
+  refuse_input("--out", options.out, inputs);
+  refuse_input("--report", options.report, inputs);
   std::vector<PendingFile> files;
   if (!options.out.empty()) files.emplace_back(options.out);
   if (!options.report.empty()) files.emplace_back(options.report);

@@ -97,7 +97,11 @@ void capacity(Console& console, const Options& options) {
   for (const std::string& objective : options.slo) apply_objective(scenario.serving.slo, objective);
   planner::capacity::CapacityRequest request = request_of(options, file, scenario);
   std::optional<OutputFolder> folder;
-  if (!options.out.empty()) folder.emplace(options.out, "result.json");
+  if (!options.out.empty()) {
+    std::vector<std::string> inputs = files_read(scenario);
+    inputs.push_back(options.prices);
+    folder.emplace(options.out, std::vector<std::string>{"result.json", "result.md"}, std::move(inputs));
+  }
   CapacityProgress progress(std::max<std::size_t>(1, request.machines.size()) *
                             std::max<std::size_t>(1, request.policies.size()) *
                             planner::capacity::size_choices(request.sizes).size());

@@ -99,7 +99,9 @@ void compare(Console& console, const Options& options) {
     labels.push_back(under.policy);
     planned.push_back({std::move(under.scenario), std::move(under.policy), nullptr, true});
   }
-  RunFiles files(options, labels, files_read(scenario));
+  std::vector<std::string> inputs = files_read(scenario);
+  inputs.push_back(options.prices);
+  RunFiles files(options, labels, inputs);
   for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
   comparison.outcomes = run_experiments(std::move(planned), options.jobs);
   Presentation p;

@@ -37,9 +37,11 @@ scenario::Scenario feasible_scenario(const PlanOptions& options) {
   }
 }
 
-void plan_scenario(Console& console, const PlanOptions& options) {
+void plan_scenario(Console& console, PlanOptions options) {
   check_exports(options);
   const scenario::Scenario scenario = feasible_scenario(options);
+  for (std::string& file : files_read(scenario)) options.inputs.push_back(std::move(file));
+  refuse_plan_inputs(options);
   if (options.draft_table) return plan_draft_table(console, options, scenario);
   if (planner::plans_reuse(scenario)) return plan_reuse(console, options, scenario);
   if (scenario.serving.cluster.pools) return plan_pools(console, options, scenario);
@@ -47,12 +49,14 @@ void plan_scenario(Console& console, const PlanOptions& options) {
   plan_verification(console, options, scenario);
 }
 
-void plan(Console& console, const PlanOptions& options) {
+void plan(Console& console, PlanOptions options) {
   const int given =
       (options.scenario.empty() ? 0 : 1) + (options.symbols.empty() ? 0 : 1) + (options.paths.empty() ? 0 : 1);
   if (given != 1) {
     throw InputError("plan: expected one of SCENARIO, --symbols FILE and --paths FILE (kvsim plan --help)");
   }
+  options.inputs = {options.scenario, options.symbols, options.paths, options.prices};
+  refuse_plan_inputs(options);
   if (!options.paths.empty()) return plan_paths(console, options);
   refuse_lone_options(options);
   if (!options.symbols.empty()) return plan_symbols(console, options);

@@ -34,7 +34,7 @@ void write_report(Console& console, const Options& options) {
   const page::Page report = report::make_report(report::read_inputs(options.results));
   if (options.format == "csv") {
     const auto files = page::to_csv(report);
-    OutputFolder folder(options.out, files.empty() ? "plot.csv" : files.front().first);
+    OutputFolder folder(options.out, {files.empty() ? "plot.csv" : files.front().first}, inputs);
     folder.write(files);
     console.print(fmt::format("{}: the data of {} plots\n", options.out, files.size()));
     return;

@@ -77,6 +77,12 @@ std::vector<ExperimentFile> chosen(const Options& options) {
     }
     chosen.push_back(*found);
   }
+  for (auto one = chosen.begin(); one != chosen.end(); ++one) {
+    const auto same = [&one](const ExperimentFile& other) { return other.name == one->name; };
+    const auto again = std::find_if(one + 1, chosen.end(), same);
+    if (again == chosen.end()) continue;
+    throw schema::InputError(fmt::format("\"{}\" is named twice", one->name));
+  }
   return chosen;
 }
 
@@ -107,9 +113,9 @@ void reproduce(Console& console, const Options& options) {
   how.begin = [&progress](std::size_t count) { progress = std::make_unique<PointProgress>(count, 0); };
   how.finished = [&progress] { progress->finished(); };
   if (!options.out.empty()) {
-    refuse_input("--out", (std::filesystem::path(options.out) / kPage).string(), options.names);
-    folder.emplace(options.out, kPage);
-    runs_folder.emplace((std::filesystem::path(options.out) / "runs").string(), "run.json");
+    folder.emplace(options.out, std::vector<std::string>{kPage, kDocument}, options.names);
+    runs_folder.emplace((std::filesystem::path(options.out) / "runs").string(), std::vector<std::string>{"run.json"},
+                        options.names);
     how.find = [&options](const std::string& f) { return read_whole(run_file(options.out, f)); };
     how.keep = [&options](const std::string& f, const std::string& text) {
       PendingFile file(run_file(options.out, f));

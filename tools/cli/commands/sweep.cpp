@@ -44,13 +44,18 @@ struct SweepOptions : SimulationOptions {
   bool resume = false;
   bool json = false;
   bool csv = false;
-  std::string metric{results::kThroughput};
+  std::string metric;  ///< empty: what the scenario asks for
 };
 
 constexpr const char* kJournal = "points.jsonl";
 constexpr const char* kTable = "sweep.csv";
 constexpr const char* kDocument = "sweep.json";
 constexpr const char* kResolved = "resolved.yaml";
+
+/// By a sweep, the first of them while it runs.
+std::vector<std::string> files_written() {
+  return {kJournal, kTable, kDocument, kResolved};
+}
 
 std::string in_folder(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
@@ -126,12 +131,19 @@ std::string saved(const SweepOptions& options, std::size_t done, std::size_t tot
   return fmt::format("{} of {} points saved in {}; --resume continues", done, total, options.out);
 }
 
+results::Sweep ranked(sweep::Plan plan, std::vector<PointResult> points, const std::string& metric) {
+  if (metric.empty()) return results::ranked_as_asked(std::move(plan), std::move(points));
+  return {std::move(plan), std::move(points), metric};
+}
+
 class Sitting {
  public:
   Sitting(const SweepOptions& options, const sweep::Plan& plan, const scenario::ScenarioFile& file)
-      : options_(options), plan_(plan), file_(file), total_(plan.points().size()) {
+      : options_(options), plan_(plan), file_(file), total_(plan.points().size()), ranked_(options.metric.empty()) {
     if (!options.out.empty()) {
-      folder_.emplace(options.out, kJournal);
+      std::vector<std::string> inputs = files_read(file.parse());
+      inputs.push_back(options.points);
+      folder_.emplace(options.out, files_written(), std::move(inputs));
       journal_ = Journal::open(journal_in(options.out));  // before anybody looks what is in it
       sweep::JournalContents contents = earlier(*journal_, options, plan);
       done_ = std::move(contents.points);
@@ -143,7 +155,7 @@ class Sitting {
     runner_.proceed = [] { return !interrupted(); };
     runner_.checked = [this](const scenario::Scenario& scenario) {
       const std::scoped_lock lock(checking_);
-      if (results::may_have(scenario, options_.metric)) ranked_ = true;
+      if (!ranked_ && results::may_have(scenario, options_.metric)) ranked_ = true;
       if (!workable_) workable_ = scenario;
     };
   }
@@ -164,7 +176,7 @@ class Sitting {
       sweep::SweepResult result = sweep::run_sweep(file_, plan_, std::move(done_), journal_.get(), runner_);
       if (journal_) journal_->close();
       if (result.interrupted) stop_at(result.points.size());
-      return {plan_, std::move(result.points), options_.metric};
+      return ranked(plan_, std::move(result.points), options_.metric);
     } catch (const sweep::JournalError& error) {
       throw OutputError(fmt::format("{}; {}", error.what(), saved(options_, finished, total_)));
     }
@@ -193,7 +205,7 @@ class Sitting {
   std::vector<PointResult> done_;
   std::size_t bytes_ = 0;  // of whole lines in the journal that was there
   std::mutex checking_;
-  bool ranked_ = false;                         // by the metric: some point
+  bool ranked_;                                 // by the metric: some point
   std::optional<scenario::Scenario> workable_;  // a point that can be simulated
   sweep::RunnerOptions runner_;
 };
@@ -202,14 +214,9 @@ class Sitting {
 /// (what is finished is in the journal), planner::Infeasible where no point can be simulated, and what
 /// planner::run_experiment throws.
 void run_sweep(Console& console, SweepOptions options) {
-  options.metric = results::checked_metric(options.metric);
+  if (!options.metric.empty()) options.metric = results::checked_metric(options.metric);
   const sweep::Shard shard = options.shard.empty() ? sweep::Shard{} : sweep::parse_shard(options.shard);
   const scenario::ScenarioFile file = scenario_file(options.scenario, options);
-  if (!options.out.empty()) {
-    const std::vector<std::string> inputs{options.scenario, options.points};
-    for (const char* name : {kTable, kDocument, kResolved, kJournal})
-      refuse_input("--out", in_folder(options.out, name), inputs);
-  }
   sweep::Design design = design_of(options, file.parse().serving.run.seed);
   sweep::check_paths(design.axes(), seeds_of(options));
   const auto base = sweep::base_of(file, design, [] { return !interrupted(); });
@@ -222,16 +229,16 @@ void run_sweep(Console& console, SweepOptions options) {
 
 /// Puts shards together and delivers them like a sweep.
 void merge_sweeps(Console& console, SweepOptions options) {
-  options.metric = results::checked_metric(options.metric);
+  if (!options.metric.empty()) options.metric = results::checked_metric(options.metric);
   std::vector<std::string> journals;
   for (const std::string& folder : options.merged) journals.push_back(journal_in(folder));
   sweep::MergedSweep merged = sweep::merge_journals(journals);
-  const results::Sweep result{std::move(merged.plan), std::move(merged.points), options.metric};
+  const results::Sweep result = ranked(std::move(merged.plan), std::move(merged.points), options.metric);
   results::refuse_metric_of_no_point(result);
   std::optional<OutputFolder> folder;
   std::unique_ptr<Journal> journal;  // until all files are there
   if (!options.out.empty()) {
-    folder.emplace(options.out, kJournal);
+    folder.emplace(options.out, files_written(), journals);
     journal = Journal::open(journal_in(options.out));
     refuse_existing(*journal, journal_in(options.out));
     journal->begin(result.plan);
@@ -281,8 +288,10 @@ std::function<void(Console&)> declare(CLI::App& app) {
   app.add_flag("--resume", options->resume, "Go on with the sweep in --out");
   app.add_option("--shard", options->shard, "Only every n-th point, from the k-th on")->type_name("k/n");
   app.add_option("--merge", options->merged, "Put the shards in these folders together")->type_name("DIR");
-  app.add_option("--metric", options->metric,
-                 "Figure that ranks points, by its path in the JSON result;\nthroughput.output_tokens_per_s by default")
+  app.add_option(
+         "--metric", options->metric,
+         "Figure that ranks points, by its path in the JSON result. By default\npoints that meet the objectives come "
+         "first, by\nthroughput.output_tokens_per_s in a closed loop, else by\nlatency_s.ttft.mean")
       ->type_name("PATH");
   app.add_flag("--json", options->json, "Print one JSON document");
   app.add_flag("--csv", options->csv, "Print CSV, a row a point");

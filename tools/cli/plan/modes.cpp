@@ -1,6 +1,7 @@
 // The modes of `kvsim plan` that print one closed form's answer.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 
@@ -10,6 +11,7 @@
 #include "models/schema/units.h"
 #include "models/schema/yaml.h"
 #include "planner/draft_table/draft_table.h"
+#include "planner/export/engine_export.h"
 #include "planner/infeasible.h"
 #include "planner/paths/path_lp.h"
 #include "planner/paths/path_plan.h"
@@ -25,6 +27,9 @@ namespace kvsim::cli {
 namespace {
 
 using schema::InputError;
+
+constexpr const char* kDocument = "plan.json";
+constexpr const char* kPage = "plan.md";
 
 std::string lp_of(const results::PathsResult& result) {
   const planner::PerPool& batch = result.plan.batch;
@@ -91,15 +96,25 @@ planner::ReusePlanRequest reuse_request_of(const PlanOptions& options) {
 
 }  // namespace
 
+void refuse_plan_inputs(const PlanOptions& options) {
+  refuse_input("--lp-out", options.lp_out, options.inputs);
+  if (options.out.empty()) return;
+  std::vector<std::string> names{kDocument, kPage};
+  for (const std::string& engine : options.engines) names.emplace_back(planner::find_engine_export(engine)->file);
+  for (const std::string& name : names) {
+    refuse_input("--out", (std::filesystem::path(options.out) / name).string(), options.inputs);
+  }
+}
+
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
                   const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported) {
   const std::string text = results::json_text(document);
   if (!options.out.empty()) {
     std::string markdown;
     for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
-    std::vector<PlanFile> files{{"plan.json", text}, {"plan.md", markdown}};
+    std::vector<PlanFile> files{{kDocument, text}, {kPage, markdown}};
     files.insert(files.end(), exported.begin(), exported.end());
-    OutputFolder folder(options.out, "plan.json");
+    OutputFolder folder(options.out, {kDocument}, options.inputs);
     folder.write(files);
   } else if (!exported.empty()) {
     for (const PlanFile& file : exported) console.print(file.second);

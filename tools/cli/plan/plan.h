@@ -62,6 +62,7 @@ struct PlanOptions : RunOptions {
   std::string link;
   std::string tier;
   std::vector<std::string> engines;  ///< --export
+  std::vector<std::string> inputs;   ///< files that are read
   std::vector<std::pair<const CLI::Option*, PlanOptionUse>> uses;
 };
 
@@ -88,6 +89,9 @@ void plan_draft_table(Console& console, const PlanOptions& options, const scenar
 void plan_symbols(Console& console, const PlanOptions& options);
 /// Throws std::runtime_error after the results where no self-consistent batches were found.
 void plan_paths(Console& console, const PlanOptions& options);
+
+/// Throws schema::InputError where a file of --out, or --lp-out, is one of `inputs`.
+void refuse_plan_inputs(const PlanOptions& options);
 
 /// A file of --out: name and contents.
 using PlanFile = std::pair<std::string, std::string>;
