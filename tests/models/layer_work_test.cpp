@@ -19,10 +19,9 @@ using testing::tiny_link;
 RC_GTEST_PROP(Window, LeavesOutWhatCountingLeavesOut, ()) {
   const WindowLayers window{.layers = 1, .tokens = *rc::gen::inRange<std::int64_t>(1, 60)};
   const auto before = *rc::gen::inRange<std::int64_t>(0, 100), queries = *rc::gen::inRange<std::int64_t>(1, 100);
-  std::int64_t pairs = 0, left_out = 0, oldest = before + queries;
+  std::int64_t left_out = 0, oldest = before + queries;
   for (std::int64_t query = before; query < before + queries; ++query) {
     const std::int64_t first = std::max<std::int64_t>(0, query - window.tokens + 1);
-    pairs += query - first + 1;
     left_out += first;
     oldest = std::min(oldest, first);
   }
