@@ -49,11 +49,11 @@ std::string binding(const FigureTable& figures, std::size_t row) {
   return most < 0 ? "-" : fmt::format("{} {:.0f} %", name, most * 100);
 }
 
-/// Hit rates of tiers and prefixes that points differ in.
+/// Hit rates of tiers that points differ in.
 std::vector<std::string> hit_rates(const Sweep& sweep, const FigureTable& figures) {
   std::vector<std::string> names;
   for (const std::string& name : figures.names()) {
-    if (!name.ends_with(kHitRate) || name == sweep.metric) continue;
+    if (!name.starts_with("tiers.") || !name.ends_with(kHitRate) || name == sweep.metric) continue;
     const std::vector<std::size_t> rows = figures.ranked(name);
     const bool differ = !rows.empty() && figures.at(rows.front(), name) != figures.at(rows.back(), name);
     if (differ) names.push_back(name);
