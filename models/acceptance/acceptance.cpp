@@ -204,9 +204,11 @@ ObjectSchema<AcceptanceSpec> acceptance_fields() {
         report.fail(key + ".accepted", "must grow by at least 0 and at most 1 per drafted token");
       }
     }
+    if (a.kind == AcceptanceKind::curve && a.points.empty()) report.fail("points", "needs at least one point");
     if (a.kind == AcceptanceKind::positions && a.positions.empty()) {
       report.fail("positions", "needs the share of at least one position");
     }
+    if (a.kind == AcceptanceKind::recorded && a.lengths.empty()) report.fail("lengths", "needs at least one length");
     for (std::size_t i = 1; i < a.positions.size(); ++i) {
       if (a.positions[i] > a.positions[i - 1]) {
         report.fail("positions." + std::to_string(i), "rises: a position is accepted only where all before it are");

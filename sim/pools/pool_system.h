@@ -93,7 +93,8 @@ class PoolSystem final : public serving::ServingSystem,
   serving::KvGeometry geometry_;
   models::StepTimer timer_;
   models::StepTimes step_times_;
-  models::AcceptanceModel acceptance_, drafter_acceptance_;
+  models::AcceptanceModel acceptance_;
+  serving::Drafting drafting_;
   std::vector<models::Path> paths_;  // that requests can take
   PathLog log_;
   StorageNetwork network_;

@@ -17,7 +17,7 @@ void PoolSystem::on_assigned(PoolRequest& r, const Assignment& assignment) {
   r.remote = assignment.remote;
   r.held = std::make_unique<HeldOnNodes>();
   if (decode_.verifies) serving::draw_acceptance(*r.request, acceptance_, config_.run.seed, r.number);
-  if (decode_.drafter) serving::draw_drafter_acceptance(*r.request, drafter_acceptance_, config_.run.seed, r.number);
+  if (decode_.drafter) serving::draw_drafter_acceptance(*r.request, drafting_.acceptance(), config_.run.seed, r.number);
   stored_->hold(r);
   r.request->phase = Phase::loading;
   r.request->prefill_done = r.stored;

@@ -28,6 +28,7 @@ void draw_acceptance(Request& request, const models::AcceptanceModel& acceptance
 void draw_drafter_acceptance(Request& request, const models::AcceptanceModel& acceptance, std::uint64_t seed,
                              std::uint64_t id);
 
+/// A drafter beside one group's steps. Copies share its timer, which takes milliseconds to make.
 class Drafting {
  public:
   /// `config` outlives this. Without effect where the policy has no drafter.
@@ -65,7 +66,7 @@ class Drafting {
 
   std::int64_t most_ = 0;
   models::AcceptanceModel acceptance_;
-  std::unique_ptr<const models::StepTimer> timer_;  // null: there is none, as in most groups
+  std::shared_ptr<const models::StepTimer> timer_;  // of all groups; null: there is none
   std::int64_t window_ = 0;
   double pass_overhead_s_ = 0;
   double token_bytes_ = 0;  // KV of one token, one copy

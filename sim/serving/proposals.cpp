@@ -7,7 +7,7 @@ namespace kvsim::serving {
 Proposals::Proposals(const GroupEnvironment& environment)
     : measured_(environment.measured),
       speculates_(environment.decode.fetch == Fetch::speculative),
-      drafting_(environment.config, environment.decode) {
+      drafting_(environment.drafting) {
   if (!environment.decode.proposes()) return;
   lengths_.emplace(DraftLengthParts{environment.config, environment.decode, environment.geometry, environment.timer,
                                     drafting_.acceptance(), drafting_},

@@ -11,6 +11,7 @@
 #include "sim/machine/gpu_group.h"
 #include "sim/serving/config.h"
 #include "sim/serving/decode_policy.h"
+#include "sim/serving/drafting.h"
 #include "sim/serving/kv_geometry.h"
 #include "sim/serving/measurements.h"
 #include "sim/serving/prompt_store.h"
@@ -55,6 +56,7 @@ struct GroupEnvironment {
   const KvGeometry& geometry;
   const models::StepTimer& timer;
   models::StepTimes& step_times;  ///< of that timer, for all groups
+  const Drafting& drafting;       ///< what each group's is a copy of
   Measurements& measured;
   engine::TraceSink* trace;
   machine::GpuGroup::Environment gpus;

@@ -69,9 +69,9 @@ class ReplicaFleet final : public ServingSystem {
         step_times_(timer_),
         acceptance_(
             acceptance_of(config_, std::max(draft_limit(config_.decode), config_.decode.draft_lengths.maximum))),
-        drafter_acceptance_(Drafting(config_, decode_).acceptance()),
+        drafting_(config_, decode_),
         router_(find_router(config_.cluster.router)->make()) {
-    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_,
+    const ReplicaEnvironment shared{{environment.simulator, config_, decode_, geometry_, timer_, step_times_, drafting_,
                                      environment.measured, environment.trace, environment.gpus(timer_)},
                                     acceptance_,
                                     environment.fabric,
@@ -87,7 +87,7 @@ class ReplicaFleet final : public ServingSystem {
   }
 
   std::string submit(Request& r, const models::RequestSpec& spec) override {
-    if (decode_.drafter) draw_drafter_acceptance(r, drafter_acceptance_, config_.run.seed, spec.id);
+    if (decode_.drafter) draw_drafter_acceptance(r, drafting_.acceptance(), config_.run.seed, spec.id);
     if (decode_.verifies) draw_acceptance(r, acceptance_, config_.run.seed, spec.id);
     const std::size_t chosen = router_->choose(replicas_);
     Replica& replica = *replicas_[chosen];
@@ -152,7 +152,7 @@ class ReplicaFleet final : public ServingSystem {
   models::StepTimer timer_;
   models::StepTimes step_times_;
   models::AcceptanceModel acceptance_;
-  models::AcceptanceModel drafter_acceptance_;
+  Drafting drafting_;
   std::unique_ptr<Router> router_;
   std::vector<std::unique_ptr<Replica>> replicas_;
 };

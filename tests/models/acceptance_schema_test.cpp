@@ -27,6 +27,11 @@ TEST(AcceptancePositions, AreReadAsWrittenAndReadBackAsDumped) {
   EXPECT_EQ(acceptance_schema().parse(yaml(written)).positions, a.positions) << written;
 }
 
+TEST(AcceptanceCurves, AndRecordsHaveSomethingInThem) {
+  EXPECT_EQ(refusal("{model: curve, points: []}"), "test.yaml:1:24: points: needs at least one point");
+  EXPECT_EQ(refusal("{model: recorded, lengths: []}"), "test.yaml:1:28: lengths: needs at least one length");
+}
+
 TEST(AcceptancePositions, MustBeGivenForTheirModelAndForNoOther) {
   EXPECT_EQ(refusal("{model: positions}"),
             "test.yaml:1:1: missing key \"positions\", which this acceptance model needs");

@@ -136,15 +136,24 @@ std::vector<models::MoeSample> experts_rows(const models::Samples& all, const Ro
   return of_main_kernel(which.format ? of_format(experts.moe, *which.format) : experts.moe);
 }
 
+/// Those of linear layers that take no longer than the same layer with more tokens (models::refuse_slow).
+std::vector<models::LinearSample> steady_rows(const models::Samples& all, const Rows& which) {
+  models::Samples linear;
+  linear.linear = all.linear;
+  linear = select(linear, which.gpu, "vllm", true);
+  if (which.format) (void)refuse_slow(linear, *which.format);
+  return std::move(linear.linear);
+}
+
 /// kernel_error(files, GPU, kind, format, GPU whose profile is taken, count | median | p90 | bias): of the |error| of
-/// the rows (bias: of the error).
+/// the rows (bias: of the error). steady: linear layers without their slow rows.
 double kernel_error(const Question& q) {
   Rows which{q.arguments[1], q.arguments[4], std::nullopt};
   const std::size_t format = q.word(3, {"bf16", "fp8", "fp8_block", "nvfp4", "any"});
   if (format < kFormats.size()) which.format = kFormats[format];
   const models::Samples& samples = samples_of(q.measured, q.arguments[0]);
   const std::size_t statistic = q.word(5, statistics());
-  switch (q.word(2, {"linear", "decode", "prefill", "mixed", "moe"})) {
+  switch (q.word(2, {"linear", "decode", "prefill", "mixed", "moe", "steady"})) {
     case 0:
       return statistic_of(errors_of(which, samples.linear, &models::LinearSample::weights, linear_s), statistic);
     case 1:
@@ -153,8 +162,11 @@ double kernel_error(const Question& q) {
       return statistic_of(errors_of(which, samples.prefill, &models::TiledSample::kv, prefill_s), statistic);
     case 3:
       return statistic_of(errors_of(which, samples.mixed, &models::TiledSample::kv, mixed_s), statistic);
-    default:
+    case 4:
       return statistic_of(errors_of(which, experts_rows(samples, which), &models::MoeSample::weights, moe_s),
+                          statistic);
+    default:
+      return statistic_of(errors_of(which, steady_rows(samples, which), &models::LinearSample::weights, linear_s),
                           statistic);
   }
 }
