@@ -122,6 +122,10 @@ std::int64_t LlmSpec::active_parameters() const {
                                        gated_block(hidden, moe.expert_intermediate));
 }
 
+bool LlmSpec::weights_are_measured() const {
+  return stated_weight_format || bytes_per_element(weight_format()) == weight_bytes_per_parameter;
+}
+
 NumberFormat LlmSpec::weight_format() const {
   if (stated_weight_format) return *stated_weight_format;
   if (weight_bytes_per_parameter > 1.0) return NumberFormat::bf16;

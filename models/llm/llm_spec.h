@@ -91,6 +91,10 @@ struct LlmSpec {
   /// for the wider one's.
   [[nodiscard]] NumberFormat weight_format() const;
 
+  /// Whether weight_format() is what they are in, and no wider stand-in for a width that no kernels were measured in
+  /// (MXFP4: 4.25 bits).
+  [[nodiscard]] bool weights_are_measured() const;
+
   /// Of the projections of attention, which narrow checkpoints often leave in 16 bits.
   [[nodiscard]] NumberFormat attention_format() const { return stated_attention_format.value_or(weight_format()); }
 

@@ -176,7 +176,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   }
   const models::LlmSpec spec = catalogue.model(model->model);
   // What a point calls fp4 may be a format of the model's own (MXFP4), which is none that kernels were measured in.
-  if (!spec.stated_weight_format && bytes_per_element(spec.weight_format()) != spec.weight_bytes_per_parameter) {
+  if (!spec.weights_are_measured()) {
     result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
     return result;
   }

@@ -47,6 +47,10 @@ TEST(HowSure, SaysWhatNobodyMeasured) {
   EXPECT_EQ(not_measured(small_scenario(kStored)), Lines{"prompts that are stored"});
   EXPECT_EQ(not_measured(small_scenario({})).front(), "draft_verify");
   EXPECT_EQ(not_measured(small_scenario(kChunks)), Lines{"prompts put together from chunks"});
+  EXPECT_EQ(not_measured(small_scenario(together(kPlain, {"model=gpt-oss-20b"}))),
+            (Lines{"layers with a sliding window", "weights of this width"}));
+  EXPECT_EQ(not_measured(small_scenario(together(kPlain, {"model=gemma-3-12b"}))),
+            Lines{"layers with a sliding window"});
   EXPECT_TRUE(any_has(how_sure(small_scenario({})), "No such point has draft_verify"));
 }
 

@@ -108,6 +108,8 @@ std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
   } else if (c.placement || c.prefill != serving::PrefillKind::recompute) {
     all.emplace_back("prompts that are stored");
   }
+  if (c.model.window.layers > 0) all.emplace_back("layers with a sliding window");
+  if (!c.model.weights_are_measured()) all.emplace_back("weights of this width");
   return all;
 }
 
