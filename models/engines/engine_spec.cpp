@@ -53,7 +53,7 @@ ObjectSchema<EngineSpec> engine_fields() {
              "norms are a part of the all-reduce before them, where GPUs share a layer");
   s.optional("fused_quantise", &EngineSpec::fused_quantise, boolean(),
              "quantising the inputs of narrow linear layers is a part of the kernel before");
-  s.optional("kernel_launch", &EngineSpec::kernel_launch_s, time().at_most(1),
+  s.optional("kernel_launch", &EngineSpec::kernel_launch_s, time().non_negative().at_most(1),
              "launching one kernel of an iteration that is no captured graph; left out or 0: what the profile says");
   s.optional("captures_chunks", &EngineSpec::captures_chunks, boolean(),
              "captured graphs serve iterations with chunks of prompts, too; false: only those that decode");

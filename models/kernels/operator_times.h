@@ -21,8 +21,9 @@ struct SplitTime {
   double memory_bound_s = 0;
 };
 
-/// Every token up to 512, then every 16th up to 16,384; linear in between, and beyond by the last slope. Never falls:
-/// where what it is made from does (a table's last step can leave a ratio that falls a little beyond it), it stays.
+/// Every token up to 512, then every 16th up to 16,384; linear in between, and beyond by the slope of its upper half (a
+/// single step may lie within a wave of tiles, which one more does not make longer). Never falls: where what it is made
+/// from does (a table's last step can leave a ratio that falls a little beyond it), it stays.
 class TokenCurve {
  public:
   TokenCurve() = default;
@@ -44,6 +45,7 @@ class TokenCurve {
 
   /// Precondition: not empty, tokens > 0. Fewer than one token take as long as one.
   [[nodiscard]] SplitTime at(double tokens) const {
+    if (tokens > kLargest) return beyond(tokens);
     const double position = tokens <= kDense ? std::max(tokens - 1, 0.0) : kDense - 1 + (tokens - kDense) / kStride;
     const auto below = std::min(static_cast<std::size_t>(position), points_.size() - 2);
     const double share = position - static_cast<double>(below);
@@ -58,6 +60,13 @@ class TokenCurve {
   static constexpr int kStride = 16;
   static constexpr int kLargest = 16384;
   static constexpr int kPoints = kDense + (kLargest - kDense) / kStride;
+  static constexpr int kHalf = kDense - 1 + (kLargest / 2 - kDense) / kStride;  // where half of the largest is
+
+  [[nodiscard]] SplitTime beyond(double tokens) const {
+    const SplitTime& last = points_.back();
+    const double per_token = (last.seconds - points_[kHalf].seconds) / (kLargest / 2);
+    return {last.seconds + (tokens - kLargest) * per_token, last.memory_bound_s};
+  }
 
   std::vector<SplitTime> points_;
 };

@@ -212,8 +212,9 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
     messages.source = times.source() != nullptr ? *times.source() : peer.read_bytes_per_s.source;
     operators.push_back(messages);
   }
-  const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value + time.launch_s : 0;
-  StepOperator elementwise{"norms, activations, sampling", time.overhead_s - iteration_s - work.extra_gpu_s};
+  const double iteration_s = tokens > 0 ? profile.iteration_overhead_s.value : 0;
+  StepOperator elementwise{"norms, activations, sampling",
+                           time.overhead_s - iteration_s - time.launch_s - work.extra_gpu_s};
   elementwise.binds = "fixed times";
   elementwise.from = profile.fitted.elementwise ? "form" : "none";
   if (profile.fitted.elementwise) elementwise.source = profile.fitted.elementwise->source;
@@ -223,6 +224,13 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   iteration.source = profile.iteration_overhead_s.source;
   operators.push_back(elementwise);
   operators.push_back(iteration);
+  if (time.launch_s > 0) {
+    StepOperator launching{"launching kernels, what others do not hide", time.launch_s};
+    launching.binds = "fixed times";
+    launching.from = "constant";
+    launching.source = (is_captured(profile, work) ? profile.launch.graph_s : profile.launch.kernel_s).source;
+    operators.push_back(launching);
+  }
   if (work.extra_gpu_s > 0)
     operators.push_back({.name = "extra kernels", .seconds = work.extra_gpu_s, .from = "caller"});
   close_sum(operators, time.total_s);

@@ -57,6 +57,11 @@ StepTimer::AttentionLayers::AttentionLayers(const LlmSpec& model, double gpus)
       kv_share(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
       flops_per_pair(model.attention_flops_per_pair()) {}
 
+bool is_captured(const KernelProfile& profile, const StepWork& work) {
+  const bool short_enough = work.tokens() <= static_cast<double>(profile.captured_tokens);
+  return short_enough && (profile.launch.chunks_captured || work.prefill.query_tokens <= 0);
+}
+
 StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfile& profile, const LlmSpec& model,
                      const Parallelism& parallel)
     : model_(model), profile_(profile), parallel_(parallel), gpus_(static_cast<double>(parallel.tensor)) {
@@ -200,10 +205,7 @@ double StepTimer::selection_s(double scores, double rows, double layers) const {
 }
 
 double StepTimer::launch_s(const StepWork& work, double computing_s) const {
-  const bool short_enough = work.tokens() <= static_cast<double>(profile_.captured_tokens);
-  if (short_enough && (profile_.launch.chunks_captured || work.prefill.query_tokens <= 0)) {
-    return profile_.launch.graph_s.value;
-  }
+  if (is_captured(profile_, work)) return profile_.launch.graph_s.value;
   return std::max(launches_ * profile_.launch.kernel_s.value - computing_s, 0.0);
 }
 

@@ -50,6 +50,9 @@ inline constexpr double kAllReducesPerLayer = 2;
 /// bf16 activations and logits are what collectives carry.
 inline constexpr double kCarriedBytes = 2;
 
+/// Whether a step runs as a captured CUDA graph.
+[[nodiscard]] bool is_captured(const KernelProfile& profile, const StepWork& work);
+
 class StepTimer {
  public:
   /// `peer` is the link between the GPUs, which times what they tell each other; unused for a single one.

@@ -165,6 +165,10 @@ TEST_F(CalibrateTest, AnOverheadThatNobodyGaveIsAnAssumptionThatIsSaid) {
   ASSERT_EQ(given.status, 0) << given.err;
   EXPECT_EQ(given.out.find("iteration_overhead"), std::string::npos) << given.out;
   EXPECT_EQ(read("mine.yaml").find("iteration_overhead"), std::string::npos);
+  const CommandResult negative = fit({"--out", "mine.yaml", "--force", "--iteration-overhead=-1 ms"});
+  EXPECT_EQ(negative.status, 2);
+  EXPECT_NE(negative.err.find("--iteration-overhead: -1 ms is no time, expected 0 or more"), std::string::npos)
+      << negative.err;
 }
 
 TEST_F(CalibrateTest, AFitOfNothingIsRefused) {

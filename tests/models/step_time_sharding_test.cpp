@@ -87,6 +87,28 @@ TEST(FusedKernels, NormsAreAPartOfTheAllReduceWhereGpusShareALayer) {
   EXPECT_EQ(total_s(fused, 2), total_s(other, 2));
 }
 
+TEST(StepTime, LinearLayersOfAnyNumberOfTokensStayBelowThePeak) {
+  const Catalogue catalogue = Catalogue::built_in();
+  const LlmSpec model = catalogue.model("llama-3.1-8b");
+  for (const char* name : {"h100-sxm", "a100", "b200", "l40s", "rtx-pro-6000"}) {
+    const GpuSpec gpu = catalogue.gpu(name);
+    const StepTimer timer(gpu, catalogue.link(gpu.peer_link), catalogue.profile(gpu.profile), model, 1);
+    const auto linear_s = [&](double tokens) {
+      StepWork w;
+      w.prefill = {tokens, 0, 0};
+      return timer.time(w).linear_s;
+    };
+    const double whole_s = linear_s(16384);
+    for (const double times : {1.5, 4.0, 64.0}) {
+      const double seconds = linear_s(times * 16384);
+      EXPECT_NEAR(seconds / whole_s, times, 0.05 * times) << name;
+      EXPECT_GT(seconds, times * 16384 * model.linear_flops_per_token() * 0.9 / (1.05 * gpu.bf16_flops_per_s.value))
+          << name;
+    }
+    EXPECT_GE(linear_s(16385), whole_s) << name;
+  }
+}
+
 TEST(FusedKernels, QuantisedInputsAreThereAlready) {
   const Catalogue catalogue = Catalogue::built_in();
   LlmSpec model = catalogue.model("llama-3.1-8b");

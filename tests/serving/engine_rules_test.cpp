@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "models/catalogue/catalogue.h"
+#include "models/schema/error.h"
 #include "planner/policy_words.h"
 #include "tests/support/small_scenario.h"
 
@@ -190,6 +191,7 @@ TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
   EXPECT_EQ(launch({}), std::pair(0.0, true));
   EXPECT_EQ(launch({"schedule.engine=vllm"}), std::pair(40e-6, true));
   EXPECT_EQ(launch({"schedule.engine=trtllm"}), std::pair(100e-6, false));
+  EXPECT_THROW(launch({"schedule.engine=vllm", "schedule.engine.kernel_launch=-1 us"}), schema::InputError);
   EXPECT_EQ(launch({"schedule.engine=trtllm", "cluster.gpu.profile.launch={kernel: 1 us, chunks_captured: true}"}),
             std::pair(1e-6, true));
   const scenario::Scenario other = scenario::on_machine(

@@ -141,6 +141,10 @@ void fit(Console& console, Options options) {
     } catch (const schema::UnitError& e) {
       throw schema::InputError(fmt::format("--iteration-overhead: {}", e.what()));
     }
+    if (*options.fit.iteration_overhead_s < 0) {
+      throw schema::InputError(
+          fmt::format("--iteration-overhead: {} is no time, expected 0 or more", options.overhead));
+    }
   }
   for (const models::NumberFormat format : models::kWeightFormats) {
     const auto& asked = options.drop_slow;

@@ -73,11 +73,11 @@ void show(Console& console, const Options& options) {
 void declare_step(CLI::App& app, Options& o) {
   app.add_option("SCENARIO", o.scenario, "Scenario file (YAML)")->required()->type_name("FILE");
   declare_set(app, o.set);
-  const auto count = [&app](const char* name, auto& value, const char* what) {
-    app.add_option(name, value, what)->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000'000}))->type_name("N");
+  const auto count = [&app](const char* name, auto& value, const char* what, std::int64_t least = 0) {
+    app.add_option(name, value, what)->check(CLI::Range(least, std::int64_t{100'000'000}))->type_name("N");
   };
   count("--batch", o.step.batch, "Requests that decode or draft. Default: as many as have places and memory");
-  count("--context", o.step.context, "Tokens of KV of each. Default: the mean of workload.context");
+  count("--context", o.step.context, "Tokens of KV of each. Default: the mean of workload.context", 1);
   count("--verify", o.step.verifying, "Further requests that verify decode.draft_length tokens each");
   count("--chunk", o.step.chunk, "Tokens of a prompt that is computed beside them");
   app.add_flag("--json", o.json, "Print the step as one JSON document");
