@@ -157,7 +157,7 @@ def main():
     for name in checker.files:
         if name.endswith(".md") and (name.startswith("docs/") or "/" not in name):
             checker.check(os.path.join(source, name))
-    checker.check_counts(os.path.join(source, "README.md"))
+    checker.check_counts(os.path.join(source, "docs", "overview.md"))
     return 1 if checker.failures else 0
 
 
