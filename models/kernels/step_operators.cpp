@@ -225,7 +225,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   operators.push_back(elementwise);
   operators.push_back(iteration);
   if (time.launch_s > 0) {
-    StepOperator launching{"launching kernels, what others do not hide", time.launch_s};
+    StepOperator launching{"launching kernels", time.launch_s};
     launching.binds = "fixed times";
     launching.from = "constant";
     launching.source = (is_captured(profile, work) ? profile.launch.graph_s : profile.launch.kernel_s).source;
