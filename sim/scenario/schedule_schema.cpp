@@ -11,6 +11,7 @@ namespace kvsim::scenario {
 using schema::boolean;
 using schema::choice;
 using schema::integer;
+using schema::number;
 using schema::ObjectSchema;
 using schema::one_of;
 using schema::Presence;

@@ -137,6 +137,7 @@ bool adds_up(const Metric& row) {
                                                  "fetch.bytes_per_request_step",
                                                  "fetch.row_bytes",
                                                  "fetch.two_token_batch",
+                                                 "fetch.two_token_batch_always",
                                                  "pools.*.nodes",
                                                  "pools.*.gpus",
                                                  "pools.*.kv_capacity_bytes",
