@@ -261,7 +261,7 @@ TEST(StepTime, AStepWithAChunkIsLaunchedKernelByKernelWhereOnlyDecodingIsCapture
 }
 
 TEST(StepTime, KernelsThatAreLaunchedAreCounted) {
-  // Two kernels are left when the tiny model's 10 a layer and 4 a step are taken away: how many more there are.
+  // How many more there are than the tiny model's 10 a layer and 4 a step.
   const auto more = [](const LlmSpec& m, std::int64_t gpus, bool fused = false) {
     KernelProfile p = ideal_profile();
     p.captured_tokens = 0;
