@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -304,33 +306,36 @@ std::string framework_for(const Samples& all, const std::string& gpu, const std:
 }
 
 std::vector<RefusedRow> refuse_slow(Samples& samples, NumberFormat format) {
-  std::map<std::pair<double, double>, std::vector<const LinearSample*>> layers;
-  for (const LinearSample& row : samples.linear) {
-    if (row.weights == format) layers[{row.n, row.k}].push_back(&row);
+  struct Fastest {
+    double seconds = std::numeric_limits<double>::infinity();
+    double m = 0;
+  };
+  // Of each layer, by tokens, most first; then of those tokens and more.
+  std::map<std::pair<double, double>, std::map<double, Fastest, std::greater<>>> layers;
+  for (const LinearSample& row : of_format(samples.linear, format)) {
+    Fastest& fastest = layers[{row.n, row.k}][row.m];
+    if (row.seconds < fastest.seconds) fastest = {row.seconds, row.m};
+  }
+  for (auto& [shape, by_tokens] : layers) {
+    Fastest of_more;
+    for (auto& [m, fastest] : by_tokens) of_more = fastest = fastest.seconds < of_more.seconds ? fastest : of_more;
   }
   std::vector<RefusedRow> refused;
-  std::set<const LinearSample*> slow;
-  for (auto& [shape, rows] : layers) {
-    std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return a->m > b->m; });
-    const LinearSample* fastest = nullptr;  // of those with more tokens
-    for (auto row = rows.begin(); row != rows.end();) {
-      const auto next = std::find_if(row, rows.end(), [m = (*row)->m](const auto* r) { return r->m != m; });
-      for (auto same = row; same != next; ++same) {
-        if (fastest == nullptr || (*same)->seconds <= kSlowRow * fastest->seconds) continue;
-        slow.insert(*same);
-        refused.push_back({(*same)->from.origin,
-                           fmt::format("takes {} where the same layer takes {} with {:.0f} tokens",
-                                       schema::format_real(schema::Dimension::time, (*same)->seconds),
-                                       schema::format_real(schema::Dimension::time, fastest->seconds), fastest->m)});
-      }
-      for (; row != next; ++row) {
-        if (fastest == nullptr || (*row)->seconds < fastest->seconds) fastest = *row;
-      }
-    }
-  }
   std::vector<LinearSample> kept;
-  for (const LinearSample& row : samples.linear) {
-    if (!slow.contains(&row)) kept.push_back(row);
+  for (LinearSample& row : samples.linear) {
+    Fastest of_more;
+    if (row.weights == format) {
+      const auto& by_tokens = layers.at({row.n, row.k});
+      if (const auto own = by_tokens.find(row.m); own != by_tokens.begin()) of_more = std::prev(own)->second;
+    }
+    if (row.seconds <= kSlowRow * of_more.seconds) {
+      kept.push_back(std::move(row));
+      continue;
+    }
+    refused.push_back(
+        {row.from.origin, fmt::format("takes {} where the same layer takes {} with {:.0f} tokens",
+                                      schema::format_real(schema::Dimension::time, row.seconds),
+                                      schema::format_real(schema::Dimension::time, of_more.seconds), of_more.m)});
   }
   samples.linear = std::move(kept);
   return refused;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace kvsim::models {
 namespace {
@@ -132,8 +133,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   if (layer_work_ && attention_fitted_) {
     fallbacks_.push_back(
         "attention of layers with a window: no kernels of it were measured; forms of attention over all tokens, a "
-        "chunk as "
-        "pieces as long as the window");
+        "chunk as pieces as long as the window");
   }
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
@@ -166,12 +166,11 @@ void StepTimer::note_missing() {
   }
   const auto [least, most] = attention_.times.head_dims();
   const bool heads = model_.attention != AttentionKind::mla;  // forms over latents are of the latent's own widths
-  for (const std::int64_t dim : {model_.head_dim, model_.window_part().head_dim}) {
+  for (const std::int64_t dim : std::set{model_.head_dim, model_.window_part().head_dim}) {
     const auto width = static_cast<double>(dim);
     if (!attention_fitted_ || !heads || (width >= least && width <= most)) continue;
     add(fmt::format("attention was measured with heads of width {}, this model's are {} wide",
                     least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), dim));
-    if (model_.window_part().head_dim == model_.head_dim) break;
   }
 }
 

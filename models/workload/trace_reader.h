@@ -29,8 +29,7 @@ inline constexpr double most_time_scale = 1e6;
 
 struct TraceOptions {
   std::uint64_t max_requests = 0;  ///< read only the first so many; 0: all
-  double time_scale =
-      1;  ///< arrival times are multiplied by this, from least_time_scale to most_time_scale: 0.5 doubles the rate
+  double time_scale = 1;           ///< of arrival times, between the two above: 0.5 doubles the rate
 };
 
 /// All formats, by name.

@@ -197,8 +197,8 @@ TEST(Physics, SlowRowsTakeLongerThanTheSameLayerWithMoreTokens) {
               row(8, 13e-6, NumberFormat::bf16)};  // another format
   const std::vector<RefusedRow> refused = refuse_slow(s, NumberFormat::fp8);
   ASSERT_EQ(refused.size(), 2U);
-  EXPECT_EQ(refused[0].reason, "takes 40 us where the same layer takes 20 us with 128 tokens");
-  EXPECT_EQ(refused[1].reason, "takes 27 us where the same layer takes 13 us with 32 tokens");
+  EXPECT_EQ(refused[0].reason, "takes 27 us where the same layer takes 13 us with 32 tokens");
+  EXPECT_EQ(refused[1].reason, "takes 40 us where the same layer takes 20 us with 128 tokens");
   EXPECT_EQ(s.linear.size(), 7U);
   EXPECT_TRUE(refuse_slow(s, NumberFormat::fp8).empty());
 }

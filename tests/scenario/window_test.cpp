@@ -30,15 +30,6 @@ std::string windows(std::int64_t layers, std::int64_t tokens) {
   return fmt::format("model={{base: llama-3.1-8b, window: {{layers: {}, tokens: {} tokens}}}}", layers, tokens);
 }
 
-std::string refused(const Sets& sets) {
-  try {
-    (void)small_scenario(sets);
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
-
 TEST(Window, AsLongAsTheLongestContextChangesNothing) {
   const std::vector<Sets> cases = {
       {},
@@ -141,7 +132,7 @@ TEST(Window, WhatActsOnWholeContextsIsRefused) {
            {{"decode={policy: full_offload}", "schedule.policy=fcfs"}, "decode.policy", "full_offload"},
            {full_kv({"prefill=recompute", "cluster.gpu.pipeline_parallel=2"}), "pipeline_parallel", "use 1"},
            {full_kv({"prefill=prefix_cache", "placement={policy: lru}"}), "placement", "leave it out"}}) {
-    const std::string message = refused(with(sets, window));
+    const std::string message = small_refusal(with(sets, window));
     EXPECT_NE(message.find(key), std::string::npos) << message;
     EXPECT_NE(message.find("24 of the 32 layers of"), std::string::npos) << message;
     EXPECT_NE(message.find(why), std::string::npos) << message;
@@ -150,7 +141,7 @@ TEST(Window, WhatActsOnWholeContextsIsRefused) {
 
 TEST(Window, ShapesThatCannotBeAreRefused) {
   const auto message = [](const std::string& window) {
-    return refused(full_kv({"model={base: llama-3.1-8b, window: {" + window + "}}"}));
+    return small_refusal(full_kv({"model={base: llama-3.1-8b, window: {" + window + "}}"}));
   };
   EXPECT_NE(message("layers: 32, tokens: 1000 tokens").find("window.layers: must be below layers (32)"),
             std::string::npos);

@@ -1,6 +1,7 @@
 // A scenario small enough to reason about by hand, and what tests do with one.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,16 @@ inline scenario::ScenarioFile small_file(const std::vector<std::string>& overrid
 
 inline scenario::Scenario small_scenario(const std::vector<std::string>& overrides = {}) {
   return small_file(overrides).load();
+}
+
+/// Why it is refused; empty: it is not.
+inline std::string small_refusal(const std::vector<std::string>& overrides) {
+  try {
+    (void)small_scenario(overrides);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
 }
 
 inline serving::Measurements measure(const scenario::Scenario& scenario) {
