@@ -159,7 +159,7 @@ auto work(const TiledSample& r) {
                     r.decode_kv, r.block.kernel, r.block.projections);
 }
 auto work(const ElementwiseSample& r) {
-  return std::tuple(r.layer, r.tokens);
+  return std::tuple(r.layer, r.tokens, r.bytes);
 }
 auto work(const SamplerSample& r) {
   return r.sequences;

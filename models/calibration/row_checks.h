@@ -41,8 +41,8 @@ void copy_rows(const std::vector<Sample>& from, std::vector<Sample>& to, const s
                [&](const Sample& row) { return is_of(row.from, gpu, framework, unnamed); });
 }
 
-/// Takes out rows that are no times, of which implied(row, machine) says something, or that contradict another row of
-/// the same work(row).
+/// Takes out rows that are no times, of which implied(row, machine) says something, that contradict another row of the
+/// same work(row), or that repeat one to the last digit: copies are no further measurements.
 template <class Sample, class Implied, class Work>
 void refuse_rows(std::vector<Sample>& rows, const Machine& machine, std::vector<RefusedRow>& refused,
                  const Implied& implied, const Work& work) {
@@ -65,11 +65,16 @@ void refuse_rows(std::vector<Sample>& rows, const Machine& machine, std::vector<
     high = std::max(high, row.seconds);
   }
   rows.clear();
+  std::map<std::pair<decltype(work(good.front())), double>, schema::Origin> first;
   for (Sample& row : good) {
     const auto [low, high] = range.at(work(row));
+    const auto [same, is_new] = first.try_emplace({work(row), row.seconds}, row.from.origin);
     if (high > kContradiction * low) {
       refused.push_back(
           {row.from.origin, fmt::format("rows of the same work say {:.4g} us and {:.4g} us", low * 1e6, high * 1e6)});
+    } else if (!is_new) {
+      refused.push_back(
+          {row.from.origin, fmt::format("the same work and time as {}, to the last digit", same->second.str())});
     } else {
       rows.push_back(std::move(row));
     }

@@ -183,6 +183,22 @@ std::vector<std::string> heading(const std::string& path) {
   }
 }
 
+/// What a heading lacks to be of a kind, where that is one column of many: a misspelt name most likely. Else empty.
+std::string almost_a_table(const std::vector<std::string>& names) {
+  constexpr std::size_t kMany = 5;
+  for (const auto kinds : {kernel_tables(), layer_tables()}) {
+    for (const TableKind& kind : kinds) {
+      std::vector<std::string_view> missing;
+      for (const std::string_view column : kind.columns) {
+        if (std::find(names.begin(), names.end(), column) == names.end()) missing.push_back(column);
+      }
+      if (kind.columns.size() < kMany || missing.size() != 1) continue;
+      return fmt::format("almost a table of {}: no column {}", kind.name, missing.front());
+    }
+  }
+  return {};
+}
+
 /// The kind whose columns the file has; null where it is none of them.
 const TableKind* kind_of(const std::string& path) {
   const std::vector<std::string> names = heading(path);
@@ -239,8 +255,9 @@ bool needs_model(const std::string& path) {
 void read_samples(const std::string& path, const LlmSpec* model, bool required, Readings& into, int tensor_parallel) {
   const TableKind* kind = kind_of(path);
   if (kind == nullptr) {
+    const std::string almost = almost_a_table(heading(path));
     if (!required) {
-      into.ignored.push_back(path);
+      into.ignored.push_back(almost.empty() ? path : fmt::format("{} ({})", path, almost));
       return;
     }
     std::string known;
@@ -251,7 +268,8 @@ void read_samples(const std::string& path, const LlmSpec* model, bool required, 
       }
     }
     throw schema::InputError(schema::Origin(path).at(1, 1),
-                             fmt::format("the header is of no known table, expected the columns of one of{}", known));
+                             fmt::format("the header is of no known table{}, expected the columns of one of{}",
+                                         almost.empty() ? "" : fmt::format(" ({})", almost), known));
   }
   LineReader lines = LineReader::open(path, kExpectedTable);
   CsvTable table(lines, kind->columns);

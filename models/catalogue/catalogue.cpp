@@ -269,7 +269,10 @@ void Catalogue::add(std::span<const ConfigNode> documents) {
 }
 
 std::optional<Catalogue::Contradiction> Catalogue::contradiction(const KernelProfile& p) const {
-  if (p.measured_on.empty() || p.measured_on == "none" || !p.machine) return std::nullopt;
+  if (p.measured_on.empty() || !p.machine) return std::nullopt;
+  if (p.measured_on == "none") {
+    return Contradiction{"machine", "the datasheet of the GPU that was measured, which measured_on says is none"};
+  }
   const auto gpus = entries_.find(EntryKind::gpu);
   if (gpus == entries_.end() || gpus->second.empty()) return std::nullopt;  // a catalogue without any
   if (!contains(EntryKind::gpu, p.measured_on)) {
@@ -286,6 +289,14 @@ std::optional<Catalogue::Contradiction> Catalogue::contradiction(const KernelPro
     return c;
   if (auto c = compare("bf16_peak", p.machine->bf16_flops_per_s.value, known.bf16_flops_per_s.value)) return c;
   if (auto c = compare("fp8_peak", p.machine->fp8_flops_per_s.value, known.fp8_flops_per_s.value)) return c;
+  if (auto c = compare("multiprocessors", p.machine->multiprocessors, known.multiprocessors.value)) return c;
+  if (auto c = compare("l2_cache", static_cast<double>(p.machine->l2_bytes), static_cast<double>(known.l2_bytes.value)))
+    return c;
+  if (!p.machine->architecture.empty() && p.machine->architecture != known.architecture) {
+    return Contradiction{"machine.architecture",
+                         fmt::format("{} for {}, whose catalogue entry has {}", p.machine->architecture, p.measured_on,
+                                     known.architecture)};
+  }
   if (p.machine->fp4_flops_per_s.value <= 0) return std::nullopt;  // profiles from before there were such kernels
   return compare("fp4_peak", p.machine->fp4_flops_per_s.value, known.fp4_flops_per_s.value);
 }

@@ -1,6 +1,8 @@
 // The keys of fitted forms, each with the bounds that physics gives it.
 #include "models/kernels/fitted_schema.h"
 
+#include <fmt/format.h>
+
 #include "models/hardware/gpu.h"
 
 namespace kvsim::models {
@@ -44,6 +46,9 @@ schema::ObjectSchema<FormError> form_error_schema() {
   s.required("median", &E::median, number().non_negative(), "of all rows");
   s.required("p90", &E::p90, number().non_negative(), "the 90th percentile");
   s.optional("held_out", &E::held_out, boolean(), "each row by a fit to rows of other shapes; false: by one to all");
+  s.check([](const E& e, const Reporter& report) {
+    if (e.p90 < e.median) report.fail("p90", fmt::format("{:g}, below the median of {:g}", e.p90, e.median));
+  });
   return s;
 }
 

@@ -117,7 +117,9 @@ bool LinearTimes::covers(const KernelProfile& profile, const LlmSpec& model, con
   const bool known = width == bytes_per_element(model.weight_format());
   if (profile.fitted.linear.empty()) {
     why = "the profile has no fitted form";
-  } else if (!model.stated_weight_format && (model.weight_bytes_override > 0 || !known)) {
+  } else if (!model.stated_weight_format && model.weight_bytes_override > 0) {
+    why = "the model's weight_bytes is given, and no weight_format that kernels were measured in";
+  } else if (!model.stated_weight_format && !known) {
     why = fmt::format("weights of {} bytes are in no format that kernels were measured in", width);
   } else if (form_of(profile, model.weight_format()) == nullptr) {
     why = fmt::format("the profile has no fitted form for {} weights", word(model.weight_format()));

@@ -1,5 +1,7 @@
 // The keys of measured tables, and what physics says of their times.
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -129,6 +131,79 @@ void check_decode(const DecodeTable& t, const std::string& key, const Machine& p
   }
 }
 
+// A correction is a factor on a form, and makes no kernel faster than its machine.
+
+/// Sizes at a correction's nodes, the last axis fastest, as its factors are.
+std::array<double, Correction::kMostAxes> node_sizes(const Correction& c, std::size_t node) {
+  std::array<double, Correction::kMostAxes> sizes{};
+  for (std::size_t d = c.dimensions(); d-- > 0;) {
+    sizes[d] = c.axes[d][node % c.axes[d].size()];
+    node /= c.axes[d].size();
+  }
+  return sizes;
+}
+
+/// What a form's time at a node implies of bytes that no cache holds and of operations.
+struct Implied {
+  double seconds = 0;
+  double bytes = 0;
+  double flops = 0;
+  double flops_per_s = 0;
+};
+
+void check_correction(const Correction& c, const std::string& key, const Machine& peak, const Reporter& report,
+                      const std::function<Implied(const std::array<double, Correction::kMostAxes>&)>& implied) {
+  for (std::size_t node = 0; node < c.factors.size(); ++node) {
+    const Implied i = implied(node_sizes(c, node));
+    const std::string at = fmt::format("{}.correction.factors.{}", key, node);
+    if (i.bytes / i.seconds > kAbovePeak * peak.memory_bytes_per_s) {
+      report.fail(at, fmt::format("{:g} there: the form implies {:.0f} GB/s, the machine's peak is {:.0f} GB/s",
+                                  c.factors[node], i.bytes / i.seconds / kGB, peak.memory_bytes_per_s / kGB));
+    }
+    if (i.flops / i.seconds > kAbovePeak * i.flops_per_s) {
+      report.fail(at, fmt::format("{:g} there: the form implies {:.0f} TFLOP/s, the machine's peak is {:.0f} TFLOP/s",
+                                  c.factors[node], i.flops / i.seconds / 1e12, i.flops_per_s / 1e12));
+    }
+  }
+}
+
+void check_corrections(const FittedForms& forms, const Machine& peak, const Reporter& report) {
+  using Sizes = std::array<double, Correction::kMostAxes>;
+  for (std::size_t i = 0; i < forms.linear.size(); ++i) {
+    const LinearForm& f = forms.linear[i];
+    check_correction(f.correction, fmt::format("fitted.linear.{}", i), peak, report, [&](const Sizes& at) {
+      const auto [m, n, k, unused] = at;
+      return Implied{f.time(m, n, k, peak).seconds, n * k * bytes_per_element(f.weights), 2 * m * n * k,
+                     peak.flops_per_s(f.weights)};
+    });
+  }
+  for (std::size_t i = 0; i < forms.decode_attention.size(); ++i) {
+    const DecodeForm& f = forms.decode_attention[i];
+    check_correction(f.correction, fmt::format("fitted.decode_attention.{}", i), peak, report, [&](const Sizes& at) {
+      const auto [walks, length, head_dim, group] = at;
+      DecodeCall call;
+      call.requests = walks;
+      call.heads = group;
+      call.head_dim = head_dim;
+      call.mean_kv = length;
+      call.kv_bytes = 2 * walks * length * head_dim * bytes_per_element(f.kv);
+      return Implied{f.time(call, peak, false).seconds, std::max(0.0, call.kv_bytes - peak.l2_bytes), 0, 1};
+    });
+  }
+  for (std::size_t i = 0; i < forms.prefill_attention.size(); ++i) {
+    const TiledForm& f = forms.prefill_attention[i];
+    check_correction(f.correction, fmt::format("fitted.prefill_attention.{}", i), peak, report, [&](const Sizes& at) {
+      const auto [heads, length, head_dim, group] = at;
+      const HeadShape shape{group, 1, head_dim};
+      const double prompts = heads / group;
+      TiledCall call;
+      f.add_chunk(call, length, 0, shape, prompts);
+      const double flops = 4 * heads * head_dim * length * (length + 1) / 2;
+      return Implied{f.time(call, shape, peak).seconds, 0, flops, peak.flops_per_s(f.kv)};
+    });
+  }
+}
+
 }  // namespace
 
 ObjectSchema<MeasuredTables> measured_tables_schema() {
@@ -162,6 +237,7 @@ void check_against_physics(const KernelProfile& p, const Reporter& report) {
     return;
   }
   if (!p.machine) return;
+  check_corrections(p.fitted, peak, report);
   for (std::size_t i = 0; i < p.tables.linear.size(); ++i) {
     const LinearTable& t = p.tables.linear[i];
     const std::string key = fmt::format("tables.linear.{}", i);

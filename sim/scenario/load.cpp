@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/llm/config_import.h"
 #include "models/placement/option_pool.h"
@@ -144,6 +146,16 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
       std::make_shared<const models::QualityTable>(file.curves(curves, models::option_pool(*placement)));
 }
 
+/// A library that nobody knows would leave the choice to chance; one of another link may stand.
+void check_collective_library(const serving::ClusterConfig& cluster, const Reporter& report) {
+  std::set<std::string> known{"nccl", "vllm"};
+  for (const models::CollectiveTable& table : cluster.peer_link.collectives) known.insert(table.library);
+  if (known.contains(cluster.profile.collective_library)) return;
+  report.fail("cluster.gpu.profile.collective_library",
+              fmt::format("\"{}\" is no library that link {} has tables of, expected one of {}",
+                          cluster.profile.collective_library, cluster.peer_link.name, fmt::join(known, ", ")));
+}
+
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
               const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
@@ -154,6 +166,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   }
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
+  check_collective_library(c.cluster, report);
   complete_pools(s, report);
   complete_schedule(s, report);
   if (!c.schedule.arrival) {

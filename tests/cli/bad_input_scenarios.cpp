@@ -221,6 +221,34 @@ std::vector<BadInput> implausible_scenarios() {
        {},
        "--set cluster.gpu.profile: cluster.gpu.profile.iteration_overhead: found 1e10 s, expected 60 s or less",
        set("cluster.gpu.profile={base: h100-vllm, iteration_overhead: 1e10 s}")},
+      {"AProfileOfFewerMultiprocessors",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.machine.multiprocessors: 100 for h100-sxm, whose catalogue "
+       "entry "
+       "has 132",
+       set("cluster.gpu.profile={base: h100-vllm, machine: {multiprocessors: 100}}")},
+      {"AProfileOfASmallerCache",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.machine.l2_cache: 2e+07 for h100-sxm, whose catalogue entry has "
+       "5.243e+07",
+       set("cluster.gpu.profile={base: h100-vllm, machine: {l2_cache: 20 MB}}")},
+      {"AProfileOfAnotherArchitecture",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.machine.architecture: ampere for h100-sxm, whose catalogue "
+       "entry "
+       "has hopper",
+       set("cluster.gpu.profile={base: h100-vllm, machine: {architecture: ampere}}")},
+      {"ADatasheetOfNothing",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.machine: the datasheet of the GPU that was measured, which "
+       "measured_on says is none",
+       set("cluster.gpu.profile={base: h100-vllm, measured_on: none}")},
+      {"CollectivesOfNobody",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.collective_library: \"gloo\" is no library that link nvlink4 "
+       "has "
+       "tables of, expected one of nccl, vllm",
+       set("cluster.gpu.profile={base: h100-vllm, collective_library: gloo}")},
       {"DimensionsThatAreAbsurdTogether",
        {{"model: llama-3.1-8b", "model: {base: llama-3.1-8b, layers: 10000, hidden: 1000000, intermediate: 10000000}"}},
        "s.yaml:2:8: model: the dimensions make 3e+17 parameters, 6e+17 bytes of weights: expected 1 PB or less"},

@@ -263,10 +263,51 @@ TEST_F(CalibrateTest, BadInputIsRefused) {
   EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "a100"}).find("a100"), std::string::npos);
   EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "h100-sxm", "--cross-validate", "shape"}).find("\"shape\""),
             std::string::npos);
+  EXPECT_EQ(refusal({"calibrate", "fit", "rows", "--gpu", "h100-sxm", "--name", "a: b"}),
+            "kvsim: --name: \"a: b\" is no name, expected letters, digits, hyphens, points and underscores\n");
+  write(
+      "copies.csv", "gpu,version,direction,host_memory,bytes,measured_ms\n" + [] {
+        std::string rows;
+        for (const char* direction : {"h2d", "d2h"}) {
+          for (const double bytes : {1e5, 1e6, 1e7, 1e8, 1e9}) {
+            rows += fmt::format("h100-sxm,1,{},pinned,{},{:.6f}\n", direction, bytes, 2e-3 + bytes / 1e12 * 1e3);
+          }
+        }
+        return rows;
+      }());
+  EXPECT_NE(refusal({"calibrate", "fit", "copies.csv", "--gpu", "h100-sxm"})
+                .find("host copies to the GPU: 1 TB/s fitted, the link of h100-sxm in the catalogue, pcie5-x16, "
+                      "has 55.4 GB/s"),
+            std::string::npos);
   write("rows/linear.csv",
         "gpu,framework,version,kernel,dtype,m_tokens,n,k,measured_ms\nh100_sxm,vllm,1,x,bfloat16,one,"
         "4096,4096,0.1\n");
   EXPECT_NE(refusal({"calibrate", "fit", "rows", "--gpu", "h100-sxm"}).find("linear.csv:2:"), std::string::npos);
+}
+
+TEST_F(CalibrateTest, CopiesOfOneRowAreOneRow) {
+  std::string csv = linear_csv();
+  csv.resize(csv.find('\n', csv.find('\n') + 1) + 1);
+  const std::string row = csv.substr(csv.find('\n') + 1);
+  for (int i = 0; i < 60; ++i) csv += row;
+  write("copies/linear.csv", csv);
+  const CommandResult r = run({"calibrate", "fit", "copies", "--gpu", "h100-sxm"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_NE(r.err.find("1 rows with the framework vllm are usable, 60 were refused (the first, copies/linear.csv:3:1: "
+                       "the same work and time as copies/linear.csv:2:1, to the last digit)"),
+            std::string::npos)
+      << r.err;
+}
+
+TEST_F(CalibrateTest, ATableWithAMisspeltColumnIsNamed) {
+  std::string csv = attention_csv("kv_len");
+  csv.replace(csv.find("measured_ms"), 11, "measured");
+  write("rows/decode_attention.csv", csv);
+  const CommandResult r = fit({});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("Not used: decode_attention.csv (almost a table of decode attention: no column measured_ms)."),
+            std::string::npos)
+      << r.out;
 }
 
 TEST_F(CalibrateTest, AFullDiskIsAnErrorAndLeavesNothing) {

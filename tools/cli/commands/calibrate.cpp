@@ -1,5 +1,6 @@
 // kvsim calibrate: from measured kernel times to a profile (fit), and how well one redoes a measured replay (replay).
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -127,6 +128,35 @@ std::map<std::string, models::FittedForms> known_forms(const models::Catalogue& 
   return forms;
 }
 
+/// The name stands as a key in YAML and as a word in `--set cluster.gpu.profile=NAME`.
+void check_name(const std::string& name) {
+  const auto harmless = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  if (!name.empty() && std::ranges::all_of(name, harmless)) return;
+  throw schema::InputError(
+      fmt::format("--name: \"{}\" is no name, expected letters, digits, hyphens, points and underscores", name));
+}
+
+/// Copies cannot be faster than the link that the catalogue gives the GPU; 25 % more is what one host differs from
+/// another.
+void check_host_link(const models::Calibration& fitted, const models::GpuSpec& gpu,
+                     const models::Catalogue& catalogue) {
+  constexpr double kMostAbove = 1.25;
+  if (!fitted.host_link || gpu.host_link.empty()) return;
+  const models::LinkSpec known = catalogue.link(gpu.host_link);
+  const auto check = [&](const char* way, double found, double is) {
+    if (found <= kMostAbove * is) return;
+    throw schema::InputError(
+        fmt::format("host copies {} the GPU: {} fitted, the link of {} in the catalogue, {}, has {}; expected rows of "
+                    "this machine, "
+                    "or a catalogue entry of the GPU (--include) that names its link",
+                    way, schema::format_bandwidth(found), gpu.name, gpu.host_link, schema::format_bandwidth(is)));
+  };
+  check("to", fitted.host_link->read_bytes_per_s.value, known.read_bytes_per_s.value);
+  check("from", fitted.host_link->write_bytes_per_s.value, known.write_bytes_per_s.value);
+}
+
 void stop_if_interrupted() {
   if (interrupted()) throw Interrupted();
 }
@@ -134,6 +164,7 @@ void stop_if_interrupted() {
 void fit(Console& console, Options options) {
   const models::Catalogue catalogue = catalogue_with(options.include);
   const models::GpuSpec gpu = catalogue.gpu(options.gpu, schema::Origin("--gpu"));
+  check_name(options.fit.profile);
   read_cross_validation(options.cross_validate, options.fit);
   if (!options.overhead.empty()) {
     try {
@@ -169,6 +200,7 @@ void fit(Console& console, Options options) {
   const models::Calibration result = models::calibrate(
       readings, gpu, all_of<models::GpuSpec>(catalogue, models::EntryKind::gpu, &models::Catalogue::gpu),
       all_of<models::LlmSpec>(catalogue, models::EntryKind::model, &models::Catalogue::model), options.fit);
+  check_host_link(result, gpu, catalogue);
   const std::string yaml = models::catalogue_yaml(result, gpu);
   models::Catalogue check = catalogue;  // what is written must load, beside or in place of what has its names
   const schema::ConfigNode document =
