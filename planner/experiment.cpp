@@ -75,6 +75,7 @@ std::vector<SimulationOutcome> run_all(const scenario::Scenario& scenario, const
     }
     serving::SimulationOptions one;
     one.trace = i == 0 ? options.trace : nullptr;
+    one.requests = i == 0 ? options.requests : nullptr;
     one.timeline = i == 0 && options.timeline;
     if (options.progress) one.progress = [&, i](engine::SimTime now) { return options.progress(i, now.seconds()); };
     outcomes[i] = simulate_replication(scenario, i, one);
@@ -136,6 +137,29 @@ serving::SimulationOutcome simulate_replication(const scenario::Scenario& scenar
   return systems::simulate(config, *feed, options, [&] { return make_feed(scenario, config.run.seed); });
 }
 
+std::string unsteady_state(const serving::Measurements& m) {
+  constexpr std::uint64_t kFew = 20;  // requests more or less that wait are chance
+  if (m.completed_measured == 0) {
+    return fmt::format(
+        "no request finished in the measured time of {:.4g} s: it has no latencies; give a longer "
+        "run.duration, or a shorter run.warmup",
+        m.measured_s);
+  }
+  if (2 * m.arrived_measured < m.completed_measured) {
+    return fmt::format(
+        "{} requests finished in the measured time and {} arrived in it: its figures, goodput among them, "
+        "are those of a queue that drains; give more workload.requests, or a shorter run.warmup",
+        m.completed_measured, m.arrived_measured);
+  }
+  const std::uint64_t grown = m.waiting_after - std::min(m.waiting_after, m.waiting_before);
+  if (grown <= kFew || 20 * grown <= m.arrived_measured) return {};
+  return fmt::format(
+      "{} requests waited for admission when measuring began and {} when it ended, while {} arrived: the "
+      "queue grows, and waiting times with it as long as the run lasts; a steady state has no more "
+      "than about the {:.4g} requests/s that finished",
+      m.waiting_before, m.waiting_after, m.arrived_measured, static_cast<double>(m.completed_measured) / m.measured_s);
+}
+
 ExperimentResult run_experiment(const scenario::Scenario& scenario, const ExperimentOptions& options) {
   if (needs_planned_weights(scenario))
     return run_experiment(with_best_planned_weights(scenario), options);  // once for all
@@ -158,12 +182,8 @@ ExperimentResult run_experiment(const scenario::Scenario& scenario, const Experi
                     result.measured.extrapolated_iterations, result.measured.iteration_s.count(),
                     scenario.serving.cluster.profile.name));
   }
-  const Measurements& m = result.measured;
-  if (2 * m.arrived_measured < m.completed_measured) {
-    result.own_fallbacks.push_back(
-        fmt::format("{} requests finished in the measured time and {} arrived in it: its figures, goodput among them, "
-                    "are those of a queue that drains; give more workload.requests, or a shorter run.warmup",
-                    m.completed_measured, m.arrived_measured));
+  if (auto unsteady = unsteady_state(result.measured); !unsteady.empty()) {
+    result.own_fallbacks.push_back(std::move(unsteady));
   }
   result.refusals = runs.front().refusals;
   result.timeline = std::move(runs.front().timeline);

@@ -18,8 +18,9 @@
 namespace kvsim::planner {
 
 struct ExperimentOptions {
-  int jobs = 1;                        ///< runs at once; a single run is always one thread
-  engine::TraceSink* trace = nullptr;  ///< trace of the first replication
+  int jobs = 1;                              ///< runs at once; a single run is always one thread
+  engine::TraceSink* trace = nullptr;        ///< trace of the first replication
+  serving::RequestSink* requests = nullptr;  ///< of the first replication
   /// Called from any thread with the replication and its simulated seconds; false interrupts. May be empty.
   std::function<bool(std::size_t replication, double simulated_s)> progress;
   bool timeline = false;  ///< keep the first replication's load over time
@@ -40,6 +41,11 @@ struct ExperimentResult {
   bool interrupted = false;
   double wall_s = 0;  ///< of this machine; the only figure that differs between equal runs
 };
+
+/// Why what was measured is no steady state, in words; empty where nothing speaks against one. No request finished;
+/// twice as many finished as arrived, since a queue drained; more requests waited for admission at the end than when
+/// measuring began, by over 20 and over a twentieth of those that arrived, which a longer run would see go on.
+[[nodiscard]] std::string unsteady_state(const serving::Measurements& measured);
 
 // Dispatch policy "planned": weights from the path LP, the simulator having the last word.
 

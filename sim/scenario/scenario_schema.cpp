@@ -70,6 +70,14 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
          "lengths of the empirical distribution");
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
+    using D = LengthDistribution;
+    const bool spreads = spec.distribution == D::lognormal || spec.distribution == D::gamma;
+    if (spec.cv != LengthSpec{}.cv && !spreads) {
+      report.fail("cv", "cv belongs to distribution: lognormal or gamma, and would have no effect here");
+    }
+    if (!spec.values.empty() && spec.distribution != D::empirical) {
+      report.fail("values", "values belong to distribution: empirical, and would have no effect here");
+    }
   });
   return s;
 }

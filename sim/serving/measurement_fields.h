@@ -165,6 +165,8 @@ constexpr auto fields_of(const Measurements*) {
                     field("preemptions", &M::preemptions),
                     field("measured_s", &M::measured_s),
                     field("arrived_measured", &M::arrived_measured),
+                    field("waiting_before", &M::waiting_before),
+                    field("waiting_after", &M::waiting_after),
                     field("completed_measured", &M::completed_measured),
                     field("output_tokens", &M::output_tokens),
                     field("prompt_tokens", &M::prompt_tokens),

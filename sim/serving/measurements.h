@@ -167,6 +167,8 @@ struct Measurements {
   // Of the measured part.
   double measured_s = 0;
   std::uint64_t arrived_measured = 0;    ///< arrived in the measured part
+  std::uint64_t waiting_before = 0;      ///< for admission when that began
+  std::uint64_t waiting_after = 0;       ///< the same when it ended
   std::uint64_t completed_measured = 0;  ///< finished in the measured part
   std::int64_t output_tokens = 0;        ///< emitted in the measured part
   std::int64_t prompt_tokens = 0;        ///< whose KV became available there (loaded or prefilled)

@@ -124,7 +124,8 @@ class Run {
     return true;
   }
 
-  void on_finished(std::uint64_t) {
+  void on_finished(std::uint64_t id) {
+    if (options_.requests) options_.requests->finished(requests_[id]);
     // Deferred, so that the replica is done with its iteration before the successor arrives.
     if (feed_.concurrency() > 0) {
       simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
@@ -154,6 +155,7 @@ class Run {
     fresh.completed = old.completed;
     fresh.refused = old.refused;
     fresh.preemptions = old.preemptions;
+    fresh.waiting_before = static_cast<std::uint64_t>(system_->load().waiting);
     outcome_.measured = std::move(fresh);
     warming_up_ = false;
     measure_begin_ = simulator_.now();
@@ -237,6 +239,7 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
+    m.waiting_after = static_cast<std::uint64_t>(system_->load().waiting);
     system_->update_requests();
     judgement_.close(simulator_.now());
     system_->finish_measuring();

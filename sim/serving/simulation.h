@@ -59,8 +59,16 @@ void check_configuration(const ServingConfig& config);
 /// KV capacity of a replica. Throws ModelDoesNotFit.
 KvCapacity kv_capacity(const ServingConfig& config);
 
+/// Is told of every request that finishes, in that order.
+class RequestSink {
+ public:
+  virtual ~RequestSink() = default;
+  virtual void finished(const Request& request) = 0;
+};
+
 struct SimulationOptions {
   engine::TraceSink* trace = nullptr;
+  RequestSink* requests = nullptr;
   /// Called every so often with the simulated time; returning false ends the run there (interrupted).
   std::function<bool(engine::SimTime)> progress;
   /// Whether to keep a timeline, of period RunConfig::sample_every_s or of one that it chooses itself.

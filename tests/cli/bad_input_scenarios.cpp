@@ -221,6 +221,16 @@ std::vector<BadInput> implausible_scenarios() {
        {},
        "--set cluster.gpu.profile: cluster.gpu.profile.iteration_overhead: found 1e10 s, expected 60 s or less",
        set("cluster.gpu.profile={base: h100-vllm, iteration_overhead: 1e10 s}")},
+      {"ASpreadOfFixedLengths",
+       {},
+       "--set workload.context.cv: cv belongs to distribution: lognormal or gamma, and would have no effect here",
+       set("workload.context.cv=0.5")},
+      {"ValuesOfFixedLengths",
+       {},
+       "--set workload.output: workload.output.values: values belong to distribution: empirical, and would have no "
+       "effect "
+       "here",
+       set("workload.output={mean: 10 tokens, values: [5 tokens]}")},
       {"AProfileOfFewerMultiprocessors",
        {},
        "--set cluster.gpu.profile: cluster.gpu.profile.machine.multiprocessors: 100 for h100-sxm, whose catalogue "

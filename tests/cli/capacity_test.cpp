@@ -138,6 +138,14 @@ TEST_F(CapacityTest, TheDocumentHasTheAgreedKeys) {
   EXPECT_EQ(names(), (Words{"results", "results/result.json", "results/result.md", "s.yaml"}));
 }
 
+TEST_F(CapacityTest, CsvHasALineAConfiguration) {
+  const CommandResult r = capacity({"--machines", "h100-sxm,l40s", "--csv"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 3) << r.out;
+  EXPECT_NE(r.out.find("\nh100-sxm,"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("\nl40s,"), std::string::npos) << r.out;
+}
+
 TEST_F(CapacityTest, TheBytesDoNotDependOnTheNumberOfThreads) {
   const Words words{"--machines", "h100-sxm,a100", "--rate", "30/s", "--set", "slo.ttft_p99=40 ms", "--json"};
   Words one = words, two = words;

@@ -1,5 +1,7 @@
 // Where results go: stdout, --out and --trace-out, whole or not at all.
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -195,6 +197,88 @@ TEST_F(OutputTest, ATimelineThatDoesNotFitTheDiskIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(r.out, "");
   EXPECT_EQ(r.err, "kvsim: cannot write t.json (is the disk full?)\n");
   EXPECT_EQ(names(), Words{"s.yaml"});
+}
+
+/// The lines of a CSV text, without its last line end.
+std::vector<Words> table(const std::string& csv) {
+  std::vector<Words> rows;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    Words& row = rows.emplace_back();
+    std::istringstream cells(line);
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
+  }
+  return rows;
+}
+
+TEST_F(OutputTest, RequestsAreALineEachInTheOrderInWhichTheyFinish) {
+  const CommandResult r = run({"run", "s.yaml", "--requests", "requests.csv", "--json", "--replications", "2"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::vector<Words> rows = table(read("requests.csv"));
+  EXPECT_EQ(rows.front(), (Words{"request", "arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
+                                 "last_token_s", "largest_gap_s", "stored_tokens", "drafted_tokens", "accepted_tokens",
+                                 "verifier_tokens", "direct_tokens"}));
+  const Json first = Json::parse(run({"run", "s.yaml", "--json"}).out);
+  ASSERT_EQ(rows.size() - 1, first["requests"]["completed"].get<std::size_t>()) << "of the first replication";
+  double last = 0, ttft = 0, measured = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const auto at = [&](std::size_t column) { return std::stod(rows[i].at(column)); };
+    EXPECT_EQ(at(2), 8000);
+    EXPECT_EQ(at(3), 64);
+    EXPECT_EQ(at(9) + at(10) + at(11), at(3)) << "every token is drafted and accepted, a verifier's, or decoded";
+    EXPECT_LT(at(1), at(4));
+    EXPECT_LE(at(4), at(5));
+    EXPECT_GE(at(5), last);
+    last = at(5);
+    if (at(5) < 1) continue;  // within the warm-up
+    ttft += at(4) - at(1);
+    ++measured;
+  }
+  EXPECT_NEAR(ttft / measured, first["latency_s"]["ttft"]["mean"].get<double>(), 1e-9);
+}
+
+TEST_F(OutputTest, AComparisonHasRequestsPerPolicy) {
+  const Words two{"compare", "s.yaml", "--policies", "full_kv,draft_verify:lock_step", "--requests", "r.csv"};
+  ASSERT_EQ(run(two).status, 0);
+  EXPECT_EQ(names(), (Words{"r.draft_verify-lock_step.csv", "r.full_kv.csv", "s.yaml"}));
+}
+
+TEST_F(OutputTest, RequestsThatDoNotFitTheDiskAreAnErrorAndLeaveNothing) {
+  const CommandResult r = shell("ulimit -f 1; \"$KVSIM\" run s.yaml --requests r.csv", {"", folder()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "kvsim: cannot write r.csv (is the disk full?)\n");
+  EXPECT_EQ(names(), (Words{"s.yaml"}));
+}
+
+TEST_F(OutputTest, TwoOutputsInOneFileAreRefused) {
+  for (const Words& more :
+       {Words{"--out", "o", "--trace-out", "o/result.json"}, Words{"--out", "o", "--requests", "o/../o/resolved.yaml"},
+        Words{"--trace-out", "t.csv", "--requests", "t.csv"}}) {
+    Words words{"run", "s.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_EQ(names(), (Words{"s.yaml"}));
+  }
+}
+
+TEST_F(OutputTest, CsvHasALineARun) {
+  const Json document = Json::parse(run({"run", "s.yaml", "--json"}).out);
+  const CommandResult one = run({"run", "s.yaml", "--csv"});
+  ASSERT_EQ(one.status, 0) << one.err;
+  const std::vector<Words> rows = table(one.out);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0][0], "scenario");
+  EXPECT_EQ(rows[1][0], "tiny");
+  const auto place = std::find(rows[0].begin(), rows[0].end(), "latency_s.ttft.mean") - rows[0].begin();
+  ASSERT_LT(place, std::ssize(rows[0]));
+  EXPECT_EQ(rows[1][static_cast<std::size_t>(place)], document["latency_s"]["ttft"]["mean"].dump());
+  const std::vector<Words> compared = table(run({"compare", "s.yaml", "--policies", "full_kv,lossy", "--csv"}).out);
+  ASSERT_EQ(compared.size(), 3);
+  EXPECT_EQ(compared[0][1], "policy");
+  EXPECT_EQ(compared[1][1], "full_kv");
+  EXPECT_EQ(compared[2][1], "lossy");
+  EXPECT_EQ(run({"run", "s.yaml", "--csv", "--json"}).status, 2);
 }
 
 TEST_F(OutputTest, ATimelineReplacesNoDevice) {

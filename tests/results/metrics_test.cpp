@@ -119,6 +119,22 @@ TEST(Metrics, EveryRowOfWhatPointsKeepIsInTheirCsv) {
   }
 }
 
+TEST(Metrics, AxesOfQuantitiesAreNumbersInAColumnThatHasTheirUnit) {
+  results::Sweep sweep;
+  sweep.plan.design = planner::sweep::Design::grid(
+      {planner::sweep::parse_axis("workload.arrivals.rate=0.5/s,30/min"),
+       planner::sweep::parse_axis("cluster.host.memory=1 GB,1 GiB"), planner::sweep::parse_axis("run.warmup=500 ms"),
+       planner::sweep::parse_axis("decode.keep_ratio=0.2"), planner::sweep::parse_axis("decode.policy=full_kv")});
+  for (std::uint32_t i = 0; i < 4; ++i) sweep.points.push_back({i, "too large", ""});
+  EXPECT_EQ(results::sweep_csv(sweep),
+            "index,workload.arrivals.rate (1/s),cluster.host.memory (B),run.warmup (s),decode.keep_ratio,decode.policy,"
+            "status,reason\n"
+            "0,0.5,1000000000,0.5,0.2,full_kv,infeasible,too large\n"
+            "1,0.5,1073741824,0.5,0.2,full_kv,infeasible,too large\n"
+            "2,0.5,1000000000,0.5,0.2,full_kv,infeasible,too large\n"
+            "3,0.5,1073741824,0.5,0.2,full_kv,infeasible,too large\n");
+}
+
 /// Amounts of what happened: twice as much in two runs. Everything else (means, shares, rates, peaks, what is there,
 /// and what was configured) is the same in two equal runs as in one.
 bool adds_up(const Metric& row) {

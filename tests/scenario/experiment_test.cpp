@@ -209,5 +209,43 @@ TEST(Experiment, WhoseMeasuredTimeIsThatOfADrainingQueueSaysSo) {
   EXPECT_TRUE(said(fmt::format("run.warmup={} s", end_s * 0.99).c_str()));
 }
 
+TEST(Experiment, WhyNothingSteadyWasMeasured) {
+  serving::Measurements m;
+  m.measured_s = 100;
+  m.arrived_measured = 1000;
+  EXPECT_EQ(unsteady_state(m),
+            "no request finished in the measured time of 100 s: it has no latencies; give a longer run.duration, or a "
+            "shorter run.warmup");
+  m.completed_measured = 900;
+  m.waiting_before = 30;
+  m.waiting_after = 80;
+  EXPECT_EQ(unsteady_state(m), "") << "a twentieth more may be chance";
+  m.waiting_after = 81;
+  EXPECT_EQ(unsteady_state(m),
+            "30 requests waited for admission when measuring began and 81 when it ended, while 1000 arrived: the queue "
+            "grows, and waiting times with it as long as the run lasts; a steady state has no more than about the 9 "
+            "requests/s that finished");
+  m.waiting_after = 10;
+  EXPECT_EQ(unsteady_state(m), "");
+}
+
+TEST(Experiment, AnOverloadedOpenLoopSaysThatItsQueueGrows) {
+  // Replies of 1000 tokens, 4 at a time: some 0.5 a second are served.
+  const auto grows = [](const char* rate) {
+    const auto s = scenario::load_scenario_text(
+        "name: t\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
+        "workload: {arrivals: {rate: 1/s}, context: {mean: 100 tokens}, output: {mean: 1000 tokens}}\n"
+        "prefill: recompute\ndecode: {policy: full_kv}\nschedule: {max_requests: 4}\n"
+        "run: {duration: 300 s, warmup: 60 s, seed: 1}\n",
+        "t.yaml", {std::string("workload.arrivals.rate=") + rate});
+    const ExperimentResult r = run_experiment(s);
+    EXPECT_EQ(r.measured.waiting_after >= r.measured.waiting_before, true);
+    return std::any_of(r.own_fallbacks.begin(), r.own_fallbacks.end(),
+                       [](const std::string& text) { return text.find("the queue grows") != std::string::npos; });
+  };
+  EXPECT_TRUE(grows("2/s"));
+  EXPECT_FALSE(grows("0.1/s"));
+}
+
 }  // namespace
 }  // namespace kvsim::testing::KVSIM_FILE

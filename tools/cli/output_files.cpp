@@ -45,6 +45,14 @@ class Descriptor {
 
 }  // namespace
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const auto whole = [&error](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  return whole(a) == whole(b) || fs::equivalent(a, b, error);
+}
+
 void refuse_input(std::string_view option, const std::string& output, std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
     std::error_code ignored;  // what is not there is no input

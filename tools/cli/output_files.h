@@ -9,6 +9,9 @@
 
 namespace kvsim::cli {
 
+/// Whether two paths are of one file, which need not be there yet.
+[[nodiscard]] bool same_file(const std::string& a, const std::string& b);
+
 /// Refuses to write over a file that the command reads, by whatever name or link. `option` is what named the output.
 /// Throws schema::InputError.
 void refuse_input(std::string_view option, const std::string& output, std::span<const std::string> inputs);

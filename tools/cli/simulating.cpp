@@ -14,6 +14,7 @@
 #include "models/schema/error.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
+#include "tools/results/figure_rows.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
 
@@ -109,6 +110,7 @@ class Experiments {
     planner::ExperimentOptions options;
     options.jobs = jobs;
     options.trace = planned.trace;
+    options.requests = planned.requests;
     options.timeline = planned.timeline;
     options.progress = [this, i](std::size_t replication, double simulated_s) {
       progress_.report(i, replication, simulated_s);
@@ -175,7 +177,11 @@ void declare_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("DIR");
   app.add_option("--trace-out", options.trace_out, "Timeline of the first replication, for Perfetto; gzip for FILE.gz")
       ->type_name("FILE");
-  app.add_flag("--json", options.json, "Print one JSON document");
+  app.add_option("--requests", options.requests,
+                 "Requests of the first replication, a line each (CSV), in the\norder in which they finish")
+      ->type_name("FILE");
+  CLI::Option* json = app.add_flag("--json", options.json, "Print one JSON document");
+  app.add_flag("--csv", options.csv, "Print a table of all figures, a line a run")->excludes(json);
   app.add_flag("--timing", options.timing, "Wall-clock figures in the JSON too, which then differs between runs");
 }
 
@@ -221,22 +227,44 @@ std::vector<std::string> files_read(const scenario::Scenario& scenario) {
 RunFiles::RunFiles(const RunOptions& options, const std::vector<std::string>& labels,
                    const std::vector<std::string>& inputs) {
   std::vector<std::string> names{kResult, kResultPage, kTiming};
-  for (const std::string& label : labels) {
-    if (!options.trace_out.empty()) refuse_input("--trace-out", labelled(options.trace_out, label), inputs);
-    names.push_back(labelled(kResolved, label));
+  for (const std::string& label : labels) names.push_back(labelled(kResolved, label));
+  std::vector<std::string> taken;  // by other outputs
+  if (!options.out.empty()) {
+    for (const std::string& name : names) taken.push_back((std::filesystem::path(options.out) / name).string());
   }
+  const auto places = [&](const char* option, const std::string& path) {
+    std::vector<std::string> files;
+    if (path.empty()) return files;
+    for (const std::string& label : labels) {
+      files.push_back(labelled(path, label));
+      refuse_input(option, files.back(), inputs);
+      for (const std::string& other : taken) {
+        if (!same_file(files.back(), other)) continue;
+        throw schema::InputError(
+            fmt::format("{}: {} is another output of this command: expected another name", option, files.back()));
+      }
+    }
+    taken.insert(taken.end(), files.begin(), files.end());
+    return files;
+  };
+  const std::vector<std::string> traces = places("--trace-out", options.trace_out);
+  const std::vector<std::string> requests = places("--requests", options.requests);
   if (!options.out.empty()) folder_.emplace(options.out, names, inputs);
-  if (options.trace_out.empty()) return;
   const auto compression =
       options.trace_out.ends_with(".gz") ? engine::TraceCompression::gzip : engine::TraceCompression::none;
-  for (const std::string& label : labels) {
-    trace_files_.emplace_back(labelled(options.trace_out, label));
+  for (const std::string& path : traces) {
+    trace_files_.emplace_back(path);
     traces_.push_back(std::make_unique<engine::ChromeTrace>(trace_files_.back().temporary(), compression));
+  }
+  for (const std::string& path : requests) {
+    request_files_.emplace_back(path);
+    requests_.push_back(std::make_unique<RequestTable>(request_files_.back().temporary()));
   }
 }
 
-engine::TraceSink* RunFiles::trace(std::size_t i) const {
-  return traces_.empty() ? nullptr : traces_[i].get();
+void RunFiles::give_to(Planned& planned, std::size_t i) const {
+  if (!traces_.empty()) planned.trace = traces_[i].get();
+  if (!requests_.empty()) planned.requests = requests_[i].get();
 }
 
 void RunFiles::finish(const Presentation& presentation, const std::vector<results::Outcome>& outcomes) {
@@ -248,8 +276,14 @@ void RunFiles::finish(const Presentation& presentation, const std::vector<result
       throw OutputError(fmt::format("cannot write {} (is the disk full?)", trace_files_[i].path()));
     }
   }
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (!requests_[i]->close()) {
+      throw OutputError(fmt::format("cannot write {} (is the disk full?)", request_files_[i].path()));
+    }
+  }
   if (folder_) folder_->write(files_of(presentation, outcomes));
   for (PendingFile& file : trace_files_) file.commit();
+  for (PendingFile& file : request_files_) file.commit();
 }
 
 void deliver(Console& console, const RunOptions& options, RunFiles& files, const Presentation& presentation,
@@ -257,6 +291,10 @@ void deliver(Console& console, const RunOptions& options, RunFiles& files, const
   files.finish(presentation, outcomes);
   if (options.json) {
     console.print(results::json_text(presentation.document));
+    return;
+  }
+  if (options.csv) {
+    console.print(results::outcomes_csv(outcomes));
     return;
   }
   bool first = true;

@@ -11,6 +11,7 @@
 #include "sim/engine/chrome_trace.h"
 #include "tools/cli/console.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/request_table.h"
 #include "tools/results/result_document.h"
 
 namespace CLI {
@@ -30,7 +31,9 @@ struct SimulationOptions {
 struct RunOptions : SimulationOptions {
   std::string out;
   std::string trace_out;
+  std::string requests;
   bool json = false;
+  bool csv = false;
   bool timing = false;
 };
 
@@ -59,9 +62,10 @@ scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOp
 /// A scenario to run.
 struct Planned {
   scenario::Scenario scenario;
-  std::string policy;                  ///< of a comparison; else empty
-  engine::TraceSink* trace = nullptr;  ///< of its first replication
-  bool timeline = false;               ///< keep its first replication's load over time
+  std::string policy;                        ///< of a comparison; else empty
+  engine::TraceSink* trace = nullptr;        ///< of its first replication
+  bool timeline = false;                     ///< keep its first replication's load over time
+  serving::RequestSink* requests = nullptr;  ///< of its first replication
 };
 
 /// Runs scenarios side by side; results come by index, whatever the number of threads.
@@ -79,20 +83,21 @@ struct Presentation {
 /// The files of a run. Checked before the simulation starts, there when it has ended.
 class RunFiles {
  public:
-  /// `labels` tell the timelines of several runs apart ("trace.json" becomes "trace.LABEL.json"); an empty one adds
-  /// nothing. Throws OutputError, and schema::InputError where a file would be one of `inputs`.
+  /// `labels` tell the timelines and requests of several runs apart ("trace.json" becomes "trace.LABEL.json"); an empty
+  /// one adds nothing. Throws OutputError, and schema::InputError where a file would be one of `inputs`, or two one.
   RunFiles(const RunOptions& options, const std::vector<std::string>& labels, const std::vector<std::string>& inputs);
 
-  /// Where the timeline of run `i` goes; null where none was asked for.
-  [[nodiscard]] engine::TraceSink* trace(std::size_t i) const;
+  /// Lets run `i` write its timeline and its requests, where these were asked for.
+  void give_to(Planned& planned, std::size_t i) const;
 
   /// Completes and names all files. Throws OutputError.
   void finish(const Presentation& presentation, const std::vector<results::Outcome>& outcomes);
 
  private:
   std::optional<OutputFolder> folder_;
-  std::vector<PendingFile> trace_files_;
+  std::vector<PendingFile> trace_files_, request_files_;
   std::vector<std::unique_ptr<engine::ChromeTrace>> traces_;
+  std::vector<std::unique_ptr<RequestTable>> requests_;
 };
 
 /// Completes the files and prints the results.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/sweep/journal.h"
+#include "tools/results/figure_rows.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 #include "tools/results/section.h"
@@ -40,10 +41,6 @@ Sweep ranked_as_asked(planner::sweep::Plan plan, std::vector<planner::sweep::Poi
 
 /// A run's figures as one line of JSON: the `result` of a point.
 std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResult result);
-
-/// Calls `use` for every number of a figures_document (or null in place of one), in order: dotted path and value. Wall
-/// clock, seed and versions are left out; half widths come last, as METRIC.half_width_95.
-void for_each_figure(const Json& figures, const std::function<void(const std::string&, const Json&)>& use);
 
 /// The last step of each path where that tells them apart, else the whole path.
 std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes);

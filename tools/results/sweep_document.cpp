@@ -10,27 +10,16 @@
 
 #include "models/schema/error.h"
 #include "models/schema/spelling.h"
+#include "models/schema/units.h"
 #include "models/schema/yaml.h"
-#include "tools/page/page.h"
 #include "tools/results/fields.h"
+#include "tools/results/figure_rows.h"
 #include "tools/results/metrics.h"
 #include "tools/results/numbers.h"
 #include "tools/results/result_document.h"
 
 namespace kvsim::results {
 namespace {
-
-constexpr std::array<std::string_view, 6> kNotFigures{"schema_version", "kvsim_version", "scenario",
-                                                      "seed",           "engine.wall_s", "engine.events_per_s"};
-constexpr std::string_view kHalfWidth = "half_width_95";
-
-void walk(const Json& node, const std::string& path, const std::function<void(const std::string&, const Json&)>& use) {
-  if (node.is_object()) {
-    for (const auto& [key, value] : node.items()) walk(value, path.empty() ? key : path + "." + key, use);
-  } else if (node.is_number() || node.is_null()) {
-    if (std::find(kNotFigures.begin(), kNotFigures.end(), path) == kNotFigures.end()) use(path, node);
-  }
-}
 
 std::string last_step(const std::string& path) {
   return path.substr(path.rfind('.') + 1);
@@ -40,15 +29,6 @@ std::string last_step(const std::string& path) {
 
 std::string encoded_figures(scenario::Scenario scenario, planner::ExperimentResult result) {
   return figures_document({std::move(scenario), std::move(result), ""}).dump();
-}
-
-void for_each_figure(const Json& figures, const std::function<void(const std::string&, const Json&)>& use) {
-  for (const auto& [key, value] : figures.items()) {
-    if (key != "confidence") walk(value, key, use);
-  }
-  for (const auto& [metric, interval] : figures.at("confidence").items()) {
-    use(fmt::format("{}.{}", metric, kHalfWidth), interval.at(std::string(kHalfWidth)));
-  }
 }
 
 std::vector<std::string> axis_labels(const std::vector<planner::sweep::Axis>& axes) {
@@ -299,31 +279,64 @@ std::string sweep_json(const Sweep& sweep) {
   return out + fmt::format("\n  ],\n  \"best\": {}\n}}\n", best_of(sweep, values).dump());
 }
 
+namespace {
+
+/// An axis as a column of numbers: values that are quantities of one dimension go into its unit, which the heading
+/// says; others stand as they were given.
+struct AxisColumn {
+  std::string heading;
+  std::vector<std::string> values;
+};
+
+AxisColumn in_unit(const Axis& axis, schema::Dimension dimension) {
+  AxisColumn column;
+  for (const std::string& text : axis.values) {
+    const std::string canonical = schema::is_integral(dimension)
+                                      ? schema::canonical_integral(dimension, schema::parse_integral(dimension, text))
+                                      : schema::canonical_real(dimension, schema::parse_real(dimension, text));
+    const std::size_t end = std::min(canonical.find_first_not_of("0123456789.+-e"), canonical.size());
+    const std::size_t unit = canonical.find_first_not_of(' ', end);
+    column.values.push_back(canonical.substr(0, end));
+    if (column.heading.empty() && unit != std::string::npos) {
+      const bool reciprocal = canonical[unit] == '/';
+      column.heading = fmt::format("{} ({}{})", axis.path, reciprocal ? "1" : "", canonical.substr(unit));
+    }
+  }
+  return column;
+}
+
+AxisColumn column_of(const Axis& axis) {
+  using enum schema::Dimension;
+  for (const schema::Dimension dimension :
+       {bytes, bandwidth, time, tokens, compute, rate, price, storage_price, power}) {
+    try {
+      return in_unit(axis, dimension);
+    } catch (const schema::UnitError&) {
+      // Not of this dimension.
+    }
+  }
+  return {axis.path, axis.values};
+}
+
+}  // namespace
+
 std::string sweep_csv(const Sweep& sweep) {
   const Design& design = sweep.plan.design;
-  const std::vector<std::string> names = FigureTable(sweep).names();
-  std::unordered_map<std::string, std::size_t> columns;
-  for (std::size_t i = 0; i < names.size(); ++i) columns[names[i]] = i;
-  std::string out = "index";
-  for (const Axis& axis : design.axes()) out += "," + page::csv_field(axis.path);
-  out += ",status,reason";
-  for (const std::string& name : names) out += "," + page::csv_field(name);
-  out += '\n';
+  std::vector<AxisColumn> axes;
+  for (const Axis& axis : design.axes()) axes.push_back(column_of(axis));
+  FigureRows rows;
+  rows.heading = {"index"};
+  for (const AxisColumn& axis : axes) rows.heading.push_back(axis.heading);
+  rows.heading.insert(rows.heading.end(), {"status", "reason"});
   for (const PointResult& point : sweep.points) {
-    std::vector<std::string> figures(names.size());
-    if (point.simulated()) {
-      for_each_figure(Json::parse(point.result), [&](const std::string& name, const Json& value) {
-        if (!value.is_null()) figures[columns.at(name)] = value.dump();
-      });
-    }
-    out += std::to_string(point.point);
+    std::vector<std::string> cells{std::to_string(point.point)};
     const std::vector<std::uint32_t> numbers = design.at(point.point);
-    for (std::size_t a = 0; a < numbers.size(); ++a) out += "," + page::csv_field(design.axes()[a].values[numbers[a]]);
-    out += point.simulated() ? ",done," : ",infeasible," + page::csv_field(point.reason);
-    for (const std::string& figure : figures) out += "," + figure;
-    out += '\n';
+    for (std::size_t a = 0; a < numbers.size(); ++a) cells.push_back(axes[a].values[numbers[a]]);
+    cells.emplace_back(point.simulated() ? "done" : "infeasible");
+    cells.push_back(point.simulated() ? "" : point.reason);
+    rows.add(std::move(cells), point.simulated() ? Json::parse(point.result) : Json());
   }
-  return out;
+  return rows.csv();
 }
 
 }  // namespace kvsim::results

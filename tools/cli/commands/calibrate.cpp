@@ -108,11 +108,7 @@ std::vector<Spec> all_of(const models::Catalogue& catalogue, models::EntryKind k
 
 void refuse_same_file(const std::string& out, const std::string& report) {
   if (out.empty() || report.empty()) return;
-  std::error_code error;
-  const auto whole = [&error](const std::string& path) {
-    return fs::weakly_canonical(fs::absolute(path, error), error);
-  };
-  if (whole(out) != whole(report) && !fs::equivalent(out, report, error)) return;
+  if (!same_file(out, report)) return;
   throw schema::InputError(fmt::format("--out and --report are the same file, {}; expected two", report));
 }
 

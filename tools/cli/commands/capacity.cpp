@@ -18,6 +18,7 @@
 #include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/capacity.h"
+#include "tools/results/figure_rows.h"
 #include "tools/results/section.h"
 
 namespace kvsim::cli {
@@ -111,11 +112,14 @@ void capacity(Console& console, const Options& options) {
   request.report = [&progress](std::size_t i, const planner::capacity::Probe& probe) { progress.report(i, probe); };
   results::CapacityOutcome outcome{planner::capacity::plan_capacity(scenario, std::move(request)), hit_rates(scenario),
                                    scenario::resolved_yaml(scenario)};
-  const std::string json = results::json_text(results::capacity_document(outcome));
+  const results::Json document = results::capacity_document(outcome);
+  const std::string json = results::json_text(document);
   const results::Page page = results::capacity_page(outcome);
   if (folder) folder->write({{"result.json", json}, {"result.md", results::to_markdown(page)}});
   if (options.json) {
     console.print(json);
+  } else if (options.csv) {
+    console.print(results::objects_csv(document.at("configurations")));
   } else {
     console.print(page);
   }
@@ -165,7 +169,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
       app, "--jobs", 1, kMostJobs, [&o](std::int64_t n) { o.jobs = static_cast<int>(n); },
       "Runs at once, by default one per processor; no result depends on it");
   app.add_option("--out", o.out, "Folder for result.json, result.md")->type_name("DIR");
-  app.add_flag("--json", o.json, "Print one JSON document");
+  CLI::Option* json = app.add_flag("--json", o.json, "Print one JSON document");
+  app.add_flag("--csv", o.csv, "Print a table of what was compared, a line a configuration")->excludes(json);
   return [options](Console& console) { capacity(console, *options); };
 }
 

@@ -1,4 +1,6 @@
 // kvsim check: reads a scenario as run would, and shows it as kvsim understood it.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -6,6 +8,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/simulating.h"
 #include "tools/results/numbers.h"
+#include "tools/results/run_page.h"
 #include "tools/results/scenario_words.h"
 
 namespace kvsim::cli {
@@ -20,12 +23,15 @@ struct Options {
 void check(Console& console, const Options& options) {
   const scenario::Scenario scenario = scenario::load_scenario(options.scenario, options.set);
   const serving::KvCapacity k = serving::kv_capacity(scenario.serving);
+  std::string setup = results::setup_line(scenario);
+  std::replace(setup.begin(), setup.end(), '\n', ' ');
   // Comments, so that the whole is a scenario again.
   console.print(
       fmt::format("# OK: {}\n"
+                  "# {}\n"
                   "# KV capacity of a {}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
-                  options.scenario, results::group_word(scenario.serving.cluster), k.tokens, k.blocks, k.block_tokens,
-                  k.bytes, k.weights_bytes));
+                  options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens, k.blocks,
+                  k.block_tokens, k.bytes, k.weights_bytes));
   if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
   console.print(scenario::resolved_yaml(scenario));
 }

@@ -102,7 +102,7 @@ void compare(Console& console, const Options& options) {
   std::vector<std::string> inputs = files_read(scenario);
   inputs.push_back(options.prices);
   RunFiles files(options, labels, inputs);
-  for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
+  for (std::size_t i = 0; i < planned.size(); ++i) files.give_to(planned[i], i);
   comparison.outcomes = run_experiments(std::move(planned), options.jobs);
   Presentation p;
   p.document = results::compare_document(comparison, options.timing);

@@ -34,7 +34,7 @@ void run(Console& console, const Options& options) {
     labels.push_back(options.scenarios.size() == 1 ? "" : std::to_string(planned.size()));
   }
   RunFiles files(options, labels, inputs);
-  for (std::size_t i = 0; i < planned.size(); ++i) planned[i].trace = files.trace(i);
+  for (std::size_t i = 0; i < planned.size(); ++i) files.give_to(planned[i], i);
   const std::vector<results::Outcome> outcomes = run_experiments(std::move(planned), options.jobs);
   deliver(console, options, files, present(outcomes, options.timing), outcomes);
 }
