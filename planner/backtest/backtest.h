@@ -89,6 +89,10 @@ struct BacktestOptions {
 /// changes and included files that are wrong, and what run_experiment throws.
 [[nodiscard]] Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options);
 
+/// Throws schema::InputError, with the nearest key, where a change (`a.b.c=v`) names what the scenario of a point
+/// cannot have, or gives it another kind of value.
+void check_changes(const schema::ConfigNode& document, const std::vector<std::string>& changes);
+
 /// What the points missed by, for stated_error(): groups whose points have all three figures. Intervals are widened so
 /// that those of groups left out hold nine tenths of their points. Ratios have three digits.
 [[nodiscard]] StatedErrors stated_errors_of(const Backtest& backtest);

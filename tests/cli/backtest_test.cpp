@@ -145,6 +145,18 @@ TEST_F(BacktestTest, MistakesAreNamed) {
   EXPECT_TRUE(change.starts_with("kvsim: --set schedule.max_request: schedule: unknown key")) << change;
 }
 
+TEST_F(BacktestTest, AnUnknownKeyIsRefusedWhereNoPointIsSimulatedToo) {
+  write("none.csv", kHeader + "c,vllm,org/other,h100_sxm,256,64,8,2,1,30,5,\n");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"backtest", "none.csv"},
+                                                std::vector<std::string>{"backtest", "p.csv", "--show", "a"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--set", "schedule.max_request=1"});
+    const std::string change = refusal(all);
+    EXPECT_TRUE(change.starts_with("kvsim: --set schedule.max_request: schedule: unknown key")) << change;
+    EXPECT_NE(change.find("did you mean \"max_requests\"?"), std::string::npos) << change;
+  }
+}
+
 TEST_F(BacktestTest, WhereNothingCanBeSimulatedItSaysWhy) {
   write("none.csv", kHeader + "c,vllm,org/other,h100_sxm,256,64,8,2,1,30,5,\n");
   const CommandResult r = run({"backtest", "none.csv"});

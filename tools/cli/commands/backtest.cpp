@@ -87,7 +87,9 @@ void show(Console& console, const Options& options, const std::vector<ServingPoi
   if (!scenario.out_of_scope.empty()) {
     throw planner::Infeasible(fmt::format("{}: out of scope: {}", point.id, scenario.out_of_scope));
   }
-  for (const std::string& change : simulation_of(options).changes) schema::apply_set(scenario.document, change);
+  const std::vector<std::string> changes = simulation_of(options).changes;
+  backtest::check_changes(scenario.document, changes);
+  for (const std::string& change : changes) schema::apply_set(scenario.document, change);
   console.print(schema::to_yaml(scenario.document));
 }
 
