@@ -81,7 +81,9 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
   try {
     const scenario::Scenario scenario =
         scenario::ScenarioFile::from_text(to_yaml(document), point.point.origin.str(), options.changes).load();
+    const Recording* recording = point.point.recording.get();
     ExperimentOptions experiment;
+    experiment.timeline = recording != nullptr && !recording->load.empty();
     experiment.progress = [&options](std::size_t, double) { return !options.proceed || options.proceed(); };
     const ExperimentResult result = run_experiment(scenario, experiment);
     if (result.interrupted) return;
@@ -92,6 +94,11 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
     point.kind = model_kind(scenario.serving.model);
     point.predicted = prediction_of(scenario, m);
     point.fallbacks = result.fallbacks;
+    if (recording != nullptr) {
+      point.replayed.emplace();
+      point.replayed->latencies = latencies_beside(*recording, m);
+      if (experiment.timeline) point.replayed->load = load_beside(*recording, result.timeline);
+    }
   } catch (const scenario::UnworkableScenario& e) {
     cannot_be_simulated(point, e.does_not_fit() ? "the model does not fit" : e.reason().substr(0, e.reason().find(':')),
                         e.reason());
@@ -103,6 +110,7 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
 /// As those of points, where no point of the files has one.
 schema::ConfigNode any_scenario(const models::Catalogue& catalogue, const std::vector<std::string>& include) {
   ServingPoint point;
+  point.id = "any";
   point.model = "llama-3.1-8b";
   point.gpu = "h100-sxm";
   point.prompt_tokens = point.output_tokens = point.clients = 1;

@@ -28,6 +28,12 @@ struct Prediction {
   double output_tokens = 0;  ///< of a request, on average
 };
 
+/// A recording beside its replay.
+struct Replayed {
+  std::vector<LatencyBeside> latencies;
+  std::vector<LoadBeside> load;  ///< empty where it was not recorded
+};
+
 struct BacktestPoint {
   ServingPoint point;
   PointGroup group;
@@ -35,6 +41,7 @@ struct BacktestPoint {
   std::string detail;        ///< the same more precisely, where there is more to say
   ModelKind kind = ModelKind::dense;
   std::optional<Prediction> predicted;
+  std::optional<Replayed> replayed;    ///< of recordings
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
 
   // predicted / measured - 1; none where either is missing.
