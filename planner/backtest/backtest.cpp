@@ -81,7 +81,9 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
   try {
     const scenario::Scenario scenario =
         scenario::ScenarioFile::from_text(to_yaml(document), point.point.origin.str(), options.changes).load();
+    const Recording* recording = point.point.recording.get();
     ExperimentOptions experiment;
+    experiment.timeline = recording != nullptr && !recording->load.empty();
     experiment.progress = [&options](std::size_t, double) { return !options.proceed || options.proceed(); };
     const ExperimentResult result = run_experiment(scenario, experiment);
     if (result.interrupted) return;
@@ -92,6 +94,11 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
     point.kind = model_kind(scenario.serving.model);
     point.predicted = prediction_of(scenario, m);
     point.fallbacks = result.fallbacks;
+    if (recording != nullptr) {
+      point.replayed.emplace();
+      point.replayed->latencies = latencies_beside(*recording, m);
+      if (experiment.timeline) point.replayed->load = load_beside(*recording, result.timeline);
+    }
   } catch (const scenario::UnworkableScenario& e) {
     cannot_be_simulated(point, e.does_not_fit() ? "the model does not fit" : e.reason().substr(0, e.reason().find(':')),
                         e.reason());
@@ -100,7 +107,22 @@ void simulate(BacktestPoint& point, const schema::ConfigNode& document, const Ba
   }
 }
 
+/// As those of points, where no point of the files has one.
+schema::ConfigNode any_scenario(const models::Catalogue& catalogue, const std::vector<std::string>& include) {
+  ServingPoint point;
+  point.id = "any";
+  point.model = "llama-3.1-8b";
+  point.gpu = "h100-sxm";
+  point.prompt_tokens = point.output_tokens = point.clients = 1;
+  return point_scenario(point, Published::built_in(), catalogue, include).document;
+}
+
 }  // namespace
+
+void check_changes(const schema::ConfigNode& document, const std::vector<std::string>& changes) {
+  if (changes.empty()) return;
+  static_cast<void>(scenario::ScenarioFile::from_text(to_yaml(document), "a point's scenario", changes).parse());
+}
 
 std::optional<double> BacktestPoint::tpot_error() const {
   return error_of(point.tpot_s, predicted, &Prediction::tpot_s);
@@ -160,7 +182,7 @@ Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& o
   Backtest result;
   result.changes = options.changes;
   result.points.resize(points.size());
-  std::atomic<bool> interrupted{false};
+  std::atomic<bool> interrupted{false}, described{false};
   for_each_index(points.size(), options.jobs, [&](std::size_t i) {
     if (interrupted || (options.proceed && !options.proceed())) {
       interrupted = true;
@@ -168,14 +190,18 @@ Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& o
     }
     BacktestPoint& done = result.points[i];
     done.point = std::move(points[i]);
-    PointScenario described = point_scenario(done.point, Published::built_in(), catalogue, options.include);
-    done.group = std::move(described.group);
-    done.out_of_scope = std::move(described.out_of_scope);
-    if (done.out_of_scope.empty()) simulate(done, described.document, options);
+    PointScenario scenario = point_scenario(done.point, Published::built_in(), catalogue, options.include);
+    done.group = std::move(scenario.group);
+    done.out_of_scope = std::move(scenario.out_of_scope);
+    if (done.out_of_scope.empty()) {
+      described = true;
+      simulate(done, scenario.document, options);
+    }
     if (done.out_of_scope.empty() && !done.predicted) interrupted = true;
     if (options.finished) options.finished();
   });
   result.interrupted = interrupted;
+  if (!described) check_changes(any_scenario(catalogue, options.include), options.changes);
   return result;
 }
 

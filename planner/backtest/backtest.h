@@ -28,6 +28,12 @@ struct Prediction {
   double output_tokens = 0;  ///< of a request, on average
 };
 
+/// A recording beside its replay.
+struct Replayed {
+  std::vector<LatencyBeside> latencies;
+  std::vector<LoadBeside> load;  ///< empty where it was not recorded
+};
+
 struct BacktestPoint {
   ServingPoint point;
   PointGroup group;
@@ -35,6 +41,7 @@ struct BacktestPoint {
   std::string detail;        ///< the same more precisely, where there is more to say
   ModelKind kind = ModelKind::dense;
   std::optional<Prediction> predicted;
+  std::optional<Replayed> replayed;    ///< of recordings
   std::vector<std::string> fallbacks;  ///< figures that had to be replaced, in words
 
   // predicted / measured - 1; none where either is missing.
@@ -88,6 +95,10 @@ struct BacktestOptions {
 /// Simulates every point. What kvsim cannot describe or cannot simulate is out of scope. Throws schema::InputError for
 /// changes and included files that are wrong, and what run_experiment throws.
 [[nodiscard]] Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& options);
+
+/// Throws schema::InputError, with the nearest key, where a change (`a.b.c=v`) names what the scenario of a point
+/// cannot have, or gives it another kind of value.
+void check_changes(const schema::ConfigNode& document, const std::vector<std::string>& changes);
 
 /// What the points missed by, for stated_error(): groups whose points have all three figures. Intervals are widened so
 /// that those of groups left out hold nine tenths of their points. Ratios have three digits.

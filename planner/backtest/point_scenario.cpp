@@ -10,7 +10,10 @@
 #include <fmt/ranges.h>
 
 #include "models/schema/overrides.h"
+#include "models/schema/yaml.h"
+#include "sim/scenario/scenario.h"
 #include "sim/serving/config.h"
+#include "sim/serving/simulation.h"
 
 namespace kvsim::planner::backtest {
 namespace {
@@ -104,6 +107,10 @@ ConfigNode lengths(std::int64_t longest, double shortest) {
 }
 
 ConfigNode workload(const ServingPoint& p, const PointSource& source) {
+  if (p.recording) {
+    return mapping({{"trace", mapping({{"format", ConfigNode::scalar(p.recording->format)},
+                                       {"path", quoted(p.recording->path)}})}});
+  }
   const std::int64_t requests = p.requests > 0 ? p.requests : p.clients * source.requests_per_client;
   return mapping({{"closed", mapping({{"concurrency", numeral(p.clients)}})},
                   {"context", lengths(p.prompt_tokens, source.shortest)},
@@ -113,7 +120,8 @@ ConfigNode workload(const ServingPoint& p, const PointSource& source) {
 
 /// The engine's entry in the catalogue says what the point does not; without one, what schedule does by default.
 ConfigNode schedule(const ServingPoint& p, const models::Catalogue& catalogue) {
-  ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}, {"max_requests", numeral(p.clients)}});
+  ConfigNode node = mapping({{"policy", ConfigNode::scalar("fcfs")}});
+  if (!p.recording) node.append("max_requests", numeral(p.clients));
   if (catalogue.contains(models::EntryKind::engine, p.engine)) node.append("engine", quoted(p.engine));
   return node;
 }
@@ -134,9 +142,15 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
   list.items().push_back(quoted(catalogue.contains(models::EntryKind::engine, p.engine)
                                     ? fmt::format("{} as its entry in the catalogue says", p.engine)
                                     : "an engine that is not known: the schedule's defaults"));
-  list.items().push_back(
-      quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
-                         source.requests_per_client, source.shortest, source.reference)));
+  if (p.recording) {
+    list.items().push_back(
+        quoted("every request generates its recorded number of tokens, and no prompt finds blocks of "
+               "another one"));
+  }
+  if (!p.recording)
+    list.items().push_back(
+        quoted(fmt::format("{} requests a client where the point does not say, lengths from {:g} of the longest: {}",
+                           source.requests_per_client, source.shortest, source.reference)));
   if (!fp8_kv) list.items().push_back(quoted("KV in 16 bit"));
   for (const PointLaunch* launch : launches) {
     list.items().push_back(quoted(fmt::format("{}: {}", fmt::join(launch->set, ", "), launch->reference)));
@@ -144,11 +158,29 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
   return list;
 }
 
+/// GPU memory is that of the weights and of so many blocks of KV; activations have what is left. Nothing is changed
+/// where the GPUs have less, or the scenario is none.
+void give_blocks(ConfigNode& document, const ServingPoint& p) {
+  ConfigNode whole = document;
+  schema::apply_set(whole, "cluster.gpu.memory_fraction=1");
+  try {
+    const scenario::Scenario all = scenario::ScenarioFile::from_text(to_yaml(whole), p.id).load();
+    const serving::KvCapacity k = serving::kv_capacity(all.serving);
+    const std::int64_t spare = k.bytes - *p.kv_blocks * (k.bytes / k.blocks);
+    if (spare < 0) return;
+    schema::apply_set(whole, fmt::format("cluster.gpu.activations={} B", spare / all.serving.cluster.parallel.gpus()));
+    document = std::move(whole);
+  } catch (const schema::InputError&) {
+  } catch (const serving::ConfigurationError&) {
+  }
+}
+
 /// The first thing that kvsim cannot describe; empty: nothing.
 std::string first_problem(const ServingPoint& p) {
   if (!p.mode.empty() && p.mode != "agg") {
     return p.mode == "disagg" ? "prefill and decode on GPUs of their own" : fmt::format("mode {}", p.mode);
   }
+  if (p.recording) return {};
   if (p.rate_per_s > 0) return "requests at a rate, not in a closed loop";
   if (p.clients == 0) return "no concurrency is given";
   return {};
@@ -222,9 +254,13 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
                       {"prefill", ConfigNode::scalar("recompute")},
                       {"decode", mapping({{"policy", ConfigNode::scalar("full_kv")}})},
                       {"schedule", schedule(p, catalogue)}});
+  if (p.recording && !p.recording->load.empty()) {
+    document.append("run", mapping({{"sample_every", ConfigNode::scalar(fmt::format("{} s", kReplaySample_s))}}));
+  }
   for (const PointLaunch* launch : launches) {
     for (const std::string& change : launch->set) schema::apply_set(document, change);
   }
+  for (const std::string& change : p.settings) schema::apply_set(document, change);
   make_room(document, p, catalogue);
   result.group = {model->model, gpu, p.engine, fmt::format("{}{}", word(*weights), fp8_kv ? ", KV fp8" : ""),
                   parallelism.name};
@@ -235,6 +271,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     for (const std::string& file : include) files.items().push_back(quoted(file));
     result.document.append("include", std::move(files));
   }
+  if (p.kv_blocks) give_blocks(document, p);
   return result;
 }
 

@@ -346,6 +346,101 @@ std::vector<ServingPoint> read_results(std::string_view text, const std::string&
   return {};
 }
 
+// Recorded runs.
+
+/// What the meta.json of a recording says, as vLLM calls it.
+const ResultFormat& meta_format() {
+  static const ResultFormat format{"",
+                                   "",
+                                   {{kModel, {"/model", "/engine_kwargs/model"}},
+                                    {kVersion, {"/vllm_version"}},
+                                    {kGpu, {"/hardware/device_name"}},
+                                    {kTensor, {"/engine_kwargs/tensor_parallel_size"}},
+                                    {kPipeline, {"/engine_kwargs/pipeline_parallel_size"}},
+                                    {kPrecision, {"/engine_kwargs/dtype"}}},
+                                   {},
+                                   "vllm"};
+  return format;
+}
+
+/// The engine's settings in kvsim's words.
+void read_settings(const Json& meta, const schema::Origin& origin, ServingPoint& point) {
+  struct Setting {
+    const char* pointer;
+    const char* change;
+  };
+  constexpr std::array kSettings{Setting{"/engine_kwargs/max_num_seqs", "schedule.max_requests={}"},
+                                 Setting{"/engine_kwargs/max_num_batched_tokens", "schedule.max_batched_tokens={}"},
+                                 Setting{"/kv_cache/block_size", "schedule.block_size={} tokens"}};
+  const auto count_at = [&](const char* pointer) -> std::optional<std::int64_t> {
+    const Json* value = at(meta, pointer);
+    if (value == nullptr || value->is_null()) return std::nullopt;
+    const bool good = value->is_number_integer() && *value >= 1 && *value <= kMostRequests;
+    if (!good) {
+      throw InputError(origin, fmt::format("{} is {}, expected a whole number from 1 to {}", pointer,
+                                           value->dump().substr(0, 40), kMostRequests));
+    }
+    return value->get<std::int64_t>();
+  };
+  for (const Setting& s : kSettings) {
+    if (const auto count = count_at(s.pointer)) point.settings.push_back(fmt::format(fmt::runtime(s.change), *count));
+  }
+  if (const Json* caching = at(meta, "/kv_cache/enable_prefix_caching"); caching != nullptr && *caching == false) {
+    point.settings.emplace_back("schedule.preempted=dropped");
+  }
+  if (const Json* kv = at(meta, "/engine_kwargs/kv_cache_dtype");
+      kv != nullptr && kv->is_string() && kv->get<std::string>().starts_with("fp8")) {
+    point.settings.emplace_back("model.kv_bytes_per_element=1");
+  }
+  // One block is vLLM's own.
+  if (const auto blocks = count_at("/kv_cache/num_gpu_blocks"); blocks && *blocks > 1) point.kv_blocks = *blocks - 1;
+}
+
+ServingPoint point_of_recording(Recording recording, const std::string& id, const Json& meta,
+                                const std::string& meta_at, const Given& given) {
+  const schema::Origin origin(recording.path), meta_origin(meta_at);
+  Texts row;
+  row.fail = [&](Column c, const std::string& message) {
+    throw InputError(origin, row.empty(c) ? fmt::format("{}; expected it in meta.json of its folder, or --given {}=...",
+                                                        message, kNames[c])
+                                          : message);
+  };
+  for (const Place& place : meta_format().places) row.text[place.column] = text_at(meta, meta, place);
+  if (!meta.empty()) row.text[kEngine] = meta_format().engine;
+  if (row.text[kPrecision] == "auto") row.text[kPrecision].clear();
+  row.text[kPromptTokens] = std::to_string(recording.longest_prompt);
+  row.text[kOutputTokens] = std::to_string(recording.longest_output);
+  row.text[kRequests] = std::to_string(recording.requests);
+  row.text[kOutputRate] = fmt::format("{}", recording.output_tokens_per_s);
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    if (row.empty(static_cast<Column>(c))) row.text[c] = given_text(given, static_cast<Column>(c));
+  }
+  ServingPoint point = point_of(row, origin, id);
+  point.ttft_s = recording.ttft_s.mean();
+  if (!recording.tpot_s.empty()) point.tpot_s = recording.tpot_s.mean();
+  if (!meta.empty()) read_settings(meta, meta_origin, point);
+  point.recording = std::make_shared<const Recording>(std::move(recording));
+  return point;
+}
+
+/// A folder, or a file alone.
+ServingPoint read_recording(const std::string& path, const Given& given) {
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  const std::string meta_path = path + "/meta.json";
+  const bool described = folder && std::filesystem::exists(meta_path, ignored);
+  const std::filesystem::path name = std::filesystem::path(path).lexically_normal();
+  const std::string id =
+      folder ? (name.has_filename() ? name : name.parent_path()).filename().string() : name.stem().string();
+  return point_of_recording(folder ? read_recorded_run(path) : read_recorded_requests(path), id,
+                            described ? read_recording_meta(meta_path) : Json::object(), meta_path, given);
+}
+
+/// Whether a file, or a text of this name, holds a recording.
+bool is_recording(LineReader lines, const std::string& name) {
+  return name.ends_with(".jsonl") || (lines.next() && is_recording_header(lines.line()));
+}
+
 std::string contents_of(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20U;
   std::error_code error;
@@ -379,11 +474,19 @@ std::pair<std::string, std::string> parse_given(std::string_view assignment) {
 
 std::vector<ServingPoint> read_points(const std::string& path, const Given& given) {
   if (path.ends_with(".json")) return read_results(contents_of(path), path, given);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) ||
+      is_recording(LineReader::open(path, "serving points in CSV"), path)) {
+    return {read_recording(path, given)};
+  }
   return read_csv(LineReader::open(path, "serving points in CSV"), given);
 }
 
 std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given) {
   if (name.ends_with(".json")) return read_results(text, name, given);
+  if (is_recording(LineReader::from_text(name, text), name)) {
+    return {point_of_recording(read_recorded_requests_text(text, name), name, Json::object(), {}, given)};
+  }
   return read_csv(LineReader::from_text(name, text), given);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "models/schema/error.h"
+#include "planner/backtest/recording.h"
 
 namespace kvsim::planner::backtest {
 
@@ -27,6 +29,11 @@ struct ServingPoint {
   double rate_per_s = 0;      ///< of an open loop; 0: it is none
   std::int64_t tensor = 1, pipeline = 1, attention_data = 1, expert_tensor = 1, expert = 1;  ///< parallelism, in GPUs
 
+  /// Its requests, where they are known one by one; then there are no clients, and the tokens are those of the longest.
+  std::shared_ptr<const Recording> recording;
+  std::vector<std::string> settings;      ///< of the engine: changes of the scenario, as of --set
+  std::optional<std::int64_t> kv_blocks;  ///< that requests can have, of all GPUs together; with `recording`
+
   // Measured; at least one of them.
   std::optional<double> ttft_s;  ///< mean, or whatever the file has
   std::optional<double> tpot_s;
@@ -43,8 +50,10 @@ std::vector<std::string_view> point_columns();
 std::pair<std::string, std::string> parse_given(std::string_view assignment);
 
 /// Reads a CSV file with a header (columns are found by name, others passed over), or, where its name ends with .json,
-/// what `vllm bench serve --save-result` wrote: one point. `given` counts where a file lacks a column, or a row leaves
-/// it empty. Throws schema::InputError with file, line and column for what is missing, no number or out of range.
+/// what `vllm bench serve --save-result` wrote: one point. A folder, a file whose name ends with .jsonl and a CSV file
+/// with first_token_s are a recording (recording.h), one point; a folder's meta.json says what served. `given` counts
+/// where a file lacks a column, or a row leaves it empty. Throws schema::InputError with file, line and column for what
+/// is missing, no number or out of range.
 std::vector<ServingPoint> read_points(const std::string& path, const Given& given = {});
 
 /// The same from memory; `name` stands for the file's.

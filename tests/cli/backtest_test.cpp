@@ -1,4 +1,6 @@
 // kvsim backtest, as a user runs it.
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/documents.h"
@@ -42,11 +44,10 @@ TEST_F(BacktestTest, ThePageHasErrorsByGroupTheWorstAndWhatIsOutOfScope) {
   }
 }
 
-TEST_F(BacktestTest, ItsDocumentIsAsItsSchemaSays) {
+TEST_F(BacktestTest, ItsDocumentHasEveryPoint) {
   const CommandResult r = run({"backtest", "p.csv", "--json"});
   ASSERT_EQ(r.status, 0) << r.err;
   const Json j = Json::parse(r.out);
-  EXPECT_EQ(numbers_missing("backtest", {j}), std::set<std::string>{});
   EXPECT_EQ(j["points_read"], 4);
   EXPECT_EQ(j["simulated"], 2);
   EXPECT_EQ(j["overall"]["tpot"]["rows"], 2);
@@ -104,6 +105,37 @@ TEST_F(BacktestTest, AResultOfVllmBenchServeIsAPointBesideOthers) {
   EXPECT_EQ(j["points_read"], 5);
 }
 
+TEST_F(BacktestTest, ARecordedRunIsAPointWithItsLoadBesideThatOfItsReplay) {
+  std::filesystem::create_directory(folder() + "/night");
+  write("night/requests.csv",
+        "arrival_s,prompt_tokens,output_tokens,first_token_s,last_token_s\n0,100,11,0.1,0.2\n0.5,200,21,0.6,0.9\n");
+  write("night/timeseries.csv",
+        "t,prompt_throughput,gen_throughput,running,waiting,kv_cache_pct\n0.05,5,6,1,0,0.5\n1,5,6,0,0,0\n");
+  const std::vector<std::string> given{"--given", "model_path=llama-3.1-8b", "--given", "system=h200"};
+  std::vector<std::string> words{"backtest", "night", "p.csv", "--out", "o"};
+  words.insert(words.end(), given.begin(), given.end());
+  const CommandResult r = run(words);
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("Recordings: latencies"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("Recordings: load over time"), std::string::npos) << r.out;
+  const Json j = Json::parse(read("o/backtest.json"));
+  EXPECT_EQ(numbers_missing("backtest", {j}), std::set<std::string>{});  // the document is as its schema says
+  ASSERT_EQ(j["recordings"].size(), 1U);
+  EXPECT_EQ(j["recordings"][0]["id"], "night");
+  EXPECT_EQ(j["recordings"][0]["latencies"].size(), 12U);
+  EXPECT_EQ(j["recordings"][0]["curves"].size(), 2U);  // nobody waited
+  EXPECT_EQ(j["points"][0]["predicted_ttft_s"], j["recordings"][0]["latencies"][0]["predicted_s"]);
+  const std::string load = read("o/load.csv");
+  EXPECT_TRUE(load.starts_with("id,at_s,measured_running,predicted_running,")) << load;
+  EXPECT_EQ(std::count(load.begin(), load.end(), '\n'), 3);
+  // What is shown is what was simulated.
+  words = {"backtest", "night", "--show", "night"};
+  words.insert(words.end(), given.begin(), given.end());
+  write("shown.yaml", run(words).out);
+  EXPECT_EQ(Json::parse(run({"run", "shown.yaml", "--json"}).out)["latency_s"]["ttft"]["mean"],
+            j["points"][0]["predicted_ttft_s"]);
+}
+
 TEST_F(BacktestTest, EntriesOfIncludedFilesAreKnown) {
   write("mine.yaml", "models:\n  other: {base: llama-3.1-8b, layers: 16}\n");
   const CommandResult r = run({"backtest", "p.csv", "--include", "mine.yaml", "--json"});
@@ -143,6 +175,18 @@ TEST_F(BacktestTest, MistakesAreNamed) {
             "kvsim: --show: several points are \"a\", at p.csv:2:1 and p.csv:2:1\n");
   const std::string change = refusal({"backtest", "p.csv", "--set", "schedule.max_request=1"});
   EXPECT_TRUE(change.starts_with("kvsim: --set schedule.max_request: schedule: unknown key")) << change;
+}
+
+TEST_F(BacktestTest, AnUnknownKeyIsRefusedWhereNoPointIsSimulatedToo) {
+  write("none.csv", kHeader + "c,vllm,org/other,h100_sxm,256,64,8,2,1,30,5,\n");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"backtest", "none.csv"},
+                                                std::vector<std::string>{"backtest", "p.csv", "--show", "a"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--set", "schedule.max_request=1"});
+    const std::string change = refusal(all);
+    EXPECT_TRUE(change.starts_with("kvsim: --set schedule.max_request: schedule: unknown key")) << change;
+    EXPECT_NE(change.find("did you mean \"max_requests\"?"), std::string::npos) << change;
+  }
 }
 
 TEST_F(BacktestTest, WhereNothingCanBeSimulatedItSaysWhy) {

@@ -1,4 +1,4 @@
-// Reading measured data: where it is looked for, tables with quoted fields, a recorded run of two requests.
+// Reading measured data: where it is looked for, tables with quoted fields.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -101,32 +101,6 @@ TEST_F(MeasuredData, ARowOfAnUnknownLinkIsSkipped) {
   EXPECT_EQ(figures[1].verdict(), Verdict::skipped);
   EXPECT_EQ(figures[1].skipped, "no rule says which link of the catalogue this is");
   EXPECT_EQ(figures[1].source, "a log (new_test; h2d)");
-}
-
-TEST_F(MeasuredData, ARecordedRunByHand) {
-  // Sent at 1000 and 1001 s on one clock, queued at 10.5 and 11.6 on another: offset -989.5, so that the second one
-  // took 0.1 s to be queued. First tokens after 0.5 and 0.9 s, last ones 1 and 2 s later over 10 and 20 gaps.
-  write("requests.jsonl",
-        R"({"arrival_time": 1000, "queued_ts": 10.5, "first_token_ts": 11, "last_token_ts": 12, "output_toks": 11})"
-        "\n"
-        R"({"arrival_time": 1001, "queued_ts": 11.6, "first_token_ts": 12.4, "last_token_ts": 14.4, "output_toks": 21})"
-        "\n");
-  write("meta.json", R"({"started_at": "1970-01-01T00:16:39.750000Z"})");
-  write("timeseries.csv", "t,prompt_throughput,gen_throughput,running,waiting,kv_cache_pct\n1.0,5,6,2,1,0.5\n");
-  const RecordedRun run = read_recorded_run(folder_);
-  EXPECT_NEAR(run.ttft_s.min(), 0.5, 1e-9);
-  EXPECT_NEAR(run.ttft_s.max(), 0.9, 1e-9);
-  EXPECT_NEAR(run.e2e_s.max(), 2.9, 1e-9);
-  EXPECT_NEAR(run.tpot_s.mean(), 0.1, 1e-9);
-  EXPECT_NEAR(run.first_request_s, 0.25, 1e-9);  // 16 min 39.75 s to 1000 s
-  ASSERT_EQ(run.load.size(), 1U);
-  EXPECT_EQ(run.load[0].running, 2);
-  EXPECT_EQ(run.load[0].output_tokens_per_s, 6);
-}
-
-TEST_F(MeasuredData, ARecordingThatIsIncompleteIsRefused) {
-  write("requests.jsonl", "{\"arrival_time\": 1}\n");
-  EXPECT_NE(complaint([&] { read_recorded_run(folder_); }).find("requests.jsonl:1: "), std::string::npos);
 }
 
 }  // namespace

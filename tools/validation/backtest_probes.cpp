@@ -71,10 +71,23 @@ double backtest_shipped(const Question& q) {
   return most;
 }
 
+/// backtest_latency_s(recording, ttft | tpot | e2e, mean | p50 | p90 | p99): as predicted of a recording; 0 where it is
+/// not.
+double backtest_latency_s(const Question& q) {
+  for (const planner::backtest::BacktestPoint& p : backtest_of(q).points) {
+    if (!p.replayed) continue;
+    for (const planner::backtest::LatencyBeside& l : p.replayed->latencies) {
+      if (l.latency == q.arguments[1] && l.statistic == q.arguments[2]) return l.predicted_s;
+    }
+  }
+  return 0;
+}
+
 constexpr Probe kBacktestProbes[] = {
     {"backtest_error", 4, false, backtest_error},
     {"backtest_coverage", 3, false, backtest_coverage},
     {"backtest_shipped", 1, false, backtest_shipped},
+    {"backtest_latency_s", 3, false, backtest_latency_s},
 };
 
 }  // namespace

@@ -1,11 +1,9 @@
-// Measured data, which is not part of kvsim: where it lies, its tables, and recorded runs of a serving engine.
+// Measured data, which is not part of kvsim: where it lies, and its tables.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
-
-#include "sim/engine/statistics.h"
 
 namespace kvsim::validation {
 
@@ -31,23 +29,5 @@ struct CsvRow {
 /// CSV with a header, fields in double quotes where they hold commas. Throws schema::InputError where the file cannot
 /// be read, has no header, or a line has other columns than it.
 std::vector<CsvRow> read_csv(const std::string& path);
-
-/// What each request of a recorded run experienced, and its load second by second.
-struct RecordedRun {
-  engine::Sample ttft_s, tpot_s, e2e_s;  ///< since the request was sent
-  /// Seconds between the recording's clock start, which its load samples count from, and the first request.
-  double first_request_s = 0;
-  struct Load {
-    double at_s = 0;  ///< end of the second
-    double prompt_tokens_per_s = 0, output_tokens_per_s = 0;
-    double running = 0, waiting = 0, kv_percent = 0;
-  };
-  std::vector<Load> load;
-};
-
-/// Reads requests.jsonl, timeseries.csv and meta.json of a folder. Requests were sent on one clock and served on
-/// another (another process's); the smallest difference between sending and queueing is taken for the clocks' offset.
-/// Throws schema::InputError.
-RecordedRun read_recorded_run(const std::string& folder);
 
 }  // namespace kvsim::validation

@@ -31,7 +31,7 @@ struct SimulatedRun {
 struct ReadData {
   std::string folder;  ///< empty: there is none
   std::map<std::string, std::shared_ptr<const models::Samples>> kernels;
-  std::map<std::string, std::shared_ptr<const RecordedRun>> recordings;
+  std::map<std::string, std::shared_ptr<const planner::backtest::Recording>> recordings;
   std::map<std::string, std::shared_ptr<const planner::backtest::Backtest>> backtests;
 };
 

@@ -1,25 +1,31 @@
 // Probes of recorded serving runs, beside their replays.
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <limits>
-#include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "tools/validation/probes.h"
 
 namespace kvsim::validation {
 namespace {
 
-const RecordedRun& recording(const Question& q) {
+using planner::backtest::CurveBeside;
+using planner::backtest::RecordedLoad;
+using planner::backtest::Recording;
+
+const Recording& recording(const Question& q) {
   auto& recorded = q.measured.recordings[q.arguments[0]];
   if (!recorded) {
-    recorded = std::make_shared<RecordedRun>(read_recorded_run(q.measured.folder + "/" + q.arguments[0]));
+    recorded =
+        std::make_shared<Recording>(planner::backtest::read_recorded_run(q.measured.folder + "/" + q.arguments[0]));
   }
   return *recorded;
 }
 
 /// recorded_latency_s(folder, ttft | tpot | e2e, fraction | mean): over requests.
 double recorded_latency_s(const Question& q) {
-  const RecordedRun& r = recording(q);
+  const Recording& r = recording(q);
   const std::size_t which = q.word(1, {"ttft", "tpot", "e2e"});
   const engine::Sample& sample = which == 0 ? r.ttft_s : which == 1 ? r.tpot_s : r.e2e_s;
   return q.arguments[2] == "mean" ? sample.mean() : sample.quantile(q.number(2));
@@ -33,7 +39,7 @@ double recorded_requests(const Question& q) {
 /// recorded_kv_percent(folder): the peak.
 double recorded_kv_percent(const Question& q) {
   double peak = 0;
-  for (const RecordedRun::Load& load : recording(q).load) peak = std::max(peak, load.kv_percent);
+  for (const RecordedLoad& load : recording(q).load) peak = std::max(peak, load.kv_percent);
   return peak;
 }
 
@@ -44,52 +50,26 @@ double kv_percent(const Question& q) {
   return 100 * static_cast<double>(peak) / static_cast<double>(q.run->load.kv_capacity_bytes);
 }
 
-/// A recorded curve beside that of its replay.
-struct LoadCurves {
-  std::vector<double> differences;  ///< absolute, second by second
-  double peak = 0;                  ///< recorded
-};
-
-/// Requests running or waiting, or KV memory in use in percent.
-LoadCurves load_curves(const Question& q) {
-  const std::size_t which = q.word(1, {"running", "waiting", "kv"});
-  const auto recorded = which == 0   ? &RecordedRun::Load::running
-                        : which == 1 ? &RecordedRun::Load::waiting
-                                     : &RecordedRun::Load::kv_percent;
-  const serving::Timeline& simulated = q.run->load;
-  const auto value_of = [&](const serving::LoadSample& s) {
-    if (which == 2) return 100 * static_cast<double>(s.kv_bytes) / static_cast<double>(simulated.kv_capacity_bytes);
-    return static_cast<double>(which == 0 ? s.running : s.waiting);
-  };
-  const RecordedRun& r = recording(q);
-  LoadCurves curves;
-  for (const RecordedRun::Load& load : r.load) {
-    const double at_s = load.at_s - r.first_request_s;
-    const auto i = static_cast<std::int64_t>(std::llround(at_s / simulated.period_s)) - 1;
-    const bool there = i >= 0 && i < static_cast<std::int64_t>(simulated.samples.size());  // else nothing runs
-    const double value = there ? value_of(simulated.samples[static_cast<std::size_t>(i)]) : 0;
-    curves.peak = std::max(curves.peak, load.*recorded);
-    curves.differences.push_back(std::abs(load.*recorded - value));
+/// A recorded curve beside that of its replay; running, waiting or kv.
+CurveBeside curve(const Question& q) {
+  constexpr std::array<const char*, 3> kCurves{"running", "waiting", "kv"};
+  const std::string_view name = kCurves.at(q.word(1, {kCurves.begin(), kCurves.end()}));
+  for (CurveBeside& c : planner::backtest::curves_beside(load_beside(recording(q), q.run->load))) {
+    if (c.curve == name) return std::move(c);
   }
-  return curves;
+  return {name, 0, std::numeric_limits<double>::infinity(), {}};  // it was not recorded
 }
 
 /// RUN.load_difference(folder, running | waiting | kv): mean absolute difference of recorded and simulated load, as a
 /// share of the recorded peak.
 double load_difference(const Question& q) {
-  const LoadCurves curves = load_curves(q);
-  const double sum = std::accumulate(curves.differences.begin(), curves.differences.end(), 0.0);
-  return sum / static_cast<double>(curves.differences.size()) / curves.peak;
+  return curve(q).difference;
 }
 
 /// RUN.load_within(folder, running | waiting | kv, share): the share of the recorded seconds in which the two are no
 /// more than this share of the recorded peak apart.
 double load_within(const Question& q) {
-  const LoadCurves curves = load_curves(q);
-  const double most = q.number(2) * curves.peak;
-  const auto within = std::count_if(curves.differences.begin(), curves.differences.end(),
-                                    [most](double difference) { return difference <= most; });
-  return static_cast<double>(within) / static_cast<double>(curves.differences.size());
+  return curve(q).within(q.number(2));
 }
 
 /// RUN.full_decode_s(folder, recorded | simulated): the length of an iteration that decodes for everybody: in the
@@ -99,11 +79,11 @@ double full_decode_s(const Question& q) {
   const auto places = static_cast<double>(q.run->scenario.serving.schedule.max_requests);
   double requests = 0, tokens = 0, sum_s = 0;
   int count = 0;
-  for (const RecordedRun::Load& load : recording(q).load) {
+  for (const RecordedLoad& load : recording(q).load) {
     if (load.prompt_tokens_per_s > 0 || load.running < places) continue;
     requests += load.running;
     tokens += load.output_tokens_per_s;
-    const double end_s = load.at_s - recording(q).first_request_s;
+    const double end_s = load.at_s;
     for (const RecordedSlice& s : q.run->trace.track("/GPU")) {
       if (s.name != "decode" || s.value < places || s.begin_s < end_s - 1 || s.end_s > end_s) continue;
       sum_s += s.length_s();

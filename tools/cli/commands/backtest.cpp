@@ -30,6 +30,7 @@ using schema::InputError;
 
 constexpr const char* kDocument = "backtest.json";
 constexpr const char* kTable = "points.csv";
+constexpr const char* kLoad = "load.csv";
 constexpr const char* kPage = "backtest.md";
 constexpr const char* kErrors = "stated_errors.yaml";
 
@@ -87,7 +88,9 @@ void show(Console& console, const Options& options, const std::vector<ServingPoi
   if (!scenario.out_of_scope.empty()) {
     throw planner::Infeasible(fmt::format("{}: out of scope: {}", point.id, scenario.out_of_scope));
   }
-  for (const std::string& change : simulation_of(options).changes) schema::apply_set(scenario.document, change);
+  const std::vector<std::string> changes = simulation_of(options).changes;
+  backtest::check_changes(scenario.document, changes);
+  for (const std::string& change : changes) schema::apply_set(scenario.document, change);
   console.print(schema::to_yaml(scenario.document));
 }
 
@@ -98,6 +101,7 @@ std::vector<std::pair<std::string, std::string>> files_of(const backtest::Backte
   if (const planner::StatedErrors errors = backtest::stated_errors_of(result); !errors.groups.empty()) {
     files.emplace_back(kErrors, schema::to_yaml(planner::stated_errors_schema().dump(errors)));
   }
+  if (std::string load = results::backtest_load_csv(result); !load.empty()) files.emplace_back(kLoad, std::move(load));
   for (auto& plot : results::backtest_plots(result)) files.push_back(std::move(plot));
   return files;
 }
@@ -115,7 +119,7 @@ void run(Console& console, const Options& options) {
   if (!options.out.empty()) {
     std::vector<std::string> inputs = options.files;
     inputs.insert(inputs.end(), options.include.begin(), options.include.end());
-    folder.emplace(options.out, std::vector<std::string>{kDocument, kTable, kPage, kErrors}, std::move(inputs));
+    folder.emplace(options.out, std::vector<std::string>{kDocument, kTable, kLoad, kPage, kErrors}, std::move(inputs));
   }
   backtest::BacktestOptions simulation = simulation_of(options);
   backtest::Backtest result;
@@ -143,7 +147,8 @@ std::function<void(Console&)> declare(CLI::App& app) {
   Options& o = *options;
   app.add_option("FILES", o.files,
                  "Measured serving points: CSV with a header, or results (.json) of\nvllm bench serve --save-result, "
-                 "GuideLLM or AIPerf. Without any,\nthe errors are printed that kvsim states of its answers")
+                 "GuideLLM or AIPerf; recorded runs,\nrequest by request (.jsonl, CSV, a folder). Without any, the\n"
+                 "errors are printed that kvsim states of its answers")
       ->type_name("FILE");
   app.add_option("--given", o.given,
                  "A column that files leave out or rows leave empty, such as\nsystem=h100_sxm; repeatable")
@@ -159,7 +164,7 @@ std::function<void(Console&)> declare(CLI::App& app) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--out", o.out,
-                 "Folder for backtest.json, points.csv, backtest.md,\nstated_errors.yaml, tpot.svg, ttft.svg")
+                 "Folder for backtest.json, points.csv, backtest.md,\nstated_errors.yaml, tpot.svg, ttft.svg, load.csv")
       ->type_name("DIR");
   app.add_flag("--json", o.json, "Print one JSON document");
   return [options](Console& console) { run(console, *options); };
