@@ -138,6 +138,7 @@ class Evaluation {
     fleet.required_rate = *request_.rate;
     fleet.replica_rate = c.rate_per_replica();
     fleet.n_minus_1 = request_.n_minus_1;
+    fleet.node_gpus = request_.node_gpus;
     fleet.replica_tokens_per_s = best.tokens_per_s / replicas;
     fleet.replica_host_bytes = best.host_peak_bytes;
     ProbeOptions confirming = request_.probe;

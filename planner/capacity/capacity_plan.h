@@ -27,6 +27,7 @@ struct CapacityRequest {
   std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
   std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
   bool n_minus_1 = false;
+  std::int64_t node_gpus = 0;     ///< GPUs that are bought together, of fleets; 0: each alone
   double model_confidence = 0.9;  ///< one-sided, in (0.5, 1): that a configuration's ModelMargin suffices
   models::PriceTable prices;
   int jobs = 1;  ///< simulations at once; no result depends on it

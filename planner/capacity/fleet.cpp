@@ -17,6 +17,12 @@ HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu,
   return cost;
 }
 
+std::int64_t nodes_for(std::int64_t replicas, std::int64_t replica_gpus, std::int64_t node_gpus) {
+  if (replica_gpus > node_gpus) return replicas * ((replica_gpus + node_gpus - 1) / node_gpus);
+  const std::int64_t in_one = node_gpus / replica_gpus;
+  return (replicas + in_one - 1) / in_one;
+}
+
 std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_per_s) {
   constexpr double kSecondsPerHour = 3600;
   constexpr double kMillion = 1e6;
@@ -84,7 +90,9 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (!result.found) return result;
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
-  result.gpus = result.replicas * serving::gpus_per_group(scenario.serving.cluster);
+  const std::int64_t replica_gpus = serving::gpus_per_group(scenario.serving.cluster);
+  result.gpus = result.replicas * replica_gpus;
+  if (fleet.node_gpus > 0) result.nodes = nodes_for(result.replicas, replica_gpus, fleet.node_gpus);
   const Purchase purchase =
       purchase_for(scenario, result.replicas, result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
   result.dram_gb = purchase.dram_gb;
@@ -97,7 +105,8 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
   const double of_one = 1.0 / carried;
   result.headroom = bought * of_one - 1;
-  result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, result.gpus, result.dram_gb, result.ssd_gb);
+  const std::int64_t paid = result.nodes > 0 ? result.nodes * fleet.node_gpus : result.gpus;
+  result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, paid, result.dram_gb, result.ssd_gb);
   if (const auto total = result.cost.total())
     result.usd_per_million = usd_per_million_tokens(*total, result.tokens_per_s);
   return result;

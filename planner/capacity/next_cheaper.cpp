@@ -119,9 +119,10 @@ namespace {
 
 std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, std::int64_t replicas) {
   const Purchase purchase = purchase_for(c.scenario, replicas, 0);
-  return hourly_cost(plan.request.prices, c.machine, replicas * c.gpus_per_replica(), purchase.dram_gb,
-                     purchase.storage_gb)
-      .total();
+  const std::int64_t node = plan.request.node_gpus;
+  const std::int64_t gpus = c.gpus_per_replica();
+  const std::int64_t paid = node > 0 ? nodes_for(replicas, gpus, node) * node : replicas * gpus;
+  return hourly_cost(plan.request.prices, c.machine, paid, purchase.dram_gb, purchase.storage_gb).total();
 }
 
 std::string missed(const Configuration& c, const Probe* probe) {

@@ -41,6 +41,15 @@ TEST(Cost, AnHourByHand) {
   EXPECT_DOUBLE_EQ(*cost.total(), 13);
 }
 
+TEST(Cost, ReplicasDoNotStraddleNodes) {
+  EXPECT_EQ(nodes_for(1, 1, 8), 1);
+  EXPECT_EQ(nodes_for(8, 1, 8), 1);
+  EXPECT_EQ(nodes_for(9, 1, 8), 2);
+  EXPECT_EQ(nodes_for(3, 3, 8), 2) << "two replicas of 3 GPUs a node, and two GPUs idle";
+  EXPECT_EQ(nodes_for(2, 8, 8), 2);
+  EXPECT_EQ(nodes_for(2, 12, 8), 4) << "a replica of 12 GPUs has two nodes to itself";
+}
+
 TEST(Cost, WithoutAPriceThereIsNoTotal) {
   const HourlyCost cost = hourly_cost(models::PriceTable::built_in(), "h100-sxm (changed)", 4, 10);
   EXPECT_FALSE(cost.gpus.has_value());

@@ -133,6 +133,14 @@ TEST(Capacity, AFleetIsTheSmallestThatPassesAndNMinusOneAddsOne) {
   const CapacityPlan safe = quick_plan({}, request);
   EXPECT_EQ(safe.configurations.front().fleet->needed, 3);
   EXPECT_EQ(safe.configurations.front().fleet->replicas, 4);
+
+  request.n_minus_1 = false;
+  request.node_gpus = 8;
+  const CapacityPlan nodes = quick_plan({}, request);
+  const Fleet& whole = *nodes.configurations.front().fleet;
+  EXPECT_EQ(whole.nodes, 1);
+  EXPECT_EQ(whole.gpus, 3);
+  EXPECT_DOUBLE_EQ(*whole.cost.gpus, 8 * request.prices.gpu("h100-sxm")->usd.value);
 }
 
 TEST(Capacity, TheScenariosReplicasAreSimulatedTogether) {

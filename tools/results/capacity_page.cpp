@@ -251,6 +251,12 @@ Fields<Configuration> fleet_fields(bool placement) {
        of_fleet(&Fleet::replicas),
        of_fleet([](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); })},
       {"gpus", {kCount, kLower, "GPUs of all replicas"}, "GPUs", of_fleet(&Fleet::gpus)},
+      {"nodes?",
+       {kCount, kLower, "nodes to buy, all of whose GPUs are paid for (--node-gpus)"},
+       "nodes",
+       [](const Configuration& c) {
+         return c.fleet && c.fleet->nodes > 0 ? std::optional(c.fleet->nodes) : std::nullopt;
+       }},
       {"dram_gb",
        {kGigabytes, "host memory to buy for all replicas"},
        placement ? "DRAM" : "DRAM for KV",

@@ -201,7 +201,10 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
     lines.push_back(fmt::format(
         "Buy {} x {} under {} for {} requests/s {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
         sized_name(c, machine(c)), c.policy, figure(*plan.request.rate), within,
-        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus), f.gpus == 1 ? "GPU" : "GPUs",
+        f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
+        (f.gpus == 1 ? "GPU" : "GPUs") +
+            (f.nodes > 0 ? fmt::format(" in {} node{} of {}", f.nodes, f.nodes == 1 ? "" : "s", plan.request.node_gpus)
+                         : std::string()),
         with_placement(plan)
             ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
             : fmt::format(" and {} of host memory for KV", bytes_of_gb(f.dram_gb)),

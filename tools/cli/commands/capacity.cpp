@@ -26,12 +26,14 @@ namespace capacity_internal {
 namespace {
 
 constexpr int kMostJobs = 1024;
+constexpr std::int64_t kMostNodeGpus = 1024;
 
 struct Options : RunOptions {
   std::string scenario;
   std::vector<std::string> slo, storage;
   std::string attainment, confidence, model_confidence, rate, machines, policies, prices, memory;
   bool n_minus_1 = false;
+  std::int64_t node_gpus = 0;
 };
 
 /// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
@@ -40,6 +42,7 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   planner::capacity::CapacityRequest request;
   request.jobs = options.jobs;
   request.n_minus_1 = options.n_minus_1;
+  request.node_gpus = options.node_gpus;
   if (!options.attainment.empty()) request.probe.target = share_from_user("--attainment", options.attainment);
   if (!options.confidence.empty()) request.probe.confidence = share_from_user("--confidence", options.confidence);
   if (!options.model_confidence.empty()) {
@@ -146,6 +149,9 @@ void declare_capacity_options(CLI::App& app, Options& o) {
       ->type_name("TIER=SIZE,...")
       ->allow_extra_args(false);
   app.add_option("--prices", o.prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
+  add_whole_number(
+      app, "--node-gpus", 1, kMostNodeGpus, [&o](std::int64_t n) { o.node_gpus = n; },
+      "With --rate: GPUs are bought in nodes of so many, and paid for whether\nreplicas use them or not");
   app.add_flag("--n-1", o.n_minus_1, "With --rate: the objectives hold with one replica less");
   app.add_option("--confidence", o.confidence, "One-sided, of the attainment; by default 0.95")->type_name("SHARE");
   app.add_option("--model-confidence", o.model_confidence,
