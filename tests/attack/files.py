@@ -139,10 +139,18 @@ def prepared(kvsim, top):
         put(f"trace/{path.name}", path.read_bytes())
         kinds.append(Kind(f"trace-{path.name}", f"trace/{path.name}",
                           ["workload", "info", f"trace/{path.name}", "--format", path.name, "--json"]))
+    # Their first byte tells the fuzzer which kind of file it is.
+    served = ["--given", "model_path=llama-3.1-8b", "--given", "system=h200"]
     for path in sorted((ROOT / "tests/fuzz/corpus/serving_points").iterdir()):
-        name = f"serving/{path.name}" + (".csv" if path.name == "csv" else ".json")
-        put(name, path.read_bytes())
-        kinds.append(Kind(f"backtest-{path.name}", name, ["backtest", name, "--show", "1"]))
+        ending = {"csv": ".csv", "recording_csv": ".csv", "recording_jsonl": ".jsonl", "timeseries": ".csv"}.get(path.name, ".json")
+        name = f"serving/{path.name}/timeseries.csv" if path.name == "timeseries" else f"serving/{path.name}{ending}"
+        put(name, path.read_bytes()[1:])
+        if path.name == "timeseries":  # of a recorded run
+            put(f"serving/{path.name}/requests.csv", (path.parent / "recording_csv").read_bytes()[1:])
+            kinds.append(Kind("backtest-timeseries", name, ["backtest", f"serving/{path.name}", *served, "--json"]))
+            continue
+        shown = path.name if path.name.startswith("recording") else "1"
+        kinds.append(Kind(f"backtest-{path.name}", name, ["backtest", name, *served, "--show", shown]))
     for path in sorted((ROOT / "tests/fuzz/corpus/scenario").iterdir()):
         put(f"scenario/{path.name}", path.read_bytes())
         kinds.append(Kind("scenario", f"scenario/{path.name}", ["run", f"scenario/{path.name}", *SHORT, "--json"], True))

@@ -180,6 +180,7 @@ TEST_F(RecordingFolder, ItsScenarioHasWhatServedIt) {
   const serving::KvCapacity k = serving::kv_capacity(loaded.serving);
   EXPECT_EQ(k.block_tokens, 32);
   EXPECT_EQ(k.blocks, 100);  // one is the engine's own
+  EXPECT_EQ(loaded.assumptions.back(), "100 blocks of KV, as recorded: activations have what is left");
   write("meta.json", R"({"model": "meta-llama/Llama-3.1-8B", "engine_kwargs": {"max_num_seqs": -7}})");
   EXPECT_EQ(complaint([&] {
               static_cast<void>(read_points(folder_.path(), {{"system", "h200"}}));
@@ -187,6 +188,16 @@ TEST_F(RecordingFolder, ItsScenarioHasWhatServedIt) {
             folder_.path() +
                 "/meta.json: /engine_kwargs/max_num_seqs is -7, expected a whole number from 1 to "
                 "100000000");
+}
+
+TEST_F(RecordingFolder, ItsScenarioSaysWhereRecordedMemoryIsMoreThanThereIs) {
+  write("requests.jsonl", kJsonLines);
+  write("meta.json", R"({"model": "meta-llama/Llama-3.1-8B", "kv_cache": {"num_gpu_blocks": 10000000}})");
+  const ServingPoint p = read_points(folder_.path(), {{"system", "rtx-4090"}}).at(0);
+  const PointScenario s = point_scenario(p, Published::built_in(), models::Catalogue::built_in());
+  const scenario::Scenario loaded = scenario::load_scenario_text(to_yaml(s.document), "point");
+  EXPECT_EQ(loaded.assumptions.back(), "the recorded 9999999 blocks of KV do not fit: as many as GPUs have");
+  EXPECT_EQ(loaded.serving.cluster.memory_fraction, 0.9);
 }
 
 TEST_F(RecordingFolder, AFileAloneIsToldWhatServedIt) {
