@@ -31,9 +31,11 @@ struct OtherMachine {
 
 class Calibrator {
  public:
-  Calibrator(const GpuSpec& gpu, Samples samples, std::vector<OtherMachine> others, const std::vector<LlmSpec>& models,
-             const CalibrationOptions& options)
+  /// `framework`: whose rows these are.
+  Calibrator(const GpuSpec& gpu, const std::string& framework, Samples samples, std::vector<OtherMachine> others,
+             const std::vector<LlmSpec>& models, const CalibrationOptions& options)
       : gpu_(gpu),
+        kernels_(framework == kUsualKernels ? "" : framework),
         machine_(Machine::of(gpu)),
         samples_(std::move(samples)),
         latents_(latents_of(samples_)),
@@ -145,6 +147,7 @@ class Calibrator {
     add_transfers(make, report);
     LinearForm form = linear_form(format, found->values);
     form.correction = found->correction;
+    form.kernels = kernels_;
     for (const LinearSample& row : of_format(samples_.linear, format)) form.valid_to = std::max(form.valid_to, row.m);
     const bool blocks = !of_format(samples_.linear_blocks, format).empty();
     form.source = {schema::SourceKind::measurement,
@@ -207,6 +210,7 @@ class Calibrator {
     DecodeForm form = decode_form(kind, found->values);
     form.correction = found->correction;
     if (!latent) {
+      form.kernels = kernels_;
       fit_variants(
           samples_, machine_, [this](const std::string& what) { return reference(what); }, form, result_->profile);
     }
@@ -256,6 +260,7 @@ class Calibrator {
     report.values.push_back({"tile_rows", kind.tile_rows, false});
     TiledForm form = tiled_form(kind, found->values);
     form.correction = found->correction;
+    if (!any.latent && !any.mixed) form.kernels = kernels_;
     for (const TiledSample& row : rows) {
       form.valid_to = std::max({form.valid_to, row.before + row.tokens, row.decode_kv});
     }
@@ -334,6 +339,7 @@ class Calibrator {
   }
 
   const GpuSpec& gpu_;
+  std::string kernels_;  ///< of forms that engines have their own of
   Machine machine_;
   Samples samples_;
   Samples latents_;  ///< all there were, before some are left out of their own fits
@@ -382,7 +388,7 @@ Calibration calibrate(const Readings& readings, const GpuSpec& gpu, const std::v
     subtract_launches(theirs);
     if (count(theirs) > 0) other_machines.push_back({other, std::move(theirs)});
   }
-  Calibrator(gpu, std::move(samples), std::move(other_machines), models, options).run(result);
+  Calibrator(gpu, framework, std::move(samples), std::move(other_machines), models, options).run(result);
   if (result.operators.empty() && result.collectives.empty() && !has_profile(result.profile)) {
     const std::vector<std::string> named = frameworks_of(readings.samples, gpu.name);
     throw schema::InputError(fmt::format(

@@ -43,7 +43,12 @@ std::optional<FormError> error_of(const OperatorReport& report) {
   const bool held_out = report.shapes.count > 0;
   const ErrorSummary& e = held_out ? report.shapes : report.in_sample;
   if (e.count == 0) return std::nullopt;
-  return FormError{e.median, e.p90, held_out};
+  FormError error{e.median, e.p90, held_out};
+  if (report.models.count > 0) {
+    error.models_median = report.models.median;
+    error.models_p90 = report.models.p90;
+  }
+  return error;
 }
 
 std::optional<Solution> fit_and_report(const FitProblem& problem, const std::vector<ShapeSet>& models,

@@ -18,10 +18,16 @@ void write_machine(Writer& w, const MeasuredMachine& m) {
   if (!m.architecture.empty()) w.line(3, "architecture: {}", m.architecture);
 }
 
+template <class Form>
+void write_kernels(Writer& w, const Form& form) {
+  if (!form.kernels.empty()) w.line(5, "kernels: {}", form.kernels);
+}
+
 void write_linear(Writer& w, const std::vector<LinearForm>& forms) {
   if (!forms.empty()) w.line(3, "linear:");
   for (const LinearForm& f : forms) {
     w.line(4, "- weights: {}", word(f.weights));
+    write_kernels(w, f);
     w.line(5, "t0: {}", time(f.t0_s));
     w.line(5, "bandwidth_efficiency: {}", number(f.bandwidth_efficiency));
     if (f.extra_input_bytes > 0) w.line(5, "extra_input_bytes: {}", number(f.extra_input_bytes));
@@ -53,6 +59,7 @@ void write_decode(Writer& w, const char* key, bool latent, const std::vector<Dec
   if (!forms.empty()) w.line(3, "{}:", key);
   for (const DecodeForm& f : forms) {
     w.line(4, "- kv: {}", word(f.kv));
+    write_kernels(w, f);
     w.line(5, "t0: {}", time(f.t0_s));
     w.line(5, "per_doubling: {}", time(f.per_doubling_s));
     w.line(5, "per_head: {}", time(f.per_head_s));
@@ -91,6 +98,7 @@ void write_tiled(Writer& w, const char* key, TiledOf of, const std::vector<Tiled
   if (!forms.empty()) w.line(3, "{}:", key);
   for (const TiledForm& f : forms) {
     w.line(4, "- kv: {}", word(f.kv));
+    write_kernels(w, f);
     w.line(5, "tile_rows: {}", number(f.tile_rows));
     w.line(5, "t0: {}", time(f.t0_s));
     w.line(5, "efficiency: {}", number(f.efficiency));

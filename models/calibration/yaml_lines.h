@@ -73,7 +73,10 @@ class Writer {
   }
   void error(int level, const std::optional<FormError>& e) {
     if (!e) return;
-    line(level, "error: {{median: {:.3g}, p90: {:.3g}, held_out: {}}}", e->median, e->p90, e->held_out);
+    const std::string models =
+        e->models_median ? fmt::format(", models_median: {:.3g}, models_p90: {:.3g}", *e->models_median, *e->models_p90)
+                         : "";
+    line(level, "error: {{median: {:.3g}, p90: {:.3g}, held_out: {}{}}}", e->median, e->p90, e->held_out, models);
   }
   void figure(int level, const char* key, const std::string& value, const schema::Source& s) {
     line(level, "{}: {{value: {}, source: {}, reference: {}}}", key, value, word(s.kind), quoted(s.reference));

@@ -49,6 +49,9 @@ ObjectSchema<EngineSpec> engine_fields() {
              "GPU memory that a request takes before its first chunk");
   s.required("preempted", &EngineSpec::preempted, preempted_kv_words(),
              "what becomes of the KV of a preempted request");
+  s.optional("kernels", &EngineSpec::kernels, text(),
+             "whose linear layers and attention it runs, as profile.by_engine names them: vllm, sglang, trtllm; left "
+             "out: the profile's, whosever");
   s.optional("fused_norms", &EngineSpec::fused_norms, boolean(),
              "norms are a part of the all-reduce before them, where GPUs share a layer");
   s.optional("fused_quantise", &EngineSpec::fused_quantise, boolean(),

@@ -36,6 +36,8 @@ struct EngineSpec {
   schema::Sourced<PrefillOrder> prefill_order;
   schema::Sourced<KvReservation> reservation;
   schema::Sourced<PreemptedKv> preempted;
+  std::string kernels;  ///< whose linear layers and attention it runs, as kernel tables name them; empty: nobody's
+                        ///< in particular, a profile's
   // Kernels that take no time of their own (FusedKernels); by default those of vLLM, which profiles were fitted to.
   schema::Sourced<bool> fused_norms{};
   schema::Sourced<bool> fused_quantise{};

@@ -46,6 +46,9 @@ schema::ObjectSchema<FormError> form_error_schema() {
   s.required("median", &E::median, number().non_negative(), "of all rows");
   s.required("p90", &E::p90, number().non_negative(), "the 90th percentile");
   s.optional("held_out", &E::held_out, boolean(), "each row by a fit to rows of other shapes; false: by one to all");
+  s.optional("models_median", &E::models_median, number().non_negative(),
+             "rows of all shapes of a catalogue model, by a fit to the others; left out: not known");
+  s.optional("models_p90", &E::models_p90, number().non_negative(), "the 90th percentile of these");
   s.check([](const E& e, const Reporter& report) {
     if (e.p90 < e.median) report.fail("p90", fmt::format("{:g}, below the median of {:g}", e.p90, e.median));
   });
@@ -65,6 +68,12 @@ schema::ObjectSchema<GemmTile> gemm_tile_schema() {
 namespace {
 
 using namespace schema;
+
+/// Of forms that an engine may have kernels of its own for.
+template <class Form>
+void add_kernels(ObjectSchema<Form>& s) {
+  s.optional("kernels", &Form::kernels, text(), "whose kernels they are (sglang, trtllm); left out: vLLM's");
+}
 
 ScalarSpec share() {
   return number().at_least(0).at_most(1);
@@ -121,6 +130,7 @@ ObjectSchema<LinearForm> linear_form_schema() {
   using F = LinearForm;
   ObjectSchema<F> s("fitted linear", "Linear layers: weights streamed against tiles in waves.");
   s.required("weights", &F::weights, weight_number_format(), "format of the weights");
+  add_kernels(s);
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a call");
   s.required("bandwidth_efficiency", &F::bandwidth_efficiency, kernel_efficiency(), "of the peak memory bandwidth");
   s.optional("extra_input_bytes", &F::extra_input_bytes, number().non_negative().at_most(1000),
@@ -158,6 +168,7 @@ ObjectSchema<DecodeForm> decode_form_schema(const char* name, const char* descri
   using F = DecodeForm;
   ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
+  if (of == FormOf::heads) add_kernels(s);
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a layer's call");
   s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + KV length / 1024");
   s.optional("per_head", &F::per_head_s, fixed_kernel_time(), "more per query token and query head");
@@ -191,6 +202,7 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   using F = TiledForm;
   ObjectSchema<F> s(name, description);
   s.required("kv", &F::kv, number_format(), "format of the KV cache");
+  if (of == FormOf::heads) add_kernels(s);
   s.required("tile_rows", &F::tile_rows, number().at_least(1).at_most(4096), "query tokens of a tile");
   s.required("t0", &F::t0_s, fixed_kernel_time(), "fixed time of a layer's call");
   s.required("efficiency", &F::efficiency, kernel_efficiency(), "of the peak arithmetic rate in bf16");

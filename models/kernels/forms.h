@@ -42,6 +42,9 @@ struct FormError {
   double median = 0;
   double p90 = 0;
   bool held_out = false;  ///< of rows of shapes that a fit had not seen; else of the rows that were fitted
+  // Of rows of all shapes of a model, by a fit to those of others; none: not known.
+  std::optional<double> models_median{};
+  std::optional<double> models_p90{};
 
   bool operator==(const FormError&) const = default;
 };
@@ -125,6 +128,7 @@ struct LinearRun {
 /// A100 at 512 tokens and n = 7168, where 112 tiles fall on 108 multiprocessors).
 struct LinearForm {
   NumberFormat weights = NumberFormat::bf16;
+  std::string kernels;  ///< whose they are, as rows name the engine (trtllm); empty: vLLM's, or nobody said
   double t0_s = 0;
   double bandwidth_efficiency = 1;
   double extra_input_bytes = 0;  ///< further traffic per input element, for example quantising activations to fp8
@@ -187,6 +191,7 @@ struct SplitWalk {
 /// well, so that share is small. The correction is a factor on all.
 struct DecodeForm {
   NumberFormat kv = NumberFormat::bf16;
+  std::string kernels;  ///< as of linear layers
   double t0_s = 0;
   double per_doubling_s = 0;
   double per_head_s = 0;              ///< per query token and query head
@@ -267,6 +272,7 @@ struct HeadShape {
 /// read it again when a head's KV does not fit L2.
 struct TiledForm {
   NumberFormat kv = NumberFormat::bf16;
+  std::string kernels;  ///< as of linear layers
   double tile_rows = 128;
   double t0_s = 0;
   double efficiency = 1;         ///< of the bf16 peak

@@ -165,6 +165,16 @@ ObjectSchema<FusedKernels> fused_schema() {
   return s;
 }
 
+ObjectSchema<EngineKernels> engine_kernels_schema() {
+  using K = EngineKernels;
+  ObjectSchema<K> s("kernels by engine", "Forms of an engine's own kernels, in place of a profile's.");
+  s.required("kernels", &K::kernels, text().non_empty(), "whose they are, as of engine_kernels");
+  s.required("profile", &K::profile, text().non_empty(),
+             "profile with forms fitted to that engine's rows: those of linear layers and attention are taken, format "
+             "by format; fitted on another GPU they are scaled by the datasheets");
+  return s;
+}
+
 ObjectSchema<AttentionLaunches> launches_schema() {
   using L = AttentionLaunches;
   ObjectSchema<L> s("launches",
@@ -246,6 +256,10 @@ ObjectSchema<KernelProfile> profile_fields() {
       "one's where the peer link has none of it");
   s.object("fused", &P::fused, fused_schema(), Presence::optional,
            "kernels that are a part of the one before them; by default none");
+  s.list("by_engine", &P::by_engine, engine_kernels_schema(), Presence::optional,
+         "forms of engines' own kernels; not in place of what a scenario itself says under profile.fitted");
+  s.optional("engine_kernels", &P::engine_kernels, text(),
+             "whose kernels the engine runs; by default what schedule.engine says, without one the profile's");
   s.optional("captured_tokens", &P::captured_tokens, tokens().non_negative(),
              "largest step that runs as a captured CUDA graph (vLLM captures up to 512 tokens); in a larger one each "
              "all-reduce copies its message first");

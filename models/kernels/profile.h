@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/hardware/gpu.h"
@@ -189,6 +190,15 @@ struct Interference {
   }
 };
 
+/// Whose kernels forms are of that name none, as kernel tables name the engine.
+inline constexpr std::string_view kUsualKernels = "vllm";
+
+/// Forms of another engine's kernels: those of linear layers and of attention in another profile, fitted to its rows.
+struct EngineKernels {
+  std::string kernels;  ///< whose, as EngineSpec::kernels names them
+  std::string profile;  ///< a name in the profile catalogue
+};
+
 /// Kernels that an engine has made a part of the one before them, and that take no time of their own in steps that run
 /// as a captured graph (captured_tokens). In larger ones they pass over more than the caches hold, and are taken as
 /// apart.
@@ -221,6 +231,8 @@ struct KernelProfile {
   Interference interference;
   Sourced<double> iteration_overhead_s;  ///< scheduling, sampling and what `launch` leaves out, once per iteration
   FusedKernels fused;
+  std::vector<EngineKernels> by_engine;  ///< forms that use_kernels() puts in place of these
+  std::string engine_kernels;            ///< whose kernels the engine runs; empty: nobody said, all forms are its own
   std::string collective_library = "vllm";  ///< whose collectives the engine uses, where the link has their figures
   std::int64_t captured_tokens = 512;       ///< largest step that runs as a captured CUDA graph; in a larger one an
                                             ///< all-reduce copies its message first

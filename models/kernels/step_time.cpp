@@ -1,9 +1,12 @@
 #include "models/kernels/step_time.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
+
+#include "models/kernels/engine_kernels.h"
 
 namespace kvsim::models {
 namespace {
@@ -163,6 +166,11 @@ void StepTimer::note_missing() {
   }
   if (attention_fitted_ && !profile_.tables.decode_attention.empty() && !attention_.times.has_table()) {
     add("its tables of decode attention are of other heads than this model's: fitted forms");
+  }
+  const std::vector<std::string> others = kernels_of_others(profile_, model_);
+  if (!others.empty()) {
+    add(fmt::format("{}: not by kernels of {}, which the engine runs: the forms are fitted to another engine's",
+                    fmt::join(others, ", "), profile_.engine_kernels));
   }
   const auto [least, most] = attention_.times.head_dims();
   const bool heads = model_.attention != AttentionKind::mla;  // forms over latents are of the latent's own widths

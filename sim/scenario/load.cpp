@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/kernels/engine_kernels.h"
 #include "models/llm/config_import.h"
 #include "models/placement/option_pool.h"
 #include "models/placement/placement_spec.h"
@@ -156,6 +157,24 @@ void check_collective_library(const serving::ClusterConfig& cluster, const Repor
                           cluster.profile.collective_library, cluster.peer_link.name, fmt::join(known, ", ")));
 }
 
+/// The forms of the kernels that the engine runs, in place of the profile's.
+void use_engine_kernels(serving::ServingConfig& c, const models::Catalogue& catalogue) {
+  models::KernelProfile& profile = c.cluster.profile;
+  for (const models::EngineKernels& of : profile.by_engine) {
+    if (of.kernels == profile.engine_kernels) models::use_kernels(catalogue.profile(of.profile), c.model, profile);
+  }
+}
+
+/// Whose kernels run: as the scenario says, else as the engine's entry does. Forms that the scenario changes itself
+/// stay as they are.
+void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Reporter& report) {
+  serving::ServingConfig& c = s.serving;
+  if (c.schedule.engine && !report.node().find_path("cluster.gpu.profile.engine_kernels")) {
+    c.cluster.profile.engine_kernels = c.schedule.engine->kernels;
+  }
+  if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
+}
+
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
               const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
@@ -169,6 +188,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   check_collective_library(c.cluster, report);
   complete_pools(s, report);
   complete_schedule(s, report);
+  complete_kernels(s, catalogue, report);
   if (!c.schedule.arrival) {
     c.schedule.arrival = c.cluster.pools ? serving::ReloadArrival::whole : serving::ReloadArrival::layerwise;
   }
@@ -386,6 +406,8 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   const models::KernelProfile before = cluster.profile;
   cluster.profile = catalogue.profile(cluster.gpu.profile);
   cluster.profile.fused = before.fused;  // these are the engine's
+  cluster.profile.engine_kernels = before.engine_kernels;
+  use_engine_kernels(changed.serving, catalogue);
   if (const auto& engine = changed.serving.schedule.engine) {
     cluster.profile.launch.chunks_captured = before.launch.chunks_captured;
     if (engine->kernel_launch_s.value > 0) cluster.profile.launch.kernel_s = before.launch.kernel_s;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "models/calibration/operator_report.h"
+#include "models/calibration/yaml_lines.h"
 #include "models/catalogue/catalogue.h"
 #include "models/schema/yaml.h"
 #include "tests/calibration/synthetic.h"
@@ -15,6 +17,7 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
   const GpuSpec gpu = catalogue.gpu("h100-sxm");
   Readings readings;
   readings.samples.decode = testing::decode_rows(testing::decode_truth(), true);
+  for (DecodeSample& row : readings.samples.decode) row.from.framework = "sglang";
   CalibrationOptions options;
   options.profile = "written";
   options.tables = true;
@@ -40,6 +43,30 @@ TEST(ProfileWriter, WhatIsWrittenLoadsAndPredictsTheSame) {
   ASSERT_TRUE(profile.fitted.decode_attention[0].error.has_value());
   EXPECT_TRUE(profile.fitted.decode_attention[0].error->held_out);
   EXPECT_NEAR(profile.fitted.decode_attention[0].error->p90, fitted.operators[0].shapes.p90, 1e-4);
+  EXPECT_EQ(profile.fitted.decode_attention[0].kernels, "sglang");
+}
+
+TEST(ProfileWriter, WhatModelsLeftOutSayIsWrittenBesideWhatShapesSay) {
+  OperatorReport report;
+  report.in_sample = {9, 0.01, 0.02, 0.03, 0};
+  EXPECT_EQ(error_of(report), (FormError{0.01, 0.02, false}));
+  report.shapes = {9, 0.02, 0.04, 0.06, 0};
+  report.models = {9, 0.03, 0.08, 0.09, 0};
+  const FormError both{0.02, 0.04, true, 0.03, 0.08};
+  EXPECT_EQ(error_of(report), both);
+
+  const Catalogue catalogue = Catalogue::built_in();
+  Calibration fitted;
+  fitted.profile = catalogue.profile("h100-trtllm");
+  fitted.profile.name = "written";
+  fitted.profile.fitted.linear[0].error = both;
+  Catalogue again;
+  const schema::ConfigNode document = schema::read_yaml(profile_yaml(fitted.profile), "written.yaml");
+  again.add({&document, 1});
+  const FittedForms forms = again.profile("written").fitted;
+  EXPECT_EQ(forms.linear[0].error, both);
+  EXPECT_EQ(forms.linear[0].kernels, "trtllm");
+  EXPECT_EQ(forms.prefill_attention[0].kernels, "trtllm");
 }
 
 TEST(ProfileWriter, WhichStepsAMixedLaunchServesIsWrittenWithItsForm) {

@@ -40,8 +40,10 @@ constexpr Leaf kHeadCorrection[] = {{"heads", "[1, 4096]"},
                                     {"factors", kGridFactors}};
 constexpr Leaf kStream[] = {
     {"bandwidth_efficiency", "0.9"}, {"l2_efficiency", "2"}, {"l2_share", "0.8"}, {"l2_width", "0.4"}};
-constexpr Leaf kError[] = {{"median", "0.04"}, {"p90", "0.12"}, {"held_out", "true"}};
+constexpr Leaf kError[] = {
+    {"median", "0.04"}, {"p90", "0.12"}, {"held_out", "true"}, {"models_median", "0.05"}, {"models_p90", "0.15"}};
 constexpr Leaf kTile[] = {{"rows", "128"}, {"columns", "128"}, {"efficiency", "0.7"}};
+constexpr Leaf kWhose[] = {{"kernels", "vllm"}};
 constexpr Leaf kLinear[] = {{"weights", "bf16"},        {"t0", "4 us"},           {"bandwidth_efficiency", "0.9"},
                             {"extra_input_bytes", "0"}, {"tile_overhead_k", "0"}, {"wave_quantisation", "0.5"},
                             {"blend_power", "4"},       {"power_droop", "0"},     {"valid_to", "4096"},
@@ -125,14 +127,14 @@ class Writer {
   [[nodiscard]] std::string fitted(bool mixed) const {
     const std::string decode = "fitted.decode_attention";
     const std::string prefill = "fitted.prefill_attention";
-    std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", stream: {" +
-                        leaves(decode + ".stream", kStream) + "}" + asked(decode + ".walk", kWalk) +
-                        asked(decode + ".correction", kWalkCorrection) + asked(decode + ".error", kError) +
-                        "}], prefill_attention: [{" + leaves(prefill, kPrefill) +
-                        asked(prefill + ".correction", kHeadCorrection) + asked(prefill + ".error", kError) + "}], " +
-                        latent() + ", moe: [{" + leaves("fitted.moe", kExperts) + ", stream: {" +
-                        leaves("fitted.moe.stream", kStream) + "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) +
-                        "}]" + asked("fitted.moe.error", kError) +
+    std::string forms = "linear: [" + linear() + "], decode_attention: [{" + leaves(decode, kDecode) + ", " +
+                        leaves(decode, kWhose) + ", stream: {" + leaves(decode + ".stream", kStream) + "}" +
+                        asked(decode + ".walk", kWalk) + asked(decode + ".correction", kWalkCorrection) +
+                        asked(decode + ".error", kError) + "}], prefill_attention: [{" + leaves(prefill, kPrefill) +
+                        ", " + leaves(prefill, kWhose) + asked(prefill + ".correction", kHeadCorrection) +
+                        asked(prefill + ".error", kError) + "}], " + latent() + ", moe: [{" +
+                        leaves("fitted.moe", kExperts) + ", stream: {" + leaves("fitted.moe.stream", kStream) +
+                        "}, tiles: [{" + leaves("fitted.moe.tiles", kTile) + "}]" + asked("fitted.moe.error", kError) +
                         "}], elementwise: " + with_stream("fitted.elementwise", kElementwise);
     if (mixed) {
       const std::string at = "fitted.mixed_attention";
@@ -197,9 +199,9 @@ class Writer {
   }
   [[nodiscard]] std::string linear() const {
     const std::string at = "fitted.linear";
-    return "{" + leaves(at, kLinear) + asked(at + ".quantise", kQuantise) + asked(at + ".benchmark", kBenchmark) +
-           asked(at + ".correction", kLinearCorrection) + asked(at + ".error", kError) + ", tiles: [{" +
-           leaves(at + ".tiles", kTile) + "}]}";
+    return "{" + leaves(at, kLinear) + ", " + leaves(at, kWhose) + asked(at + ".quantise", kQuantise) +
+           asked(at + ".benchmark", kBenchmark) + asked(at + ".correction", kLinearCorrection) +
+           asked(at + ".error", kError) + ", tiles: [{" + leaves(at + ".tiles", kTile) + "}]}";
   }
 
   std::string key_;

@@ -33,6 +33,8 @@ void add_error(std::vector<KeyRow>& rows, const std::string& form, const Fixture
   rows.push_back(row(form + "error.median", "0.04", "0.05", f, Effect::reported));
   rows.push_back(row(form + "error.p90", "0.12", "0.15", f, Effect::reported));
   rows.push_back(row(form + "error.held_out", "false", "true", f, Effect::reported));
+  rows.push_back(row(form + "error.models_median", "0.04", "0.05", f, Effect::none_yet));  // kvsim validate shows them
+  rows.push_back(row(form + "error.models_p90", "0.12", "0.15", f, Effect::none_yet));
 }
 
 void add_tiles(std::vector<KeyRow>& rows, const std::string& at, const Fixture& f) {
@@ -158,6 +160,7 @@ std::vector<KeyRow> kernel_rows() {
                       .base = recomputed({"workload.closed={concurrency: 40}", "cluster.gpu.type.multiprocessors=20"})};
   const Fixture tables{.tables = true};
   const Fixture crowded{.base = {"cluster.gpu.type.multiprocessors=5"}};
+  const Fixture of_vllm{.base = {"schedule.engine=vllm"}};
   // Tables measured on another machine are scaled by what the forms say of both.
   const Fixture other{.tables = true, .base = {"cluster.gpu.type=h200"}};
   std::vector<KeyRow> rows = {
@@ -168,6 +171,9 @@ std::vector<KeyRow> kernel_rows() {
       row("machine.fp4_peak", "0 FLOP/s", "4000 TFLOP/s", {}, Effect::refused),  // the H100 has no such units
       row("machine.architecture", "hopper", "ampere", other, Effect::reported),
       row("fitted.linear[].weights", "bf16", "fp8"),
+      row("fitted.linear[].kernels", "vllm", "trtllm", of_vllm, Effect::reported),
+      row("fitted.decode_attention[].kernels", "vllm", "trtllm", of_vllm, Effect::reported),
+      row("fitted.prefill_attention[].kernels", "vllm", "trtllm", of_vllm, Effect::reported),
       row("fitted.linear[].t0", "4 us", "9 us"),
       row("fitted.linear[].bandwidth_efficiency", "0.9", "0.6"),
       row("fitted.linear[].extra_input_bytes", "0", "20"),

@@ -20,6 +20,12 @@ std::string curve(const char* operation, const char* size, const char* efficienc
          ", efficiency: " + efficiency + "}]}";
 }
 
+/// TensorRT-LLM's kernels are asked for, and these are here.
+std::string by_engine(const char* kernels) {
+  return kProfile + "={base: h100-vllm, engine_kernels: trtllm, by_engine: [{kernels: " + kernels +
+         ", profile: h100-trtllm}]}";
+}
+
 /// Four bits by kernels of the profile: no rate of its own.
 constexpr const char* kWithoutRates =
     "decode.compressor={description: four bits, kind: quantisation, mode: online, scope: all, reload: whole, "
@@ -99,6 +105,15 @@ std::vector<KeyRow> profile_rows() {
        "true"},
       {kProfile + ".fused.quantise", recomputed({kProfile + "=h100-vllm", "model.weight_bytes_per_parameter=1"}),
        "false", "true"},
+      {kProfile + ".by_engine[].kernels", {}, by_engine("trtllm"), by_engine("sglang")},
+      {kProfile + ".by_engine[].profile",
+       {kProfile + "=h100-vllm", kProfile + ".engine_kernels=trtllm"},
+       kProfile + ".by_engine=[{kernels: trtllm, profile: h100-trtllm}]",
+       kProfile + ".by_engine=[{kernels: trtllm, profile: a100-vllm}]"},
+      {kProfile + ".engine_kernels",
+       {kProfile + "=h100-vllm", kProfile + ".by_engine=[{kernels: trtllm, profile: h100-trtllm}]"},
+       "vllm",
+       "trtllm"},
       {kProfile + ".captured_tokens", recomputed({kProfile + "=h100-vllm", "cluster.gpu.tensor_parallel=2"}),
        "512 tokens", "8192 tokens"},
       {kProfile + ".launch.graph", kNamed, "0 us", "300 us"},

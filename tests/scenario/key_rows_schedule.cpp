@@ -56,6 +56,8 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.prefill_order", engine(), "mixed", "prefill_first"},
       {"schedule.engine.reserve", engine(), "prompt", "prompt_and_output"},
       {"schedule.engine.preempted", engine(), "dropped", "cached"},
+      {"schedule.engine.kernels", engine({"cluster.gpu.profile.by_engine=[{kernels: trtllm, profile: h100-trtllm}]"}),
+       "vllm", "trtllm"},
       {"schedule.engine.fused_norms", engine({"cluster.gpu.tensor_parallel=2"}), "false", "true"},
       {"schedule.engine.fused_quantise", engine({"model.weight_bytes_per_parameter=1"}), "false", "true"},
       {"schedule.engine.kernel_launch", engine(), "0 us", "2 ms"},

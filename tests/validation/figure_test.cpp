@@ -89,6 +89,22 @@ TEST(Figure, IsAPredictionWhereNothingIsClaimed) {
   EXPECT_EQ(f.verdict(), Verdict::skipped);
 }
 
+TEST(Figure, MayBeWithinItsToleranceAndMissWhatIsWanted) {
+  Figure f = absolute(figure(0, 0.05, 0.1));
+  EXPECT_EQ(f.aim_met(), std::nullopt);
+  f.aim = 0.05;
+  EXPECT_EQ(f.aim_met(), true);
+  f.aim = 0.04;
+  EXPECT_EQ(f.aim_met(), false);
+  EXPECT_EQ(f.verdict(), Verdict::pass);
+  f.simulated = -0.05;
+  EXPECT_EQ(f.aim_met(), false);
+  f.simulated = kNaN;
+  EXPECT_EQ(f.aim_met(), false);
+  f.skipped = "no data";
+  EXPECT_EQ(f.aim_met(), std::nullopt);
+}
+
 TEST(Figure, BelongsToTheGroupBeforeTheSlash) {
   EXPECT_EQ(figure(1, 1, 0).group(), "group");
 }
@@ -103,6 +119,12 @@ TEST(Figures, AreCountedByVerdict) {
   EXPECT_EQ(t.outside, 1U);
   EXPECT_EQ(t.skipped, 1U);
   EXPECT_EQ(t.predicted, 1U);
+  EXPECT_EQ(t.aims, 0U);
+  figures[0].aim = 0;
+  figures[1].aim = 0.5;
+  figures[3].aim = 0;
+  EXPECT_EQ(tally(figures).aims, 2U);
+  EXPECT_EQ(tally(figures).aims_met, 1U);
 }
 
 }  // namespace

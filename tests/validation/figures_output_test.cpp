@@ -52,11 +52,24 @@ TEST(FiguresPage, GivesEveryJudgedFigureItsRowAndItsNotes) {
             "  - [2] the moon is full\n");
 }
 
+TEST(FiguresPage, ListsWhatMissesItsAim) {
+  std::vector<Figure> figures = three();
+  figures[0].aim = 0.005;
+  figures[1].aim = 2;
+  figures[2].aim = 0;
+  const std::string text = results::to_text(figures_page(figures));
+  EXPECT_EQ(text.substr(0, text.find('\n')), "1 passed, 1 outside, 1 skipped; 1 of 2 aims met");
+  EXPECT_NE(text.find("Aims that are missed\n  - a book: 1 of 2: right 0.01 (0.005)\n"), std::string::npos) << text;
+  EXPECT_EQ(figures_document(figures, "")["figures"][0]["aim"], 0.005);
+}
+
 TEST(FiguresDocument, HasEveryFigureAndTheSum) {
   const results::Json doc = figures_document(three(), "");
   EXPECT_EQ(doc["schema_version"], 1);
   EXPECT_TRUE(doc["measured"].is_null());
-  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 1}, {"skipped", 1}, {"predictions", 0}}));
+  EXPECT_EQ(
+      doc["summary"],
+      (results::Json{{"passed", 1}, {"outside", 1}, {"skipped", 1}, {"predictions", 0}, {"aims", 0}, {"aims_met", 0}}));
   ASSERT_EQ(doc["figures"].size(), 3U);
   const results::Json& wrong = doc["figures"][1];
   EXPECT_EQ(wrong["id"], "one/wrong");
@@ -106,7 +119,9 @@ TEST(FiguresPage, ShowsPredictionsBesideWhatIsJudged) {
 
 TEST(FiguresDocument, HasNothingToHoldAPredictionAgainst) {
   const results::Json doc = figures_document(judged_and_predicted(), "");
-  EXPECT_EQ(doc["summary"], (results::Json{{"passed", 1}, {"outside", 0}, {"skipped", 0}, {"predictions", 1}}));
+  EXPECT_EQ(
+      doc["summary"],
+      (results::Json{{"passed", 1}, {"outside", 0}, {"skipped", 0}, {"predictions", 1}, {"aims", 0}, {"aims_met", 0}}));
   const results::Json& predicted = doc["figures"][1];
   EXPECT_EQ(predicted["verdict"], "prediction");
   EXPECT_EQ(predicted["claim"], "none");

@@ -88,6 +88,7 @@ schema::ObjectSchema<FigureText> figure_schema() {
   s.optional("source", &FigureText::source, text(), "where the expected figure is from");
   s.optional("unit", &FigureText::unit, text(), "of expected and simulated");
   s.optional("tolerance", &FigureText::tolerance, expression(), "of the error, in its measure");
+  s.optional("aim", &FigureText::aim, expression(), "what is wanted of the error, where the tolerance is what it is");
   s.optional("measure", &FigureText::measure, measures(), "what the error is");
   s.optional("claim", &FigureText::claim, claims(), "when the figure is met");
   s.list("assumptions", &FigureText::assumptions, text(), kOptional, "what is taken for granted, beside the section's");
@@ -105,6 +106,7 @@ schema::ObjectSchema<SectionText> section_schema() {
   s.optional("source", &SectionText::source, text(), "of figures that have none of their own");
   s.optional("unit", &SectionText::unit, text(), "of figures that have none of their own");
   s.optional("tolerance", &SectionText::tolerance, expression(), "of figures that have none of their own; else 0");
+  s.optional("aim", &SectionText::aim, expression(), "of figures that have none of their own");
   s.optional("measure", &SectionText::measure, measures(), "of figures that have none of their own");
   s.optional("claim", &SectionText::claim, claims(), "of figures that have none of their own");
   s.list("assumptions", &SectionText::assumptions, text(), kOptional,

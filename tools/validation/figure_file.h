@@ -48,7 +48,7 @@ struct FigureText {
   std::vector<std::string> when;
   std::string expected, below, simulated;
   std::vector<double> within;
-  std::optional<std::string> source, unit, tolerance;
+  std::optional<std::string> source, unit, tolerance, aim;
   std::optional<Measure> measure;
   std::optional<Claim> claim;
   std::vector<std::string> assumptions;
@@ -59,7 +59,7 @@ struct SectionText {
   std::optional<TextTable> repeat;
   std::string rows_of;
   std::vector<std::string> needs;
-  std::string source, unit, tolerance;
+  std::string source, unit, tolerance, aim;
   Measure measure = Measure::relative;
   Claim claim = Claim::about;
   std::vector<std::string> assumptions;

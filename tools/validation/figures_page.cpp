@@ -92,12 +92,16 @@ bool has_row(const Figure& f) {
   return f.skipped.empty() || std::isfinite(f.simulated);
 }
 
+/// Its id without the group.
+std::string name_of(const Figure& f) {
+  return f.id.substr(std::min(f.id.size(), f.group().size() + 1));
+}
+
 std::vector<results::Cell> row_of(const Figure& f, Notes& notes) {
   std::vector<std::size_t> numbers{notes.number(f.source)};
   for (const std::string& a : f.assumptions) numbers.push_back(notes.number(a));
   if (!f.skipped.empty()) numbers.push_back(notes.number("Not judged: " + f.skipped));
-  const std::string name = f.id.substr(std::min(f.id.size(), f.group().size() + 1));
-  return {name,
+  return {name_of(f),
           f.what,
           results::figure(f.expected),
           results::figure(f.simulated),
@@ -106,6 +110,31 @@ std::vector<results::Cell> row_of(const Figure& f, Notes& notes) {
           tolerance_text(f),
           std::string(f.verdict() == Verdict::outside ? "OUTSIDE" : to_string(f.verdict())),
           ranges(std::move(numbers))};
+}
+
+/// "source: 2 of 5: a 0.05 (0.04), b 0.13 (0.12)", a line for each source of figures that are not as good as wanted.
+std::vector<std::string> missed_aims(const std::vector<Figure>& figures) {
+  struct Missed {
+    std::string source;
+    std::size_t aims = 0;
+    std::vector<std::string> figures;
+  };
+  std::vector<Missed> by_source;
+  for (const Figure& f : figures) {
+    const std::optional<bool> met = f.aim_met();
+    if (!met) continue;
+    auto found =
+        std::find_if(by_source.begin(), by_source.end(), [&](const Missed& m) { return m.source == f.source; });
+    if (found == by_source.end()) found = by_source.insert(by_source.end(), {f.source, 0, {}});
+    ++found->aims;
+    if (!*met) found->figures.push_back(fmt::format("{} {:.3g} ({:g})", name_of(f), std::abs(f.error()), *f.aim));
+  }
+  std::vector<std::string> lines;
+  for (const Missed& m : by_source) {
+    if (m.figures.empty()) continue;
+    lines.push_back(fmt::format("{}: {} of {}: {}", m.source, m.figures.size(), m.aims, fmt::join(m.figures, ", ")));
+  }
+  return lines;
 }
 
 /// "reason: a, b, c", a line for each reason, of figures without a row.
@@ -163,6 +192,7 @@ const results::Fields<Figure> kFigureFields{
     {"tolerance",
      {kPlain, "tolerance of the error; null: a prediction"},
      [](const Figure& f) { return f.claim == Claim::none ? results::kNone : f.tolerance; }},
+    {"aim", {kPlain, "what is wanted of the error's size; null: nothing beside the tolerance"}, &Figure::aim},
     {"verdict",
      {kText, "pass, outside, skipped or prediction"},
      [](const Figure& f) { return to_string(f.verdict()); }},
@@ -177,7 +207,9 @@ const results::Fields<Tally> kTallyFields{
     {"passed", {kCount, results::kHigher, "figures within their tolerance"}, &Tally::passed},
     {"outside", {kCount, results::kLower, "figures outside their tolerance"}, &Tally::outside},
     {"skipped", {kCount, results::kLower, "figures that are not judged"}, &Tally::skipped},
-    {"predictions", {kCount, "figures that nothing is published or measured of"}, &Tally::predicted}};
+    {"predictions", {kCount, "figures that nothing is published or measured of"}, &Tally::predicted},
+    {"aims", {kCount, "figures that are judged and of which more is wanted than their tolerance"}, &Tally::aims},
+    {"aims_met", {kCount, results::kHigher, "of these, as good as is wanted"}, &Tally::aims_met}};
 
 struct Validated {
   const std::vector<Figure>* figures;
@@ -202,6 +234,7 @@ const results::Fields<Validated>& validated_fields() {
 
 std::string summary_line(const Tally& t) {
   std::string text = fmt::format("{} passed, {} outside, {} skipped", t.passed, t.outside, t.skipped);
+  if (t.aims > 0) text += fmt::format("; {} of {} aims met", t.aims_met, t.aims);
   if (t.predicted > 0) text += fmt::format("; {} prediction{}", t.predicted, t.predicted == 1 ? "" : "s");
   return text;
 }
@@ -227,7 +260,9 @@ results::Page figures_page(const std::vector<Figure>& figures, const std::string
     table.rows.push_back(row_of(f, notes));
     table.rows.back()[kVerdictColumn].look = results::Look{tone_of(f.verdict())};
   }
-  page.lists = {{"Skipped without being simulated", without_rows(figures)}, {"Notes", notes.numbered()}};
+  page.lists = {{"Aims that are missed", missed_aims(figures)},
+                {"Skipped without being simulated", without_rows(figures)},
+                {"Notes", notes.numbered()}};
   return page;
 }
 

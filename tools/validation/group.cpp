@@ -135,6 +135,8 @@ class Runner {
     f.expected = text.expected.empty() ? kNaN : number("expected", text.expected);
     const std::string tolerance = text.tolerance.value_or(section.tolerance);
     if (!tolerance.empty()) f.tolerance = number("tolerance", tolerance);
+    const std::string aim = text.aim.value_or(section.aim);
+    if (!aim.empty()) f.aim = number("aim", aim);
     if (!text.within.empty()) {
       const double low = text.within[0], high = text.within[1];
       f.expected = (low + high) / 2;
@@ -221,6 +223,12 @@ Verdict Figure::verdict() const {
   return within ? Verdict::pass : Verdict::outside;
 }
 
+std::optional<bool> Figure::aim_met() const {
+  const Verdict v = verdict();
+  if (!aim || (v != Verdict::pass && v != Verdict::outside)) return std::nullopt;
+  return std::abs(error()) <= *aim;
+}
+
 std::string_view Figure::group() const {
   return std::string_view(id).substr(0, id.find('/'));
 }
@@ -242,6 +250,10 @@ std::string_view to_string(Verdict verdict) {
 Tally tally(const std::vector<Figure>& figures) {
   Tally t;
   for (const Figure& f : figures) {
+    if (const std::optional<bool> met = f.aim_met()) {
+      ++t.aims;
+      if (*met) ++t.aims_met;
+    }
     switch (f.verdict()) {
       case Verdict::pass:
         ++t.passed;

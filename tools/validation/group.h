@@ -3,6 +3,7 @@
 // file, named in CMakeLists.txt.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ struct Figure {
   std::string what;  ///< in words
   std::string unit;  ///< of expected and simulated; empty for counts and shares
   double expected = 0;
-  double simulated = 0;  ///< NaN where it was not simulated
-  double tolerance = 0;  ///< of the error, in its measure
+  double simulated = 0;         ///< NaN where it was not simulated
+  double tolerance = 0;         ///< of the error, in its measure
+  std::optional<double> aim{};  ///< what is wanted of the error's size, where the tolerance is what is reached
   Measure measure = Measure::relative;
   Claim claim = Claim::about;
   std::string source;                    ///< where the expected figure is from
@@ -45,6 +47,8 @@ struct Figure {
   [[nodiscard]] double error() const;
   /// A figure that is no number, or whose tolerance is none, is outside, unless it is a prediction.
   [[nodiscard]] Verdict verdict() const;
+  /// Whether it is as good as is wanted; none where nothing is wanted, or it is not judged.
+  [[nodiscard]] std::optional<bool> aim_met() const;
   /// What comes before the slash of its id.
   [[nodiscard]] std::string_view group() const;
 };
@@ -53,6 +57,7 @@ std::string_view to_string(Verdict verdict);
 
 struct Tally {
   std::size_t passed = 0, outside = 0, skipped = 0, predicted = 0;
+  std::size_t aims = 0, aims_met = 0;  ///< of figures that are judged
 };
 
 Tally tally(const std::vector<Figure>& figures);

@@ -71,23 +71,27 @@ const models::Samples& samples_of(ReadData& measured, const std::string& files) 
   return *(samples = std::make_shared<models::Samples>(std::move(readings.samples)));
 }
 
-/// The rows to compare: whose they are, by which machine's profile they are timed, and in which format.
+/// The rows to compare: whose they are, by which machine's profile they are timed, and in which format; of which
+/// engine, and by which profile where it is not the machine's.
 struct Rows {
   std::string gpu, from;
   std::optional<NumberFormat> format;
+  std::string kernels{models::kUsualKernels};
+  std::string profile{};
 };
 
 template <class Row>
 models::ErrorSummary errors_of(const Rows& which, const std::vector<Row>& rows, NumberFormat Row::*format,
                                double (*seconds)(const KernelProfile&, const Machine&, const Row&)) {
   static const models::Catalogue catalogue = models::Catalogue::built_in();
-  const KernelProfile profile = catalogue.profile(catalogue.gpu(which.from).profile);
+  const KernelProfile profile =
+      catalogue.profile(which.profile.empty() ? catalogue.gpu(which.from).profile : which.profile);
   const Machine machine = machine_for(catalogue.gpu(which.gpu), profile);
   std::vector<double> errors;
   for (const Row& row : rows) {
     const bool of_gpu = row.from.gpu.empty() || models::names_gpu(row.from.gpu, which.gpu);
-    const bool vllm = row.from.framework.empty() || row.from.framework == "vllm";
-    if (of_gpu && vllm && (!which.format || row.*format == *which.format)) {
+    const bool of_engine = row.from.framework.empty() || row.from.framework == which.kernels;
+    if (of_gpu && of_engine && (!which.format || row.*format == *which.format)) {
       errors.push_back(seconds(profile, machine, row) / row.seconds - 1);
     }
   }
@@ -171,6 +175,23 @@ double kernel_error(const Question& q) {
   }
 }
 
+/// engine_error(files, GPU, engine, linear | decode | prefill, format, profile, count | median | p90 | bias): of the
+/// rows of an engine's own kernels by a profile of the catalogue.
+double engine_error(const Question& q) {
+  const NumberFormat format = kFormats[q.word(4, {"bf16", "fp8", "fp8_block", "nvfp4"})];
+  const Rows which{q.arguments[1], q.arguments[1], format, q.arguments[2], q.arguments[5]};
+  const models::Samples& samples = samples_of(q.measured, q.arguments[0]);
+  const std::size_t statistic = q.word(6, statistics());
+  switch (q.word(3, {"linear", "decode", "prefill"})) {
+    case 0:
+      return statistic_of(errors_of(which, samples.linear, &models::LinearSample::weights, linear_s), statistic);
+    case 1:
+      return statistic_of(errors_of(which, samples.decode, &models::DecodeSample::kv, decode_s), statistic);
+    default:
+      return statistic_of(errors_of(which, samples.prefill, &models::TiledSample::kv, prefill_s), statistic);
+  }
+}
+
 /// block_error(files, GPU, decode | prefill, format of the KV, format of the projections, GPU whose profile is taken,
 /// count | median | p90 | bias): of whole blocks over latents by the kernel that a fit takes, with their linear layers.
 double block_error(const Question& q) {
@@ -190,20 +211,31 @@ double block_error(const Question& q) {
                       q.word(6, statistics()));
 }
 
+/// What was left out of a fit, and which statistic of the errors of its rows is asked for.
+struct HeldOut {
+  bool models;
+  std::size_t statistic;
+};
+
 template <class Form>
-double held_out_of(const Form& form, std::size_t statistic) {
-  if (!form.error || !form.error->held_out) throw ExpressionError("the form's profile does not say how far it is off");
-  return statistic == 0 ? form.error->median : form.error->p90;
+double held_out_of(const Form& form, HeldOut of) {
+  const auto& e = form.error;
+  if (!e || !(of.models ? e->models_median.has_value() && e->models_p90.has_value() : e->held_out)) {
+    throw ExpressionError("the form's profile does not say how far it is off");
+  }
+  if (of.models) return of.statistic == 0 ? *e->models_median : *e->models_p90;
+  return of.statistic == 0 ? e->median : e->p90;
 }
 
-/// held_out_error(GPU, operator, format, median | p90): of rows left out of a fit, as the calibrator wrote it into the
-/// GPU's profile beside the form.
+/// held_out_error(GPU, operator, format, median | p90, shapes | models): of rows left out of a fit, as the calibrator
+/// wrote it into the GPU's profile beside the form.
 double held_out_error(const Question& q) {
   static const models::Catalogue catalogue = models::Catalogue::built_in();
   const KernelProfile p = catalogue.profile(catalogue.gpu(q.arguments[0]).profile);
   const models::FittedForms& f = p.fitted;
   const NumberFormat format = kFormats[q.word(2, {"bf16", "fp8", "fp8_block", "nvfp4"})];
-  const std::size_t of = q.word(3, {"median", "p90"});
+  const std::size_t statistic = q.word(3, {"median", "p90"});
+  const HeldOut of{q.word(4, {"shapes", "models"}) == 1, statistic};
   const auto decode = [&](const std::vector<models::DecodeForm>& forms) {
     return held_out_of(needed(p, forms, &models::DecodeForm::kv, format, "decode attention"), of);
   };
@@ -228,21 +260,22 @@ double held_out_error(const Question& q) {
   }
 }
 
-/// collective_error(files, GPU, operation, library, link, count | median | p90): of the |error| of the rows by the
-/// tables of that link, every group size by its own; 1 where there are none.
+/// collective_error(files, GPU, operation, library, its version or any, link, count | median | p90): of the |error| of
+/// the rows by the tables of that link, every group size by its own; 1 where there are none.
 double collective_error(const Question& q) {
   static const models::Catalogue catalogue = models::Catalogue::built_in();
-  const models::LinkSpec link = catalogue.link(q.arguments[4]);
+  const std::string& version = q.arguments[4];
+  const models::LinkSpec link = catalogue.link(q.arguments[5]);
   std::vector<double> errors;
   for (const models::CollectiveSample& row : samples_of(q.measured, q.arguments[0]).collectives) {
     if (!models::names_gpu(row.from.gpu, q.arguments[1]) || models::word(row.operation) != q.arguments[2] ||
-        row.library != q.arguments[3]) {
+        row.library != q.arguments[3] || (version != "any" && row.from.version != version)) {
       continue;
     }
     const models::CollectiveTimes times(link, row.operation, row.library, row.gpus);
     errors.push_back(times.seconds(row.bytes) / row.seconds - 1);
   }
-  return statistic_of(models::summarise(errors), q.word(5, statistics()));
+  return statistic_of(models::summarise(errors), q.word(6, statistics()));
 }
 
 /// Rows whose GPU none of the names (between blanks) means, by their GPU.
@@ -272,9 +305,9 @@ double other_rows(const Question& q) {
 }
 
 constexpr Probe kMeasuredProbes[] = {
-    {"kernel_error", 6, false, kernel_error},     {"block_error", 7, false, block_error},
-    {"held_out_error", 4, false, held_out_error}, {"collective_error", 6, false, collective_error},
-    {"other_rows", 2, false, other_rows},
+    {"kernel_error", 6, false, kernel_error},         {"engine_error", 7, false, engine_error},
+    {"block_error", 7, false, block_error},           {"held_out_error", 5, false, held_out_error},
+    {"collective_error", 7, false, collective_error}, {"other_rows", 2, false, other_rows},
 };
 
 }  // namespace
