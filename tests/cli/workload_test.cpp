@@ -218,6 +218,31 @@ TEST_F(WorkloadTest, WhatHasNoTraceIsRefused) {
   EXPECT_EQ(refused({"chat.yaml", "--out", "chat.yaml", "--force"}).substr(0, 12), "kvsim: --out");
 }
 
+TEST_F(WorkloadTest, AFolderOfServeGensIsDrawnFrom) {
+  write("gen/chunk-1-trace.csv", "0,4,1,Gamma,1,0.25\n600,4,1,Gamma,1,0.25\n");
+  write("gen/chunk-1-dataset.json", "{\"0\": {\"input_tokens\": \"{100: 1}\", \"output_tokens\": \"{7: 1}\"}}");
+  write("chat.yaml", kChat);
+  const CommandResult made =
+      run({"workload", "generate", "gen", "--from", "5 min", "--until", "20 min", "--requests", "9"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(lines_in(made.out), 10U);
+  EXPECT_NE(made.out.find(",100,7\n"), std::string::npos) << made.out;
+  const auto refused = [&](const Words& words) {
+    Words all{"workload", "generate"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult r = run(all);
+    EXPECT_EQ(r.status, 2) << r.out;
+    return r.err;
+  };
+  EXPECT_EQ(refused({"gen"}), "kvsim: --until: expected the end of the time to draw, such as \"1 h\"\n");
+  EXPECT_EQ(refused({"gen", "--until", "1 h"}),
+            "kvsim: --until: is 3600 s, expected above 0 s (--from), at most 1200 s, where the windows end\n");
+  EXPECT_EQ(refused({"gen", "--until", "1 min", "--set", "run.seed=2"}),
+            "kvsim: --set: changes a scenario, which ServeGen's folder is not\n");
+  EXPECT_EQ(refused({"chat.yaml", "--until", "1 min"}),
+            "kvsim: --until: is of ServeGen's folders, not of a scenario\n");
+}
+
 // A trace beside itself: nothing is apart.
 TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
   write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");
