@@ -5,7 +5,6 @@
 
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <optional>
 #include <system_error>
 
@@ -24,8 +23,8 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 CsvTable::CsvTable(LineReader& lines, std::span<const std::string_view> wanted,
-                   std::span<const std::string_view> optional)
-    : lines_(lines), wanted_(wanted), optional_(optional) {
+                   std::span<const std::string_view> optional, Quotes quotes)
+    : lines_(lines), quotes_(quotes), wanted_(wanted), optional_(optional) {
   if (!lines_.next()) {
     const auto expected = wanted_.empty() ? optional_ : wanted_;
     lines_.fail_file(fmt::format("is empty, expected a header with the columns {}", fmt::join(expected, ", ")));
@@ -45,8 +44,7 @@ CsvTable::CsvTable(LineReader& lines, std::span<const std::string_view> wanted,
 std::size_t CsvTable::find(std::string_view name) const {
   std::size_t found = kMissing;
   for (std::size_t c = 0; c < columns_; ++c) {
-    const std::string_view heading = trimmed(lines_.line().substr(starts_[c], starts_[c + 1] - starts_[c] - 1));
-    if (heading != name) continue;
+    if (text_of(c) != name) continue;
     if (found != kMissing) {
       lines_.fail(starts_[c], fmt::format("the column {} is there twice, expected it once", name));
     }
@@ -71,20 +69,30 @@ bool CsvTable::next() {
 void CsvTable::split() {
   const std::string_view line = lines_.line();
   starts_.assign(1, 0);
+  bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == ',') starts_.push_back(i + 1);
+    if (line[i] == '"' && quotes_ == Quotes::around && (quoted || starts_.back() == i)) quoted = !quoted;
+    if (line[i] == ',' && !quoted) starts_.push_back(i + 1);
   }
+  if (quoted) lines_.fail(starts_.back(), "a quote begins here that does not end in this line, expected its end");
   starts_.push_back(line.size() + 1);
+}
+
+std::string_view CsvTable::text_of(std::size_t column) const {
+  std::string_view text = trimmed(lines_.line().substr(starts_[column], starts_[column + 1] - starts_[column] - 1));
+  if (quotes_ == Quotes::around && text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+    text = text.substr(1, text.size() - 2);
+  }
+  return text;
 }
 
 CsvTable::Field CsvTable::field(std::size_t n) const {
   const std::string_view name = n < wanted_.size() ? wanted_[n] : optional_[n - wanted_.size()];
   if (!has(n)) return {name, {}, 0};
   const std::size_t column = position_[n];
-  const std::string_view whole = lines_.line().substr(starts_[column], starts_[column + 1] - starts_[column] - 1);
-  const std::string_view text = trimmed(whole);
-  const std::size_t lead = text.empty() ? 0 : static_cast<std::size_t>(text.data() - whole.data());
-  return {name, text, starts_[column] + lead};
+  const std::string_view text = text_of(column);
+  const auto lead = text.empty() ? starts_[column] : static_cast<std::size_t>(text.data() - lines_.line().data());
+  return {name, text, lead};
 }
 
 std::int64_t CsvTable::whole_number(const Field& field) const {
@@ -133,69 +141,13 @@ void read_csv_trace(LineReader& lines, TraceBuilder& trace) {
 // Azure LLM inference traces (Azure public dataset, CC-BY-4.0; Patel et al., "Splitwise", ISCA'24): TIMESTAMP with up
 // to nine fractional digits, ContextTokens, GeneratedTokens. Times count from the first row.
 
-namespace {
-
-/// Takes exactly `digits` decimal digits off the front of the text.
-std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
-  if (text.size() < digits) return std::nullopt;
-  int value = 0;
-  for (const char c : text.substr(0, digits)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
-  text.remove_prefix(digits);
-  return value;
-}
-
-bool take(std::string_view& text, std::string_view any_of) {
-  if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-/// `2023-11-16 18:15:46.6805900`, also with T, and with Z or +00:00 at the end; ns since 1970.
-std::optional<std::int64_t> parse_time(std::string_view text) {
-  const auto year = take_digits(text, 4);
-  if (!year || !take(text, "-")) return std::nullopt;
-  const auto month = take_digits(text, 2);
-  if (!month || !take(text, "-")) return std::nullopt;
-  const auto day = take_digits(text, 2);
-  if (!day || !take(text, " T")) return std::nullopt;
-  const auto hour = take_digits(text, 2);
-  if (!hour || !take(text, ":")) return std::nullopt;
-  const auto minute = take_digits(text, 2);
-  if (!minute || !take(text, ":")) return std::nullopt;
-  const auto second = take_digits(text, 2);
-  if (!second || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
-
-  std::int64_t fraction_ns = 0;
-  if (take(text, ".")) {
-    std::size_t digits = 0;
-    for (std::int64_t unit = 100'000'000; !text.empty() && text.front() >= '0' && text.front() <= '9'; unit /= 10) {
-      if (++digits > 9) return std::nullopt;
-      fraction_ns += unit * (text.front() - '0');
-      text.remove_prefix(1);
-    }
-    if (digits == 0) return std::nullopt;
-  }
-  if (!text.empty() && text != "Z" && text != "+00:00") return std::nullopt;
-
-  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok() || *year < 1970 || *year > 2200) return std::nullopt;
-  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return ((days * 24 + *hour) * 60 + *minute) * 60'000'000'000 + *second * 1'000'000'000LL + fraction_ns;
-}
-
-}  // namespace
-
 void read_azure_trace(LineReader& lines, TraceBuilder& trace) {
   static constexpr std::array<std::string_view, 3> columns{"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
   CsvTable table(lines, columns);
   std::optional<std::int64_t> start_ns, last_ns;
   while (!trace.full() && table.next()) {
     const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
-    const std::optional<std::int64_t> time_ns = parse_time(time.text);
+    const std::optional<std::int64_t> time_ns = parse_date(time.text);
     if (!time_ns) {
       lines.fail(time.byte, fmt::format("TIMESTAMP is \"{}\", expected a time such as 2023-11-16 18:15:46.6805900",
                                         time.text.substr(0, 40)));

@@ -1,4 +1,4 @@
-// Comma-separated values with a header line: the plain kind, without quotes. Internal to readers of
+// Comma-separated values with a header line: the plain kind, without quotes unless asked for. Internal to readers of
 // recorded data (traces, measured kernel times).
 #pragma once
 
@@ -15,17 +15,22 @@ namespace kvsim::models {
 /// Finds the wanted columns by their names in the header; other columns are skipped.
 class CsvTable {
  public:
+  enum class Quotes {
+    plain,   ///< text like any other
+    around,  ///< a field that begins with one goes on to the next that is not doubled, commas included
+  };
+
   /// Reads the header. Throws schema::InputError where the file is empty or a wanted column is missing, or one of
   /// either kind there twice.
-  CsvTable(LineReader& lines, std::span<const std::string_view> wanted,
-           std::span<const std::string_view> optional = {});
+  CsvTable(LineReader& lines, std::span<const std::string_view> wanted, std::span<const std::string_view> optional = {},
+           Quotes quotes = Quotes::plain);
 
   /// The next row; false at the end. Throws where a row has more or fewer columns than the header.
   bool next();
 
   struct Field {
     std::string_view name;
-    std::string_view text;  ///< without blanks at either end
+    std::string_view text;  ///< without blanks, or quotes, at either end
     std::size_t byte = 0;   ///< in the line
   };
   /// The n-th wanted column of the current row; behind the wanted ones come the optional ones, without text where the
@@ -41,10 +46,13 @@ class CsvTable {
  private:
   static constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
   void split();
+  /// A column of the current line, without blanks, or quotes, at either end.
+  [[nodiscard]] std::string_view text_of(std::size_t column) const;
   /// The column of this name; kMissing: there is none.
   [[nodiscard]] std::size_t find(std::string_view name) const;
 
   LineReader& lines_;
+  Quotes quotes_;
   std::span<const std::string_view> wanted_, optional_;
   std::vector<std::size_t> position_;  ///< column of each name
   std::size_t columns_ = 0;

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "models/schema/units.h"
@@ -25,7 +27,7 @@ class LineParser {
 
   void parse(json::parser& parser) {
     line_.each_member(parser, [this](json::field& field) { read_member(field); });
-    for (std::size_t k = 0; k < keys_.size(); ++k) {
+    for (std::size_t k = 0; k < kNeeded; ++k) {
       if (!seen_[k] && !keys_[k].empty()) {
         line_.fail(0, fmt::format("{} is missing, expected {}", keys_[k], names_.shape));
       }
@@ -56,9 +58,14 @@ class LineParser {
         request_.output_byte = byte;
         if (value.get_int64().get(request_.output_length) == simdjson::SUCCESS) return;
         return line_.wrong(keys_[which], token, "a whole number of tokens");
-      default:
+      case 3:
         request_.hash_ids_byte = byte;
-        read_hash_ids(value, token);
+        return read_hash_ids(value, token);
+      default:
+        if (which == 5) request_.parent_byte = byte;
+        std::int64_t number = 0;
+        if (value.get_int64().get(number) != simdjson::SUCCESS) line_.wrong(keys_[which], token, "a whole number");
+        (which == 4 ? request_.chat : which == 5 ? request_.parent : request_.turn) = number;
     }
   }
 
@@ -79,8 +86,10 @@ class LineParser {
   const JsonlNames& names_;
   JsonlRequest& request_;
   JsonLine line_;
-  std::array<std::string_view, 4> keys_{names_.timestamp, names_.input, names_.output, names_.hash_ids};
-  std::array<bool, 4> seen_{};
+  static constexpr std::size_t kNeeded = 4;
+  std::array<std::string_view, 7> keys_{names_.timestamp, names_.input,  names_.output, names_.hash_ids,
+                                        names_.chat,      names_.parent, names_.turn};
+  std::array<bool, 7> seen_{};
 };
 
 }  // namespace
@@ -102,6 +111,7 @@ JsonlParser::~JsonlParser() = default;
 
 JsonlRequest* JsonlParser::next() {
   if (!lines_.next()) return nullptr;
+  request_.chat = request_.parent = request_.turn = std::nullopt;
   LineParser(lines_, names_, request_).parse(parser_->json);
   return &request_;
 }
@@ -130,7 +140,8 @@ void read_mooncake_trace(LineReader& lines, TraceBuilder& trace) {
 
 // Bailian traces (Alibaba, qwen-bailian-usagetraces-anon): timestamp in s since the start, hash_ids of 16-token blocks.
 // An id there is of the block's own content, not of the prefix up to it, so ids are chained here: equal ids mean equal
-// prefixes, as everywhere in kvsim. Conversations (chat_id, parent_chat_id) are not followed: turns arrive as recorded.
+// prefixes, as everywhere in kvsim. A chat_id is of one request; chats with a parent (parent_chat_id) are turns of its
+// session, numbered by turn. When a turn was answered is not recorded.
 
 namespace {
 
@@ -146,7 +157,10 @@ std::uint64_t chained(std::uint64_t prefix, std::uint64_t id) {
 
 void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
   constexpr std::int64_t block_tokens = 16;
-  JsonlParser parser(lines);
+  constexpr JsonlNames names{.chat = "chat_id", .parent = "parent_chat_id", .turn = "turn"};
+  JsonlParser parser(lines, names);
+  std::unordered_map<std::int64_t, SessionTurn> chats;
+  std::int32_t sessions = 0;
   while (!trace.full()) {
     JsonlRequest* const r = parser.next();
     if (r == nullptr) break;
@@ -162,8 +176,25 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace) {
     }
     std::uint64_t prefix = 0;
     for (std::uint64_t& id : r->hash_ids) id = prefix = chained(prefix, id);
+    SessionTurn turn;
+    if (r->chat) {
+      if (r->parent && *r->parent == *r->chat) {
+        lines.fail(r->parent_byte,
+                   fmt::format("parent_chat_id is {}, the chat itself, expected one before it, or -1", *r->parent));
+      }
+      const auto parent = r->parent ? chats.find(*r->parent) : chats.end();
+      // A chat whose parent is before the trace's start begins a session of which the first turns are missing.
+      turn.session = parent != chats.end() ? parent->second.session : sessions++;
+      turn.turn = parent != chats.end() ? parent->second.turn + 1 : 1;
+      if (r->turn && *r->turn > 0 && *r->turn <= std::numeric_limits<std::int32_t>::max()) {
+        turn.turn = static_cast<std::int32_t>(*r->turn);
+      }
+      if (!chats.emplace(*r->chat, turn).second) {
+        lines.fail(0, fmt::format("chat_id {} is there twice, expected one of each request", *r->chat));
+      }
+    }
     trace.add(to_arrival_ns(r->timestamp, kNsPerSecond), r->timestamp_byte, r->input_length, r->output_length,
-              r->hash_ids);
+              r->hash_ids, turn);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,12 +22,15 @@ namespace kvsim::models {
 /// A value's JSON as it stands in a message: short ones in full, objects and lists by their kind.
 std::string shown_json(std::string_view token);
 
-/// What a format calls the members of a request; all of them must be there.
+/// What a format calls the members of a request; all of them must be there but the last three.
 struct JsonlNames {
   std::string_view timestamp = "timestamp";
   std::string_view input = "input_length";
   std::string_view output = "output_length";
   std::string_view hash_ids = "hash_ids";                                          ///< empty: the format has none
+  std::string_view chat = "";                                                      ///< the same
+  std::string_view parent = "";                                                    ///< the same
+  std::string_view turn = "";                                                      ///< the same
   std::string_view shape = "timestamp, input_length, output_length and hash_ids";  ///< for messages
   std::string_view time = "the time since the start";                              ///< for messages
 };
@@ -36,6 +40,8 @@ struct JsonlRequest {
   std::int64_t input_length = 0;
   std::int64_t output_length = 0;
   std::vector<std::uint64_t> hash_ids;
+  std::optional<std::int64_t> chat, parent, turn;
+  std::size_t parent_byte = 0;
   std::size_t timestamp_byte = 0;  ///< where each value starts in the line
   std::size_t input_byte = 0;
   std::size_t output_byte = 0;

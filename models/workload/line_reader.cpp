@@ -4,16 +4,25 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filter/zstd.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 namespace kvsim::models {
 namespace {
 
 constexpr std::size_t first_chunk = std::size_t{64} << 10U;
+constexpr std::string_view cut_off =
+    "cannot be read to its end, expected a readable file, whole where it is compressed";
 static_assert(LineReader::padding >= simdjson::SIMDJSON_PADDING);
 
 bool is_blank(std::string_view text) {
@@ -36,6 +45,80 @@ std::size_t first_invalid_utf8(std::string_view text) {
   return i;
 }
 
+/// The little-endian number in the next `bytes` bytes; none at the end of the file.
+std::optional<std::uint64_t> next_number(std::istream& file, std::size_t bytes) {
+  std::array<char, 8> raw{};
+  if (!file.read(raw.data(), static_cast<std::streamsize>(bytes))) return std::nullopt;
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes; i-- > 0;) number = number << 8U | static_cast<unsigned char>(raw[i]);
+  return number;
+}
+
+constexpr std::uint64_t zstd_frame = 0xFD2FB528;
+
+/// Whether a zstd file goes on to the end of a frame: Boost reads one that is cut off without a word. By the lengths of
+/// blocks (RFC 8878, 3.1.1), from the file's beginning, to which it returns.
+bool zstd_is_whole(std::istream& file) {
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(0);
+  bool whole = false;
+  while (const auto magic = next_number(file, 4)) {
+    whole = false;
+    if (*magic != zstd_frame) {  // one to be skipped, or rubbish, which is refused when it is unpacked
+      const auto bytes = next_number(file, 4);
+      if ((*magic & 0xFFFFFFF0U) != 0x184D2A50U || !bytes) break;
+      file.seekg(static_cast<std::streamoff>(*bytes), std::ios::cur);
+      whole = file.tellg() <= size;
+      continue;
+    }
+    const auto descriptor = next_number(file, 1);
+    if (!descriptor) break;
+    constexpr std::array<int, 4> dictionary_bytes{0, 1, 2, 4}, size_bytes{0, 2, 4, 8};
+    const bool single = (*descriptor >> 5U & 1U) != 0;
+    const int of_size = size_bytes[*descriptor >> 6U];
+    file.seekg((single ? 0 : 1) + dictionary_bytes[*descriptor & 3U] + (of_size == 0 && single ? 1 : of_size),
+               std::ios::cur);
+    while (const auto block = next_number(file, 3)) {
+      const bool of_one_byte = (*block >> 1U & 3U) == 1;
+      file.seekg(of_one_byte ? 1 : static_cast<std::streamoff>(*block >> 3U), std::ios::cur);
+      if ((*block & 1U) == 0) continue;
+      if ((*descriptor >> 2U & 1U) != 0) file.seekg(4, std::ios::cur);
+      whole = file.tellg() <= size;
+      break;
+    }
+    if (!whole) break;
+  }
+  file.clear();
+  file.seekg(0);
+  return whole;
+}
+
+/// What an open file holds, unpacked where its first bytes are those of gzip or zstd; null: it is cut off.
+std::unique_ptr<std::istream> plain(std::unique_ptr<std::ifstream> file) {
+  std::array<char, 4> head{};
+  file->read(head.data(), head.size());
+  const std::string_view magic(head.data(), static_cast<std::size_t>(file->gcount()));
+  file->clear();
+  for (std::size_t i = 0; i < magic.size(); ++i) file->unget();  // a pipe cannot seek
+  const bool gzip = magic.starts_with("\x1F\x8B"), zstd = magic == "\x28\xB5\x2F\xFD";
+  if (!gzip && !zstd) return file;
+  if (zstd && !zstd_is_whole(*file)) return nullptr;
+  struct Unpacked final : boost::iostreams::filtering_istream {
+    ~Unpacked() override { reset(); }  // before the file goes
+    std::unique_ptr<std::ifstream> packed;
+  };
+  auto unpacked = std::make_unique<Unpacked>();
+  unpacked->packed = std::move(file);
+  if (gzip) {
+    unpacked->push(boost::iostreams::gzip_decompressor(boost::iostreams::zlib::default_window_bits, first_chunk));
+  } else {
+    unpacked->push(boost::iostreams::zstd_decompressor(boost::iostreams::zstd_params(), first_chunk));
+  }
+  unpacked->push(*unpacked->packed, first_chunk);
+  return unpacked;
+}
+
 int column_of(std::string_view line, std::size_t byte) {
   int column = 1;
   for (const char c : line.substr(0, std::min(byte, line.size()))) {
@@ -53,16 +136,15 @@ LineReader LineReader::open(const std::string& path, std::string_view expected) 
   }
   LineReader reader(path);
   errno = 0;
-  reader.file_ = std::make_unique<std::ifstream>(path, std::ios::binary);
-  if (!*reader.file_) {
+  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!*file) {
     throw schema::InputError(
         fmt::format("{}: cannot be opened ({}), expected {}", path, std::generic_category().message(errno), expected));
   }
+  reader.file_ = plain(std::move(file));
+  if (!reader.file_) reader.fail_file(cut_off);
   reader.buffer_.resize(first_chunk + padding);
   reader.fill();
-  if (reader.content_ >= 2 && reader.buffer_[0] == '\x1F' && reader.buffer_[1] == '\x8B') {
-    throw schema::InputError(fmt::format("{}: is gzip-compressed, expected {} as plain text", path, expected));
-  }
   return reader;
 }
 
@@ -84,7 +166,7 @@ bool LineReader::fill() {
   if (content_ + padding >= buffer_.size()) buffer_.resize(2 * buffer_.size());
   file_->read(buffer_.data() + content_, static_cast<std::streamsize>(buffer_.size() - padding - content_));
   const auto got = static_cast<std::size_t>(file_->gcount());
-  if (file_->bad()) fail_file("cannot be read to its end, expected a readable file");
+  if (file_->bad()) fail_file(cut_off);
   content_ += got;
   std::fill_n(buffer_.begin() + static_cast<std::ptrdiff_t>(content_), padding, '\0');
   return got > 0;
@@ -119,6 +201,7 @@ bool LineReader::next_raw() {
 }
 
 bool LineReader::next() {
+  if (std::exchange(held_, false)) return true;
   while (next_raw()) {
     if (line_number_ == 1 && line().substr(0, 3) == "\xEF\xBB\xBF") {  // a byte order mark
       line_begin_ += 3;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
+#include <istream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,8 +18,8 @@ class LineReader {
   /// Bytes after each line that may be read (not interpreted): what simdjson asks for.
   static constexpr std::size_t padding = 64;
 
-  /// Opens a file. Throws schema::InputError for what is not there or no file; `expected` ends the message, for example
-  /// "a mooncake trace".
+  /// Opens a file; one that begins as gzip or zstd does is read as what it holds. Throws schema::InputError for what is
+  /// not there or no file; `expected` ends the message, for example "a mooncake trace".
   static LineReader open(const std::string& path, std::string_view expected);
   /// Reads from memory; `name` stands for the file's in messages.
   static LineReader from_text(const std::string& name, std::string_view text);
@@ -30,6 +30,8 @@ class LineReader {
   /// The next line that is not blank, without its line end (LF or CRLF). False at the end. Throws schema::InputError at
   /// bytes that are no UTF-8, at NUL and at a line above the limit.
   bool next();
+  /// The next call of next() gives the current line once more.
+  void hold() { held_ = true; }
 
   /// Valid until next() is called.
   [[nodiscard]] std::string_view line() const { return {buffer_.data() + line_begin_, line_bytes_}; }
@@ -54,15 +56,16 @@ class LineReader {
   void check_text() const;
 
   schema::Origin source_;
-  std::unique_ptr<std::ifstream> file_;  ///< null: everything is in the buffer
-  std::vector<char> buffer_;             ///< `padding` bytes longer than its content may grow
-  std::size_t content_ = 0;              ///< bytes in the buffer
+  std::unique_ptr<std::istream> file_;  ///< null: everything is in the buffer
+  std::vector<char> buffer_;            ///< `padding` bytes longer than its content may grow
+  std::size_t content_ = 0;             ///< bytes in the buffer
   std::size_t line_begin_ = 0;
   std::size_t line_bytes_ = 0;
   std::size_t next_line_ = 0;
   std::size_t line_limit_ = max_line_bytes;
   int line_number_ = 0;
   bool terminated_ = true;
+  bool held_ = false;
 };
 
 }  // namespace kvsim::models

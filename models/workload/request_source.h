@@ -26,6 +26,9 @@ struct RequestSpec {
   std::int64_t context_tokens = 0;           ///< of that prefix
   std::vector<std::uint64_t> chunks{};       ///< shared chunks that the prompt begins with, numbered from 0, in order
   std::int64_t chunk_tokens = 0;             ///< of each of them
+  std::int32_t session = -1;                 ///< that a trace says it belongs to, from 0 as they begin; -1: none said
+  std::int32_t turn = 0;                     ///< of that session, from 1; 0 without one
+  std::int64_t think_ns = -1;                ///< from the end of the turn before to its arrival; -1: not recorded
 };
 
 /// One stream a purpose: another rate leaves every length as it was, other outputs leave every prompt as it was.

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "models/schema/spelling.h"
 #include "models/schema/units.h"
 #include "models/workload/distributions.h"
+#include "models/workload/shared_prefixes.h"
 
 namespace kvsim::models {
 namespace {
@@ -22,20 +22,37 @@ constexpr std::array formats{
     TraceFormat{"azure", "CSV: TIMESTAMP (date and time), ContextTokens, GeneratedTokens", 0, read_azure_trace},
     TraceFormat{"bailian", "JSON lines: timestamp (s), input_length, output_length, hash_ids of 16-token blocks", 16,
                 read_bailian_trace},
+    TraceFormat{"burstgpt", "CSV: Timestamp (s), Request tokens, Response tokens; Session ID, Elapsed time", 0,
+                read_burstgpt_trace},
+    TraceFormat{"columns", "CSV or JSON lines: what workload.trace.columns or --columns names", 0, read_columns_trace},
     TraceFormat{"csv", "CSV: arrival_s, prompt_tokens, output_tokens", 0, read_csv_trace},
+    TraceFormat{
+        "llmservingsim",
+        "JSON lines, a session each: arrival_time_ns, sub_requests of input_toks, output_toks, tool_duration_ns", 0,
+        read_llmservingsim_trace},
     TraceFormat{"vllm_bench", "JSON lines: arrival_time (s, any clock), input_toks, output_toks; others are ignored", 0,
                 read_vllm_bench_trace},
+    TraceFormat{"weka", "JSON lines, an agent's session each: requests of t (s), in, out, hash_ids of 64-token blocks",
+                64, read_weka_trace},
 };
 
 std::string expected_file(const TraceFormat& format) {
   return fmt::format("a {} trace ({})", format.name, format.description);
 }
 
-std::vector<RequestSpec> read_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options) {
-  TraceBuilder trace(lines, options);
+void scan_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options, const RequestSink& sink) {
+  if (options.columns && format.read != read_columns_trace) {
+    throw schema::InputError(fmt::format("columns: format {} has its own, use format columns", format.name));
+  }
+  TraceBuilder trace(lines, options, sink);
   format.read(lines, trace);
   if (trace.empty()) lines.fail_file(fmt::format("has no requests, expected {}", expected_file(format)));
-  return trace.take();
+}
+
+std::vector<RequestSpec> read_lines(const TraceFormat& format, LineReader lines, const TraceOptions& options) {
+  std::vector<RequestSpec> requests;
+  scan_lines(format, std::move(lines), options, [&](RequestSpec&& r) { requests.push_back(std::move(r)); });
+  return requests;
 }
 
 }  // namespace
@@ -57,6 +74,11 @@ std::vector<RequestSpec> read_trace(const TraceFormat& format, const std::string
   return read_lines(format, LineReader::open(path, expected_file(format)), options);
 }
 
+void scan_trace(const TraceFormat& format, const std::string& path, const TraceOptions& options,
+                const RequestSink& sink) {
+  scan_lines(format, LineReader::open(path, expected_file(format)), options, sink);
+}
+
 std::vector<RequestSpec> read_trace_text(const TraceFormat& format, const std::string& name, std::string_view text,
                                          const TraceOptions& options) {
   return read_lines(format, LineReader::from_text(name, text), options);
@@ -76,7 +98,8 @@ std::int64_t to_arrival_ns(double value, double ns_per_unit) {
   return ns <= static_cast<double>(max_arrival_ns) ? static_cast<std::int64_t>(ns) : max_arrival_ns + 1;
 }
 
-TraceBuilder::TraceBuilder(const LineReader& lines, const TraceOptions& options) : lines_(lines), options_(options) {
+TraceBuilder::TraceBuilder(const LineReader& lines, const TraceOptions& options, const RequestSink& sink)
+    : lines_(lines), options_(options), sink_(sink) {
   if (!(options_.time_scale >= least_time_scale && options_.time_scale <= most_time_scale)) {
     throw schema::InputError(
         fmt::format("time_scale is {}, expected {} to {}", options_.time_scale, least_time_scale, most_time_scale));
@@ -90,7 +113,7 @@ void TraceBuilder::check_tokens(std::string_view field, std::int64_t tokens, std
 }
 
 void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t prompt_tokens,
-                       std::int64_t output_tokens, std::vector<std::uint64_t> prefix_blocks) {
+                       std::int64_t output_tokens, std::vector<std::uint64_t> prefix_blocks, const SessionTurn& turn) {
   if (arrival_ns < 0 || arrival_ns > max_arrival_ns) {
     lines_.fail(byte,
                 "the request arrives before the trace's start or a hundred "
@@ -103,7 +126,7 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
   }
   last_ns_ = arrival_ns;
   RequestSpec request;
-  request.id = requests_.size();
+  request.id = count_++;
   request.arrival_ns = arrival_ns;
   if (options_.time_scale != 1.0) {
     request.arrival_ns = to_arrival_ns(static_cast<double>(arrival_ns), options_.time_scale);
@@ -116,66 +139,75 @@ void TraceBuilder::add(std::int64_t arrival_ns, std::size_t byte, std::int64_t p
   request.prompt_tokens = prompt_tokens;
   request.output_tokens = output_tokens;
   request.prefix_blocks = std::move(prefix_blocks);
-  requests_.push_back(std::move(request));
+  request.session = turn.session;
+  request.turn = turn.turn;
+  request.think_ns = turn.think_ns;
+  sink_(std::move(request));
 }
 
 namespace {
 
+/// FNV-1a of 64 bits, mixed (mixed_hash) so that names that differ in their last letters are far apart.
+std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return mixed_hash(hash);
+}
+
+}  // namespace
+
+SessionTurn SessionTurns::next(std::string_view session, std::int64_t arrival_ns, std::int64_t end_ns) {
+  const auto [at, fresh] = open_.try_emplace(name_hash(session), Open{static_cast<std::int32_t>(open_.size()), 0, -1});
+  Open& open = at->second;
+  SessionTurn turn{open.number, ++open.turns, -1};
+  if (!fresh && open.end_ns >= 0) turn.think_ns = std::max<std::int64_t>(arrival_ns - open.end_ns, 0);
+  open.end_ns = end_ns;
+  return turn;
+}
+
+void LengthCounts::add(std::int64_t tokens) {
+  ++count_;
+  sum_ += static_cast<double>(tokens);
+  if (tokens >= kShort) {
+    ++long_[tokens];
+    return;
+  }
+  const auto at = static_cast<std::size_t>(tokens);
+  if (at >= short_.size()) short_.resize(std::max(at + 1, std::min<std::size_t>(2 * short_.size(), kShort)));
+  ++short_[at];
+}
+
+std::int64_t LengthCounts::at_rank(std::uint64_t rank) const {
+  std::uint64_t up_to = 0;
+  for (std::size_t tokens = 0; tokens < short_.size(); ++tokens) {
+    up_to += short_[tokens];
+    if (rank < up_to) return static_cast<std::int64_t>(tokens);
+  }
+  for (const auto& [tokens, requests] : long_) {
+    up_to += requests;
+    if (rank < up_to) return tokens;
+  }
+  return 0;
+}
+
 /// Hyndman-Fan 7: position p (n - 1) among the sorted values, linear in between.
-double percentile(const std::vector<std::int64_t>& sorted, double p) {
-  const double position = p * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const auto low = static_cast<double>(sorted[below]);
-  return low + (position - static_cast<double>(below)) * (static_cast<double>(sorted[above]) - low);
+double LengthCounts::percentile(double p) const {
+  const double position = p * static_cast<double>(count_ - 1);
+  const auto below = static_cast<std::uint64_t>(position);
+  const std::uint64_t above = std::min(below + 1, count_ - 1);
+  const auto low = static_cast<double>(at_rank(below));
+  return low + (position - static_cast<double>(below)) * (static_cast<double>(at_rank(above)) - low);
 }
 
-LengthStatistics describe_lengths(std::vector<std::int64_t> lengths) {
-  std::sort(lengths.begin(), lengths.end());
-  double sum = 0;
-  for (const std::int64_t v : lengths) sum += static_cast<double>(v);
-  return {.mean = sum / static_cast<double>(lengths.size()),
-          .p50 = percentile(lengths, 0.50),
-          .p99 = percentile(lengths, 0.99),
-          .min = lengths.front(),
-          .max = lengths.back()};
+LengthStatistics LengthCounts::statistics() const {
+  return {.mean = sum_ / static_cast<double>(count_),
+          .p50 = percentile(0.50),
+          .p99 = percentile(0.99),
+          .min = at_rank(0),
+          .max = at_rank(count_ - 1)};
 }
 
-double gap_cv(std::span<const RequestSpec> requests) {
-  if (requests.size() < 3) return 0;
-  const auto gaps = static_cast<double>(requests.size() - 1);
-  const double mean = static_cast<double>(requests.back().arrival_ns - requests.front().arrival_ns) / gaps;
-  if (mean <= 0) return 0;
-  double squares = 0;
-  for (std::size_t i = 1; i < requests.size(); ++i) {
-    const double off = static_cast<double>(requests[i].arrival_ns - requests[i - 1].arrival_ns) - mean;
-    squares += off * off;
-  }
-  return std::sqrt(squares / gaps) / mean;
-}
-
-void describe_reuse(std::span<const RequestSpec> requests, std::int64_t block_tokens, TraceStatistics& out) {
-  std::unordered_set<std::uint64_t> seen;
-  std::uint64_t reused = 0;
-  double reused_tokens = 0, tokens = 0;
-  for (const RequestSpec& r : requests) {
-    tokens += static_cast<double>(r.prompt_tokens);
-    std::int64_t start = 0;
-    for (const std::uint64_t block : r.prefix_blocks) {
-      if (!seen.insert(block).second) {
-        ++reused;
-        reused_tokens += static_cast<double>(std::clamp<std::int64_t>(r.prompt_tokens - start, 0, block_tokens));
-      }
-      start += block_tokens;
-    }
-    out.blocks += r.prefix_blocks.size();
-  }
-  out.distinct_blocks = seen.size();
-  if (out.blocks > 0) {
-    out.block_reuse = static_cast<double>(reused) / static_cast<double>(out.blocks);
-    out.token_reuse = reused_tokens / tokens;
-  }
-}
+namespace {
 
 /// From the first arrival to the last.
 double span_s(std::span<const RequestSpec> requests) {
@@ -190,23 +222,66 @@ double arrival_rate(std::span<const RequestSpec> requests) {
   return span > 0 ? static_cast<double>(requests.size() - 1) / span : 0;
 }
 
-TraceStatistics describe_trace(std::span<const RequestSpec> requests, std::int64_t block_tokens) {
-  TraceStatistics out;
-  if (requests.empty()) return out;
-  out.requests = requests.size();
-  out.span_s = span_s(requests);
-  out.rate_per_s = arrival_rate(requests);
-  out.gap_cv = gap_cv(requests);
+void TraceDescription::add(const RequestSpec& request) {
+  if (prompts_.count() == 0) {
+    first_ns_ = request.arrival_ns;
+  } else {
+    const auto gap = static_cast<double>(request.arrival_ns - last_ns_);
+    const double off = gap - gap_mean_;
+    gap_mean_ += off / static_cast<double>(prompts_.count());
+    gap_squares_ += off * (gap - gap_mean_);
+  }
+  last_ns_ = request.arrival_ns;
+  prompts_.add(request.prompt_tokens);
+  outputs_.add(request.output_tokens);
+  add_blocks(request);
+  if (request.session < 0) return;
+  ++session_turns_;
+  last_session_ = std::max(last_session_, request.session);
+  if (request.think_ns < 0) return;
+  ++think_times_;
+  think_ns_ += static_cast<double>(request.think_ns);
+}
 
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(requests.size());
-  for (const RequestSpec& r : requests) lengths.push_back(r.prompt_tokens);
-  out.prompt = describe_lengths(lengths);
-  lengths.clear();
-  for (const RequestSpec& r : requests) lengths.push_back(r.output_tokens);
-  out.output = describe_lengths(std::move(lengths));
-  describe_reuse(requests, block_tokens, out);
+void TraceDescription::add_blocks(const RequestSpec& request) {
+  std::int64_t start = 0;
+  for (const std::uint64_t block : request.prefix_blocks) {
+    if (!seen_.insert(block).second) {
+      ++reused_;
+      reused_tokens_ += static_cast<double>(std::clamp<std::int64_t>(request.prompt_tokens - start, 0, block_tokens_));
+    }
+    start += block_tokens_;
+  }
+  blocks_ += request.prefix_blocks.size();
+}
+
+TraceStatistics TraceDescription::statistics() const {
+  TraceStatistics out;
+  out.requests = prompts_.count();
+  if (out.requests == 0) return out;
+  const auto gaps = static_cast<double>(out.requests - 1);
+  out.span_s = seconds(last_ns_ - first_ns_);
+  out.rate_per_s = out.span_s > 0 ? gaps / out.span_s : 0;
+  out.gap_cv = out.requests > 2 && gap_mean_ > 0 ? std::sqrt(gap_squares_ / gaps) / gap_mean_ : 0;
+  out.prompt = prompts_.statistics();
+  out.output = outputs_.statistics();
+  out.blocks = blocks_;
+  out.distinct_blocks = seen_.size();
+  if (blocks_ > 0) {
+    out.block_reuse = static_cast<double>(reused_) / static_cast<double>(blocks_);
+    out.token_reuse = reused_tokens_ / prompts_.total();
+  }
+  out.sessions = static_cast<std::uint64_t>(last_session_ + 1);
+  out.session_turns = session_turns_;
+  out.think_times = think_times_;
+  if (think_times_ > 0) out.mean_think_s = think_ns_ / kNsPerSecond / static_cast<double>(think_times_);
   return out;
+}
+
+TraceStatistics describe_trace(std::span<const RequestSpec> requests, std::int64_t block_tokens) {
+  TraceDescription description(block_tokens);
+  for (const RequestSpec& r : requests) description.add(r);
+  return description.statistics();
 }
 
 }  // namespace kvsim::models

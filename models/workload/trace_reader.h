@@ -3,9 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -27,10 +32,40 @@ struct TraceFormat {
 inline constexpr double least_time_scale = 1e-6;
 inline constexpr double most_time_scale = 1e6;
 
-struct TraceOptions {
-  std::uint64_t max_requests = 0;  ///< read only the first so many; 0: all
-  double time_scale = 1;           ///< of arrival times, between the two above: 0.5 doubles the rate
+/// How a log says when something was.
+enum class TimeForm {
+  found,  ///< dates, or time since 1970 in whichever unit makes it a date of this century
+  date,   ///< ISO 8601
+  seconds,
+  milliseconds,
+  microseconds,
+  nanoseconds  ///< since any moment
 };
+
+/// What a log of any form calls what a request is made of: columns of its header (CSV) or members of its objects (JSON
+/// lines). Times count from the first request.
+struct TraceColumns {
+  std::string arrival;
+  std::string prompt;   ///< tokens
+  std::string output;   ///< tokens
+  std::string session;  ///< any text or number that requests of a session have in common; empty: not recorded
+  std::string end;      ///< when a request was answered, in the form of arrival; empty: not recorded
+  TimeForm time = TimeForm::found;
+
+  friend bool operator==(const TraceColumns&, const TraceColumns&) = default;
+};
+
+/// What is wrong with them and what was expected; empty if nothing is.
+std::string problem_with(const TraceColumns& columns);
+
+struct TraceOptions {
+  std::uint64_t max_requests = 0;            ///< read only the first so many; 0: all
+  double time_scale = 1;                     ///< of arrival times, between the two above: 0.5 doubles the rate
+  std::optional<TraceColumns> columns = {};  ///< of format columns, and of no other
+};
+
+/// What becomes of a request that was read.
+using RequestSink = std::function<void(RequestSpec&&)>;
 
 /// All formats, by name.
 std::span<const TraceFormat> trace_formats();
@@ -43,19 +78,31 @@ const TraceFormat& find_trace_format(std::string_view name);
 std::vector<RequestSpec> read_trace(const TraceFormat& format, const std::string& path,
                                     const TraceOptions& options = {});
 
-/// The same from memory; `name` stands for the file's in messages.
+/// The same, one request after the other: memory for a line, and for what tells sessions apart.
+void scan_trace(const TraceFormat& format, const std::string& path, const TraceOptions& options,
+                const RequestSink& sink);
+
+/// As read_trace, from memory; `name` stands for the file's in messages.
 std::vector<RequestSpec> read_trace_text(const TraceFormat& format, const std::string& name, std::string_view text,
                                          const TraceOptions& options = {});
 
 // What every trace reader checks of a request before it becomes one. Internal to the trace readers.
 
+/// Where a request stands in its session, as in RequestSpec.
+struct SessionTurn {
+  std::int32_t session = -1;
+  std::int32_t turn = 0;
+  std::int64_t think_ns = -1;
+};
+
 class TraceBuilder {
  public:
-  /// Throws schema::InputError where an option makes no sense.
-  TraceBuilder(const LineReader& lines, const TraceOptions& options);
+  /// Throws schema::InputError where an option makes no sense. All three outlive it.
+  TraceBuilder(const LineReader& lines, const TraceOptions& options, const RequestSink& sink);
 
   /// Whether the requested number of requests is there: stop reading.
-  [[nodiscard]] bool full() const { return options_.max_requests > 0 && requests_.size() >= options_.max_requests; }
+  [[nodiscard]] bool full() const { return options_.max_requests > 0 && count_ >= options_.max_requests; }
+  [[nodiscard]] const TraceOptions& options() const { return options_; }
 
   /// Fails at `byte` of the current line unless 1 <= tokens <= max_request_tokens.
   void check_tokens(std::string_view field, std::int64_t tokens, std::size_t byte) const;
@@ -64,17 +111,40 @@ class TraceBuilder {
   /// there where that is negative, beyond a hundred years or before the previous request's. Lengths must have been
   /// checked.
   void add(std::int64_t arrival_ns, std::size_t byte, std::int64_t prompt_tokens, std::int64_t output_tokens,
-           std::vector<std::uint64_t> prefix_blocks = {});
+           std::vector<std::uint64_t> prefix_blocks = {}, const SessionTurn& turn = {});
 
-  [[nodiscard]] bool empty() const { return requests_.empty(); }
-  [[nodiscard]] std::vector<RequestSpec> take() { return std::move(requests_); }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
 
  private:
   const LineReader& lines_;
-  TraceOptions options_;
+  const TraceOptions& options_;
+  const RequestSink& sink_;
   std::int64_t last_ns_ = 0;
-  std::vector<RequestSpec> requests_;
+  std::uint64_t count_ = 0;
 };
+
+/// Numbers sessions as they begin, and their turns. Memory: some 50 bytes a session.
+class SessionTurns {
+ public:
+  /// The next turn of the session of this name. `end_ns`: when it was answered, on the clock of arrivals; -1: not
+  /// recorded.
+  SessionTurn next(std::string_view session, std::int64_t arrival_ns, std::int64_t end_ns);
+
+ private:
+  struct Open {
+    std::int32_t number;
+    std::int32_t turns;
+    std::int64_t end_ns;  // of the latest answer; -1: not recorded
+  };
+  std::unordered_map<std::uint64_t, Open> open_;  // by a hash of 64 bits, which no two names of a trace share
+};
+
+/// A date as ISO 8601 has it, `2023-11-16 18:15:46.6805900`, also with T, and with Z or an offset such as +01:00 at the
+/// end; ns since 1970.
+std::optional<std::int64_t> parse_date(std::string_view text);
+
+/// A decimal number of a unit of 10^digits_to_ns ns, to the ns; none where it is no number, or beyond 142 years.
+std::optional<std::int64_t> parse_decimal_ns(std::string_view text, int digits_to_ns);
 
 /// Seconds, milliseconds, ... to nanoseconds, rounded; max_arrival_ns + 1 or -1 where out of range or not a number.
 std::int64_t to_arrival_ns(double value, double ns_per_unit);
@@ -85,6 +155,10 @@ void read_bailian_trace(LineReader& lines, TraceBuilder& trace);
 void read_azure_trace(LineReader& lines, TraceBuilder& trace);
 void read_csv_trace(LineReader& lines, TraceBuilder& trace);
 void read_vllm_bench_trace(LineReader& lines, TraceBuilder& trace);
+void read_columns_trace(LineReader& lines, TraceBuilder& trace);
+void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace);
+void read_weka_trace(LineReader& lines, TraceBuilder& trace);
+void read_llmservingsim_trace(LineReader& lines, TraceBuilder& trace);
 
 // What `kvsim workload info` says about a trace.
 
@@ -109,6 +183,55 @@ struct TraceStatistics {
   std::uint64_t distinct_blocks = 0;
   double block_reuse = 0;  ///< share of blocks; 0 where the trace has none
   double token_reuse = 0;  ///< share of prompt tokens; a last, partly filled block counts for what it holds
+
+  std::uint64_t sessions = 0;       ///< 0: the trace says of no request that it belongs to one
+  std::uint64_t session_turns = 0;  ///< requests that belong to one
+  std::uint64_t think_times = 0;    ///< turns of which it is recorded
+  double mean_think_s = 0;          ///< from the end of a turn to the next; 0 where it is not recorded
+};
+
+/// How many requests have each length: quantiles of any number of them are exact.
+class LengthCounts {
+ public:
+  void add(std::int64_t tokens);  ///< 1 to max_request_tokens
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] double total() const { return sum_; }  ///< tokens
+  /// There is at least one.
+  [[nodiscard]] LengthStatistics statistics() const;
+
+ private:
+  static constexpr std::int64_t kShort = std::int64_t{1} << 20U;
+  [[nodiscard]] std::int64_t at_rank(std::uint64_t rank) const;
+  [[nodiscard]] double percentile(double p) const;
+
+  std::vector<std::uint64_t> short_;  // of lengths below kShort, as far as there are any
+  std::map<std::int64_t, std::uint64_t> long_;
+  std::uint64_t count_ = 0;
+  double sum_ = 0;  // of whole numbers: exact
+};
+
+/// Statistics of requests that come one after the other, none of which is kept: memory for how many have each length,
+/// and for the different blocks.
+class TraceDescription {
+ public:
+  /// `block_tokens` is the trace format's (TraceFormat::block_tokens).
+  explicit TraceDescription(std::int64_t block_tokens) : block_tokens_(block_tokens) {}
+  void add(const RequestSpec& request);
+  [[nodiscard]] TraceStatistics statistics() const;
+
+ private:
+  void add_blocks(const RequestSpec& request);
+
+  std::int64_t block_tokens_;
+  LengthCounts prompts_, outputs_;
+  std::int64_t first_ns_ = 0, last_ns_ = 0;
+  double gap_mean_ = 0, gap_squares_ = 0;  // Welford's recurrence
+  std::unordered_set<std::uint64_t> seen_;
+  std::uint64_t blocks_ = 0, reused_ = 0;
+  double reused_tokens_ = 0;
+  std::uint64_t session_turns_ = 0, think_times_ = 0;
+  std::int32_t last_session_ = -1;
+  double think_ns_ = 0;
 };
 
 /// (requests - 1) / span, in requests per second; 0 where there is no time between the first arrival and the last.

@@ -45,7 +45,8 @@ class TraceFeed final : public serving::RequestFeed {
     const models::RequestSpec& r = (*requests_)[at_++];
     if (block_tokens_ > 0) return r;
     return models::RequestSpec{r.id,      r.arrival_ns,     r.prompt_tokens, r.output_tokens, {},
-                               r.context, r.context_tokens, r.chunks,        r.chunk_tokens};
+                               r.context, r.context_tokens, r.chunks,        r.chunk_tokens,  r.session,
+                               r.turn,    r.think_ns};
   }
 
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return block_tokens_; }
@@ -81,8 +82,11 @@ class GeneratedFeed final : public serving::RequestFeed {
 }  // namespace
 
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed) {
+  return make_feed(scenario, seed, with_blocks(scenario));
+}
+
+std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks) {
   const WorkloadConfig& workload = scenario.workload;
-  const bool blocks = with_blocks(scenario);
   if (!workload.trace) return std::make_unique<GeneratedFeed>(workload, blocks, seed);
   const std::int64_t block_tokens = workload.recorded_prompts()
                                         ? models::find_trace_format(workload.trace->format).block_tokens

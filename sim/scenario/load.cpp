@@ -290,8 +290,9 @@ class ScenarioFile::Sources {
   Requests trace(TraceInput& input) {
     const std::string path = beside(folder_, input.path);
     input.path = path;
-    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale}, [&] {
-      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale};
+    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale, input.columns}, [&] {
+      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
+                                         input.columns};
       return models::read_trace(models::find_trace_format(input.format), path, options);
     });
   }
@@ -301,7 +302,7 @@ class ScenarioFile::Sources {
   }
 
  private:
-  using TraceKey = std::tuple<std::string, std::string, std::int64_t, double>;
+  using TraceKey = std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>>;
   template <class Key, class T>
   using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
   static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory

@@ -19,6 +19,7 @@
 #include "models/workload/request_source.h"
 #include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
+#include "models/workload/trace_reader.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request.h"
 
@@ -34,6 +35,7 @@ struct TraceInput {
   std::int64_t max_requests = 0;  ///< 0: all
   double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
   bool arrivals_only = false;     ///< requests arrive as recorded; their prompts and outputs are generated
+  std::optional<models::TraceColumns> columns{};  ///< of format columns
 };
 
 /// Where requests come from: exactly one of arrivals (open), closed, trace.
@@ -169,5 +171,7 @@ std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(c
 
 /// The requests of one run. Streams are named, so that arrivals depend on nothing but the workload and the seed.
 std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed);
+/// The same, told what they share or not, whether the scenario's machines have a use for it or not.
+std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::uint64_t seed, bool blocks);
 
 }  // namespace kvsim::scenario

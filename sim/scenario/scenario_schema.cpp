@@ -144,6 +144,30 @@ ObjectSchema<SharedChunkSpec> chunks_schema() {
   return s;
 }
 
+ObjectSchema<models::TraceColumns> columns_schema() {
+  using models::TimeForm;
+  using models::TraceColumns;
+  ObjectSchema<TraceColumns> s("columns",
+                               "What a log calls what requests are made of: columns (CSV), or members (JSON).");
+  s.required("arrival", &TraceColumns::arrival, text().non_empty(), "when it arrived");
+  s.required("prompt", &TraceColumns::prompt, text().non_empty(), "tokens of its prompt");
+  s.required("output", &TraceColumns::output, text().non_empty(), "tokens of its output");
+  s.optional("session", &TraceColumns::session, text(), "what requests of a session have in common");
+  s.optional("end", &TraceColumns::end, text(), "when it was answered, in the form of arrival (with session)");
+  s.optional("time", &TraceColumns::time,
+             choice<TimeForm>({{"found", TimeForm::found, "dates, or time since 1970, as the first request has it"},
+                               {"date", TimeForm::date, "ISO 8601"},
+                               {"s", TimeForm::seconds, "seconds since any moment"},
+                               {"ms", TimeForm::milliseconds, "milliseconds"},
+                               {"us", TimeForm::microseconds, "microseconds"},
+                               {"ns", TimeForm::nanoseconds, "nanoseconds"}}),
+             "how times are written; they count from the first request");
+  s.check([](const TraceColumns& columns, const Reporter& report) {
+    if (const std::string problem = problem_with(columns); !problem.empty()) report.fail("", problem);
+  });
+  return s;
+}
+
 ObjectSchema<WorkloadConfig> workload_schema() {
   ObjectSchema<ClosedLoop> closed("closed",
                                   "A fixed number of clients, each sending its next request when one is done.");
@@ -160,6 +184,17 @@ ObjectSchema<WorkloadConfig> workload_schema() {
   trace.optional(
       "arrivals_only", &TraceInput::arrivals_only, boolean(),
       "only when requests arrive is taken from the file: prompts and outputs are generated as with `arrivals`");
+  trace.object("columns", &TraceInput::columns, columns_schema(), Presence::optional,
+               "names of columns, of format columns");
+  trace.check([](const TraceInput& input, const Reporter& report) {
+    const bool named = input.format == "columns";
+    if (named && !input.columns) {
+      report.fail("",
+                  "missing key \"columns\", expected names such as {arrival: ts, prompt: prompt_tokens, output: "
+                  "completion_tokens}");
+    }
+    if (!named && input.columns) report.fail("columns", "belongs to format: columns, and would have no effect here");
+  });
 
   ObjectSchema<WorkloadConfig> s("workload", "Where requests come from and how long they are.");
   s.object("arrivals", &WorkloadConfig::arrivals, arrival_schema(), Presence::optional, "open loop");

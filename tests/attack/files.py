@@ -136,9 +136,11 @@ def prepared(kvsim, top):
         Kind("points", "points.csv", ["sweep", "tiny.yaml", "--points", "points.csv", "--json"], True),
     ]
     for path in sorted((ROOT / "tests/fuzz/corpus/trace").iterdir()):
-        put(f"trace/{path.name}", path.read_bytes())
+        put(f"trace/{path.name}", path.read_bytes()[1:])  # the first byte tells the fuzzer the format
+        reader = path.name.split(".")[0]
+        names = ["--columns", "arrival=ts,prompt=in,output=out,session=conv,end=end"] if reader == "columns" else []
         kinds.append(Kind(f"trace-{path.name}", f"trace/{path.name}",
-                          ["workload", "info", f"trace/{path.name}", "--format", path.name, "--json"]))
+                          ["workload", "info", f"trace/{path.name}", "--format", reader, *names, "--json"]))
     # Their first byte tells the fuzzer which kind of file it is.
     served = ["--given", "model_path=llama-3.1-8b", "--given", "system=h200"]
     for path in sorted((ROOT / "tests/fuzz/corpus/serving_points").iterdir()):

@@ -19,6 +19,8 @@ constexpr const char* kSymbols =
     "keep_ratio: [0.2]\n"
     "acceptance: {model: constant, agreement: {0.2: 0.97}}\n";
 
+constexpr const char* kLogColumns = "arrival=ts,prompt=in,output=out,session=conv,end=end,time=s";
+
 const std::string kSource = KVSIM_SOURCE_DIR "/";
 
 class DocumentsTest : public Workspace {
@@ -35,6 +37,17 @@ class DocumentsTest : public Workspace {
           edited(edited(tiny_scenario(), "{policy: draft_verify, compressor: kvzip, keep_ratio: 0.2, draft_length: 8}",
                         "{policy: speculative_prefetch, compressor: specache-2bit}"),
                  "{policy: staggered}", "{policy: fcfs}"));
+  }
+
+  /// Sessions of two turns, the second of which comes 5 s after the first was answered; prompts of 100 or 900 tokens.
+  void write_log() {
+    std::string log = "ts,in,out,conv,end\n";
+    for (int i = 0; i < 300; ++i) {
+      const std::string at = std::to_string(4 * i);
+      log += at + "," + (i % 3 == 0 ? "900" : "100") + "," + (i % 2 == 0 ? "10" : "700") + "," +
+             std::to_string(i - i / 2 % 2 * 2) + "," + std::to_string(4 * i + 3) + "\n";
+    }
+    write("log.csv", log);
   }
 
   /// The documents of these commands are of that kind; returns numbers of its schema that none of them has.
@@ -102,6 +115,7 @@ TEST_F(DocumentsTest, PlansInTheirModes) {
 }
 
 TEST_F(DocumentsTest, Traces) {
+  write_log();
   write("t.jsonl",
         "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 5, \"hash_ids\": [1, 2, 3]}\n"
         "{\"timestamp\": 1000, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [9, 8]}\n"
@@ -110,7 +124,22 @@ TEST_F(DocumentsTest, Traces) {
   Words curves = info;
   curves.insert(curves.end(), {"--curve", "--model", "llama-3.1-8b", "--policies", "lru,sieve,belady", "--read",
                                "5GB/s", "--prefill", "10000/s"});
-  expect_whole_kind("trace", {info, curves});
+  expect_whole_kind("trace", {info, curves, {"workload", "info", "log.csv", "--columns", kLogColumns, "--json"}});
+  expect_whole_kind("trace_comparison",
+                    {{"workload", "compare", "t.jsonl", "t.jsonl", "--format", "mooncake", "--json"}});
+}
+
+TEST_F(DocumentsTest, FitsOfTraces) {
+  std::string shared;
+  for (int i = 0; i < 300; ++i) {
+    shared += "{\"timestamp\": " + std::to_string(i * 100) +
+              ", \"input_length\": 1024, \"output_length\": " + std::to_string(i % 7 + 1) + ", \"hash_ids\": [" +
+              std::to_string(i % 20) + ", " + std::to_string(1000 + i) + "]}\n";
+  }
+  write("shared.jsonl", shared);
+  write_log();
+  expect_whole_kind("trace_fit", {{"workload", "fit", "shared.jsonl", "--format", "mooncake", "--json"},
+                                  {"workload", "fit", "log.csv", "--columns", kLogColumns, "--json"}});
 }
 
 TEST_F(DocumentsTest, Steps) {

@@ -1,4 +1,5 @@
 // kvsim workload info --curve: other policies, and times.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/workspace.h"
@@ -99,6 +100,165 @@ TEST_F(WorkloadTest, OptionsThatDoNotGoTogetherAreRefused) {
   expect_refused(with("0 B/s", "1/s"), "--read: must be above 0, found \"0 B/s\"");
   expect_refused(with("1 GB/s", "10 ms"), "--prefill: ");
   expect_refused(with("1 GB/s", "0/s"), "--prefill: must be above 0");
+}
+
+constexpr const char* kChat =
+    "name: chat\nmodel: llama-3.1-8b\ncluster: {gpu: {type: h100-sxm}}\n"
+    "workload:\n  arrivals: {process: poisson, rate: 5/s}\n  context: {distribution: lognormal, mean: 1000 tokens, cv: "
+    "1}\n"
+    "  output: {distribution: lognormal, mean: 200 tokens, cv: 1}\n"
+    "prefill: recompute\ndecode: {policy: full_kv}\nrun: {duration: 20 s, warmup: 0 s, seed: 1}\n";
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST_F(WorkloadTest, ALogIsReadByTheNamesOfItsColumns) {
+  write("log.jsonl", "{\"ts\": 1700000000, \"in\": 100, \"out\": 5}\n{\"ts\": 1700000002, \"in\": 300, \"out\": 5}\n");
+  const CommandResult r =
+      run({"workload", "info", "log.jsonl", "--columns", "arrival=ts,prompt=in,output=out", "--json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(Json::parse(r.out)["rate_per_s"], 0.5);
+  EXPECT_EQ(Json::parse(r.out)["prompt_tokens"]["mean"], 200);
+  EXPECT_EQ(Json::parse(r.out)["format"], "columns");
+}
+
+TEST_F(WorkloadTest, ColumnsThatMakeNoSenseAreRefused) {
+  const auto refused = [&](const Words& words) {
+    Words all{"workload", "info", "talks.jsonl"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult r = run(all);
+    EXPECT_EQ(r.status, 2);
+    return r.err;
+  };
+  EXPECT_EQ(refused({}),
+            "kvsim: --format: expected one of `kvsim list traces`, or --columns with the names of columns\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b"}),
+            "kvsim: --columns: expected the names of arrival, prompt and output\n");
+  EXPECT_EQ(refused({"--columns", "arival=a"}),
+            "kvsim: --columns: unknown name \"arival\"; did you mean \"arrival\"?\n");
+  EXPECT_EQ(refused({"--columns", "arrival"}),
+            "kvsim: --columns: found \"arrival\", expected names such as arrival=ts,prompt=in,output=out\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,arrival=b"}), "kvsim: --columns: \"arrival\" is named twice\n");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c,time=hours"}).substr(0, 38),
+            "kvsim: --columns: unknown time \"hours\"");
+  EXPECT_EQ(refused({"--columns", "arrival=a,prompt=b,output=c", "--format", "csv"}),
+            "kvsim: --columns: format csv has its own\n");
+  EXPECT_EQ(refused({"--format", "columns"}),
+            "kvsim: --format columns: give --columns arrival=NAME,prompt=NAME,output=NAME\n");
+  EXPECT_EQ(refused({"--columns", "arrival=ts,prompt=input_length,output=output_length"}),
+            "kvsim: talks.jsonl:1:1: ts is missing, expected an object with ts, input_length, output_length\n");
+}
+
+TEST_F(WorkloadTest, WhatIsFittedIsAWorkloadThatCheckAccepts) {
+  write("chat.yaml", kChat);
+  ASSERT_EQ(run({"workload", "generate", "chat.yaml", "--requests", "3000", "--out", "chat.csv"}).status, 0);
+  const CommandResult fit = run({"workload", "fit", "chat.csv", "--format", "csv", "--out", "fitted"});
+  ASSERT_EQ(fit.status, 0) << fit.err;
+  EXPECT_EQ(fit.out, read("fitted/workload.yaml"));
+  EXPECT_NE(fit.out.find("# Fitted to 3,000 requests of chat.csv (format csv); intervals are 99 %"), std::string::npos)
+      << fit.out;
+  EXPECT_NE(fit.out.find("\n  arrivals: {process: poisson, rate: "), std::string::npos) << fit.out;
+  EXPECT_EQ(Json::parse(read("fitted/fit.json"))["requests"], 3000);
+  for (const char* chart : {"fitted/prompts.svg", "fitted/outputs.svg", "fitted/arrivals.svg"}) {
+    EXPECT_NE(read(chart).find("<svg"), std::string::npos) << chart;
+  }
+  const std::string text = kChat;
+  const std::size_t begin = text.find("workload:"), end = text.find("prefill:");
+  write("fitted.yaml", text.substr(0, begin) + fit.out + text.substr(end));
+  const CommandResult check = run({"check", "fitted.yaml"});
+  EXPECT_EQ(check.status, 0) << check.err;
+}
+
+TEST_F(WorkloadTest, GenerateWritesWhatASimulationWouldGet) {
+  write("chat.yaml", kChat);
+  const CommandResult all = run({"workload", "generate", "chat.yaml"});
+  ASSERT_EQ(all.status, 0) << all.err;
+  EXPECT_TRUE(all.out.starts_with("arrival_s,prompt_tokens,output_tokens\n"));
+  // 5/s for 20 s: as many as arrive in a run.
+  const Json result = Json::parse(run({"run", "chat.yaml", "--json"}).out);
+  EXPECT_EQ(lines_in(all.out) - 1, result["requests"]["arrived"].get<std::size_t>()) << result["requests"];
+  const CommandResult some = run({"workload", "generate", "chat.yaml", "--requests", "7"});
+  EXPECT_EQ(lines_in(some.out), 8U);
+  EXPECT_TRUE(all.out.starts_with(some.out));
+  EXPECT_NE(run({"workload", "generate", "chat.yaml", "--requests", "7", "--seed", "2"}).out, some.out);
+  EXPECT_EQ(run({"workload", "generate", "chat.yaml", "--requests", "7", "--set", "run.seed=2"}).out,
+            run({"workload", "generate", "chat.yaml", "--requests", "7", "--seed", "2"}).out);
+}
+
+TEST_F(WorkloadTest, ATraceIsWrittenInAnotherFormatWithWhatItsPromptsShare) {
+  write("talks.yaml",
+        edited(kChat,
+               "  arrivals: {process: poisson, rate: 5/s}\n  context: {distribution: lognormal, mean: 1000 "
+               "tokens, cv: 1}\n  output: {distribution: lognormal, mean: 200 tokens, cv: 1}\n",
+               "  trace: {format: mooncake, path: talks.jsonl}\n"));
+  ASSERT_EQ(run({"workload", "generate", "talks.yaml", "--format", "bailian", "--out", "t.jsonl"}).status, 0);
+  const Json doc = Json::parse(run({"workload", "info", "t.jsonl", "--format", "bailian", "--json"}).out);
+  EXPECT_EQ(doc["requests"], 4);
+  // 1 2 of the third request and 9 8 of the fourth: 1,024 + 600 of 3,500 tokens.
+  EXPECT_DOUBLE_EQ(doc["token_reuse"], 1624.0 / 3500);
+}
+
+TEST_F(WorkloadTest, WhatHasNoTraceIsRefused) {
+  write("tiny.yaml", tiny_scenario());
+  write("chat.yaml", kChat);
+  const auto refused = [&](const Words& words) {
+    Words all{"workload", "generate"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult r = run(all);
+    EXPECT_EQ(r.status, 2) << r.out;
+    return r.err;
+  };
+  EXPECT_EQ(refused({"tiny.yaml"}),
+            "kvsim: tiny.yaml: workload.closed: in a closed loop requests arrive when others are done, which only a "
+            "simulation knows: give workload.arrivals, or a trace\n");
+  EXPECT_EQ(
+      refused({"chat.yaml", "--format", "weka"}),
+      "kvsim: format weka has a session a line, and how long each call took: write bailian, which keeps sessions\n");
+  EXPECT_EQ(refused({"chat.yaml", "--out", "chat.yaml", "--force"}).substr(0, 12), "kvsim: --out");
+}
+
+TEST_F(WorkloadTest, AFolderOfServeGensIsDrawnFrom) {
+  write("gen/chunk-1-trace.csv", "0,4,1,Gamma,1,0.25\n600,4,1,Gamma,1,0.25\n");
+  write("gen/chunk-1-dataset.json", "{\"0\": {\"input_tokens\": \"{100: 1}\", \"output_tokens\": \"{7: 1}\"}}");
+  write("chat.yaml", kChat);
+  const CommandResult made =
+      run({"workload", "generate", "gen", "--from", "5 min", "--until", "20 min", "--requests", "9"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(lines_in(made.out), 10U);
+  EXPECT_NE(made.out.find(",100,7\n"), std::string::npos) << made.out;
+  const auto refused = [&](const Words& words) {
+    Words all{"workload", "generate"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult r = run(all);
+    EXPECT_EQ(r.status, 2) << r.out;
+    return r.err;
+  };
+  EXPECT_EQ(refused({"gen"}), "kvsim: --until: expected the end of the time to draw, such as \"1 h\"\n");
+  EXPECT_EQ(refused({"gen", "--until", "1 h"}),
+            "kvsim: --until: is 3600 s, expected above 0 s (--from), at most 1200 s, where the windows end\n");
+  EXPECT_EQ(refused({"gen", "--until", "1 min", "--set", "run.seed=2"}),
+            "kvsim: --set: changes a scenario, which ServeGen's folder is not\n");
+  EXPECT_EQ(refused({"chat.yaml", "--until", "1 min"}),
+            "kvsim: --until: is of ServeGen's folders, not of a scenario\n");
+}
+
+// A trace beside itself: nothing is apart.
+TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
+  write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");
+  const CommandResult same = run({"workload", "compare", "a.csv", "a.csv", "--format", "csv", "--json"});
+  ASSERT_EQ(same.status, 0) << same.err;
+  for (const Json& figure : Json::parse(same.out)["figures"]) {
+    EXPECT_EQ(figure["a"], figure["b"]) << figure;
+    if (!figure["distance"].is_null()) {
+      EXPECT_EQ(figure["distance"], 0) << figure;
+    }
+  }
+  const CommandResult other =
+      run({"workload", "compare", "talks.jsonl", "a.csv", "--format", "mooncake", "--format-b", "csv"});
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_NE(other.out.find("A talks.jsonl, B a.csv"), std::string::npos) << other.out;
+  EXPECT_NE(other.out.find("token_reuse"), std::string::npos) << other.out;
 }
 
 TEST_F(WorkloadTest, HelpNamesThePolicies) {

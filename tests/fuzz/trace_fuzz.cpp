@@ -12,7 +12,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const kvsim::models::TraceFormat& format = formats[data[0] % formats.size()];
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
-    const auto requests = kvsim::models::read_trace_text(format, "fuzz", text);
+    kvsim::models::TraceOptions options;
+    if (format.name == "columns") {
+      options.columns = {.arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end"};
+    }
+    const auto requests = kvsim::models::read_trace_text(format, "fuzz", text, options);
     kvsim::models::describe_trace(requests, format.block_tokens);
   } catch (const kvsim::schema::InputError&) {  // refused, as it should be
   }

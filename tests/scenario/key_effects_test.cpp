@@ -50,9 +50,13 @@ class KeyEffect : public ::testing::TestWithParam<KeyRow> {
     const std::string csv = "arrival_s,prompt_tokens,output_tokens\n0.0,4000,50\n0.1,5000,60\n";
     folder_.write("short.csv", csv);
     folder_.write("long.csv", csv + "0.2,6000,70\n");
-    const std::string chat = R"("chat_id": 1, "parent_chat_id": -1, "type": "text", "turn": 1, "hash_ids": [1])";
+    folder_.write("log.csv",
+                  "ts,ts2,in,in2,out,out2,conv,end\n"
+                  "0,0,4000,3000,50,40,a,1\n100,300,5000,6000,60,70,a,400\n200,500,5000,6000,60,70,b,700\n");
+    const std::string chat = R"("parent_chat_id": -1, "type": "text", "turn": 1, "hash_ids": [1])";
     const std::string request = R"(, "input_length": 12, "output_length": 40, )" + chat + "}\n";
-    folder_.write("both.jsonl", R"({"timestamp": 0)" + request + R"({"timestamp": 3)" + request);
+    folder_.write("both.jsonl",
+                  R"({"chat_id": 1, "timestamp": 0)" + request + R"({"chat_id": 2, "timestamp": 3)" + request);
     const auto shared = [](int minute, const char* blocks) {
       return fmt::format(R"({{"timestamp": {}, "input_length": 4096, "output_length": 40, "hash_ids": [{}]}})",
                          minute * 60000, blocks) +

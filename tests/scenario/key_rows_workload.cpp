@@ -21,6 +21,10 @@ const Sets kStoredChunks =
     placed({"workload={closed: {concurrency: 2}, requests: 100, context: 100 tokens, output: 20 "
             "tokens, chunks: {count: 40, per_request: 4}}"});
 const Sets kCompressed = placed({"placement={policy: lru, compressor: keydiff, keep_ratio: 0.3}"});
+const Sets kLog = {
+    "workload={trace: {format: columns, path: $DIR/log.csv, columns: {arrival: ts, prompt: in, output: out, session: "
+    "conv, "
+    "time: ms}}}"};
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
 
 /// The keys of a length distribution.
@@ -58,6 +62,12 @@ std::vector<KeyRow> workload_rows() {
       {"workload.closed.concurrency", {}, "10", "4"},
       {"workload.trace.format", {"workload={trace: {format: mooncake, path: $DIR/both.jsonl}}"}, "mooncake", "bailian"},
       {"workload.trace.path", kTrace, "$DIR/long.csv", "$DIR/short.csv"},
+      {"workload.trace.columns.arrival", kLog, "ts", "ts2"},
+      {"workload.trace.columns.prompt", kLog, "in", "in2"},
+      {"workload.trace.columns.output", kLog, "out", "out2"},
+      {"workload.trace.columns.session", kLog, "conv", "user", Effect::refused},
+      {"workload.trace.columns.end", kLog, "end", "answered", Effect::refused},
+      {"workload.trace.columns.time", kLog, "ms", "s"},
       {"workload.trace.max_requests", kTrace, "0", "1"},
       {"workload.trace.time_scale", kTrace, "1", "10"},
       {"workload.trace.arrivals_only",

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filter/zstd.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/workload/test_support.h"
@@ -94,10 +98,62 @@ TEST(LineReader, SaysWhatIsNoFile) {
             "/nowhere/t.jsonl: cannot be opened (No such file or directory), expected a mooncake trace");
 }
 
-TEST(LineReader, SaysThatAFileIsCompressed) {
-  const TemporaryFile file("\x1F\x8B\x08");
-  EXPECT_EQ(failure_of([&] { LineReader::open(file.path(), "a trace"); }),
-            file.path() + ": is gzip-compressed, expected a trace as plain text");
+/// What a filter makes of a text.
+template <class Filter>
+std::string packed(const std::string& text, const Filter& filter) {
+  std::ostringstream out;
+  boost::iostreams::filtering_ostream stream;
+  stream.push(filter);
+  stream.push(out);
+  stream << text;
+  stream.reset();
+  return out.str();
+}
+
+/// Lines of a file, counted, and the last one.
+std::string lines_of(const std::string& path) {
+  LineReader lines = LineReader::open(path, "a trace");
+  std::string last;
+  std::size_t count = 0;
+  for (; lines.next(); ++count) last = lines.line();
+  return std::to_string(count) + " " + last;
+}
+
+// Longer than what is read at once, so that lines go over its ends.
+TEST(LineReader, ReadsWhatIsPackedWithGzipOrZstd) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "line " + std::to_string(i * 7919) + "\n";
+  for (const std::string& bytes :
+       {packed(text, boost::iostreams::gzip_compressor()), packed(text, boost::iostreams::zstd_compressor()), text}) {
+    const TemporaryFile file(bytes);
+    EXPECT_EQ(lines_of(file.path()), "50000 line 395942081");
+  }
+}
+
+TEST(LineReader, SaysThatAPackedFileIsCutOffOrBroken) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "line " + std::to_string(i * 7919) + "\n";
+  for (std::string bytes :
+       {packed(text, boost::iostreams::gzip_compressor()), packed(text, boost::iostreams::zstd_compressor())}) {
+    const std::string refused = ": cannot be read to its end, expected a readable file, whole where it is compressed";
+    for (const std::size_t cut : {bytes.size() / 2, bytes.size() - 1}) {
+      const TemporaryFile file(bytes.substr(0, cut));
+      EXPECT_EQ(failure_of([&] { lines_of(file.path()); }), file.path() + refused) << cut;
+    }
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x55);
+    const TemporaryFile file(bytes);
+    EXPECT_NE(failure_of([&] { lines_of(file.path()); }), "(done)");
+  }
+}
+
+TEST(LineReader, GivesAHeldLineOnceMore) {
+  LineReader lines = LineReader::from_text("t", "a\nb\n");
+  ASSERT_TRUE(lines.next());
+  lines.hold();
+  ASSERT_TRUE(lines.next());
+  EXPECT_EQ(lines.line(), "a");
+  ASSERT_TRUE(lines.next());
+  EXPECT_EQ(lines.line(), "b");
 }
 
 }  // namespace

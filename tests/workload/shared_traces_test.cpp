@@ -46,6 +46,42 @@ TEST(SharedTraces, AzureConversationHasItsPublishedShape) {
   EXPECT_NEAR(s.output.mean, 211, 1);
 }
 
+TEST(SharedTraces, AzureCodeHasItsPublishedShape) {
+  const std::string path = shared_trace("AzureLLMInferenceTrace_code.csv");
+  SKIP_WITHOUT(path);
+  const TraceStatistics s = describe_trace(read_trace(find_trace_format("azure"), path), 0);
+  EXPECT_EQ(s.requests, 8'819U);
+  EXPECT_NEAR(s.span_s / 60, 57, 0.5);
+}
+
+// Each later call begins with the blocks of the one before; thinking times are those recorded.
+TEST(SharedTraces, AnAgentsSessionReadsAsItsTurns) {
+  const std::string path = shared_trace("agentx_excerpt.jsonl");
+  SKIP_WITHOUT(path);
+  const auto r = read_trace(find_trace_format("weka"), path);
+  ASSERT_EQ(r.size(), 4U);
+  EXPECT_EQ(r[3].prompt_tokens, 66'880);
+  EXPECT_EQ(r[3].turn, 4);
+  EXPECT_EQ(r[3].think_ns, 5'072'000'000);
+  EXPECT_EQ(r[1].prefix_blocks.front(), r[3].prefix_blocks.front());
+  EXPECT_EQ(r[1].prefix_blocks.back(), r[2].prefix_blocks[r[1].prefix_blocks.size() - 1]);
+}
+
+// A log of one's own: the same trace by the names of its columns.
+TEST(SharedTraces, ColumnsGiveWhatTheirFormatGives) {
+  const std::string path = shared_trace("azure_conv_2023.csv");
+  SKIP_WITHOUT(path);
+  const TraceColumns names{"TIMESTAMP", "ContextTokens", "GeneratedTokens", {}, {}, TimeForm::found};
+  const auto a = read_trace(find_trace_format("azure"), path);
+  const auto b = read_trace(find_trace_format("columns"), path, {.columns = names});
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].arrival_ns, b[i].arrival_ns);
+    ASSERT_EQ(a[i].prompt_tokens, b[i].prompt_tokens);
+    ASSERT_EQ(a[i].output_tokens, b[i].output_tokens);
+  }
+}
+
 TEST(SharedTraces, OneFormatIsNotReadAsTheOther) {
   const std::string path = shared_trace("azure_conv_2023.csv");
   SKIP_WITHOUT(path);

@@ -115,6 +115,93 @@ TEST(TraceErrors, OfVllmBenchNameItsOwnKeys) {
             "t:2:18: the request arrives before the first one, expected requests in order of arrival");
 }
 
+/// With these names of columns.
+std::string log_error(std::string_view text, TimeForm time = TimeForm::seconds) {
+  const TraceColumns names{
+      .arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end", .time = time};
+  return error_of("columns", text, {.columns = names});
+}
+
+TEST(TraceErrors, OfALogNameItsColumns) {
+  const std::string head = "ts,in,out,conv,end\n";
+  EXPECT_EQ(log_error(""), "t: is empty, expected CSV with a header, or JSON lines");
+  EXPECT_EQ(log_error("ts,in,out,user,end\n"),
+            "t:1:1: the column conv is missing, expected a header with the columns ts, in, out, conv, end");
+  EXPECT_EQ(log_error("{\"ts\": 1, \"in\": 1, \"out\": 1, \"end\": 2}\n"),
+            "t:1:1: conv is missing, expected an object with ts, in, out, conv, end");
+  EXPECT_EQ(log_error("{\"ts\": 1, \"in\": [1], \"out\": 1, \"conv\": 1, \"end\": 2}\n"),
+            "t:1:17: in is a list, expected a number or text");
+  EXPECT_EQ(log_error(head + "1,-5,1,a,2\n"), "t:2:3: in is -5, expected 1 to 10000000 tokens");
+  EXPECT_EQ(log_error(head + "1,5,one,a,2\n"), "t:2:5: out is \"one\", expected a whole number of tokens");
+  EXPECT_EQ(log_error(head + "9,5,1,a,9\n8.5,5,1,b,9\n"),
+            "t:3:1: ts is 0.5 s before that of the first request, expected requests in order of arrival");
+  EXPECT_EQ(
+      log_error(head + "7,5,1,a,9\n9,5,1,a,9\n8.5,5,1,b,9\n"),
+      "t:4:1: the request arrives 1.5 s after the start, 0.5 s before the one above it, expected requests in order "
+      "of arrival");
+  EXPECT_EQ(
+      log_error(head + "9,5,1,a,8.5\n"),
+      "t:2:9: end is 0.5 s before ts: session \"a\" ends before it begins, expected the time at which the request was "
+      "answered");
+  EXPECT_EQ(log_error(head + "9,5,1,\"a,8.5\n"),
+            "t:2:7: a quote begins here that does not end in this line, expected its end");
+  EXPECT_EQ(log_error(head + "soon,5,1,a,9\n"), "t:2:1: ts is \"soon\", expected a number, the time");
+  EXPECT_EQ(log_error(head + "2026-01-01 00:00:00,5,1,a,9\n", TimeForm::found),
+            "t:2:27: end is \"9\", expected a date such as 2023-11-16T18:15:46.68Z");
+}
+
+TEST(TraceErrors, UnitsOfALogAreNotGuessed) {
+  const std::string head = "ts,in,out,conv,end\n";
+  EXPECT_EQ(log_error(head + "12.5,5,1,a,9\n", TimeForm::found),
+            "t:2:1: ts is 12.5, which is no time since 1970 in this century, expected the unit of times beside the "
+            "columns: time: s, ms, us or ns");
+  EXPECT_EQ(log_error(head + "noon,5,1,a,9\n", TimeForm::found),
+            "t:2:1: ts is \"noon\", expected a date such as 2023-11-16T18:15:46.68Z, or time since 1970");
+  EXPECT_EQ(error_of("columns", head), "t: is a log of any form, expected the names of its columns");
+  EXPECT_EQ(error_of("csv", csv_head, {.columns = TraceColumns{"a", "b", "c", {}, {}, TimeForm::found}}),
+            "columns: format csv has its own, use format columns");
+  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "a", {}, {}, TimeForm::found}),
+            "\"a\" is named twice, expected a column for each");
+  EXPECT_EQ(problem_with(TraceColumns{"a", "b", "c", {}, "e", TimeForm::found}),
+            "end tells how long somebody thinks between turns of a session: name session too");
+  EXPECT_EQ(problem_with(TraceColumns{"a", "", "c", {}, {}, TimeForm::found}),
+            "expected the names of arrival, prompt and output");
+}
+
+TEST(TraceErrors, SessionsThatEndBeforeTheyBegin) {
+  EXPECT_EQ(error_of("burstgpt", "Timestamp,Session ID,Elapsed time,Request tokens,Response tokens\n5,s,-2,4,1\n"),
+            "t:2:5: Elapsed time is -2: session \"s\" ends before it begins, expected 0 s or more");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"in\":64,\"out\":2,\"api_time\":-1}]}\n"),
+            "t:1:48: api_time is -1: the session ends before it begins, expected 0 or more");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":3,\"in\":64,\"out\":2},{\"t\":2,\"in\":64,\"out\":2}]}\n"),
+            "t:1:43: the request is sent before the one above it, expected requests in order of arrival");
+  EXPECT_EQ(error_of("llmservingsim",
+                     "{\"arrival_time_ns\":0,\"sub_requests\":[{\"input_toks\":1,\"output_toks\":1,"
+                     "\"tool_duration_ns\":-4}]}\n"),
+            "t:1:89: tool_duration_ns is -4: the session ends before it begins, expected 0 or more");
+}
+
+TEST(TraceErrors, OfSessionsNameWhatIsMissing) {
+  EXPECT_EQ(error_of("weka", "{\"id\":\"a\"}\n"), "t:1:1: requests is missing, expected id, block_size and requests");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"in\":64}]}\n"),
+            "t:1:14: out is missing, expected t, in and out of a request");
+  EXPECT_EQ(error_of("weka", "{\"block_size\":16,\"requests\":[]}\n"), "t:1:15: block_size is 16, expected 64 tokens");
+  EXPECT_EQ(
+      error_of("weka", "{\"requests\":[{\"t\":0,\"type\":\"subagent\",\"requests\":[]}]}\n"),
+      "t:1:28: type is \"subagent\", expected requests without sub-agents: how their times count is not documented");
+  EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"in\":64,\"out\":2,\"hash_ids\":[1,2]}]}\n"),
+            "t:1:14: hash_ids has 2 entries, expected at most one for each 64 of 64 tokens");
+  EXPECT_EQ(error_of("llmservingsim", "{\"sub_requests\":[]}\n"),
+            "t:1:1: arrival_time_ns is missing, expected session_id, arrival_time_ns and sub_requests");
+  EXPECT_EQ(error_of("llmservingsim", "{\"arrival_time_ns\":0,\"sub_requests\":[{\"input_toks\":1}]}\n"),
+            "t:1:38: output_toks is missing, expected input_toks and output_toks of a request");
+  const std::string chat = ",\"timestamp\":1,\"input_length\":16,\"output_length\":3,\"hash_ids\":[1]}\n";
+  EXPECT_EQ(error_of("bailian", "{\"chat_id\":1,\"parent_chat_id\":1" + chat),
+            "t:1:31: parent_chat_id is 1, the chat itself, expected one before it, or -1");
+  EXPECT_EQ(error_of("bailian", "{\"chat_id\":1" + chat + "{\"chat_id\":1" + chat),
+            "t:2:1: chat_id 1 is there twice, expected one of each request");
+}
+
 TEST(TraceErrors, LengthsThatMakeNoSense) {
   EXPECT_EQ(error_of("mooncake", mooncake("0", "0", "1", "[]")),
             "t:1:34: input_length is 0, expected 1 to 10000000 tokens");

@@ -83,6 +83,153 @@ TEST(TraceReader, VllmBenchTimesCountFromTheFirstArrival) {
   EXPECT_TRUE(r[1].prefix_blocks.empty());
 }
 
+// Azure's traces of 2024 write six digits and an offset: 0.993 s, and a clock an hour ahead that says the same.
+TEST(TraceReader, AzureTimesOf2024ByHand) {
+  const auto r = read("azure",
+                      "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                      "2024-05-10 00:00:00.009930+00:00,2162,5\n"
+                      "2024-05-10 01:00:01.002930+01:00,2399,6\n"
+                      "2024-05-09T19:00:02-0500,76,15\n");
+  ASSERT_EQ(r.size(), 3U);
+  EXPECT_EQ(r[1].arrival_ns, 993'000'000);
+  EXPECT_EQ(r[2].arrival_ns, 1'990'070'000);
+}
+
+const TraceColumns kNames{.arrival = "ts", .prompt = "in", .output = "out", .session = "conv", .end = "end"};
+
+// The second turn of "a" arrives 3 s after the first was answered, the third while the second is.
+TEST(TraceReader, ColumnsOfALogAreNamedByTheReader) {
+  const auto r = read("columns",
+                      "conv,end,note,out,in,ts\n"
+                      "a,2026-01-01T00:00:02Z,\"so, so\",5,100,2026-01-01T00:00:00Z\n"
+                      "b,2026-01-01T00:00:04Z,,6,200,2026-01-01T00:00:03Z\n"
+                      "\"a\",2026-01-01T00:00:09Z,,7,300,2026-01-01T00:00:05Z\n"
+                      "a,2026-01-01T00:00:10Z,,7,300,2026-01-01T00:00:08Z\n"
+                      ",2026-01-01T00:00:10Z,,7,300,2026-01-01T00:00:08Z\n",
+                      {.columns = kNames});
+  ASSERT_EQ(r.size(), 5U);
+  EXPECT_EQ(r[1].arrival_ns, 3'000'000'000);
+  EXPECT_EQ(r[1].prompt_tokens, 200);
+  EXPECT_EQ(r[1].output_tokens, 6);
+  EXPECT_EQ(r[0].session, 0);
+  EXPECT_EQ(r[0].turn, 1);
+  EXPECT_EQ(r[0].think_ns, -1);
+  EXPECT_EQ(r[1].session, 1);
+  EXPECT_EQ(r[2].session, 0);
+  EXPECT_EQ(r[2].turn, 2);
+  EXPECT_EQ(r[2].think_ns, 3'000'000'000);
+  EXPECT_EQ(r[3].turn, 3);
+  EXPECT_EQ(r[3].think_ns, 0);
+  EXPECT_EQ(r[4].session, -1);
+}
+
+TEST(TraceReader, ALogOfObjectsIsTheSame) {
+  const auto r =
+      read("columns",
+           "{\"ts\": 1700000000123, \"in\": 100, \"out\": 5, \"conv\": \"x\", \"end\": 1700000001123, \"more\": [1]}\n"
+           "{\"end\": \"1700000009000\", \"conv\": 7 , \"in\": \"12\", \"out\": 5, \"ts\": 1700000000623.25}\n"
+           "{\"ts\": 1700000003123, \"in\": 1, \"out\": 5, \"conv\": \"x\", \"end\": 1700000004123}\n"
+           "{\"ts\": 1700000003123, \"in\": 1, \"out\": 5, \"conv\": null, \"end\": 1700000004123}\n",
+           {.columns = kNames});
+  ASSERT_EQ(r.size(), 4U);
+  EXPECT_EQ(r[0].arrival_ns, 0);
+  EXPECT_EQ(r[1].arrival_ns, 500'250'000);
+  EXPECT_EQ(r[1].prompt_tokens, 12);
+  EXPECT_EQ(r[1].session, 1);
+  EXPECT_EQ(r[2].session, 0);
+  EXPECT_EQ(r[2].think_ns, 2'000'000'000);
+  EXPECT_EQ(r[3].session, -1);
+}
+
+// Every unit, found where a time is of this century, said where it is not.
+TEST(TraceReader, TimesOfALogAreInAnyUnit) {
+  const auto second = [](const std::string& first, const std::string& then, TimeForm form) {
+    const TraceColumns names{.arrival = "t", .prompt = "i", .output = "o", .session = {}, .end = {}, .time = form};
+    return read("columns", "t,i,o\n" + first + ",1,1\n" + then + ",1,1\n", {.columns = names})[1].arrival_ns;
+  };
+  EXPECT_EQ(second("1700000000", "1700000000.123456789", TimeForm::found), 123'456'789);
+  EXPECT_EQ(second("1700000000000", "1700000000000.5", TimeForm::found), 500'000);
+  EXPECT_EQ(second("1700000000000000", "1700000000000001", TimeForm::found), 1'000);
+  EXPECT_EQ(second("1700000000000000000", "1700000000000000001", TimeForm::found), 1);
+  EXPECT_EQ(second("-1", "1.5e0", TimeForm::seconds), 2'500'000'000);
+  EXPECT_EQ(second("10", "12", TimeForm::milliseconds), 2'000'000);
+  EXPECT_EQ(second("10", "12", TimeForm::microseconds), 2'000);
+  EXPECT_EQ(second("10", "12.4", TimeForm::nanoseconds), 2);
+}
+
+TEST(TraceReader, BurstGptSessionsAndFailedRequests) {
+  const auto r = read("burstgpt",
+                      "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                      "5,s1,2.5,ChatGPT,472,18,490,Conversation log\n"
+                      "6,,1,GPT-4,100,10,110,API log\n"
+                      "8,s1,1,ChatGPT,500,0,500,Conversation log\n"
+                      "10,s1,1,ChatGPT,600,7,607,Conversation log\n");
+  ASSERT_EQ(r.size(), 3U);
+  EXPECT_EQ(r[0].arrival_ns, 5'000'000'000);
+  EXPECT_EQ(r[0].session, 0);
+  EXPECT_EQ(r[1].session, -1);
+  EXPECT_EQ(r[2].turn, 2);
+  EXPECT_EQ(r[2].think_ns, 2'500'000'000);
+  const auto old = read("burstgpt", "Timestamp,Model,Request tokens,Response tokens\n5,ChatGPT,472,18\n");
+  EXPECT_EQ(old[0].session, -1);
+}
+
+// Chat 3 goes on from 1, chat 4 from 3; what 5 goes on from is before the trace's start.
+TEST(TraceReader, BailianChatsAreTurnsOfASession) {
+  const auto line = [](int chat, int parent, int turn) {
+    return "{\"chat_id\":" + std::to_string(chat) + ",\"parent_chat_id\":" + std::to_string(parent) +
+           ",\"timestamp\":1,\"input_length\":16,\"output_length\":3,\"turn\":" + std::to_string(turn) +
+           ",\"hash_ids\":[1]}\n";
+  };
+  const auto r = read("bailian", line(1, -1, 1) + line(2, -1, 1) + line(3, 1, 2) + line(4, 3, 3) + line(5, 99, 4));
+  ASSERT_EQ(r.size(), 5U);
+  EXPECT_EQ(r[0].session, 0);
+  EXPECT_EQ(r[1].session, 1);
+  EXPECT_EQ(r[2].session, 0);
+  EXPECT_EQ(r[3].session, 0);
+  EXPECT_EQ(r[3].turn, 3);
+  EXPECT_EQ(r[4].session, 2);
+  EXPECT_EQ(r[4].turn, 4);
+}
+
+// Two sessions that begin at once: their calls come in order of time, and their blocks of the same number differ.
+TEST(TraceReader, WekaSessionsAreMerged) {
+  const auto r =
+      read("weka",
+           "{\"id\":\"a\",\"block_size\":64,\"requests\":["
+           "{\"t\":0,\"in\":64,\"out\":2,\"hash_ids\":[0],\"api_time\":1.5,\"type\":\"s\"},"
+           "{\"t\":5,\"in\":130,\"out\":3,\"hash_ids\":[0,1,2],\"api_time\":1,\"think_time\":3.25,\"type\":\"n\"}]}\n"
+           "{\"id\":\"b\",\"block_size\":64,\"requests\":[{\"t\":1,\"in\":64,\"out\":4,\"hash_ids\":[0]},"
+           "{\"t\":2,\"in\":64,\"out\":4,\"hash_ids\":[0]}]}\n");
+  ASSERT_EQ(r.size(), 4U);
+  EXPECT_EQ(r[1].arrival_ns, 1'000'000'000);
+  EXPECT_EQ(r[1].session, 1);
+  EXPECT_EQ(r[2].think_ns, -1);
+  EXPECT_EQ(r[3].session, 0);
+  EXPECT_EQ(r[3].turn, 2);
+  EXPECT_EQ(r[3].think_ns, 3'250'000'000);
+  EXPECT_EQ(r[0].prefix_blocks[0], r[3].prefix_blocks[0]);
+  EXPECT_EQ(r[1].prefix_blocks[0], r[2].prefix_blocks[0]);
+  EXPECT_NE(r[0].prefix_blocks[0], r[1].prefix_blocks[0]);
+}
+
+// The session begins at 2 s; its tools take 1 s after the first call and none after the second.
+TEST(TraceReader, LlmServingSimSessionsArriveAsTheirToolsAreDone) {
+  const auto r =
+      read("llmservingsim",
+           "{\"session_id\":\"x\",\"arrival_time_ns\":2000000000,\"sub_requests\":["
+           "{\"input_toks\":10,\"output_toks\":1,\"tool_duration_ns\":1000000000},"
+           "{\"input_toks\":20,\"output_toks\":2,\"tool_duration_ns\":0}]}\n"
+           "{\"session_id\":\"y\",\"sub_requests\":[{\"input_toks\":30,\"output_toks\":3}],\"arrival_time_ns\":0}\n");
+  ASSERT_EQ(r.size(), 3U);
+  EXPECT_EQ(r[0].prompt_tokens, 30);
+  EXPECT_EQ(r[0].session, 1);
+  EXPECT_EQ(r[1].arrival_ns, 2'000'000'000);
+  EXPECT_EQ(r[2].arrival_ns, 3'000'000'000);
+  EXPECT_EQ(r[2].turn, 2);
+  EXPECT_EQ(r[2].think_ns, 1'000'000'000);
+}
+
 TEST(TraceReader, StopsAfterTheRequestedNumber) {
   const std::string_view text = "arrival_s,prompt_tokens,output_tokens\n0,1,1\n1,1,1\nbroken\n";
   EXPECT_EQ(read("csv", text, {.max_requests = 2}).size(), 2U);

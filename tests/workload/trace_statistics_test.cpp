@@ -46,6 +46,30 @@ TEST(TraceStatistics, ReuseByHand) {
   EXPECT_EQ(s.rate_per_s, 0);
 }
 
+// Two sessions, three turns, one of which was waited for 4 s.
+TEST(TraceStatistics, SessionsByHand) {
+  std::vector<RequestSpec> trace{request(0, 1, 1), request(1, 1, 1), request(2, 1, 1), request(3, 1, 1)};
+  trace[0].session = 0;
+  trace[1].session = 1;
+  trace[3].session = 0;
+  trace[3].think_ns = 4'000'000'000;
+  const TraceStatistics s = describe_trace(trace, 0);
+  EXPECT_EQ(s.sessions, 2U);
+  EXPECT_EQ(s.session_turns, 3U);
+  EXPECT_EQ(s.think_times, 1U);
+  EXPECT_DOUBLE_EQ(s.mean_think_s, 4);
+}
+
+// Above and below a million tokens: 1, 2,000,000 and 3,000,000; the median lies in the upper half.
+TEST(TraceStatistics, LengthsOfAnySizeHaveExactQuantiles) {
+  const std::vector<RequestSpec> trace{request(0, 3'000'000, 1), request(1, 1, 1), request(2, 2'000'000, 1)};
+  const TraceStatistics s = describe_trace(trace, 0);
+  EXPECT_DOUBLE_EQ(s.prompt.p50, 2'000'000);
+  EXPECT_EQ(s.prompt.min, 1);
+  EXPECT_EQ(s.prompt.max, 3'000'000);
+  EXPECT_DOUBLE_EQ(s.prompt.p99, 2'980'000);
+}
+
 TEST(TraceStatistics, NothingAndOneRequest) {
   EXPECT_EQ(describe_trace({}, 512).requests, 0U);
   const std::vector<RequestSpec> one{request(3, 7, 9)};

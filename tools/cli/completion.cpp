@@ -12,6 +12,7 @@
 
 #include "planner/backtest/serving_points.h"
 #include "planner/policy_words.h"
+#include "planner/traffic/trace_writer.h"
 #include "sim/cache/eviction/eviction_policy.h"
 #include "tools/cli/capacity_options.h"
 #include "tools/cli/command.h"
@@ -117,7 +118,7 @@ struct Values {
   Words (*words)() = nullptr;
 };
 
-constexpr std::array<Values, 19> kTable{
+constexpr std::array<Values, 23> kTable{
     {{"", "--set", Shape::assignment, keys},
      {"", "--vary", Shape::assignment, keys},
      {"backtest", "--given", Shape::assignment,
@@ -143,6 +144,16 @@ constexpr std::array<Values, 19> kTable{
      {"show", "NAME", Shape::word, all_things},
      {"sweep", "--metric", Shape::word, [] { return undescribed(results::metric_names()); }},
      {"validate", "--group", Shape::word, [] { return described(validation::groups()); }},
+     {"workload compare", "--format", Shape::word, [] { return things("traces"); }},
+     {"workload compare", "--format-b", Shape::word, [] { return things("traces"); }},
+     {"workload fit", "--format", Shape::word, [] { return things("traces"); }},
+     {"workload generate", "--format", Shape::word,
+      [] {
+        Words words;
+        for (const std::string_view name : planner::traffic::written_formats())
+          words.push_back({std::string(name), ""});
+        return words;
+      }},
      {"workload info", "--format", Shape::word, [] { return things("traces"); }},
      {"workload info", "--model", Shape::word, [] { return things("models"); }},
      {"workload info", "--policies", Shape::list, [] { return described(cache::eviction_policies()); }}}};

@@ -25,6 +25,7 @@
 #include "tools/results/step_page.h"
 #include "tools/results/sweep.h"
 #include "tools/results/trace.h"
+#include "tools/results/traffic.h"
 #include "tools/validation/experiments_page.h"
 #include "tools/validation/figures_page.h"
 
@@ -153,6 +154,8 @@ const std::vector<results::DocumentKind>& document_kinds() {
       {"plan_paths", "kvsim plan --paths", results::paths_keys},
       {"capacity", "kvsim capacity", results::capacity_keys},
       {"trace", "kvsim workload info", results::trace_keys},
+      {"trace_fit", "kvsim workload fit", results::fit_keys},
+      {"trace_comparison", "kvsim workload compare", results::trace_comparison_keys},
       {"calibration", "kvsim calibrate fit", results::calibration_keys},
       {"replay", "kvsim calibrate replay", results::replay_keys},
       {"show_step", "kvsim show step", results::step_keys},

@@ -61,6 +61,35 @@ const Fields<TraceOutcome>& reuse_fields() {
   return fields;
 }
 
+/// Of a trace that tells sessions apart.
+struct SessionFigures {
+  std::uint64_t sessions = 0;
+  double turns_per_session = 0;
+  std::optional<double> mean_think_s;
+};
+
+std::optional<SessionFigures> sessions_of(const TraceOutcome& o) {
+  if (o.sessions == 0) return std::nullopt;
+  SessionFigures s{o.sessions, static_cast<double>(o.session_turns) / static_cast<double>(o.sessions), std::nullopt};
+  if (o.think_times > 0) s.mean_think_s = o.mean_think_s;
+  return s;
+}
+
+const Fields<SessionFigures>& session_fields() {
+  static const Fields<SessionFigures> fields{
+      {"count", {kCount, "different sessions"}, "sessions", &SessionFigures::sessions},
+      {"turns",
+       {kRequests, "requests of a session, on average"},
+       "turns each",
+       &SessionFigures::turns_per_session,
+       figure},
+      {"mean_think_s?",
+       {kSeconds, "mean time from the end of a turn to the next, where ends are recorded"},
+       "think time",
+       &SessionFigures::mean_think_s}};
+  return fields;
+}
+
 const Fields<TraceOutcome>& trace_fields() {
   static const Fields<TraceOutcome> all = [] {
     Fields<TraceOutcome> fields = arrival_fields();
@@ -69,6 +98,8 @@ const Fields<TraceOutcome>& trace_fields() {
                     Field<TraceOutcome>::part("output_tokens", "lengths of outputs", &TraceOutcome::output,
                                               token_length_fields())});
     append(fields, reuse_fields());
+    append(fields, {Field<TraceOutcome>::part("sessions?", "sessions, of a trace that tells them apart", sessions_of,
+                                              session_fields())});
     return fields;
   }();
   return all;
@@ -102,6 +133,9 @@ Page trace_page(const TraceOutcome& outcome) {
   page.tables = {figures_of("Arrivals", arrival_fields(), outcome), std::move(lengths)};
   if (outcome.blocks > 0) {
     page.tables.push_back(figures_of("Prefix reuse in a cache that never evicts", reuse_fields(), outcome));
+  }
+  if (const auto sessions = sessions_of(outcome)) {
+    page.tables.push_back(figures_of("Sessions", session_fields(), *sessions));
   }
   if (!outcome.curves) return page;
   page.tables.push_back(hit_rate_table(outcome.curves->hit_rates));

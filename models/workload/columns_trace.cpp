@@ -1,0 +1,296 @@
+// Logs of any form: CSV with a header, or one JSON object a line, whose columns or members are named by who reads them.
+// And BurstGPT, whose names are known.
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "models/schema/units.h"
+#include "models/workload/csv_table.h"
+#include "models/workload/jsonl_trace.h"
+#include "models/workload/trace_reader.h"
+
+namespace kvsim::models {
+namespace {
+
+namespace json = simdjson::ondemand;
+
+struct Cell {
+  std::string_view name;
+  std::string_view text;  ///< of a JSON string, what is within its quotes
+  std::size_t byte = 0;
+};
+
+/// Rows of a log, whatever it is written in; cells in the order of the names.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  virtual ~Rows() = default;
+  /// False at the end.
+  virtual bool next() = 0;
+  /// Of the current row, until the next.
+  [[nodiscard]] virtual Cell cell(std::size_t n) const = 0;
+};
+
+class CsvRows final : public Rows {
+ public:
+  CsvRows(LineReader& lines, std::span<const std::string_view> names)
+      : table_(lines, names, {}, CsvTable::Quotes::around) {}
+  bool next() override { return table_.next(); }
+  [[nodiscard]] Cell cell(std::size_t n) const override {
+    const CsvTable::Field field = table_.field(n);
+    return {field.name, field.text, field.byte};
+  }
+
+ private:
+  CsvTable table_;
+};
+
+class JsonRows final : public Rows {
+ public:
+  JsonRows(LineReader& lines, std::span<const std::string_view> names)
+      : lines_(lines), names_(names), shape_(fmt::format("{}", fmt::join(names, ", "))), cells_(names.size()) {}
+
+  bool next() override {
+    if (!lines_.next()) return false;
+    for (std::size_t n = 0; n < names_.size(); ++n) cells_[n] = {names_[n], {}, kMissing};
+    JsonLine line(lines_, "request", shape_);
+    line.each_member(parser_, [&](json::field& field) { read(line, field); });
+    for (const Cell& cell : cells_) {
+      if (cell.byte == kMissing) {
+        lines_.fail(0, fmt::format("{} is missing, expected an object with {}", cell.name, shape_));
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] Cell cell(std::size_t n) const override { return cells_[n]; }
+
+ private:
+  static constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
+
+  void read(JsonLine& line, json::field& field) {
+    std::string_view key;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS) line.malformed_here();
+    for (Cell& cell : cells_) {
+      if (cell.name != key) continue;
+      json::value value = field.value();
+      std::string_view token = value.raw_json_token();
+      const std::size_t byte = line.byte_of(token.data());
+      if (cell.byte != kMissing) lines_.fail(byte, fmt::format("{} is there twice, expected it once", cell.name));
+      if (!token.empty() && token.front() == '"') {
+        if (value.get_string().get(cell.text) != simdjson::SUCCESS) line.malformed_here();
+      } else {
+        if (!token.empty() && (token.front() == '{' || token.front() == '[')) {
+          line.wrong(cell.name, token, "a number or text");
+        }
+        const auto last = token.find_last_not_of(" \t\r\n");
+        cell.text = token.substr(0, last == std::string_view::npos ? 0 : last + 1);
+      }
+      cell.byte = byte;
+      return;
+    }
+  }
+
+  LineReader& lines_;
+  std::span<const std::string_view> names_;
+  std::string shape_;
+  json::parser parser_;
+  std::vector<Cell> cells_;
+};
+
+/// Reads times of one form; where it is to be found, the first one says it.
+class Clock {
+ public:
+  Clock(const LineReader& lines, TimeForm form) : lines_(lines), form_(form) {}
+
+  /// ns since any moment.
+  std::int64_t ns(const Cell& cell) {
+    if (form_ == TimeForm::found) find(cell);
+    const std::optional<std::int64_t> ns =
+        form_ == TimeForm::date ? parse_date(cell.text) : parse_decimal_ns(cell.text, digits());
+    if (ns) return *ns;
+    lines_.fail(cell.byte,
+                fmt::format("{} is \"{}\", expected {}", cell.name, cell.text.substr(0, 40),
+                            form_ == TimeForm::date ? "a date such as 2023-11-16T18:15:46.68Z" : "a number, the time"));
+  }
+
+ private:
+  [[nodiscard]] int digits() const {
+    switch (form_) {
+      case TimeForm::milliseconds:
+        return 6;
+      case TimeForm::microseconds:
+        return 3;
+      case TimeForm::nanoseconds:
+        return 0;
+      default:
+        return 9;
+    }
+  }
+
+  void find(const Cell& cell) {
+    if (parse_date(cell.text)) {
+      form_ = TimeForm::date;
+      return;
+    }
+    double value = 0;
+    const char* const end = cell.text.data() + cell.text.size();
+    const auto [rest, error] = std::from_chars(cell.text.data(), end, value);
+    const bool number = error == std::errc() && rest == end;
+    constexpr double from = 946'684'800, until = 4'102'444'800;  // 2000 to 2100, s since 1970
+    double unit = 1;
+    for (const TimeForm form :
+         {TimeForm::seconds, TimeForm::milliseconds, TimeForm::microseconds, TimeForm::nanoseconds}) {
+      if (number && value >= from * unit && value < until * unit) {
+        form_ = form;
+        return;
+      }
+      unit *= 1000;
+    }
+    lines_.fail(cell.byte,
+                number
+                    ? fmt::format("{} is {}, which is no time since 1970 in this century, expected the unit of times "
+                                  "beside the columns: time: s, ms, us or ns",
+                                  cell.name, cell.text.substr(0, 40))
+                    : fmt::format("{} is \"{}\", expected a date such as 2023-11-16T18:15:46.68Z, or time since 1970",
+                                  cell.name, cell.text.substr(0, 40)));
+  }
+
+  const LineReader& lines_;
+  TimeForm form_;
+};
+
+std::int64_t tokens_of(const LineReader& lines, const TraceBuilder& trace, const Cell& cell) {
+  std::int64_t value = 0;
+  const char* const end = cell.text.data() + cell.text.size();
+  const auto [rest, error] = std::from_chars(cell.text.data(), end, value);
+  if (error != std::errc() || rest != end) {
+    lines.fail(cell.byte,
+               fmt::format("{} is \"{}\", expected a whole number of tokens", cell.name, cell.text.substr(0, 40)));
+  }
+  trace.check_tokens(cell.name, value, cell.byte);
+  return value;
+}
+
+}  // namespace
+
+std::string problem_with(const TraceColumns& columns) {
+  if (columns.arrival.empty() || columns.prompt.empty() || columns.output.empty()) {
+    return "expected the names of arrival, prompt and output";
+  }
+  std::vector<std::string_view> names;
+  for (const std::string* name : {&columns.arrival, &columns.prompt, &columns.output, &columns.session, &columns.end}) {
+    if (name->empty()) continue;
+    for (const std::string_view other : names) {
+      if (other == *name) return fmt::format("\"{}\" is named twice, expected a column for each", *name);
+    }
+    names.push_back(*name);
+  }
+  if (!columns.end.empty() && columns.session.empty()) {
+    return "end tells how long somebody thinks between turns of a session: name session too";
+  }
+  return {};
+}
+
+void read_columns_trace(LineReader& lines, TraceBuilder& trace) {
+  const std::optional<TraceColumns>& columns = trace.options().columns;
+  if (!columns) lines.fail_file("is a log of any form, expected the names of its columns");
+  if (const std::string problem = problem_with(*columns); !problem.empty()) lines.fail_file("columns: " + problem);
+  std::vector<std::string_view> names{columns->arrival, columns->prompt, columns->output};
+  const bool has_session = !columns->session.empty(), has_end = !columns->end.empty();
+  if (has_session) names.emplace_back(columns->session);
+  if (has_end) names.emplace_back(columns->end);
+
+  std::unique_ptr<Rows> rows;
+  if (!lines.next()) lines.fail_file("is empty, expected CSV with a header, or JSON lines");
+  const std::string_view first = lines.line();
+  const std::size_t begin = first.find_first_not_of(" \t");
+  const bool objects = begin != std::string_view::npos && first[begin] == '{';
+  lines.hold();
+  if (objects) {
+    rows = std::make_unique<JsonRows>(lines, names);
+  } else {
+    rows = std::make_unique<CsvRows>(lines, names);
+  }
+  Clock clock(lines, columns->time);
+  SessionTurns sessions;
+  std::optional<std::int64_t> start_ns;
+  while (!trace.full() && rows->next()) {
+    const Cell arrival = rows->cell(0);
+    const std::int64_t at_ns = clock.ns(arrival);
+    if (!start_ns) start_ns = at_ns;
+    if (at_ns < *start_ns) {
+      lines.fail(arrival.byte,
+                 fmt::format("{} is {:.9g} s before that of the first request, expected requests in order "
+                             "of arrival",
+                             arrival.name, static_cast<double>(*start_ns - at_ns) / kNsPerSecond));
+    }
+    const std::int64_t prompt = tokens_of(lines, trace, rows->cell(1));
+    const std::int64_t output = tokens_of(lines, trace, rows->cell(2));
+    SessionTurn turn;
+    if (has_session) {
+      const Cell name = rows->cell(3);
+      std::int64_t end_ns = -1;
+      if (has_end) {
+        const Cell end = rows->cell(4);
+        end_ns = clock.ns(end) - *start_ns;
+        if (end_ns < at_ns - *start_ns) {
+          lines.fail(end.byte,
+                     fmt::format("{} is {:.9g} s before {}: session \"{}\" ends before it begins, expected the "
+                                 "time at which the request was answered",
+                                 end.name, static_cast<double>(at_ns - *start_ns - end_ns) / kNsPerSecond, arrival.name,
+                                 name.text.substr(0, 40)));
+        }
+      }
+      if (!name.text.empty() && name.text != "null") turn = sessions.next(name.text, at_ns - *start_ns, end_ns);
+    }
+    trace.add(at_ns - *start_ns, arrival.byte, prompt, output, {}, turn);
+  }
+}
+
+// BurstGPT (Wang et al., arXiv:2401.17644; CC-BY-4.0): Timestamp (s since the start), Request tokens, Response tokens;
+// since version 1.2 Session ID, of conversations alone, and Elapsed time (s). Requests without a response failed, and
+// are skipped.
+
+void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace) {
+  static constexpr std::array<std::string_view, 3> columns{"Timestamp", "Request tokens", "Response tokens"};
+  static constexpr std::array<std::string_view, 2> more{"Session ID", "Elapsed time"};
+  CsvTable table(lines, columns, more);
+  SessionTurns sessions;
+  while (!trace.full() && table.next()) {
+    const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
+    const std::int64_t output_tokens = table.whole_number(output);
+    if (output_tokens == 0) continue;
+    const std::int64_t prompt_tokens = table.whole_number(prompt);
+    trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
+    trace.check_tokens(output.name, output_tokens, output.byte);
+    const std::int64_t arrival_ns = to_arrival_ns(table.number(time), kNsPerSecond);
+    SessionTurn turn;
+    const CsvTable::Field session = table.field(3), elapsed = table.field(4);
+    if (!session.text.empty()) {
+      std::int64_t end_ns = -1;
+      if (!elapsed.text.empty()) {
+        const double elapsed_s = table.number(elapsed);
+        if (!(elapsed_s >= 0)) {
+          lines.fail(elapsed.byte, fmt::format("{} is {}: session \"{}\" ends before it begins, expected 0 s or more",
+                                               elapsed.name, elapsed.text.substr(0, 40), session.text.substr(0, 40)));
+        }
+        end_ns = arrival_ns + to_arrival_ns(elapsed_s, kNsPerSecond);
+      }
+      turn = sessions.next(session.text, arrival_ns, end_ns);
+    }
+    trace.add(arrival_ns, time.byte, prompt_tokens, output_tokens, {}, turn);
+  }
+}
+
+}  // namespace kvsim::models

@@ -1,0 +1,62 @@
+// The laws of a scenario's workload that fit a recorded trace, how well, and what they lose of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/schema/config_node.h"
+#include "planner/traffic/law_fit.h"
+#include "planner/traffic/prefix_fit.h"
+#include "planner/traffic/traffic_sample.h"
+
+namespace kvsim::planner::traffic {
+
+/// Arrivals within a part of the trace's time.
+struct RateWindow {
+  double from_s = 0;  ///< since the first arrival
+  double until_s = 0;
+  double rate_per_s = 0;
+};
+
+struct RateOverTime {
+  std::vector<RateWindow> windows;  ///< equally long
+  /// Variance of arrivals a window over their mean, over the same of arrivals with independent gaps of this cv: 1 where
+  /// the rate does not change.
+  double dispersion = 1;
+  bool beyond_chance = false;  ///< with a chance below 1 in 1,000
+};
+
+/// Of a trace that tells sessions apart. No law of workload says this: it is reported.
+struct SessionFit {
+  std::uint64_t sessions = 0;
+  Moments turns;                    ///< requests of a session
+  Moments first_prompt;             ///< tokens
+  std::optional<Moments> growth;    ///< tokens of a further turn beyond prompt and answer before; shortened ones are 0
+  std::optional<Moments> think_ns;  ///< from the end of a turn to the next, where recorded
+  std::optional<Moments> turn_gap_ns;  ///< from the arrival of a turn to that of the next
+  double shortened = 0;                ///< share of further turns with less than was there before
+};
+
+struct TrafficFit {
+  std::uint64_t requests = 0;
+  std::optional<ArrivalFit> arrivals;  ///< none: all requests arrive at once
+  RateOverTime rate;
+  double gap_correlation = 0;  ///< of each gap with the next; 0 where they are independent
+  LengthFit prompt;            ///< whole prompts
+  LengthFit output;
+  double length_correlation = 0;  ///< Spearman's, of prompt and output
+  std::optional<SessionFit> sessions;
+  std::optional<PrefixFit> prefixes;
+  bool with_prefixes = false;     ///< the fragment has them: they reuse about what the trace does
+  std::vector<std::string> lost;  ///< what the laws do not keep, in sentences
+};
+
+/// At least one request.
+TrafficFit fit_traffic(const TrafficSample& sample);
+
+/// The fit as the key `workload` of a scenario: a map with that key alone.
+schema::ConfigNode workload_fragment(const TrafficFit& fit);
+
+}  // namespace kvsim::planner::traffic

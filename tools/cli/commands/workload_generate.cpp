@@ -1,0 +1,186 @@
+// kvsim workload generate: the requests of a scenario as a trace.
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "models/schema/error.h"
+#include "models/schema/units.h"
+#include "planner/traffic/servegen.h"
+#include "planner/traffic/trace_writer.h"
+#include "tools/cli/commands/workload.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/simulating.h"
+
+namespace kvsim::cli {
+namespace workload_generate_internal {
+namespace {
+
+using schema::InputError;
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> set;
+  std::optional<std::int64_t> seed;
+  std::int64_t requests = 0;  ///< 0: as the scenario has it
+  std::string from, until;    ///< of ServeGen's windows
+  std::string format = "csv";
+  std::string out;
+  bool force = false;
+};
+
+/// Throws schema::InputError where the workload has no trace, or the format cannot hold what it has.
+void check(const scenario::Scenario& s, const Options& options) {
+  const scenario::WorkloadConfig& w = s.workload;
+  if (w.closed) {
+    throw InputError(
+        fmt::format("{}: workload.closed: in a closed loop requests arrive when others are done, which only a "
+                    "simulation knows: give workload.arrivals, or a trace",
+                    options.scenario));
+  }
+  if (w.trace && !w.recorded_prompts() && (w.prefixes || w.chunks) && planner::traffic::writes_blocks(options.format)) {
+    throw InputError(
+        fmt::format("{}: workload.trace.arrivals_only: what generated prompts share is not written beside "
+                    "recorded arrivals: use a format without blocks, such as csv",
+                    options.scenario));
+  }
+  if (options.requests == 0 && !w.trace && w.requests == 0 && !s.serving.run.duration_s) {
+    throw InputError(fmt::format("{}: nothing says how many requests: give --requests", options.scenario));
+  }
+}
+
+/// Calls `use` with each line.
+template <class Use>
+void write_lines(const scenario::Scenario& s, const Options& options, Use&& use) {
+  const bool blocks = planner::traffic::writes_blocks(options.format);
+  const auto feed = scenario::make_feed(s, s.serving.run.seed, blocks);
+  planner::traffic::TraceWriter writer(options.format, feed->prefix_block_tokens());
+  use(writer.header());
+  // As a run has it: a workload without an end goes on until the run is over.
+  const bool timed = options.requests == 0 && !s.workload.trace && s.workload.requests == 0;
+  const double until_ns = timed ? *s.serving.run.duration_s * 1e9 : std::numeric_limits<double>::infinity();
+  const std::int64_t most = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t n = 0; n < most; ++n) {
+    const std::optional<models::RequestSpec> r = feed->next();
+    if (!r || static_cast<double>(r->arrival_ns) > until_ns) return;
+    use(writer.line(*r));
+  }
+}
+
+double time_of(const char* option, const std::string& text) {
+  try {
+    const double seconds = schema::parse_real(schema::Dimension::time, text);
+    if (seconds >= 0) return seconds;
+  } catch (const schema::UnitError& e) {
+    throw InputError(fmt::format("{}: {}", option, e.what()));
+  }
+  throw InputError(fmt::format("{}: must be 0 or more, found \"{}\"", option, text));
+}
+
+/// Calls `use` with each line of what a folder of ServeGen's says.
+template <class Use>
+void write_clients(const Options& options, Use&& use) {
+  if (!options.set.empty()) throw InputError("--set: changes a scenario, which ServeGen's folder is not");
+  if (options.until.empty()) throw InputError("--until: expected the end of the time to draw, such as \"1 h\"");
+  const double from_s = options.from.empty() ? 0 : time_of("--from", options.from);
+  const double until_s = time_of("--until", options.until);
+  const planner::traffic::ServeGen clients(options.scenario);
+  if (!(from_s < until_s) || until_s > clients.end_s()) {
+    throw InputError(fmt::format("--until: is {} s, expected above {} s (--from), at most {} s, where the windows end",
+                                 until_s, from_s, clients.end_s()));
+  }
+  planner::traffic::TraceWriter writer(options.format, 0);
+  use(writer.header());
+  std::int64_t left = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
+  clients.generate(from_s, until_s, static_cast<std::uint64_t>(options.seed.value_or(1)),
+                   [&](const models::RequestSpec& request) {
+                     use(writer.line(request));
+                     return --left > 0;
+                   });
+}
+
+/// The scenario, ready to be drawn from.
+scenario::Scenario scenario_of(const Options& options) {
+  for (const auto& [value, option] : {std::pair(&options.from, "--from"), std::pair(&options.until, "--until")}) {
+    if (!value->empty()) throw InputError(fmt::format("{}: is of ServeGen's folders, not of a scenario", option));
+  }
+  std::vector<std::string> changes = options.set;
+  if (options.seed) changes.push_back(fmt::format("run.seed={}", *options.seed));
+  if (options.requests > 0) {
+    // The workload's own number would end it sooner.
+    const scenario::Scenario written = scenario::ScenarioFile(options.scenario, changes).parse();
+    if (!written.workload.trace) changes.push_back(fmt::format("workload.requests={}", options.requests));
+  }
+  scenario::Scenario s = scenario::load_scenario(options.scenario, changes);
+  check(s, options);
+  refuse_input("--out", options.out, files_read(s));
+  return s;
+}
+
+void generate(Console& console, const Options& options) {
+  planner::traffic::TraceWriter(options.format, 0);  // throws for what cannot be written
+  refuse_to_overwrite(options.out, options.force);
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(options.scenario, ignored);
+  std::optional<scenario::Scenario> s;
+  if (!folder) s = scenario_of(options);
+  const auto write = [&](auto&& use) { folder ? write_clients(options, use) : write_lines(*s, options, use); };
+
+  constexpr std::size_t kFlushAt = std::size_t{1} << 20U;
+  std::string text;
+  if (options.out.empty()) {
+    write([&](const std::string& line) {
+      text += line;
+      if (text.size() < kFlushAt) return;
+      console.print(text);
+      text.clear();
+    });
+    return console.print(text);
+  }
+  PendingFile file(options.out);
+  std::ofstream out(file.temporary(), std::ios::binary | std::ios::trunc);
+  write([&](const std::string& line) { out << line; });
+  out.close();
+  if (!out) throw OutputError(fmt::format("cannot write {} (is the disk full?)", options.out));
+  file.commit();
+}
+
+}  // namespace
+}  // namespace workload_generate_internal
+
+std::function<void(Console&)> declare_workload_generate(CLI::App& app) {
+  using namespace workload_generate_internal;
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("generate", "Write the requests of a scenario as a trace");
+  sub->footer(
+      "Examples:\n  kvsim workload generate scenarios/capacity/chat.yaml --requests 10000 --out chat.csv\n"
+      "  kvsim workload generate scenario.yaml --format mooncake --seed 7 --out made.jsonl\n"
+      "  kvsim workload generate data/reason/deepseek-r1 --until \"1 h\" --out reason.csv");
+  sub->add_option("SCENARIO", options->scenario, "The scenario; or a folder of ServeGen's clients")
+      ->required()
+      ->type_name("FILE");
+  declare_set(*sub, options->set);
+  sub->add_option("--format", options->format,
+                  fmt::format("One of {}. Default: csv", fmt::join(planner::traffic::written_formats(), ", ")))
+      ->type_name("F");
+  add_whole_number(
+      *sub, "--requests", 1, 1'000'000'000, [options](std::int64_t n) { options->requests = n; },
+      "How many. Default: as many as the scenario has: workload.requests, the trace's, or those of run.duration");
+  add_whole_number(
+      *sub, "--seed", 0, std::numeric_limits<std::int64_t>::max(), [options](std::int64_t n) { options->seed = n; },
+      "Seed of the random numbers, in place of run.seed");
+  sub->add_option("--from", options->from, "Of ServeGen's windows, the time to begin with. Default: 0 s")
+      ->type_name("TIME");
+  sub->add_option("--until", options->until, "The same to end with, e.g. \"1 h\"")->type_name("TIME");
+  sub->add_option("--out", options->out, "Write to FILE instead of stdout")->type_name("FILE");
+  sub->add_flag("--force", options->force, "Replace a file that exists");
+  return [options](Console& console) { generate(console, *options); };
+}
+
+}  // namespace kvsim::cli
