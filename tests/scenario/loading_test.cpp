@@ -68,6 +68,57 @@ TEST(ModelConfig, IsReadInAScenarioAloneAndBesideNoBase) {
           "entry of it");
 }
 
+/// Full KV on this GPU, and more.
+Sets decoding(const std::string& gpu, const char* more, const char* last = "name=one") {
+  return {"cluster.gpu.type=" + gpu, "decode={policy: full_kv}", "schedule.policy=fcfs", more, last};
+}
+
+/// Whose linear layers in bf16 a scenario has.
+std::string linear_kernels(const scenario::Scenario& s) {
+  return s.serving.cluster.profile.fitted.linear.front().kernels;
+}
+
+TEST(EngineKernels, ServeWhereTheEngineIsNamedAndItsRowsWereMeasured) {
+  const auto with = [&](const char* more) { return small_scenario(decoding("h100-sxm", more)); };
+  EXPECT_EQ(linear_kernels(with("name=one")), "");
+  EXPECT_EQ(linear_kernels(with("schedule.engine=vllm")), "");
+  EXPECT_EQ(linear_kernels(with("schedule.engine=trtllm")), "trtllm");
+  EXPECT_EQ(linear_kernels(with("schedule.engine=sglang")), "");  // measured, and no better
+  EXPECT_EQ(linear_kernels(
+                small_scenario(decoding("h100-sxm", "schedule.engine=sglang",
+                                        "cluster.gpu.profile.by_engine=[{kernels: sglang, profile: h100-sglang}]"))),
+            "sglang");
+  EXPECT_EQ(linear_kernels(with("schedule.engine={base: sglang, kernels: trtllm}")), "trtllm");
+  EXPECT_EQ(linear_kernels(with("cluster.gpu.profile.engine_kernels=trtllm")), "trtllm");
+  EXPECT_EQ(linear_kernels(small_scenario(decoding("b200", "schedule.engine=trtllm"))), "");
+}
+
+TEST(EngineKernels, GiveWayToWhatTheScenarioSaysOfWhoseRunAndOfForms) {
+  const Sets trtllm = decoding("h100-sxm", "schedule.engine=trtllm");
+  Sets said = trtllm;
+  said.emplace_back("cluster.gpu.profile.engine_kernels=vllm");
+  EXPECT_EQ(linear_kernels(small_scenario(said)), "");
+  said = trtllm;
+  said.emplace_back("cluster.gpu.profile.fitted.elementwise.t0=9 us");
+  EXPECT_EQ(linear_kernels(small_scenario(said)), "");
+}
+
+TEST(EngineKernels, AreThoseOfTheMachineThatIsTried) {
+  const auto on = [](const scenario::Scenario& s, const char* gpu) { return on_machine(s, gpu, 1); };
+  const auto s = small_scenario(decoding("b200", "schedule.engine=trtllm"));
+  EXPECT_EQ(linear_kernels(on(s, "h100-sxm")), "trtllm");
+  EXPECT_EQ(on(on(s, "h100-sxm"), "b200").serving.cluster.profile.engine_kernels, "trtllm");
+  EXPECT_EQ(linear_kernels(on(on(s, "h100-sxm"), "b200")), "");
+}
+
+TEST(EngineKernels, OfAResolvedScenarioAreReadAsTheyStand) {
+  const auto s = small_scenario(decoding("h200", "schedule.engine=trtllm"));
+  const std::string resolved = resolved_yaml(s);
+  const scenario::Scenario again = scenario::load_scenario_text(resolved, "again.yaml");
+  EXPECT_EQ(linear_kernels(again), "trtllm");
+  EXPECT_EQ(resolved_yaml(again), resolved);
+}
+
 TEST(Set, OfTheKeyThatAShortFormStandsForReplacesIt) {
   const auto s =
       small_scenario({"workload.context.mean=8k tokens", "prefill.policy=recompute", "decode.compressor=fast-kvzip"});
