@@ -58,7 +58,8 @@ TEST_F(ValidateTest, JsonIsOneDocumentWithEveryFigure) {
   const Json doc = Json::parse(r.out);
   EXPECT_EQ(doc["schema_version"], 1);
   EXPECT_EQ(doc["measured"], ".");
-  EXPECT_EQ(doc["summary"], (Json{{"passed", 9}, {"outside", 1}, {"skipped", 0}, {"predictions", 0}}));
+  EXPECT_EQ(doc["summary"],
+            (Json{{"passed", 9}, {"outside", 1}, {"skipped", 0}, {"predictions", 0}, {"aims", 0}, {"aims_met", 0}}));
   ASSERT_EQ(doc["figures"].size(), 10U);
   EXPECT_EQ(doc["figures"][9]["verdict"], "outside");
   for (const Json& f : doc["figures"]) {
