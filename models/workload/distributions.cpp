@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -86,7 +88,181 @@ double LengthSampler::mean() const {
   }
 }
 
-namespace {}  // namespace
+std::string problem_with(const TimeSpec& spec) {
+  constexpr double most_s = 31'557'600;  // a year
+  const bool uniform = spec.distribution == TimeDistribution::uniform;
+  if (!(spec.min_s >= 0 && spec.min_s <= most_s)) {
+    return fmt::format("min is {} s, expected 0 to {}", spec.min_s, most_s);
+  }
+  if (!(spec.max_s >= spec.min_s && spec.max_s <= most_s)) {
+    return fmt::format("max is {} s, expected {} (min) to {}", spec.max_s, spec.min_s, most_s);
+  }
+  const bool fixed = spec.distribution == TimeDistribution::fixed;
+  if (!uniform && !(spec.mean_s >= 0 && spec.mean_s <= most_s && (fixed || spec.mean_s > 0))) {
+    return fmt::format("mean is {} s, expected {} to {}", spec.mean_s, fixed ? "0" : "above 0", most_s);
+  }
+  const bool has_cv = spec.distribution == TimeDistribution::lognormal || spec.distribution == TimeDistribution::gamma;
+  if (has_cv && !(spec.cv > 0 && spec.cv <= 100)) {
+    return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
+  }
+  return {};
+}
+
+TimeSampler::TimeSampler(const TimeSpec& spec) : spec_(spec) {
+  if (const std::string problem = problem_with(spec_); !problem.empty()) throw schema::InputError(problem);
+}
+
+std::int64_t TimeSampler::sample_ns(RandomSource& random) const {
+  double time_s = spec_.mean_s;
+  switch (spec_.distribution) {
+    case TimeDistribution::fixed:
+      break;
+    case TimeDistribution::uniform:
+      time_s = spec_.min_s + (spec_.max_s - spec_.min_s) * random.uniform();
+      break;
+    case TimeDistribution::lognormal:
+      time_s = random.lognormal(spec_.mean_s, spec_.cv);
+      break;
+    case TimeDistribution::exponential:
+      time_s = random.exponential(spec_.mean_s);
+      break;
+    case TimeDistribution::gamma:
+      time_s = random.gamma(spec_.mean_s, spec_.cv);
+      break;
+  }
+  return std::llround(std::clamp(time_s, spec_.min_s, spec_.max_s) * kNsPerSecond);
+}
+
+namespace {
+
+constexpr double kMostPeriod_s = 31'557'600;  // a year
+
+std::string problem_with_table(const RateOverTime& rates) {
+  double before_s = -1;
+  bool any = false;
+  for (const RateOverTime::Point& point : rates.table) {
+    if (before_s < 0 && point.at_s != 0) {
+      return fmt::format("table begins at {} s, expected its first point at 0 s", point.at_s);
+    }
+    if (!(point.at_s > before_s && point.at_s <= kMostPeriod_s)) {
+      return fmt::format("table has {} s after {} s, expected times that go up, to {} s", point.at_s, before_s,
+                         kMostPeriod_s);
+    }
+    if (!(point.rate_per_s >= 0 && point.rate_per_s <= 1e9)) {
+      return fmt::format("table has {} requests/s, expected 0 to 1e+09", point.rate_per_s);
+    }
+    any = any || point.rate_per_s > 0;
+    before_s = point.at_s;
+  }
+  if (rates.period_s != 0 && !(rates.period_s > before_s && rates.period_s <= kMostPeriod_s)) {
+    return fmt::format("period is {} s, expected more than the {} s of the table's last point, to {}", rates.period_s,
+                       before_s, kMostPeriod_s);
+  }
+  if (rates.period_s == 0 && rates.table.back().rate_per_s == 0) {
+    return "table ends with a rate of 0, after which nothing would ever arrive: give period, or a last rate above 0";
+  }
+  if (!any || !(rates.mean_rate() > 0))
+    return "the mean rate of the table is 0 from its first to its last point: expected arrivals in it";
+  return {};
+}
+
+}  // namespace
+
+std::string problem_with(const RateOverTime& rates) {
+  if (!rates.table.empty()) {
+    if (rates.amplitude != 0) return "amplitude belongs to a sine, and there is a table: remove one of them";
+    if (rates.phase_s != 0) return "phase belongs to a sine, and there is a table: remove one of them";
+    return problem_with_table(rates);
+  }
+  if (!(rates.amplitude > 0 && rates.amplitude <= 1)) {
+    return fmt::format("amplitude is {}, expected above 0, at most 1 (or a table)", rates.amplitude);
+  }
+  if (rates.linear) return "linear belongs to a table, and there is none: remove it";
+  if (!(rates.period_s > 0 && rates.period_s <= kMostPeriod_s)) {
+    return fmt::format("period is {} s, expected above 0, at most {}", rates.period_s, kMostPeriod_s);
+  }
+  if (!(std::abs(rates.phase_s) <= kMostPeriod_s)) {
+    return fmt::format("phase is {} s, expected -{} to {}", rates.phase_s, kMostPeriod_s, kMostPeriod_s);
+  }
+  return {};
+}
+
+double RateOverTime::mean_rate() const {
+  double least = table.front().rate_per_s, most = least, area = 0;
+  const double end_s = period_s > 0 ? period_s : table.back().at_s;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const double rate = table[i].rate_per_s;
+    least = std::min(least, rate);
+    most = std::max(most, rate);
+    const bool last = i + 1 == table.size();
+    // A period ends where it begins.
+    const double next = last ? table.front().rate_per_s : table[i + 1].rate_per_s;
+    const double length = (last ? end_s : table[i + 1].at_s) - table[i].at_s;
+    area += length * (linear ? 0.5 * (rate + next) : rate);
+  }
+  return least == most ? least : area / end_s;  // to the last bit where it never changes
+}
+
+RateClock::RateClock(const RateOverTime& rates) : rates_(rates) {
+  if (const std::string problem = problem_with(rates_); !problem.empty()) throw schema::InputError(problem);
+  if (rates_.table.empty()) return;
+  const double mean = rates_.mean_rate();
+  double shown_ns = 0;
+  for (std::size_t i = 0; i < rates_.table.size(); ++i) {
+    const RateOverTime::Point& point = rates_.table[i];
+    const bool last = i + 1 == rates_.table.size();
+    Piece piece;
+    piece.begin_ns = point.at_s * kNsPerSecond;
+    piece.shown_ns = shown_ns;
+    piece.factor = piece.factor_end = point.rate_per_s / mean;
+    const double next = last ? rates_.table.front().rate_per_s : rates_.table[i + 1].rate_per_s;
+    if (last && rates_.period_s == 0) {
+      piece.length_ns = std::numeric_limits<double>::infinity();
+    } else {
+      piece.length_ns = (last ? rates_.period_s : rates_.table[i + 1].at_s) * kNsPerSecond - piece.begin_ns;
+      if (rates_.linear) piece.factor_end = next / mean;
+      shown_ns += piece.length_ns * 0.5 * (piece.factor + piece.factor_end);
+    }
+    pieces_.push_back(piece);
+  }
+}
+
+double RateClock::time_ns(double shown_ns) const {
+  if (rates_.period_s == 0) return within_period_ns(shown_ns);
+  // In a period the clock goes on by a period.
+  const double period_ns = rates_.period_s * kNsPerSecond;
+  const double periods = std::floor(shown_ns / period_ns);
+  return periods * period_ns + within_period_ns(shown_ns - periods * period_ns);
+}
+
+double RateClock::sine_shown_ns(double time_ns) const {
+  const double period_ns = rates_.period_s * kNsPerSecond;
+  const double per_ns = 2 * std::numbers::pi / period_ns;
+  const double phase = per_ns * rates_.phase_s * kNsPerSecond;
+  return time_ns + rates_.amplitude / per_ns * (std::cos(phase) - std::cos(per_ns * time_ns + phase));
+}
+
+double RateClock::within_period_ns(double shown_ns) const {
+  if (pieces_.empty()) {  // it never goes back, and is never further from the time than this
+    const double furthest = rates_.amplitude * rates_.period_s * kNsPerSecond / std::numbers::pi;
+    double low = std::floor(shown_ns - furthest) - 1, high = std::ceil(shown_ns + furthest) + 1;
+    while (high - low > 1) {
+      const double middle = std::floor((low + high) / 2);
+      (sine_shown_ns(middle) < shown_ns ? low : high) = middle;
+    }
+    return high;
+  }
+  const auto after = std::find_if(pieces_.begin() + 1, pieces_.end(),
+                                  [shown_ns](const Piece& piece) { return shown_ns <= piece.shown_ns; });
+  const Piece& piece = *(after - 1);
+  const double more_ns = shown_ns - piece.shown_ns;
+  if (more_ns <= 0) return piece.begin_ns;
+  if (piece.factor == piece.factor_end) return piece.begin_ns + std::min(piece.length_ns, more_ns / piece.factor);
+  // more = f t + slope t^2 / 2, solved so that nothing cancels.
+  const double slope = (piece.factor_end - piece.factor) / piece.length_ns;
+  const double root = std::sqrt(std::max(0.0, piece.factor * piece.factor + 2 * slope * more_ns));
+  return piece.begin_ns + std::min(piece.length_ns, 2 * more_ns / (piece.factor + root));
+}
 
 std::string problem_with(const ArrivalSpec& spec) {
   if (!(spec.rate_per_s >= 1e-6 && spec.rate_per_s <= 1e9)) {
@@ -95,11 +271,14 @@ std::string problem_with(const ArrivalSpec& spec) {
   if (spec.kind == ArrivalKind::gamma && !(spec.cv > 0 && spec.cv <= 100)) {
     return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
   }
-  return {};
+  if (!spec.over_time) return {};
+  const std::string problem = problem_with(*spec.over_time);
+  return problem.empty() ? problem : "over_time: " + problem;
 }
 
 ArrivalProcess::ArrivalProcess(const ArrivalSpec& spec) : spec_(spec) {
   if (const std::string problem = problem_with(spec_); !problem.empty()) throw schema::InputError(problem);
+  if (spec_.over_time) clock_.emplace(*spec_.over_time);
 }
 
 std::int64_t ArrivalProcess::next(RandomSource& random) {
@@ -121,7 +300,7 @@ std::int64_t ArrivalProcess::next(RandomSource& random) {
     throw schema::InputError(fmt::format("request {} arrives after a hundred years, expected a higher rate", count_));
   }
   now_ns_ = static_cast<std::int64_t>(next_ns);
-  return now_ns_;
+  return clock_ ? std::llround(clock_->time_ns(next_ns)) : now_ns_;
 }
 
 }  // namespace kvsim::models

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +99,33 @@ class LengthSampler {
   LengthSpec spec_;
 };
 
+// Times that somebody takes: a user who reads and writes, a tool that an agent waits for.
+
+enum class TimeDistribution { fixed, uniform, lognormal, exponential, gamma };
+
+struct TimeSpec {
+  TimeDistribution distribution = TimeDistribution::fixed;
+  double mean_s = 0;          ///< of all but uniform, before the bounds apply
+  double cv = 1;              ///< standard deviation / mean, of lognormal and gamma
+  double min_s = 0;           ///< shorter draws are raised to this; the lower end of uniform
+  double max_s = 86400 * 30;  ///< longer draws are cut to this; the upper end of uniform
+};
+
+/// What is wrong with the specification and what was expected; empty if nothing is.
+std::string problem_with(const TimeSpec& spec);
+
+/// Draws times in whole nanoseconds.
+class TimeSampler {
+ public:
+  /// Throws schema::InputError with problem_with(spec).
+  explicit TimeSampler(const TimeSpec& spec);
+
+  std::int64_t sample_ns(RandomSource& random) const;
+
+ private:
+  TimeSpec spec_;
+};
+
 // Open-loop arrival processes. Times are whole nanoseconds, so that runs agree to the last bit across platforms.
 
 enum class ArrivalKind {
@@ -106,14 +134,59 @@ enum class ArrivalKind {
   constant  ///< equal gaps
 };
 
+/// A rate that changes, as a factor to its mean: by a table, or as a sine.
+struct RateOverTime {
+  struct Point {
+    double at_s = 0;
+    double rate_per_s = 0;
+  };
+  std::vector<Point> table{};  ///< in order of time, the first at 0; empty: a sine
+  bool linear = false;         ///< between two points of the table the rate changes evenly; else in steps
+  double period_s = 0;         ///< the table, or the sine, begins again; 0, of tables: the last rate stays
+  double amplitude = 0;        ///< of a sine: 1 + amplitude sin(2 pi (t + phase) / period), in [0, 1]
+  double phase_s = 0;          ///< of a sine
+
+  /// Mean rate of the table over its period, or from its first to its last point. Precondition: there is a table and
+  /// nothing is wrong with it.
+  [[nodiscard]] double mean_rate() const;
+};
+
+/// What is wrong with it and what was expected; empty if nothing is.
+std::string problem_with(const RateOverTime& rates);
+
 struct ArrivalSpec {
   ArrivalKind kind = ArrivalKind::poisson;
-  double rate_per_s = 1;  ///< requests per second, > 0
-  double cv = 1;          ///< of the gaps, of gamma
+  double rate_per_s = 1;                    ///< requests per second, > 0; with over_time: its mean
+  double cv = 1;                            ///< of the gaps, of gamma; with over_time: where the rate is its mean
+  std::optional<RateOverTime> over_time{};  ///< none: always the same
 };
 
 /// What is wrong with the specification and what was expected; empty if nothing is.
 std::string problem_with(const ArrivalSpec& spec);
+
+/// The clock by which arrivals of a changing rate have the mean rate: it runs as fast as the rate is above its mean, so
+/// that a process of that law with a constant rate, read on this clock, has the changing one. Where the rate is its
+/// mean, the clock shows the time, to the nanosecond.
+class RateClock {
+ public:
+  /// Throws schema::InputError with problem_with(rates).
+  explicit RateClock(const RateOverTime& rates);
+
+  /// When the clock shows `shown_ns`.
+  [[nodiscard]] double time_ns(double shown_ns) const;
+
+ private:
+  [[nodiscard]] double within_period_ns(double shown_ns) const;
+  [[nodiscard]] double sine_shown_ns(double time_ns) const;
+
+  struct Piece {  // from one point of the table to the next
+    double begin_ns = 0, shown_ns = 0;
+    double factor = 1, factor_end = 1;  // rate over its mean, at both ends
+    double length_ns = 0;               // infinite: the last one
+  };
+  RateOverTime rates_;
+  std::vector<Piece> pieces_;  // of a table
+};
 
 /// Arrival times in order; the first comes one gap after time zero.
 class ArrivalProcess {
@@ -126,8 +199,9 @@ class ArrivalProcess {
 
  private:
   ArrivalSpec spec_;
+  std::optional<RateClock> clock_;
   std::int64_t count_ = 0;
-  std::int64_t now_ns_ = 0;
+  std::int64_t now_ns_ = 0;  // on that clock
 };
 
 }  // namespace kvsim::models

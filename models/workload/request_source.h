@@ -6,9 +6,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/workload/distributions.h"
+#include "models/workload/sessions.h"
 #include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
 
@@ -26,9 +28,10 @@ struct RequestSpec {
   std::int64_t context_tokens = 0;           ///< of that prefix
   std::vector<std::uint64_t> chunks{};       ///< shared chunks that the prompt begins with, numbered from 0, in order
   std::int64_t chunk_tokens = 0;             ///< of each of them
-  std::int32_t session = -1;                 ///< that a trace says it belongs to, from 0 as they begin; -1: none said
+  std::int32_t session = -1;                 ///< that it belongs to, numbered from 0 as they begin; -1: none
   std::int32_t turn = 0;                     ///< of that session, from 1; 0 without one
   std::int64_t think_ns = -1;                ///< from the end of the turn before to its arrival; -1: not recorded
+  std::uint32_t kind = 0;                    ///< of GeneratedWorkload::classes
 };
 
 /// One stream a purpose: another rate leaves every length as it was, other outputs leave every prompt as it was.
@@ -41,6 +44,17 @@ struct WorkloadStreams {
   /// Which chunks a request has, of a workload with chunks: a new stream, always the same for the same request, so that
   /// more chunks a request leave its first ones, and all those of the others, as they were.
   std::function<std::unique_ptr<RandomSource>(std::uint64_t request)> chunks{};
+  /// A new stream, by what is drawn and for whom; of a workload with sessions or classes.
+  std::function<std::unique_ptr<RandomSource>(const std::string& what, std::uint64_t index)> named{};
+};
+
+/// Requests of one kind among others.
+struct RequestClass {
+  std::string name;
+  double share = 1;   ///< of all requests, beside the shares of the others
+  LengthSpec prompt;  ///< of what follows the prefixes, if there are any
+  LengthSpec output;
+  std::optional<SharedPrefixSpec> prefixes{};  ///< shared within the class
 };
 
 struct GeneratedWorkload {
@@ -51,6 +65,9 @@ struct GeneratedWorkload {
   bool with_blocks = false;                    ///< fill RequestSpec::prefix_blocks; where nothing is shared they stay
                                                ///< empty, of chunks they are the chain of the chunks alone
   std::optional<SharedChunkSpec> chunks{};     ///< absent: prompts are not made of chunks; not together with prefixes
+  std::optional<SessionSpec> sessions{};       ///< absent: every request stands alone; not together with chunks
+  std::vector<RequestClass> classes{};         ///< in place of prompt, output and prefixes; not together with chunks or
+                                               ///< sessions
 };
 
 class RequestSource {
@@ -59,27 +76,50 @@ class RequestSource {
   RequestSource(const GeneratedWorkload& workload, WorkloadStreams streams);
 
   /// The next request, numbered from 0. Open loop: with its arrival time. Closed loop: arrival_ns is 0, for the caller
-  /// to set.
+  /// to set. With sessions: the first turn of the next session.
   RequestSpec next();
+
+  // Of a workload with sessions: what follows on next(). Their turns share the numbers of requests.
+
+  [[nodiscard]] bool has_sessions() const { return sessions_.has_value(); }
+  /// As Sessions' of that name.
+  std::optional<std::int64_t> turn_over(std::int64_t session) { return sessions_->turn_over(session); }
+  /// As Sessions', with number and blocks.
+  RequestSpec next_turn(std::int64_t session);
+  void forget(std::int64_t session) { sessions_->forget(session); }
 
   /// Tokens of each of RequestSpec::prefix_blocks; 0: they are empty.
   [[nodiscard]] std::int64_t block_tokens() const {
     if (!with_blocks_) return 0;
-    return prefixes_ ? SharedPrefixes::block_tokens : chunk_tokens_;
+    return chunks_ ? chunk_tokens_ : shares_prefixes_ ? SharedPrefixes::block_tokens : 0;
   }
   [[nodiscard]] bool closed_loop() const { return !arrivals_.has_value(); }
 
  private:
-  void add_prefix(RequestSpec& request);
-  void add_chunks(RequestSpec& request);
+  /// What requests of one class are drawn from; of a workload without classes, all of them.
+  struct Kind {
+    LengthSampler prompt, output;
+    std::optional<SharedPrefixes> prefixes;
+    std::unique_ptr<RandomSource> prompts, outputs, which_prefix;
+    double up_to = 0;  // sum of the shares, this one's included
+  };
 
-  LengthSampler prompt_;
-  LengthSampler output_;
+  void add_kind(const RequestClass& of, std::size_t first_prefix, std::unique_ptr<RandomSource> prompts,
+                std::unique_ptr<RandomSource> outputs, std::unique_ptr<RandomSource> which_prefix,
+                RandomSource* prefix_lengths);
+  [[nodiscard]] std::size_t draw_kind();
+  void add_prefix(RequestSpec& request, Kind& kind);
+  void add_chunks(RequestSpec& request);
+  void add_session_blocks(RequestSpec& request) const;
+
+  std::vector<Kind> kinds_;
+  std::unique_ptr<RandomSource> which_kind_;
   std::optional<ArrivalProcess> arrivals_;
-  std::optional<SharedPrefixes> prefixes_;
   std::optional<SharedChunks> chunks_;
+  std::optional<Sessions> sessions_;
   std::int64_t chunk_tokens_ = 0;
   bool with_blocks_ = false;
+  bool shares_prefixes_ = false;
   WorkloadStreams streams_;
   std::uint64_t next_id_ = 0;
 };

@@ -61,7 +61,7 @@ double mean_prefix_tokens(const SharedPrefixSpec& spec) {
   return mean;
 }
 
-SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths) {
+SharedPrefixes::SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths, std::size_t first) : first_(first) {
   if (const std::string problem = problem_with(spec); !problem.empty()) throw schema::InputError(problem);
   std::vector<LengthSampler> samplers;
   for (PrefixKind& kind : prefix_kinds(spec)) samplers.emplace_back(std::move(kind.tokens));
@@ -88,7 +88,7 @@ std::vector<std::uint64_t> SharedPrefixes::blocks(std::size_t prefix, std::int64
   const auto total = static_cast<std::size_t>((prompt_tokens + block_tokens - 1) / block_tokens);
   const auto shared = static_cast<std::size_t>(std::min(tokens_[prefix], prompt_tokens) / block_tokens);
   std::vector<std::uint64_t> hashes(total);
-  std::uint64_t hash = mixed_hash(prefix);
+  std::uint64_t hash = mixed_hash(first_ + prefix);
   for (std::size_t i = 0; i < total; ++i) {
     if (i == shared) hash ^= mixed_hash(~request);  // here the prompt becomes its own
     hashes[i] = hash = mixed_hash(hash);

@@ -57,14 +57,16 @@ class SharedPrefixes {
   static constexpr std::int64_t block_tokens = 256;
 
   /// Draws the prefixes' lengths, in order, so that more prefixes leave the lengths of the first ones as they were.
-  /// Throws schema::InputError with problem_with(spec).
-  SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths);
+  /// Throws schema::InputError with problem_with(spec). `first`: prefixes of other workloads that those here are told
+  /// apart from, numbers below it.
+  SharedPrefixes(const SharedPrefixSpec& spec, RandomSource& lengths, std::size_t first = 0);
 
   /// The prefix of a request, by popularity: 0 is the most popular. Takes one draw, which another count or popularity
   /// reads differently and leaves in step.
   std::size_t draw(RandomSource& random) const;
 
   [[nodiscard]] std::size_t count() const { return tokens_.size(); }
+  [[nodiscard]] std::size_t first() const { return first_; }
   [[nodiscard]] std::int64_t tokens(std::size_t prefix) const { return tokens_[prefix]; }
 
   /// Chained hashes of the blocks of a prompt of this length that begins with a prefix; the last block may be partly
@@ -74,6 +76,7 @@ class SharedPrefixes {
                                                   std::uint64_t request) const;
 
  private:
+  std::size_t first_ = 0;
   std::vector<double> cumulative_;  ///< weights of the prefixes up to each
   std::vector<std::int64_t> tokens_;
 };

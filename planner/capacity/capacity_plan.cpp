@@ -18,6 +18,29 @@ using schema::InputError;
 
 void check(const Scenario& s, const CapacityRequest& request) {
   const serving::SloConfig& slo = s.serving.slo;
+  const auto refuse = [&s](const char* key, const char* why) {
+    throw InputError(fmt::format("{}: {}: {}", s.file, key, why));
+  };
+  if (s.workload.sessions) {
+    refuse("workload.sessions",
+           "what is searched for is a rate of requests, and turns come when the ones before are answered: vary "
+           "workload.arrivals.rate or workload.closed.concurrency with sweep");
+  }
+  if (s.workload.trace && s.workload.trace->sessions) {
+    refuse("workload.trace.sessions",
+           "what is searched for is a rate of requests, and turns come when the ones before "
+           "are answered: leave it out, or use run");
+  }
+  if (!s.workload.classes.empty()) {
+    refuse("workload.classes",
+           "how long a run must be is known for one law of lengths: vary workload.arrivals.rate "
+           "with sweep, or give one law");
+  }
+  if (s.workload.arrivals && s.workload.arrivals->over_time) {
+    refuse("workload.arrivals.over_time",
+           "a machine is sized for a rate that stays: give the highest rate alone, or vary workload.arrivals.rate with "
+           "sweep");
+  }
   if (s.workload.closed) {
     throw InputError(
         fmt::format("{}: workload.closed: a closed loop has no request rate of its own: its clients wait for the "

@@ -77,6 +77,11 @@ void scale_contexts(scenario::Scenario& s, double by) {
     s.trace = std::move(requests);
   }
   if (s.workload.context) scale_lengths(*s.workload.context, by);
+  if (s.workload.sessions) scale_lengths(s.workload.sessions->spec.growth, by);
+  for (scenario::ClassInput& of : s.workload.classes) {
+    scale_lengths(of.requests.prompt, by);
+    if (of.requests.prefixes) scale_lengths(of.requests.prefixes->tokens, by);
+  }
   if (s.workload.prefixes) {
     if (s.workload.prefixes->datasets.empty()) scale_lengths(s.workload.prefixes->tokens, by);
     for (models::DatasetSpec& dataset : s.workload.prefixes->datasets) dataset.mean_tokens.value *= by;

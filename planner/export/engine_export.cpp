@@ -166,7 +166,7 @@ std::int64_t longest_request(const scenario::Scenario& s) {
     for (const models::RequestSpec& r : *s.trace) tokens = std::max(tokens, r.prompt_tokens + r.output_tokens);
     return std::min(tokens, most);
   }
-  if (!s.workload.context || !s.workload.output) return most;
+  if (!s.workload.context || !s.workload.output || s.workload.sessions) return most;
   const std::int64_t context = longest(*s.workload.context), output = longest(*s.workload.output);
   const std::int64_t prefix = s.workload.prefixes ? longest_prefix(*s.workload.prefixes) : 0;
   const std::int64_t chunks = s.workload.chunks ? s.workload.chunks->tokens_per_request() : 0;

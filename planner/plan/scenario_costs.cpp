@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/kernels/forms.h"
+#include "models/schema/error.h"
 #include "models/workload/trace_reader.h"
 #include "planner/infeasible.h"
 #include "sim/engine/random.h"
@@ -60,6 +61,32 @@ void set_lengths(Traffic& t, std::vector<double> contexts, std::vector<double> o
   t.outputs = std::move(outputs);
 }
 
+/// Closed forms are of requests of one kind that stand alone, at a rate that stays.
+void check_alike(const scenario::Scenario& scenario) {
+  const scenario::WorkloadConfig& w = scenario.workload;
+  const auto refuse = [&](const char* key, const char* why) {
+    throw schema::InputError(fmt::format("{}: {}: {}", scenario.file, key, why));
+  };
+  if (w.sessions) {
+    refuse("workload.sessions",
+           "closed forms know of requests that stand alone, not of turns that wait for each other: use run, compare or "
+           "sweep");
+  }
+  if (w.trace && w.trace->sessions) {
+    refuse(
+        "workload.trace.sessions",
+        "closed forms know of requests that stand alone, not of turns that wait for each other: leave it out, or use "
+        "run, compare or sweep");
+  }
+  if (!w.classes.empty()) {
+    refuse("workload.classes", "closed forms know of one law of lengths: use run, compare or sweep, or give one law");
+  }
+  if (w.arrivals && w.arrivals->over_time) {
+    refuse("workload.arrivals.over_time",
+           "closed forms are of a rate that stays: use run, compare or sweep, or give the highest rate alone");
+  }
+}
+
 }  // namespace
 
 double Traffic::longest_of(double requests) const {
@@ -70,6 +97,7 @@ double Traffic::longest_of(double requests) const {
 Traffic traffic_of(const scenario::Scenario& scenario) {
   const scenario::WorkloadConfig& w = scenario.workload;
   const auto replicas = static_cast<double>(scenario.serving.cluster.replicas);
+  check_alike(scenario);
   Traffic t;
   if (w.trace) {
     std::vector<double> contexts, outputs;

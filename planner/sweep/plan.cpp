@@ -46,6 +46,10 @@ std::string digest_of(const std::vector<models::RequestSpec>& requests) {
     digest.add(r.arrival_ns);
     digest.add(r.prompt_tokens);
     digest.add(r.output_tokens);
+    if (r.session >= 0) {
+      digest.add(r.session);
+      digest.add(r.think_ns);
+    }
     for (const std::uint64_t block : r.prefix_blocks) digest.add(static_cast<std::int64_t>(block));
   }
   return digest.text();

@@ -1,5 +1,7 @@
 // Requests of a scenario: from its trace, or generated from named random streams.
 #include <algorithm>
+#include <cmath>
+#include <unordered_map>
 
 #include "models/workload/distributions.h"
 #include "models/workload/request_source.h"
@@ -18,13 +20,23 @@ models::WorkloadStreams streams(std::uint64_t seed) {
     return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(
         engine::RandomStream(seed, "chunks", request));
   };
-  return {named("arrivals"), named("prompts"),        named("outputs"),
-          named("prefixes"), named("prefix lengths"), of_request};
+  const auto by_name = [seed](const std::string& what, std::uint64_t index) -> std::unique_ptr<models::RandomSource> {
+    return std::make_unique<models::RandomSourceOf<engine::RandomStream>>(engine::RandomStream(seed, what, index));
+  };
+  return {named("arrivals"),       named("prompts"), named("outputs"), named("prefixes"),
+          named("prefix lengths"), of_request,       by_name};
 }
 
 models::RequestSource source(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed) {
-  return {{*workload.context, *workload.output, workload.arrivals, workload.prefixes, with_blocks, workload.chunks},
-          streams(seed)};
+  models::GeneratedWorkload generated{workload.context.value_or(models::LengthSpec{}),
+                                      workload.output.value_or(models::LengthSpec{}),
+                                      workload.arrivals,
+                                      workload.prefixes,
+                                      with_blocks,
+                                      workload.chunks};
+  if (workload.sessions) generated.sessions = workload.sessions->spec;
+  for (const ClassInput& of : workload.classes) generated.classes.push_back(of.requests);
+  return {generated, streams(seed)};
 }
 
 /// Whether requests are told what they share by blocks: nothing else does.
@@ -34,34 +46,91 @@ bool with_blocks(const Scenario& scenario) {
          (placement && placement->granularity == models::Granularity::blocks);
 }
 
-class TraceFeed final : public serving::RequestFeed {
+class TraceFeed final : public serving::RequestFeed, private serving::TurnFeed {
  public:
   /// block_tokens: of RequestSpec::prefix_blocks; 0: leaves them out.
-  TraceFeed(std::shared_ptr<const std::vector<models::RequestSpec>> requests, std::int64_t block_tokens)
-      : requests_(std::move(requests)), block_tokens_(block_tokens) {}
-
-  std::optional<models::RequestSpec> next() override {
-    if (at_ == requests_->size()) return std::nullopt;
-    const models::RequestSpec& r = (*requests_)[at_++];
-    if (block_tokens_ > 0) return r;
-    return models::RequestSpec{r.id,      r.arrival_ns,     r.prompt_tokens, r.output_tokens, {},
-                               r.context, r.context_tokens, r.chunks,        r.chunk_tokens,  r.session,
-                               r.turn,    r.think_ns};
+  TraceFeed(std::shared_ptr<const std::vector<models::RequestSpec>> requests, std::int64_t block_tokens,
+            const TraceInput& input)
+      : requests_(std::move(requests)), block_tokens_(block_tokens), time_scale_(input.time_scale) {
+    if (input.sessions) follow_sessions();
   }
 
+  std::optional<models::RequestSpec> next() override {
+    while (at_ < follows_.size() && follows_[at_]) ++at_;
+    if (at_ == requests_->size()) return std::nullopt;
+    models::RequestSpec r = copy(at_++);
+    if (follows_.empty()) return r;
+    if (r.session < 0) r.session = static_cast<std::int32_t>(alone_++);
+    under_way_.emplace(r.session, at_ - 1);
+    return r;
+  }
+
+  [[nodiscard]] serving::TurnFeed* turns() override { return follows_.empty() ? nullptr : this; }
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return block_tokens_; }
 
  private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  [[nodiscard]] models::RequestSpec copy(std::size_t i) const {
+    const models::RequestSpec& r = (*requests_)[i];
+    if (block_tokens_ > 0) return r;
+    return models::RequestSpec{r.id,      r.arrival_ns,     r.prompt_tokens, r.output_tokens, {},
+                               r.context, r.context_tokens, r.chunks,        r.chunk_tokens,  r.session,
+                               r.turn,    r.think_ns,       r.kind};
+  }
+
+  /// Which turn comes after which.
+  void follow_sessions() {
+    std::unordered_map<std::int32_t, std::uint32_t> latest;
+    follows_.resize(requests_->size(), false);
+    next_turn_.resize(requests_->size(), kNone);
+    for (std::uint32_t i = 0; i < requests_->size(); ++i) {
+      const std::int32_t session = (*requests_)[i].session;
+      if (session < 0) continue;
+      alone_ = std::max(alone_, std::int64_t{session} + 1);
+      const auto [before, first] = latest.try_emplace(session, i);
+      if (first) continue;
+      follows_[i] = true;
+      next_turn_[before->second] = i;
+      before->second = i;
+    }
+  }
+
+  std::optional<std::int64_t> turn_over(std::int64_t session) override {
+    const auto turn = under_way_.find(session);
+    const models::RequestSpec& before = (*requests_)[turn->second];
+    const std::uint32_t next = next_turn_[turn->second];
+    if (next == kNone) {
+      under_way_.erase(turn);
+      return std::nullopt;
+    }
+    turn->second = next;
+    const models::RequestSpec& after = (*requests_)[next];
+    if (after.think_ns >= 0) return after.think_ns;
+    // The rate of sessions is scaled, not how fast users are.
+    return std::llround(static_cast<double>(after.arrival_ns - before.arrival_ns) / time_scale_);
+  }
+  models::RequestSpec next_turn(std::int64_t session) override { return copy(under_way_.at(session)); }
+  void forget(std::int64_t session) override { under_way_.erase(session); }
+
   std::shared_ptr<const std::vector<models::RequestSpec>> requests_;
   std::int64_t block_tokens_ = 0;
+  double time_scale_ = 1;
   std::size_t at_ = 0;
+  // Where turns wait for each other:
+  std::vector<bool> follows_;                                // on another turn; by request
+  std::vector<std::uint32_t> next_turn_;                     // of the same session; by request
+  std::unordered_map<std::int64_t, std::size_t> under_way_;  // latest turn by session
+  std::int64_t alone_ = 0;                                   // number for the next request that belongs to no session
 };
 
-class GeneratedFeed final : public serving::RequestFeed {
+class GeneratedFeed final : public serving::RequestFeed, private serving::TurnFeed {
  public:
   GeneratedFeed(const WorkloadConfig& workload, bool with_blocks, std::uint64_t seed)
       : source_(source(workload, with_blocks, seed)),
-        left_(workload.requests > 0 ? workload.requests : -1),
+        left_(workload.endless()  ? -1
+              : workload.sessions ? workload.sessions->count
+                                  : workload.requests),
         concurrency_(workload.closed ? workload.closed->concurrency : 0) {}
 
   std::optional<models::RequestSpec> next() override {
@@ -70,10 +139,15 @@ class GeneratedFeed final : public serving::RequestFeed {
     return source_.next();
   }
 
+  [[nodiscard]] serving::TurnFeed* turns() override { return source_.has_sessions() ? this : nullptr; }
   [[nodiscard]] std::int64_t concurrency() const override { return concurrency_; }
   [[nodiscard]] std::int64_t prefix_block_tokens() const override { return source_.block_tokens(); }
 
  private:
+  std::optional<std::int64_t> turn_over(std::int64_t session) override { return source_.turn_over(session); }
+  models::RequestSpec next_turn(std::int64_t session) override { return source_.next_turn(session); }
+  void forget(std::int64_t session) override { source_.forget(session); }
+
   models::RequestSource source_;
   std::int64_t left_;
   std::int64_t concurrency_;
@@ -91,7 +165,7 @@ std::unique_ptr<serving::RequestFeed> make_feed(const Scenario& scenario, std::u
   const std::int64_t block_tokens = workload.recorded_prompts()
                                         ? models::find_trace_format(workload.trace->format).block_tokens
                                         : source(workload, blocks, seed).block_tokens();
-  return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0);
+  return std::make_unique<TraceFeed>(scenario.trace, blocks ? block_tokens : 0, *workload.trace);
 }
 
 std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(const Scenario& scenario) {
@@ -107,7 +181,11 @@ std::shared_ptr<const std::vector<models::RequestSpec>> with_generated_prompts(c
 }
 
 bool has_prefix_blocks(const Scenario& scenario) {
-  if (!scenario.workload.recorded_prompts()) return scenario.workload.prefixes || scenario.workload.chunks;
+  const WorkloadConfig& w = scenario.workload;
+  if (!w.recorded_prompts()) {
+    return w.prefixes || w.chunks || w.sessions ||
+           std::any_of(w.classes.begin(), w.classes.end(), [](const ClassInput& c) { return c.requests.prefixes; });
+  }
   return std::any_of(scenario.trace->begin(), scenario.trace->end(),
                      [](const models::RequestSpec& request) { return !request.prefix_blocks.empty(); });
 }

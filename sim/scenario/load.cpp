@@ -97,8 +97,9 @@ void complete_prefetch(Scenario& s, const models::Catalogue& catalogue) {
 
 models::Granularity usual_granularity(const Scenario& s) {
   if (s.workload.chunks && s.serving.prefill != serving::PrefillKind::prefix_cache) return models::Granularity::chunks;
-  return s.workload.recorded_prompts() || s.workload.chunks ? models::Granularity::blocks
-                                                            : models::Granularity::contexts;
+  const bool blocks =
+      s.workload.recorded_prompts() || s.workload.chunks || s.workload.sessions || !s.workload.classes.empty();
+  return blocks ? models::Granularity::blocks : models::Granularity::contexts;
 }
 
 /// What is stored of prompts: as the scenario says, with what it leaves to others.
@@ -123,8 +124,20 @@ void complete_placement(Scenario& s, const models::Catalogue& catalogue, const f
     report.fail("placement.granularity",
                 "requests of a trace share blocks, and nobody knows their contexts: use blocks, or workload.prefixes");
   }
+  if ((s.workload.sessions || !s.workload.classes.empty()) && placement->granularity == Granularity::contexts) {
+    report.fail("placement.granularity",
+                s.workload.sessions
+                    ? "what the turns of a session share are blocks: use blocks"
+                    : "contexts are of one law of lengths, and classes have laws of their own: use blocks");
+  }
   const cache::PlacementEntry* policy = cache::find_placement(placement->policy);
-  if (policy && policy->needs_future && !s.workload.trace && s.workload.requests == 0) {
+  if (policy && policy->needs_future && s.workload.has_sessions()) {
+    report.fail("placement.policy",
+                fmt::format("{} must know all requests beforehand, and when a session's next turn comes is known when "
+                            "the one before it is over: use lru, or another policy without the future",
+                            policy->name));
+  }
+  if (policy && policy->needs_future && s.workload.endless()) {
     report.fail(
         "placement.policy",
         fmt::format("{} must know all requests beforehand: give workload.requests, or use a trace", policy->name));
@@ -175,6 +188,15 @@ void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Rep
   if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
 }
 
+/// The mean of a table of rates, where the scenario gives no other; and objectives of classes, for who judges.
+void complete_workload(Scenario& s) {
+  if (auto& arrivals = s.workload.arrivals; arrivals && !(arrivals->rate_per_s > 0)) {
+    arrivals->rate_per_s = arrivals->over_time->mean_rate();
+  }
+  s.serving.classes.clear();
+  for (const ClassInput& of : s.workload.classes) s.serving.classes.push_back({of.requests.name, of.slo});
+}
+
 void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& folder, const Reporter& report,
               const std::function<ScoredPrompts(const std::string&)>& read_prompts) {
   serving::ServingConfig& c = s.serving;
@@ -186,6 +208,7 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   c.cluster.host_link = s.host_link ? *s.host_link : catalogue.link(gpu.host_link);
   c.cluster.peer_link = s.peer_link ? *s.peer_link : catalogue.link(gpu.peer_link);
   check_collective_library(c.cluster, report);
+  complete_workload(s);
   complete_pools(s, report);
   complete_schedule(s, report);
   complete_kernels(s, catalogue, report);
@@ -203,8 +226,9 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
   if (c.decode.offloaded == kAllOffloaded) c.decode.offloaded.reset();
-  if (!c.run.duration_s && !s.workload.trace && s.workload.requests == 0) {
-    report.fail("run", "an endless run: give run.duration, or workload.requests");
+  if (!c.run.duration_s && s.workload.endless()) {
+    report.fail("run", s.workload.sessions ? "an endless run: give run.duration, or workload.sessions.count"
+                                           : "an endless run: give run.duration, or workload.requests");
   }
   if (c.run.duration_s && c.run.warmup_s >= *c.run.duration_s) {
     report.fail("run.warmup", "must be shorter than run.duration");
@@ -290,11 +314,13 @@ class ScenarioFile::Sources {
   Requests trace(TraceInput& input) {
     const std::string path = beside(folder_, input.path);
     input.path = path;
-    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale, input.columns}, [&] {
-      const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
-                                         input.columns};
-      return models::read_trace(models::find_trace_format(input.format), path, options);
-    });
+    return shared(traces_, TraceKey{input.format, path, input.max_requests, input.time_scale, input.columns, input.cut},
+                  [&] {
+                    const models::TraceOptions options{static_cast<std::uint64_t>(input.max_requests), input.time_scale,
+                                                       input.columns};
+                    auto requests = models::read_trace(models::find_trace_format(input.format), path, options);
+                    return input.cut.all() ? std::move(requests) : models::cut_trace(std::move(requests), input.cut);
+                  });
   }
 
   ScoredPrompts scored_prompts(const std::string& path) {
@@ -302,7 +328,8 @@ class ScenarioFile::Sources {
   }
 
  private:
-  using TraceKey = std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>>;
+  using TraceKey =
+      std::tuple<std::string, std::string, std::int64_t, double, std::optional<models::TraceColumns>, models::TraceCut>;
   template <class Key, class T>
   using Shelf = std::deque<std::pair<Key, std::shared_ptr<const T>>>;
   static constexpr std::size_t kKept = 16;  // of each: a sweep over traces must not end with all of them in memory
@@ -376,6 +403,11 @@ Scenario ScenarioFile::load(ConfigNode document, bool whole) const {
            [this](const std::string& path) { return sources_->scored_prompts(path); });
   if (scenario.workload.trace) {
     scenario.trace = sources_->trace(*scenario.workload.trace);
+    if (scenario.workload.trace->sessions &&
+        std::none_of(scenario.trace->begin(), scenario.trace->end(),
+                     [](const models::RequestSpec& r) { return r.session >= 0; })) {
+      report.fail("workload.trace.sessions", "the trace says of no request which session it belongs to");
+    }
     if (scenario.workload.trace->arrivals_only) scenario.trace = with_generated_prompts(scenario);
   }
   check_prefixes(scenario, report);

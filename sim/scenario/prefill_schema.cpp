@@ -250,11 +250,11 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
 
 void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
-  report.fail(
-      "prefill",
-      "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
-      "nothing: give workload.prefixes or workload.chunks, use a trace with hashes of blocks (mooncake, bailian), or "
-      "prefill: stored");
+  report.fail("prefill",
+              "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
+              "nothing: give workload.prefixes, workload.chunks or workload.sessions, use a trace with hashes of "
+              "blocks (mooncake, bailian), or "
+              "prefill: stored");
 }
 
 }  // namespace kvsim::scenario

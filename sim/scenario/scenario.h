@@ -19,6 +19,7 @@
 #include "models/workload/request_source.h"
 #include "models/workload/shared_chunks.h"
 #include "models/workload/shared_prefixes.h"
+#include "models/workload/trace_cut.h"
 #include "models/workload/trace_reader.h"
 #include "sim/serving/config.h"
 #include "sim/serving/request.h"
@@ -26,7 +27,7 @@
 namespace kvsim::scenario {
 
 struct ClosedLoop {
-  std::int64_t concurrency = 1;  ///< requests in the system at any time, over all replicas
+  std::int64_t concurrency = 1;  ///< requests in the system at any time, or sessions under way, over all replicas
 };
 
 struct TraceInput {
@@ -36,6 +37,20 @@ struct TraceInput {
   double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
   bool arrivals_only = false;     ///< requests arrive as recorded; their prompts and outputs are generated
   std::optional<models::TraceColumns> columns{};  ///< of format columns
+  models::TraceCut cut;           ///< which of the requests, and how often
+  bool sessions = false;          ///< turns after a session's first one wait for the one before
+};
+
+/// Sessions, whose first prompts are `context` long and whose answers are `output` long.
+struct SessionInput {
+  models::SessionSpec spec;
+  std::int64_t count = 0;  ///< how many; 0: until the run's duration is over
+};
+
+/// Requests of one kind among others.
+struct ClassInput {
+  models::RequestClass requests;
+  std::optional<serving::SloConfig> slo;  ///< none: the scenario's
 };
 
 /// Where requests come from: exactly one of arrivals (open), closed, trace.
@@ -48,10 +63,16 @@ struct WorkloadConfig {
   std::optional<models::SharedPrefixSpec> prefixes;  ///< with which prompts begin; not with a trace
   std::optional<models::SharedChunkSpec> chunks;     ///< of which prompts are made; not with a trace or prefixes
   std::vector<models::RagTask> tasks{};              ///< with chunks: what prompts ask for, in turn
+  std::optional<SessionInput> sessions;              ///< absent: every request stands alone; not with a trace or chunks
+  std::vector<ClassInput> classes;                   ///< in place of context, output and prefixes
   std::int64_t requests = 0;                         ///< how many; 0: until the run's duration is over
 
   /// The trace brings prompts of its own, not only arrivals.
   [[nodiscard]] bool recorded_prompts() const { return trace && !trace->arrivals_only; }
+  /// Requests wait for others of their session.
+  [[nodiscard]] bool has_sessions() const { return sessions || (trace && trace->sessions); }
+  /// Nothing says how many requests or sessions there are.
+  [[nodiscard]] bool endless() const { return !trace && (sessions ? sessions->count : requests) == 0; }
 };
 
 using PathWeights = std::array<double, models::kPaths>;

@@ -1,5 +1,10 @@
 // The field tables of a scenario: every key with its unit, range, default and sentence. Parsing, validation, the JSON
 // Schema, the reference page and the resolved scenario all come from here.
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
 #include "models/acceptance/acceptance.h"
 #include "models/compression/compressor_spec.h"
 #include "models/drafting/drafter_spec.h"
@@ -27,8 +32,10 @@ using models::ArrivalKind;
 using models::ArrivalSpec;
 using models::LengthDistribution;
 using models::LengthSpec;
+using models::RateOverTime;
 using models::SharedChunkSpec;
 using models::SharedPrefixSpec;
+using models::TimeSpec;
 using schema::boolean;
 using schema::bytes;
 using schema::choice;
@@ -50,8 +57,13 @@ constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the cloc
     return whole.path;       \
   }
 
-ObjectSchema<LengthSpec> length_schema(const char* name, const char* description) {
+/// `amount`: of what there is a mean, and `whole` of what draws are: tokens, but for what is counted otherwise.
+ObjectSchema<LengthSpec> length_schema(const char* name, const char* description,
+                                       const schema::ScalarSpec& amount = tokens(),
+                                       const schema::ScalarSpec& whole = tokens()) {
   ObjectSchema<LengthSpec> s(name, description);
+  const schema::ScalarSpec mean = schema::ScalarSpec(amount).at_least(1);
+  const schema::ScalarSpec at_least_one = schema::ScalarSpec(whole).at_least(1);
   s.shorthand("mean");
   s.optional(
       "distribution", &LengthSpec::distribution,
@@ -62,12 +74,11 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
                                   {"gamma", LengthDistribution::gamma, "gamma with mean and cv"},
                                   {"empirical", LengthDistribution::empirical, "one of `values`, equally likely"}}),
       "shape of the distribution");
-  s.optional("mean", &LengthSpec::mean, tokens().at_least(1), "mean before min and max apply");
+  s.optional("mean", &LengthSpec::mean, mean, "mean before min and max apply");
   s.optional("cv", &LengthSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
-  s.optional("min", &LengthSpec::min, tokens().at_least(1), "shorter draws are raised to this");
-  s.optional("max", &LengthSpec::max, tokens().at_least(1), "longer draws are cut to this");
-  s.list("values", &LengthSpec::values, tokens().at_least(1), Presence::optional,
-         "lengths of the empirical distribution");
+  s.optional("min", &LengthSpec::min, at_least_one, "shorter draws are raised to this");
+  s.optional("max", &LengthSpec::max, at_least_one, "longer draws are cut to this");
+  s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
     using D = LengthDistribution;
@@ -82,16 +93,69 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   return s;
 }
 
+ObjectSchema<TimeSpec> time_law_schema(const char* name, const char* description) {
+  using models::TimeDistribution;
+  ObjectSchema<TimeSpec> s(name, description);
+  s.shorthand("mean");
+  s.optional("distribution", &TimeSpec::distribution,
+             choice<TimeDistribution>({{"fixed", TimeDistribution::fixed, "always the mean"},
+                                       {"uniform", TimeDistribution::uniform, "between min and max"},
+                                       {"lognormal", TimeDistribution::lognormal, "log-normal with mean and cv"},
+                                       {"exponential", TimeDistribution::exponential, "exponential with this mean"},
+                                       {"gamma", TimeDistribution::gamma, "gamma with mean and cv"}}),
+             "shape of the distribution");
+  s.optional("mean", &TimeSpec::mean_s, time().non_negative(), "mean before min and max apply");
+  s.optional("cv", &TimeSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
+  s.optional("min", &TimeSpec::min_s, time().non_negative(), "shorter draws are raised to this");
+  s.optional("max", &TimeSpec::max_s, time().non_negative(), "longer draws are cut to this");
+  s.check([](const TimeSpec& spec, const Reporter& report) {
+    if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
+  });
+  return s;
+}
+
+ObjectSchema<RateOverTime> over_time_schema() {
+  using Point = RateOverTime::Point;
+  ObjectSchema<Point> point("table", "One point of a table of rates.");
+  point.required("at", &Point::at_s, time().non_negative(), "since the start, or within the period; the first is 0 s");
+  point.required("rate", &Point::rate_per_s, rate().non_negative(), "requests per time from here on");
+  ObjectSchema<RateOverTime> s("over_time", "A rate that changes: a table, or a sine.");
+  s.list("table", &RateOverTime::table, point, Presence::optional,
+         "rates in order of time; with `rate` beside it they are scaled so that it is their mean", {.at_least = 1});
+  s.optional("linear", &RateOverTime::linear, boolean(),
+             "between two points the rate changes evenly, from the last one to the first of the next period; false: "
+             "it stays until the next point");
+  s.optional("period", &RateOverTime::period_s, time().positive(),
+             "after this the table, or the sine, begins again; without it a table's last rate stays");
+  s.optional("amplitude", &RateOverTime::amplitude, number().above(0).at_most(1),
+             "of a sine about `rate`: rate x (1 + amplitude sin(2 pi (t + phase) / period))");
+  s.optional("phase", &RateOverTime::phase_s, time(), "of a sine: it begins so far into its period");
+  s.check([](const RateOverTime& rates, const Reporter& report) {
+    if (const std::string problem = problem_with(rates); !problem.empty()) report.fail("", problem);
+  });
+  return s;
+}
+
 ObjectSchema<ArrivalSpec> arrival_schema() {
-  ObjectSchema<ArrivalSpec> s("arrivals", "Requests that arrive on their own (open loop).");
+  ArrivalSpec no_rate;
+  no_rate.rate_per_s = 0;  // not given
+  ObjectSchema<ArrivalSpec> s("arrivals", "Requests, or sessions, that arrive on their own (open loop).", no_rate);
   s.optional("process", &ArrivalSpec::kind,
              choice<ArrivalKind>({{"poisson", ArrivalKind::poisson, "independent exponential gaps"},
                                   {"gamma", ArrivalKind::gamma, "gamma gaps: bursty for cv > 1, regular for cv < 1"},
                                   {"constant", ArrivalKind::constant, "equal gaps"}}),
              "law of the gaps between arrivals");
-  s.required("rate", &ArrivalSpec::rate_per_s, rate().positive(), "requests per time, over all replicas");
+  s.optional("rate", &ArrivalSpec::rate_per_s, rate().positive(),
+             "requests per time, over all replicas; of sessions, those that begin; with over_time its mean, which a "
+             "table brings along");
   s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
+  s.object("over_time", &ArrivalSpec::over_time, over_time_schema(), Presence::optional,
+           "how the rate changes; left out: it stays");
   s.check([](const ArrivalSpec& spec, const Reporter& report) {
+    if (!report.node().find_path("rate")) {
+      if (spec.over_time && !spec.over_time->table.empty()) return;
+      report.fail("", "missing key \"rate\", expected requests per time");
+    }
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("rate", problem);
     if (spec.cv != ArrivalSpec{}.cv && spec.kind != ArrivalKind::gamma) {
       report.fail("cv", "cv belongs to process: gamma, and would have no effect here");
@@ -100,13 +164,17 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   return s;
 }
 
-ObjectSchema<SharedPrefixSpec> prefixes_schema() {
-  ObjectSchema<SharedPrefixSpec> s("prefixes", "Beginnings that prompts share; their lengths are drawn once a run.");
+void add_shared_prefixes(ObjectSchema<SharedPrefixSpec>& s, Presence tokens) {
   s.required("count", &SharedPrefixSpec::count, integer().at_least(1).at_most(1e6), "how many different ones");
   s.optional("popularity", &SharedPrefixSpec::popularity, number().non_negative().at_most(10),
              "Zipf exponent: the k-th prefix is used in proportion to 1/k^popularity; 0: all alike");
-  s.object("tokens", &SharedPrefixSpec::tokens, length_schema("tokens", "Prefix lengths."), Presence::optional,
+  s.object("tokens", &SharedPrefixSpec::tokens, length_schema("tokens", "Prefix lengths."), tokens,
            "tokens of a prefix, before the prompt's own; whole blocks of 256 of them are shared");
+}
+
+ObjectSchema<SharedPrefixSpec> prefixes_schema() {
+  ObjectSchema<SharedPrefixSpec> s("prefixes", "Beginnings that prompts share; their lengths are drawn once a run.");
+  add_shared_prefixes(s, Presence::optional);
   s.reference_list("datasets", &SharedPrefixSpec::datasets, "dataset", models::dataset_schema(), Presence::optional,
                    "where prefixes come from, in turn: log-normal lengths, and what compressing them costs");
   s.optional("scale", &SharedPrefixSpec::scale, number().positive().at_most(1000),
@@ -168,11 +236,92 @@ ObjectSchema<models::TraceColumns> columns_schema() {
   return s;
 }
 
+ObjectSchema<serving::SloConfig> slo_schema() {
+  using serving::SloConfig;
+  ObjectSchema<SloConfig> s("slo",
+                            "Latency objectives. A request meets them or not; attainment is the share that does.");
+  s.optional("ttft_p99", &SloConfig::ttft_s, time().positive(), "time to first token");
+  s.optional("tpot_p99", &SloConfig::tpot_s, time().positive(),
+             "time per output token, (E2E - TTFT)/(output tokens - 1)");
+  s.optional("itl_p99", &SloConfig::itl_s, time().positive(), "the request's largest gap between tokens");
+  s.optional("e2e_p99", &SloConfig::e2e_s, time().positive(), "arrival to last token");
+  s.optional("quality_floor", &SloConfig::quality_floor, number().above(0).at_most(1),
+             "score of an answer / mean score of answers to prompts computed whole: an answer below it is no goodput");
+  return s;
+}
+
+ObjectSchema<SessionInput> sessions_schema() {
+  ObjectSchema<SessionInput> s(
+      "sessions",
+      "Users, or agents, whose requests wait for each other: a turn comes when the one before it is answered and the "
+      "user has thought, and its prompt is all that was said before and new tokens.");
+  s.object("turns", KVSIM_MEMBER(spec.turns), length_schema("turns", "Turns of a session.", number(), integer()),
+           Presence::required, "requests of a session");
+  s.object("growth", KVSIM_MEMBER(spec.growth), length_schema("growth", "New tokens of a turn."), Presence::required,
+           "new tokens of a prompt after the first, behind the prompt before it and its answer; the first one is "
+           "`context` long");
+  s.object("think_time", KVSIM_MEMBER(spec.think_time),
+           time_law_schema("think_time", "From the end of a turn to the next one."), Presence::required,
+           "from the last token of an answer to the next turn: a user reads and writes, an agent's tool runs");
+  s.optional("count", &SessionInput::count, integer().non_negative(),
+             "how many sessions; 0: until run.duration is over");
+  return s;
+}
+
+ObjectSchema<ClassInput> classes_schema() {
+  ObjectSchema<ClassInput> s("classes", "One kind of requests among others.");
+  ObjectSchema<SharedPrefixSpec> prefixes("prefixes", "Beginnings that prompts of a class share.");
+  add_shared_prefixes(prefixes, Presence::required);
+  s.required("name", KVSIM_MEMBER(requests.name), text().non_empty(), "what results call it");
+  s.required("share", KVSIM_MEMBER(requests.share), number().above(0).at_most(1e6),
+             "of the requests, in proportion to the shares of the other classes");
+  s.object("context", KVSIM_MEMBER(requests.prompt), length_schema("context", "Prompt lengths."), Presence::required,
+           "prompt tokens of its requests");
+  s.object("output", KVSIM_MEMBER(requests.output), length_schema("output", "Output lengths."), Presence::required,
+           "output tokens of its requests");
+  s.object("prefixes", KVSIM_MEMBER(requests.prefixes), prefixes, Presence::optional,
+           "what its prompts begin with, before `context` tokens of their own");
+  s.object("slo", &ClassInput::slo, slo_schema(), Presence::optional, "its objectives; left out: the scenario's");
+  return s;
+}
+
+void check_classes(const WorkloadConfig& w, const Reporter& report) {
+  if (w.classes.empty()) return;
+  const auto own = [&](bool given, const char* key, const char* why) {
+    if (given) report.fail(key, why);
+  };
+  own(w.context.has_value(), "context", "each of the classes has lengths of its own: remove this key");
+  own(w.output.has_value(), "output", "each of the classes has lengths of its own: remove this key");
+  own(w.prefixes.has_value(), "prefixes", "each of the classes has prefixes of its own, if any: remove this key");
+  own(w.chunks.has_value(), "chunks", "prompts of classes are not made of chunks: remove one of the keys");
+  own(w.recorded_prompts(), "classes",
+      "the trace brings its own lengths: remove this key, or add trace.arrivals_only: true");
+  std::set<std::string> names;
+  for (const ClassInput& of : w.classes) {
+    const std::string& name = of.requests.name;
+    if (!names.insert(name).second) report.fail("classes", fmt::format("two of them are called \"{}\"", name));
+    if (name.find_first_of(".*[]") != std::string::npos) {
+      report.fail("classes", fmt::format("\"{}\" is part of keys of results: expected a name without . * [ ]", name));
+    }
+  }
+}
+
+void check_sessions(const WorkloadConfig& w, const Reporter& report) {
+  if (!w.sessions) return;
+  if (w.trace)
+    report.fail("sessions",
+                "a trace says when each request arrives, and a turn waits for the one before: use arrivals or closed");
+  if (w.chunks) report.fail("sessions", "a prompt of chunks is no part of the one after it: remove one of the keys");
+  if (!w.classes.empty()) report.fail("sessions", "classes are of requests that stand alone: remove one of the keys");
+  if (w.requests > 0) report.fail("requests", "with sessions, use sessions.count");
+}
+
 ObjectSchema<WorkloadConfig> workload_schema() {
   ObjectSchema<ClosedLoop> closed("closed",
                                   "A fixed number of clients, each sending its next request when one is done.");
   closed.required("concurrency", &ClosedLoop::concurrency, integer().at_least(1).at_most(1e6),
-                  "requests in the system at any time, over all replicas");
+                  "requests in the system at any time, over all replicas; with sessions: users, each of whom is in one "
+                  "session, and begins the next one when that is over");
   ObjectSchema<TraceInput> trace("trace", "Requests recorded elsewhere.");
   trace.required("format", &TraceInput::format, one_of(words_of(models::trace_formats())), "file format");
   trace.required("path", &TraceInput::path, text().non_empty(),
@@ -186,6 +335,19 @@ ObjectSchema<WorkloadConfig> workload_schema() {
       "only when requests arrive is taken from the file: prompts and outputs are generated as with `arrivals`");
   trace.object("columns", &TraceInput::columns, columns_schema(), Presence::optional,
                "names of columns, of format columns");
+  trace.optional("from", KVSIM_MEMBER(cut.from_s), time().non_negative(),
+                 "requests before this time (after time_scale) are left out, and the rest begins at 0 s");
+  trace.optional("until", KVSIM_MEMBER(cut.until_s), time().positive(),
+                 "requests at this time (after time_scale) or later are left out");
+  trace.optional("keep", KVSIM_MEMBER(cut.keep), number().above(0).at_most(1),
+                 "share of the requests that is kept, chosen by chance and always the same");
+  trace.optional("repeat", KVSIM_MEMBER(cut.repeat), integer().at_least(1).at_most(10000),
+                 "how often they come, one round after the other, with the same prompts: a prefix cache finds those of "
+                 "the round before");
+  trace.optional("sessions", &TraceInput::sessions, boolean(),
+                 "a session's first turn arrives as recorded, and each further one when the one before is answered and "
+                 "the recorded time between the two is over, or, where the trace does not say when answers ended, the "
+                 "time between their arrivals; of formats that say which session a request belongs to");
   trace.check([](const TraceInput& input, const Reporter& report) {
     const bool named = input.format == "columns";
     if (named && !input.columns) {
@@ -194,6 +356,10 @@ ObjectSchema<WorkloadConfig> workload_schema() {
                   "completion_tokens}");
     }
     if (!named && input.columns) report.fail("columns", "belongs to format: columns, and would have no effect here");
+    if (input.sessions && input.arrivals_only) {
+      report.fail("sessions", "turns are of recorded prompts: remove arrivals_only, or give workload.sessions");
+    }
+    if (const std::string problem = problem_with(input.cut); !problem.empty()) report.fail("", problem);
   });
 
   ObjectSchema<WorkloadConfig> s("workload", "Where requests come from and how long they are.");
@@ -213,6 +379,12 @@ ObjectSchema<WorkloadConfig> workload_schema() {
            "prefixes");
   s.reference_list("tasks", &WorkloadConfig::tasks, "rag_task", models::rag_task_schema(), Presence::optional,
                    "what prompts of chunks ask for, in turn; left out: samsum, musique, hotpotqa", {.at_least = 1});
+  s.object("sessions", &WorkloadConfig::sessions, sessions_schema(), Presence::optional,
+           "requests that wait for each other: `arrivals` or `closed` are of sessions; `context` is of their first "
+           "prompts");
+  s.list("classes", &WorkloadConfig::classes, classes_schema(), Presence::optional,
+         "kinds of requests with lengths and objectives of their own, in place of context, output and prefixes",
+         {.at_least = 1});
   s.optional("requests", &WorkloadConfig::requests, integer().non_negative(),
              "how many requests; 0: until run.duration is over");
   s.check([](const WorkloadConfig& w, const Reporter& report) {
@@ -220,7 +392,10 @@ ObjectSchema<WorkloadConfig> workload_schema() {
       report.fail("chunks", "prompts begin with prefixes or with chunks, not with both: remove one of the keys");
     }
     if (w.trace && w.requests > 0) report.fail("requests", "with a trace, use trace.max_requests");
+    check_sessions(w, report);
+    check_classes(w, report);
     if (!w.recorded_prompts()) {
+      if (!w.classes.empty()) return;
       if (!w.context) report.fail("", "missing key \"context\", expected prompt lengths such as {mean: 8k tokens}");
       if (!w.output) report.fail("", "missing key \"output\", expected output lengths such as {mean: 512 tokens}");
       return;
@@ -363,20 +538,6 @@ ObjectSchema<Scenario> decode_schema() {
            "what sparse_self drafts with, where that is something else");
   s.object("draft_lengths", KVSIM_MEMBER(serving.decode.draft_lengths), draft_lengths_schema(), Presence::optional,
            "how many tokens each round drafts; by default draft_length");
-  return s;
-}
-
-ObjectSchema<serving::SloConfig> slo_schema() {
-  using serving::SloConfig;
-  ObjectSchema<SloConfig> s("slo",
-                            "Latency objectives. A request meets them or not; attainment is the share that does.");
-  s.optional("ttft_p99", &SloConfig::ttft_s, time().positive(), "time to first token");
-  s.optional("tpot_p99", &SloConfig::tpot_s, time().positive(),
-             "time per output token, (E2E - TTFT)/(output tokens - 1)");
-  s.optional("itl_p99", &SloConfig::itl_s, time().positive(), "the request's largest gap between tokens");
-  s.optional("e2e_p99", &SloConfig::e2e_s, time().positive(), "arrival to last token");
-  s.optional("quality_floor", &SloConfig::quality_floor, number().above(0).at_most(1),
-             "score of an answer / mean score of answers to prompts computed whole: an answer below it is no goodput");
   return s;
 }
 

@@ -222,6 +222,12 @@ struct SloConfig {
   std::optional<double> quality_floor;
 };
 
+/// Requests of one kind among others (RequestSpec::kind).
+struct ClassConfig {
+  std::string name;
+  std::optional<SloConfig> slo;  ///< none: ServingConfig::slo
+};
+
 struct RunConfig {
   std::optional<double> duration_s;  ///< none: until every request has finished
   double warmup_s = 0;               ///< not measured
@@ -252,7 +258,13 @@ struct ServingConfig {
   DecodeConfig decode;
   ScheduleConfig schedule;
   SloConfig slo;
+  std::vector<ClassConfig> classes{};  ///< of requests; empty: there is one kind
   RunConfig run;
+
+  /// The objectives of requests of a class.
+  [[nodiscard]] const SloConfig& slo_of(std::size_t kind) const {
+    return kind < classes.size() && classes[kind].slo ? *classes[kind].slo : slo;
+  }
 };
 
 }  // namespace kvsim::serving

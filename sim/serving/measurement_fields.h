@@ -156,6 +156,18 @@ constexpr auto fields_of(const DraftLengthMeasurement*) {
                     field("best_tokens", &M::best_tokens)};
 }
 
+constexpr auto fields_of(const SessionMeasurement*) {
+  using M = SessionMeasurement;
+  return std::tuple{field("begun", &M::begun), field("cut", &M::cut), field("under_way", &M::under_way),
+                    field("finished", &M::finished), field("turns", &M::turns)};
+}
+
+constexpr auto fields_of(const ClassMeasurement*) {
+  using M = ClassMeasurement;
+  return std::tuple{field("completed", &M::completed), field("within_slo", &M::within_slo), field("ttft_s", &M::ttft_s),
+                    field("tpot_s", &M::tpot_s), field("e2e_s", &M::e2e_s)};
+}
+
 constexpr auto fields_of(const Measurements*) {
   using M = Measurements;
   return std::tuple{field("arrived", &M::arrived),
@@ -216,6 +228,12 @@ constexpr auto fields_of(const Measurements*) {
                     field("placement", &M::placement),
                     field("reuse", &M::reuse),
                     field("answers", &M::answers),
+                    field("sessions", &M::sessions),
+                    field("session_s", &M::session_s),
+                    field("first_turn_ttft_s", &M::first_turn_ttft_s),
+                    field("later_turn_ttft_s", &M::later_turn_ttft_s),
+                    field("session_think_s", &M::session_think_s),
+                    field("classes", &M::classes),
                     field("paths", &M::paths),
                     field("pools", &M::pools),
                     field("prefix", &M::prefix),

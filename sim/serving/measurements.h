@@ -159,6 +159,24 @@ struct DraftLengthMeasurement {
   void add(std::int64_t chosen);
 };
 
+/// Sessions: requests that wait for each other.
+struct SessionMeasurement {
+  // Of the whole run.
+  std::uint64_t begun = 0;
+  std::uint64_t cut = 0;        ///< ended by a turn that was refused
+  std::uint64_t under_way = 0;  ///< when it ended
+  // Of those that ended in the measured part, as a whole.
+  std::uint64_t finished = 0;
+  std::int64_t turns = 0;
+};
+
+/// Requests of one class that finished in the measured part.
+struct ClassMeasurement {
+  std::uint64_t completed = 0;
+  std::uint64_t within_slo = 0;  ///< of its own objectives
+  engine::Sample ttft_s, tpot_s, e2e_s;
+};
+
 struct Measurements {
   // Requests: of the whole run.
   std::uint64_t arrived = 0, completed = 0, refused = 0, running = 0;
@@ -218,6 +236,14 @@ struct Measurements {
   PlacementMeasurement placement;
   ReuseMeasurement reuse;
   AnswerMeasurement answers;
+
+  // Sessions; empty where requests stand alone.
+  SessionMeasurement sessions;
+  engine::Sample session_s;                             ///< of those that ended in the measured part: first arrival to
+                                                        ///< last token
+  engine::Sample first_turn_ttft_s, later_turn_ttft_s;  ///< of the requests that finished there
+  engine::Sample session_think_s;                       ///< from a turn that ended there to the next one
+  std::map<std::string, ClassMeasurement> classes;
 
   // Two pools around a storage node; empty and zero elsewhere.
   std::array<PathMeasurement, models::kPaths> paths{};

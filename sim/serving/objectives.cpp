@@ -65,8 +65,9 @@ void Judgement::for_each_open(const Use& use) const {
 bool Judgement::over(engine::SimTime now) {
   if (!config_.run.judge_until_s || now.seconds() < *config_.run.judge_until_s) return false;
   bool all = true;
-  for_each_open(
-      [&](const Request& r) { all = all && verdict_so_far(config_.slo, r, now) != miss_bit(Miss::unfinished); });
+  for_each_open([&](const Request& r) {
+    all = all && verdict_so_far(config_.slo_of(r.kind), r, now) != miss_bit(Miss::unfinished);
+  });
   return all;
 }
 
@@ -76,7 +77,7 @@ bool Judgement::hopeless(engine::SimTime now) {
   const auto& verdicts = measured_.verdicts;
   auto missed = std::count_if(verdicts.begin(), verdicts.end(), [](std::uint8_t v) { return v != 0 && v != open_yet; });
   for_each_open([&](const Request& r) {
-    const std::uint8_t verdict = verdict_so_far(config_.slo, r, now);
+    const std::uint8_t verdict = verdict_so_far(config_.slo_of(r.kind), r, now);
     missed += verdict != 0 && verdict != open_yet ? 1 : 0;
   });
   return static_cast<std::uint64_t>(missed) > *config_.run.most_misses;
@@ -84,7 +85,7 @@ bool Judgement::hopeless(engine::SimTime now) {
 
 void Judgement::close(engine::SimTime now) {
   for_each_open([&](const Request& r) {
-    measured_.verdicts[static_cast<std::size_t>(r.judged)] = verdict_so_far(config_.slo, r, now);
+    measured_.verdicts[static_cast<std::size_t>(r.judged)] = verdict_so_far(config_.slo_of(r.kind), r, now);
   });
 }
 

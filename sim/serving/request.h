@@ -205,6 +205,7 @@ struct Request {
   bool had_prompt = false;  ///< its prompt's KV has been in GPU memory, at this admission or an earlier one
   /// Under a policy that verifies: its full KV is in GPU memory to stay, and it decodes with that, without drafts.
   bool direct = false;
+  std::uint16_t kind = 0;                        ///< of ServingConfig::classes
   std::int64_t prefill_target = 0;               ///< tokens whose KV must exist before decoding
   std::int64_t prefill_done = 0;                 ///< of which exist; while it waits, that may still be found
   std::int64_t recomputed = 0;                   ///< of these, computed again whole for a verification (FullKvSource)
@@ -241,12 +242,27 @@ struct Request {
 // Where a simulation gets its requests: a trace or a generator, one at a time, so that nothing is held in memory that
 // has not arrived yet.
 
+/// Of a workload of sessions: what follows on a turn. It is known when that turn is over.
+class TurnFeed {
+ public:
+  virtual ~TurnFeed() = default;
+  /// The session's latest turn is over. How long after that the next one comes, in ns; nothing: the session is over.
+  virtual std::optional<std::int64_t> turn_over(std::int64_t session) = 0;
+  /// The turn that turn_over() announced; its arrival time is not used.
+  virtual models::RequestSpec next_turn(std::int64_t session) = 0;
+  /// The latest turn was refused: no other comes.
+  virtual void forget(std::int64_t session) = 0;
+};
+
 class RequestFeed {
  public:
   virtual ~RequestFeed() = default;
   /// The next request in order of arrival, or nothing at the end. In a closed loop the arrival time is not used.
   virtual std::optional<models::RequestSpec> next() = 0;
-  /// Requests kept in the system at once (closed loop); 0: they arrive at their own times (open).
+  /// Of requests that belong to sessions (next() gives their first turns); else null.
+  [[nodiscard]] virtual TurnFeed* turns() { return nullptr; }
+  /// Requests kept in the system at once (closed loop), or sessions under way; 0: they arrive at their own times
+  /// (open).
   [[nodiscard]] virtual std::int64_t concurrency() const { return 0; }
   /// Tokens of each of RequestSpec::prefix_blocks; 0: the workload has none.
   [[nodiscard]] virtual std::int64_t prefix_block_tokens() const { return 0; }

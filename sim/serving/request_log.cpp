@@ -142,7 +142,8 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
     tpot = (e2e - ttft) / static_cast<double>(r.output - 1);
     m.tpot_s.add(tpot);
   }
-  const std::uint8_t missed = missed_objectives(config_.slo, {ttft, tpot, r.record.largest_gap_s, e2e});
+  const SloConfig& slo = config_.slo_of(r.kind);
+  const std::uint8_t missed = missed_objectives(slo, {ttft, tpot, r.record.largest_gap_s, e2e});
   m.within_slo += missed == 0 ? 1 : 0;
   if (r.judged >= 0) m.verdicts[static_cast<std::size_t>(r.judged)] = missed;
   if (fidelity.lossless) {
@@ -154,9 +155,15 @@ void RequestLog::finished(Request& r, const OutputFidelity& fidelity) {
   }
   const double quality = fidelity.lossless ? 1 : fidelity.quality;
   m.quality += quality;
-  const bool good = config_.tasks.empty() ? !config_.slo.quality_floor || quality >= *config_.slo.quality_floor
-                                          : answered(r, quality);
+  const bool good = config_.tasks.empty() ? !slo.quality_floor || quality >= *slo.quality_floor : answered(r, quality);
   m.good += missed == 0 && good ? 1 : 0;
+  if (config_.classes.empty()) return;
+  ClassMeasurement& of = m.classes[config_.classes[r.kind].name];
+  of.completed += 1;
+  of.within_slo += missed == 0 ? 1 : 0;
+  of.ttft_s.add(ttft);
+  if (r.output > 1) of.tpot_s.add(tpot);
+  of.e2e_s.add(e2e);
 }
 
 /// Scores its answer; the draw is the request's own, whatever computed it.

@@ -8,6 +8,7 @@
 #include "sim/engine/invariant.h"
 #include "sim/engine/simulator.h"
 #include "sim/serving/objectives.h"
+#include "sim/serving/session_log.h"
 #include "sim/transport/fabric.h"
 
 namespace kvsim::serving {
@@ -28,6 +29,7 @@ class Run {
                              Callback::to<&Run::on_finished>(this), Callback::to<&Run::on_released>(this), requests_,
                              feed.prefix_block_tokens()})) {
     outcome_.fallbacks = system_->fallbacks();
+    if (feed.turns() != nullptr) sessions_.emplace(outcome_.measured);
   }
 
   SimulationOutcome run() {
@@ -73,6 +75,20 @@ class Run {
     if (!next_ && idle()) stop_if_done();
   }
 
+  /// A session's next turn.
+  void on_turn(std::uint64_t session) {
+    if (!accept(feed_.turns()->next_turn(static_cast<std::int64_t>(session)))) session_ended();
+  }
+
+  /// A user whose session is over begins the next one; where sessions arrive, that may have been the last.
+  void session_ended() {
+    if (feed_.concurrency() > 0) {
+      simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
+    } else if (!next_ && idle()) {
+      stop_if_done();
+    }
+  }
+
   void replace_in_closed_loop(std::uint64_t) {
     constexpr std::uint64_t kRefusedInARow = 1000;
     while (auto spec = feed_.next()) {
@@ -106,6 +122,8 @@ class Run {
     r.arrival = simulator_.now();
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
+    r.kind = static_cast<std::uint16_t>(spec.kind);
+    if (sessions_) sessions_->arrived(id, spec.session, simulator_.now());
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
     if (!warming_up_) judgement_.arrived(r, simulator_.now());
@@ -114,6 +132,10 @@ class Run {
       r.phase = Phase::refused;
       outcome_.measured.refused += 1;
       judgement_.refused(r);
+      if (sessions_) {
+        sessions_->refused(id);
+        feed_.turns()->forget(spec.session);
+      }
       if (outcome_.refusals.size() < kReasonsKept) {
         outcome_.refusals.push_back(fmt::format("request {} ({} + {} tokens) {}", spec.id, r.prompt, r.output, reason));
       }
@@ -126,12 +148,18 @@ class Run {
 
   void on_finished(std::uint64_t id) {
     if (options_.requests) options_.requests->finished(requests_[id]);
-    // Deferred, so that the replica is done with its iteration before the successor arrives.
-    if (feed_.concurrency() > 0) {
-      simulator_.schedule_in({}, Callback::to<&Run::replace_in_closed_loop>(this));
-    } else if (!next_ && idle()) {
-      stop_if_done();
+    // What follows is deferred, so that the replica is done with its iteration before the successor arrives.
+    if (sessions_) {
+      const std::int64_t session = sessions_->finished(requests_[id]);
+      if (const auto think_ns = feed_.turns()->turn_over(session)) {
+        const engine::Duration think{*think_ns};
+        sessions_->thinks(think.seconds());
+        simulator_.schedule_in(think, Callback::to<&Run::on_turn>(this, static_cast<std::uint64_t>(session)));
+        return;
+      }
+      sessions_->over(session, simulator_.now());
     }
+    session_ended();
   }
 
   /// Deferred too: the replica still holds pointers to it within its iteration.
@@ -140,7 +168,7 @@ class Run {
 
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
-    return m.arrived == m.completed + m.refused;
+    return m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
   }
 
   /// Without a duration the run ends with its last request, not with the last write-back or progress tick.
@@ -156,6 +184,9 @@ class Run {
     fresh.refused = old.refused;
     fresh.preemptions = old.preemptions;
     fresh.waiting_before = static_cast<std::uint64_t>(system_->load().waiting);
+    ended_before_ = old.sessions.finished;
+    fresh.sessions.begun = old.sessions.begun;
+    fresh.sessions.cut = old.sessions.cut;
     outcome_.measured = std::move(fresh);
     warming_up_ = false;
     measure_begin_ = simulator_.now();
@@ -250,6 +281,11 @@ class Run {
     if (!config_.run.sample_every_s && outcome_.timeline.samples.empty()) outcome_.timeline = {};
     requests_.for_each([&m](const Request& r) { m.running += r.phase != Phase::finished ? 1 : 0; });
     KVSIM_ALWAYS(m.arrived == m.completed + m.refused + m.running, "requests were lost or counted twice");
+    if (sessions_) {
+      m.sessions.under_way = sessions_->under_way();
+      KVSIM_ALWAYS(m.sessions.begun == ended_before_ + m.sessions.finished + m.sessions.cut + m.sessions.under_way,
+                   "sessions were lost or counted twice");
+    }
     KVSIM_ALWAYS(m.drafted_tokens == m.accepted_tokens + m.rejected_tokens,
                  "drafted tokens are neither accepted nor rejected");
     KVSIM_ALWAYS(outcome_.interrupted || config_.run.duration_s || m.running == 0, "requests never finished");
@@ -267,9 +303,11 @@ class Run {
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
   std::uint64_t refused_in_a_row_ = 0;
+  std::uint64_t ended_before_ = 0;  // sessions that finished within the warm-up
   SimTime next_sample_ = SimTime::never();
   bool warming_up_ = false;
   SimTime measure_begin_;
+  std::optional<SessionLog> sessions_;  // where requests belong to sessions
 };
 
 }  // namespace

@@ -38,6 +38,13 @@ inline Sets together(Sets a, const Sets& b) {
   return a;
 }
 
+/// Sessions have a number of their own in place of one of requests.
+inline scenario::Scenario session_scenario(const Sets& sets) {
+  Sets own = sets;
+  std::erase_if(own, [](const std::string& set) { return set.starts_with("workload.requests="); });
+  return small_scenario(own);
+}
+
 inline const std::vector<Case> kCases = {
     {"staggered", small_scenario, {}},
     {"lock_step", small_scenario, {"schedule.policy=lock_step", "cluster.replicas=2"}},
@@ -55,6 +62,14 @@ inline const std::vector<Case> kCases = {
      together(kStored, {"decode={policy: draft_verify}", "schedule={policy: fcfs}", "placement={policy: utility}",
                         "cluster.storage=[{name: ssd, read: 3 GB/s}]"})},
     {"chunks", small_scenario, kChunks},
+    {"sessions",
+     session_scenario,
+     {"workload={closed: {concurrency: 4}, context: 1k tokens, output: 50 tokens, sessions: {turns: 3, growth: 100 "
+      "tokens, think_time: 1 s, count: 200}}"}},
+    {"classes",
+     small_scenario,
+     {"workload={closed: {concurrency: 4}, requests: 20, classes: [{name: one, share: 1, context: 1k tokens, output: "
+      "50 tokens}, {name: two, share: 1, context: 2k tokens, output: 20 tokens}]}"}},
     {"pools", pools_scenario, {}}};
 
 }  // namespace kvsim::testing

@@ -1,3 +1,7 @@
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "tests/scenario/key_rows.h"
 
 namespace kvsim::testing {
@@ -26,6 +30,88 @@ const Sets kLog = {
     "conv, "
     "time: ms}}}"};
 const Sets kTrace = {"workload={trace: {format: csv, path: $DIR/long.csv}}"};
+
+/// Sessions, a user each, with prompts found again.
+const Sets kSessions = placed(
+    {"placement={policy: lru}",
+     "workload={closed: {concurrency: 4}, context: 1k tokens, output: 80 tokens, sessions: {turns: 3, growth: 300 "
+     "tokens, think_time: 1 s, count: 9}}"});
+const Sets kClasses = {
+    "workload={closed: {concurrency: 4}, requests: 30, classes: [{name: a, share: 1, context: 8k tokens, output: 80 "
+    "tokens}]}",
+    "slo.ttft_p99=1 s"};
+/// Two classes, the second with this.
+std::string second_class(const std::string& change) {
+  return "workload={closed: {concurrency: 4}, requests: 30, classes: [{name: a, share: 1, context: 8k tokens, output: "
+         "80 tokens}, {context: 2k tokens, output: 40 tokens, name: b, " +
+         change + "}]}";
+}
+/// One of a class's own keys instead.
+std::string one_class(const std::string& keys) {
+  return "workload={closed: {concurrency: 4}, requests: 30, classes: [{" + keys + "}]}";
+}
+const Sets kTable = {
+    "workload={arrivals: {over_time: {table: [{at: 0 s, rate: 5/s}, {at: 2 s, rate: 20/s}], period: 4 s}}, requests: "
+    "60, context: 8k tokens, output: 100 tokens}"};
+const Sets kSine = {
+    "workload={arrivals: {rate: 8/s, over_time: {amplitude: 0.9, period: 4 s}}, requests: 60, context: 8k tokens, "
+    "output: 100 tokens}"};
+std::string table_of(const std::string& points) {
+  return "workload.arrivals.over_time.table=[" + points + "]";
+}
+
+/// The keys of a time's distribution.
+void add_times(std::vector<KeyRow>& rows, const std::string& key, const Sets& base) {
+  const auto with = [&](const std::string& assignment) {
+    Sets sets = base;
+    sets.push_back(key + "=" + assignment);
+    return sets;
+  };
+  rows.insert(rows.end(), {
+                              {key + ".distribution", with("{mean: 1 s}"), "fixed", "exponential"},
+                              {key + ".mean", with("{distribution: exponential}"), "1 s", "2 s"},
+                              {key + ".cv", with("{distribution: lognormal, mean: 1 s}"), "0.5", "0.6"},
+                              {key + ".min", with("{distribution: uniform, max: 9 s}"), "1 s", "2 s"},
+                              {key + ".max", with("{distribution: uniform, min: 1 s}"), "5 s", "6 s"},
+                          });
+}
+
+/// The keys of a distribution of counts.
+void add_counts(std::vector<KeyRow>& rows, const std::string& key, const Sets& base) {
+  const auto with = [&](const std::string& assignment) {
+    Sets sets = base;
+    sets.push_back(key + "=" + assignment);
+    return sets;
+  };
+  rows.insert(rows.end(), {
+                              {key + ".distribution", with("{mean: 4}"), "fixed", "exponential"},
+                              {key + ".mean", with("{distribution: exponential}"), "2", "6"},
+                              {key + ".cv", with("{distribution: lognormal, mean: 6}"), "0.2", "1.5"},
+                              {key + ".min", with("{distribution: uniform, max: 9}"), "1", "5"},
+                              {key + ".max", with("{distribution: uniform, min: 1}"), "2", "9"},
+                              {key + ".values[]", base, key + "={distribution: empirical, values: [2, 3]}",
+                               key + "={distribution: empirical, values: [2, 7]}"},
+                          });
+}
+
+/// The keys of a length distribution of a class; `with` makes the assignment of a law.
+void add_class_lengths(std::vector<KeyRow>& rows, const std::string& key, const std::string& tokens,
+                       const std::function<std::string(const std::string&)>& with) {
+  const auto row = [&](const char* of, const std::string& a, const std::string& b) {
+    rows.push_back({"workload.classes[]." + key + "." + of, {}, with("{" + a + "}"), with("{" + b + "}")});
+  };
+  const std::string mean = "mean: 80" + tokens;
+  row("distribution", mean + ", distribution: fixed", mean + ", distribution: exponential");
+  row("mean", mean, "mean: 90" + tokens);
+  row("cv", mean + ", distribution: lognormal, cv: 0.5", mean + ", distribution: lognormal, cv: 0.6");
+  const auto between = [&](const char* low, const char* high) {
+    return std::string("distribution: uniform, min: ") + low + tokens + ", max: " + high + tokens;
+  };
+  row("min", between("20", "90"), between("30", "90"));
+  row("max", between("20", "80"), between("20", "90"));
+  row("values[]", "distribution: empirical, values: [50" + tokens + ", 80" + tokens + "]",
+      "distribution: empirical, values: [50" + tokens + ", 90" + tokens + "]");
+}
 
 /// The keys of a length distribution.
 void add_lengths(std::vector<KeyRow>& rows, const std::string& key, const Sets& base = {}) {
@@ -95,8 +181,63 @@ std::vector<KeyRow> workload_rows() {
       {"workload.chunks.per_request", kChunks, "4", "3"},
       {"workload.chunks.tokens", kChunks, "512 tokens", "300 tokens"},
       {"workload.requests", {}, "20", "15"},
+      {"workload.arrivals.over_time.table[].at", kTable, table_of("{at: 0 s, rate: 5/s}, {at: 2 s, rate: 20/s}"),
+       table_of("{at: 0 s, rate: 5/s}, {at: 3 s, rate: 20/s}")},
+      {"workload.arrivals.over_time.table[].rate", kTable, table_of("{at: 0 s, rate: 5/s}, {at: 2 s, rate: 20/s}"),
+       table_of("{at: 0 s, rate: 5/s}, {at: 2 s, rate: 50/s}")},
+      {"workload.arrivals.over_time.linear", kTable, "false", "true"},
+      {"workload.arrivals.over_time.period", kTable, "4 s", "3 s"},
+      {"workload.arrivals.over_time.amplitude", kSine, "0.9", "0.2"},
+      {"workload.arrivals.over_time.phase", kSine, "0 s", "2 s"},
+      {"workload.trace.from", kTrace, "0 s", "1 ms"},
+      {"workload.trace.until", kTrace, "1 ms", "1000 s"},
+      {"workload.trace.keep", kTrace, "1", "0.6"},
+      {"workload.trace.repeat", kTrace, "1", "2"},
+      {"workload.trace.sessions", kTrace, "false", "true", Effect::refused},
+      {"workload.sessions.count", kSessions, "9", "5"},
+      {"workload.classes[].name",
+       {},
+       one_class("name: a, share: 1, context: 8k tokens, output: 80 tokens"),
+       one_class("name: b, share: 1, context: 8k tokens, output: 80 tokens"),
+       Effect::reported},
+      {"workload.classes[].share", {}, second_class("share: 1"), second_class("share: 9")},
+      {"workload.classes[].slo.quality_floor",
+       {"decode={policy: lossy, compressor: kvzip, keep_ratio: 0.25}", "schedule.policy=fcfs"},
+       second_class("share: 1, slo: {quality_floor: 0.01}"),
+       second_class("share: 1, slo: {quality_floor: 1}")},
+      {"workload.classes[].slo.ttft_p99", kClasses, second_class("share: 1, slo: {ttft_p99: 1 ms}"),
+       second_class("share: 1, slo: {ttft_p99: 60 s}")},
+      {"workload.classes[].slo.tpot_p99", kClasses, second_class("share: 1, slo: {tpot_p99: 0.1 ms}"),
+       second_class("share: 1, slo: {tpot_p99: 60 s}")},
+      {"workload.classes[].slo.itl_p99", kClasses, second_class("share: 1, slo: {itl_p99: 0.1 ms}"),
+       second_class("share: 1, slo: {itl_p99: 60 s}")},
+      {"workload.classes[].slo.e2e_p99", kClasses, second_class("share: 1, slo: {e2e_p99: 1 ms}"),
+       second_class("share: 1, slo: {e2e_p99: 60 s}")},
       {"prefill.policy", {"prefill={policy: stored}", "decode.compressor=fast-kvzip"}, "stored", "recompute"},
   };
+  add_times(rows, "workload.sessions.think_time", kSessions);
+  add_counts(rows, "workload.sessions.turns", kSessions);
+  add_lengths(rows, "workload.sessions.growth", kSessions);
+  const auto of_class = [](const char* key, const char* others) {
+    return [=](const std::string& law) {
+      return one_class(std::string("name: a, share: 1, ") + others + ", " + key + ": " + law);
+    };
+  };
+  add_class_lengths(rows, "context", "00 tokens", of_class("context", "output: 80 tokens"));
+  add_class_lengths(rows, "output", " tokens", of_class("output", "context: 8k tokens"));
+  const char* const rest = "context: 1k tokens, output: 80 tokens";
+  add_class_lengths(rows, "prefixes.tokens", "00 tokens", [&](const std::string& law) {
+    return of_class("prefixes", rest)("{count: 4, tokens: " + law + "}");
+  });
+  const auto prefixes = [&](const std::string& change) {
+    return of_class("prefixes",
+                    rest)("{tokens: {distribution: uniform, min: 1k tokens, max: 9k tokens}, " + change + "}");
+  };
+  rows.push_back({"workload.classes[].prefixes.count", {}, prefixes("count: 4"), prefixes("count: 2")});
+  rows.push_back({"workload.classes[].prefixes.popularity",
+                  {},
+                  prefixes("count: 4, popularity: 1"),
+                  prefixes("count: 4, popularity: 0")});
   add_lengths(rows, "workload.context");
   add_lengths(rows, "workload.output");
   add_lengths(rows, "workload.prefixes.tokens", {"workload.prefixes.count=4"});

@@ -266,7 +266,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"APrefixCacheThatCannotHit",
                 {"prefill=prefix_cache"},
                 "--set prefill: prefix_cache needs requests that say which blocks of their prompts they share, and "
-                "this workload's say nothing: give workload.prefixes or workload.chunks, use a trace with hashes of "
+                "this workload's say nothing: give workload.prefixes, workload.chunks or workload.sessions, use a "
+                "trace with hashes of "
                 "blocks (mooncake, bailian), or prefill: stored"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -61,6 +61,20 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{
             "shared_prefixes",
             {"workload.prefixes={count: 5, popularity: 0.8, tokens: {distribution: exponential, mean: 2k tokens}}"}},
+        Variant{"sessions",
+                {"workload={closed: {concurrency: 5}, context: 1k tokens, output: 50 tokens, sessions: {turns: {mean: "
+                 "2.5, distribution: exponential, max: 9}, growth: 200 tokens, think_time: {distribution: gamma, mean: "
+                 "2 s, cv: 0.5}, count: 20}}"}},
+        Variant{"classes",
+                {"workload={arrivals: {rate: 9/s}, requests: 40, classes: [{name: a, share: 2, context: 1k tokens, "
+                 "output: 50 tokens, slo: {ttft_p99: 1 s}}, {name: b, share: 1, context: 3k tokens, output: 20 tokens, "
+                 "prefixes: {count: 3, tokens: 1k tokens}}]}"}},
+        Variant{"rates_of_a_table",
+                {"workload={arrivals: {over_time: {table: [{at: 0 s, rate: 3/s}, {at: 7 s, rate: 10/s}], linear: true, "
+                 "period: 20 s}}, requests: 90, context: 1k tokens, output: 50 tokens}"}},
+        Variant{"rates_of_a_sine",
+                {"workload={arrivals: {rate: 6/s, over_time: {amplitude: 0.7, period: 9 s, phase: 2 s}}, requests: 90, "
+                 "context: 1k tokens, output: 50 tokens}"}},
         Variant{"chunks", {"workload.chunks={count: 50, popularity: 0.8, per_request: 6, tokens: 400 tokens}"}},
         Variant{"timed", {"run={duration: 3 s, warmup: 500 ms, seed: 9, replications: 2}"}},
         Variant{"objectives", {"slo={ttft_p99: 1.5 s, tpot_p99: 33 ms, itl_p99: 1 s, e2e_p99: 10 s}"}},
@@ -118,14 +132,26 @@ TEST(ResolvedScenario, NamesEveryKeyWithADefault) {
   const schema::ConfigNode resolved = schema::read_yaml(resolved_yaml(s), "resolved.yaml");
   for (const ScenarioKey& key : scenario_keys()) {
     const bool alternative = key.path.starts_with("workload.arrivals") || key.path.starts_with("workload.trace") ||
-                             key.path.starts_with("workload.chunks") || key.path.starts_with("cluster.pools") ||
-                             key.path.starts_with("dispatch") || key.path.starts_with("placement") ||
-                             key.path.starts_with("decode.drafter") || key.path.starts_with("decode.sparse") ||
+                             key.path.starts_with("workload.chunks") || key.path.starts_with("workload.sessions") ||
+                             key.path.starts_with("cluster.pools") || key.path.starts_with("dispatch") ||
+                             key.path.starts_with("placement") || key.path.starts_with("decode.drafter") ||
+                             key.path.starts_with("decode.sparse") ||
                              (key.path.starts_with("prefill.") && key.path != "prefill.policy") ||
                              key.path == "cluster.host.shared";
     const bool list = key.path.find("[]") != std::string::npos;
     if (key.of_an_entry || key.default_text.empty() || alternative || list || key.path == "description") continue;
     EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path << " (default " << key.default_text << ")";
+  }
+}
+
+TEST(ResolvedScenario, NamesEveryKeyOfSessionsWhereThereAreSome) {
+  const auto resolved = schema::read_yaml(
+      resolved_yaml(small_scenario({"workload={closed: {concurrency: 5}, context: 1k tokens, output: 50 tokens, "
+                                    "sessions: {turns: 3, growth: 9 tokens, think_time: 1 s, count: 2}}"})),
+      "resolved.yaml");
+  for (const ScenarioKey& key : scenario_keys()) {
+    if (!key.path.starts_with("workload.sessions") || key.path.find("[]") != std::string::npos) continue;
+    EXPECT_NE(resolved.find_path(key.path), nullptr) << key.path;
   }
 }
 

@@ -54,9 +54,14 @@ std::string over_time(scenario::Scenario s, bool stretches) {
 
 std::vector<std::string> drawn_sets() {
   const std::string load =
-      *rc::gen::arbitrary<bool>()
-          ? fmt::format("closed: {{concurrency: {}}}", *rc::gen::inRange(1, 60))
-          : fmt::format("arrivals: {{process: gamma, rate: {}/s, cv: 3}}", *rc::gen::inRange(1, 200));
+      (*rc::gen::arbitrary<bool>()
+           ? fmt::format("closed: {{concurrency: {}}}", *rc::gen::inRange(1, 60))
+           : fmt::format("arrivals: {{process: gamma, rate: {}/s, cv: 3}}", *rc::gen::inRange(1, 200))) +
+      (*rc::gen::arbitrary<bool>()
+           ? ""
+           : fmt::format(", sessions: {{turns: {{distribution: uniform, min: 1, max: {}}}, "
+                         "growth: {} tokens, think_time: {} s}}",
+                         *rc::gen::inRange(1, 9), *rc::gen::inRange(1, 900), *rc::gen::element(0.0, 0.05, 1.0)));
   return {"decode={policy: full_kv}", "schedule.policy=fcfs",
           // From room for one of these requests up.
           fmt::format("cluster.gpu.memory_fraction={:.3f}", *rc::gen::inRange(240, 500) / 1000.0),

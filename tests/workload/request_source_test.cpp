@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "tests/workload/test_support.h"
 
@@ -117,6 +121,71 @@ TEST(RequestSource, AMissingStreamIsAProgrammingError) {
   EXPECT_THROW(RequestSource({context, answer, std::nullopt, SharedPrefixSpec{}},
                              {stream("a"), stream("p"), stream("o"), stream("prefixes"), nullptr}),
                std::invalid_argument);
+}
+
+/// A source of classes, whose streams are by name.
+RequestSource of_classes(std::vector<RequestClass> classes, std::uint64_t seed = 7) {
+  GeneratedWorkload w{{}, {}, ArrivalSpec{}};
+  w.with_blocks = true;
+  w.classes = std::move(classes);
+  return {w,
+          {stream("arrivals", seed),
+           stream("prompts", seed),
+           stream("outputs", seed),
+           {},
+           {},
+           {},
+           [seed](const std::string& what, std::uint64_t) { return stream(what, seed); }}};
+}
+
+const RequestClass chat{"chat", 3, context, answer};
+const RequestClass search{
+    "search",
+    1,
+    {.distribution = LengthDistribution::exponential, .mean = 90},
+    {.mean = 5},
+    SharedPrefixSpec{4, 1, {.distribution = LengthDistribution::uniform, .min = 512, .max = 900}}};
+
+TEST(RequestClasses, ComeByTheirShares) {
+  RequestSource both = of_classes({chat, search});
+  int of_chat = 0;
+  for (int i = 0; i < 20'000; ++i) of_chat += both.next().kind == 0 ? 1 : 0;
+  EXPECT_NEAR(of_chat, 15'000, 4 * std::sqrt(20'000 * 0.75 * 0.25));
+}
+
+// The k-th request of a class is the same one, whatever others come between.
+TEST(RequestClasses, AnotherOneLeavesTheLengthsOfTheRest) {
+  RequestSource two = of_classes({chat, search});
+  RequestSource three = of_classes({{"batch", 5, context, answer, search.prefixes}, search, chat});
+  std::vector<std::vector<RequestSpec>> a(2), b(3);
+  for (int i = 0; i < 4'000; ++i) {
+    RequestSpec x = two.next(), y = three.next();
+    EXPECT_EQ(x.arrival_ns, y.arrival_ns);
+    a[x.kind].push_back(std::move(x));
+    b[y.kind].push_back(std::move(y));
+  }
+  const auto alike = [](const std::vector<RequestSpec>& one, const std::vector<RequestSpec>& other) {
+    const std::size_t n = std::min(one.size(), other.size());
+    EXPECT_GT(n, 300U);
+    for (std::size_t i = 0; i < n; ++i) {
+      EXPECT_EQ(one[i].prompt_tokens, other[i].prompt_tokens);
+      EXPECT_EQ(one[i].output_tokens, other[i].output_tokens);
+    }
+  };
+  alike(a[0], b[2]);
+  alike(a[1], b[1]);
+}
+
+TEST(RequestClasses, ShareTheirPrefixesWithinThemselves) {
+  RequestSource two = of_classes({{"other", 1, {.mean = 50}, {.mean = 5}, search.prefixes}, search});
+  std::vector<std::set<std::uint64_t>> first(2);
+  for (int i = 0; i < 2'000; ++i) {
+    const RequestSpec r = two.next();
+    first[r.kind].insert(r.prefix_blocks.front());
+  }
+  EXPECT_EQ(first[0].size(), 4U);
+  EXPECT_EQ(first[1].size(), 4U);
+  for (const std::uint64_t block : first[0]) EXPECT_EQ(first[1].count(block), 0U);
 }
 
 }  // namespace

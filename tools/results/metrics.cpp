@@ -130,9 +130,9 @@ std::vector<std::string> ranking_keys() {
 const Metrics& all_metrics() {
   static const Metrics all = [] {
     Metrics rows;
-    for (const auto subject :
-         {request_metrics, speculation_metrics, drafter_metrics, machine_metrics, pools_metrics, fetch_metrics,
-          placement_metrics, reuse_metrics, run_metrics, timeline_metrics, detail_metrics, stated_error_metrics}) {
+    for (const auto subject : {request_metrics, traffic_metrics, speculation_metrics, drafter_metrics, machine_metrics,
+                               pools_metrics, fetch_metrics, placement_metrics, reuse_metrics, run_metrics,
+                               timeline_metrics, detail_metrics, stated_error_metrics}) {
       append(rows, subject());
     }
     return rows;

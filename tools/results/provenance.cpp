@@ -213,6 +213,43 @@ void add_tasks(Collector& out, const serving::ServingConfig& c) {
   }
 }
 
+/// What sessions and recordings that are cut take for granted.
+std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario) {
+  const scenario::WorkloadConfig& w = scenario.workload;
+  std::vector<std::string> said;
+  if (w.sessions && scenario.serving.prefill == serving::PrefillKind::prefix_cache) {
+    said.emplace_back(
+        "Of a session the next turn finds whole blocks of the prompt before it: the KV of answers is not stored, and "
+        "is computed again as part of that turn's prompt.");
+  }
+  if (w.sessions && w.closed) {
+    said.emplace_back("All users begin their first session at 0 s, and each next one when the one before is over.");
+  }
+  if (w.trace && w.trace->sessions) {
+    const auto& all = *scenario.trace;
+    const auto recorded =
+        std::count_if(all.begin(), all.end(), [](const models::RequestSpec& r) { return r.think_ns >= 0; });
+    said.push_back(
+        fmt::format("Turns of the trace's sessions wait for the one before, then for the recorded time from "
+                    "its end to the turn, which {} requests have; for others the whole time between the two "
+                    "arrivals is taken, the answer's own included.",
+                    recorded));
+  }
+  if (w.trace && w.trace->cut.repeat > 1) {
+    said.push_back(
+        fmt::format("The trace comes {} times, with the same prompts: what is cached of one round is found "
+                    "in the next.",
+                    w.trace->cut.repeat));
+  }
+  if (w.trace && w.trace->cut.keep < 1) {
+    said.push_back(
+        fmt::format("{:.4g} of the trace's requests are kept, by chance: what they share with those left "
+                    "out is lost.",
+                    w.trace->cut.keep));
+  }
+  return said;
+}
+
 /// What representations and their quality take for granted; nothing where prompts are stored whole.
 std::vector<std::string> placement_assumptions(const scenario::Scenario& scenario) {
   const auto& placement = scenario.serving.placement;
@@ -271,6 +308,7 @@ std::vector<Provenance> provenance_of(const scenario::Scenario& scenario) {
 
 std::vector<std::string> assumptions_of(const scenario::Scenario& scenario) {
   std::vector<std::string> list = scenario.assumptions;
+  for (std::string& said : traffic_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : placement_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : reuse_assumptions(scenario)) list.push_back(std::move(said));
   for (std::string& said : drafting_assumptions(scenario)) list.push_back(std::move(said));
@@ -319,7 +357,7 @@ const engine::Sample& sample(const serving::Measurements& m) {
 
 std::span<const QuantileSample> quantile_samples() {
   using M = serving::Measurements;
-  static constexpr std::array<QuantileSample, 7> samples{
+  static constexpr std::array<QuantileSample, 10> samples{
       {{"latency_s.ttft", "times to the first token", sample<&M::ttft_s>},
        {"latency_s.tpot", "times per output token", sample<&M::tpot_s>},
        {"latency_s.itl", "gaps between tokens", sample<&M::itl_s>},
@@ -327,7 +365,10 @@ std::span<const QuantileSample> quantile_samples() {
        {"latency_s.e2e", "times to the last token", sample<&M::e2e_s>},
        {"iterations", "lengths of iterations", sample<&M::iteration_s>},
        {"placement.quality", "scores of what was loaded",
-        [](const M& m) -> const engine::Sample& { return m.placement.quality; }}}};
+        [](const M& m) -> const engine::Sample& { return m.placement.quality; }},
+       {"sessions.duration_s", "lengths of sessions", sample<&M::session_s>},
+       {"sessions.ttft_first_s", "times to the first token of first turns", sample<&M::first_turn_ttft_s>},
+       {"sessions.ttft_later_s", "times to the first token of later turns", sample<&M::later_turn_ttft_s>}}};
   return samples;
 }
 

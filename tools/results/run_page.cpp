@@ -72,6 +72,47 @@ Table latency(const ExperimentResult& result, const Figures& f) {
   return t;
 }
 
+Table sessions(const Figures& f) {
+  Table t = key_figures("Sessions");
+  t.rows.push_back({"begun", f.text("sessions.begun")});
+  t.rows.push_back({"finished", f.text("sessions.finished"), "",
+                    fmt::format("in the measured time, {} a second", f.text("sessions.per_s"))});
+  t.rows.push_back({"turns", f.text("sessions.mean_turns"), "", "of a finished session, mean"});
+  t.rows.push_back({"between turns", f.text("sessions.think_s"), "", "mean"});
+  if (f.at("sessions.cut") > 0) t.rows.push_back({"cut", f.text("sessions.cut"), "", "by a turn that was refused"});
+  t.rows.push_back({"under way at the end", f.text("sessions.under_way")});
+  return t;
+}
+
+Table session_times(const Figures& f) {
+  Table t{"Session times", {"", "mean", "p50", "p90", "p99", "max"}, {}, {}};
+  t.align.assign(t.header.size(), Align::right);
+  t.align.front() = Align::left;
+  const auto add = [&](const char* label, const std::string& metric) {
+    const auto text = [&](const char* statistic) { return f.text(fmt::format("{}.{}", metric, statistic)); };
+    t.rows.push_back({label, text("mean"), text("p50"), text("p90"), text("p99"), text("max")});
+  };
+  add("first request to last token", "sessions.duration_s");
+  add("time to first token, first turn", "sessions.ttft_first_s");
+  add("time to first token, later turns", "sessions.ttft_later_s");
+  return t;
+}
+
+Table classes(const Scenario& scenario, const Figures& f) {
+  Table t{"Classes",
+          {"", "requests", "objectives met", "TTFT mean", "TTFT p99", "TPOT mean", "TPOT p99", "E2E mean", "E2E p99"},
+          {},
+          {}};
+  t.align.assign(t.header.size(), Align::right);
+  t.align.front() = Align::left;
+  for (const serving::ClassConfig& one : scenario.serving.classes) {
+    const auto text = [&](const char* figure) { return f.text(fmt::format("classes.*.{}", figure), one.name); };
+    t.rows.push_back({one.name, text("requests"), text("attainment"), text("ttft_s.mean"), text("ttft_s.p99"),
+                      text("tpot_s.mean"), text("tpot_s.p99"), text("e2e_s.mean"), text("e2e_s.p99")});
+  }
+  return t;
+}
+
 Table speculation(const Outcome& outcome, const Figures& f) {
   const scenario::Scenario& scenario = outcome.scenario;
   const Measurements& m = outcome.result.measured;
@@ -223,6 +264,11 @@ Page run_page(const Outcome& outcome, bool timing) {
   page.subtitle = {setup_line(outcome.scenario)};
   const Figures f(outcome, timing);
   page.tables = {requests(f), throughput(outcome, f), latency(result, f)};
+  if (outcome.scenario.workload.has_sessions()) {
+    page.tables.push_back(sessions(f));
+    page.tables.push_back(session_times(f));
+  }
+  if (!outcome.scenario.serving.classes.empty()) page.tables.push_back(classes(outcome.scenario, f));
   // What a drafter alone proposes and its steps accept is the whole of the speculation.
   const bool verifies = serving::find_decode_policy(outcome.scenario.serving.decode.policy)->verifies;
   if (m.rounds > 0 && verifies) page.tables.push_back(speculation(outcome, f));

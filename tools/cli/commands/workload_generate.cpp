@@ -44,6 +44,12 @@ void check(const scenario::Scenario& s, const Options& options) {
                     "simulation knows: give workload.arrivals, or a trace",
                     options.scenario));
   }
+  if (w.sessions || (w.trace && w.trace->sessions)) {
+    throw InputError(fmt::format(
+        "{}: workload.{}: a turn arrives when the one before it is answered, which only a simulation knows: "
+        "leave it out, or take the requests of `kvsim run --requests`",
+        options.scenario, w.sessions ? "sessions" : "trace.sessions"));
+  }
   if (w.trace && !w.recorded_prompts() && (w.prefixes || w.chunks) && planner::traffic::writes_blocks(options.format)) {
     throw InputError(
         fmt::format("{}: workload.trace.arrivals_only: what generated prompts share is not written beside "

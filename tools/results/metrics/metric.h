@@ -110,6 +110,7 @@ Metrics sample_metrics(const std::string& key, const std::string& sentence,
 
 // The rows by subject, in the order of the document.
 Metrics request_metrics();
+Metrics traffic_metrics();
 Metrics speculation_metrics();
 Metrics drafter_metrics();
 Metrics machine_metrics();
@@ -127,7 +128,7 @@ Metrics speed_metrics();
 Figure policies(const View& view);
 Figure pools_configuration(const View& view);
 
-extern const Condition kPools, kPlaces;
+extern const Condition kPools, kPlaces, kSessions;
 extern const Names kLinks, kTiers;
 
 }  // namespace kvsim::results

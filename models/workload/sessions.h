@@ -1,0 +1,76 @@
+// Sessions: requests of one user, or one agent, each of which waits for the one before it to be answered and begins
+// with all that was said before.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/workload/distributions.h"
+
+namespace kvsim::models {
+
+struct RequestSpec;
+
+struct SessionSpec {
+  LengthSpec turns;     ///< requests of a session (its `tokens` are turns)
+  LengthSpec growth;    ///< new tokens of a prompt after the first, behind all that was said before
+  TimeSpec think_time;  ///< from the end of a turn to the next one: reading and writing, or an agent's tool
+};
+
+/// What is wrong with the specification and what was expected; empty if nothing is.
+std::string problem_with(const SessionSpec& spec);
+
+/// The sessions that are under way: what is known of each is kept until it is over, and nothing else.
+class Sessions {
+ public:
+  /// A new stream, by what is drawn and for whom.
+  using Streams = std::function<std::unique_ptr<RandomSource>(const std::string& what, std::uint64_t index)>;
+
+  /// `output`: of turns after the first. Throws schema::InputError with problem_with(spec).
+  Sessions(const SessionSpec& spec, LengthSampler output, Streams streams);
+
+  /// The next session begins with this request, which gets its number. What a session draws depends on its number and
+  /// the turn alone, so that it is the same one however fast it is served.
+  void begin(RequestSpec& first);
+
+  /// The session's latest turn is over. How long after that the next one comes, in ns; nothing: that was the last one,
+  /// and the session is forgotten. Precondition: the session is under way.
+  std::optional<std::int64_t> turn_over(std::int64_t session);
+
+  /// The turn that turn_over() announced, without its number, arrival and blocks: its prompt is the prompt before it,
+  /// the answer to that, and new tokens; at most max_request_tokens.
+  [[nodiscard]] RequestSpec next_turn(std::int64_t session);
+
+  /// No further turn comes of it.
+  void forget(std::int64_t session) { live_.erase(session); }
+
+  [[nodiscard]] std::size_t under_way() const { return live_.size(); }
+
+ private:
+  struct Live {
+    std::int64_t turn = 0;  // the latest, from 0
+    std::int64_t turns = 1;
+    std::int64_t said_tokens = 0;  // prompt and answer of the latest turn
+    std::int64_t context = -1;
+    std::int64_t context_tokens = 0;
+  };
+
+  std::unique_ptr<RandomSource> stream(const char* what, std::int64_t session, std::int64_t turn) const;
+
+  LengthSampler turns_, growth_, output_;
+  TimeSampler think_time_;
+  Streams streams_;
+  std::unordered_map<std::int64_t, Live> live_;
+  std::int64_t next_ = 0;
+};
+
+/// Chained hashes of the whole blocks of a session's prompt, none of which any other session has: the first blocks of a
+/// turn are those of the turn before it.
+std::vector<std::uint64_t> session_blocks(std::int64_t session, std::int64_t prompt_tokens, std::int64_t block_tokens);
+
+}  // namespace kvsim::models
