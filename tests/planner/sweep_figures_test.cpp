@@ -44,7 +44,8 @@ TEST(SweepMetric, IsAPathOfTheResult) {
   EXPECT_EQ(refusal("latency_s.ttft.p98"),
             "--metric: no point of a sweep has a figure \"latency_s.ttft.p98\"; did you mean \"latency_s.ttft.p90\"?");
   EXPECT_EQ(refusal("attainment"),
-            "--metric: no point of a sweep has a figure \"attainment\"; did you mean \"slo.attainment\"?");
+            "--metric: no point of a sweep has a figure \"attainment\"; did you mean \"slo.attainment\", "
+            "\"classes.*.attainment\"?");
   EXPECT_EQ(refusal("zebra"),
             "--metric: no point of a sweep has a figure \"zebra\"; expected a path such as latency_s.ttft.p99 "
             "or slo.attainment");
