@@ -68,13 +68,13 @@ class RequestSink {
 
 struct SimulationOptions {
   engine::TraceSink* trace = nullptr;
-  RequestSink* requests = nullptr;
   /// Called every so often with the simulated time; returning false ends the run there (interrupted).
   std::function<bool(engine::SimTime)> progress;
   /// Whether to keep a timeline, of period RunConfig::sample_every_s or of one that it chooses itself.
   bool timeline = false;
   /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.
   std::int64_t most_in_flight = 10'000'000;
+  RequestSink* requests = nullptr;
 };
 
 struct SimulationOutcome {

@@ -213,20 +213,20 @@ TEST(Experiment, WhyNothingSteadyWasMeasured) {
   serving::Measurements m;
   m.measured_s = 100;
   m.arrived_measured = 1000;
-  EXPECT_EQ(unsteady_state(m),
+  EXPECT_EQ(planner::unsteady_state(m),
             "no request finished in the measured time of 100 s: it has no latencies; give a longer run.duration, or a "
             "shorter run.warmup");
   m.completed_measured = 900;
   m.waiting_before = 30;
   m.waiting_after = 80;
-  EXPECT_EQ(unsteady_state(m), "") << "a twentieth more may be chance";
+  EXPECT_EQ(planner::unsteady_state(m), "") << "a twentieth more may be chance";
   m.waiting_after = 81;
-  EXPECT_EQ(unsteady_state(m),
+  EXPECT_EQ(planner::unsteady_state(m),
             "30 requests waited for admission when measuring began and 81 when it ended, while 1000 arrived: the queue "
             "grows, and waiting times with it as long as the run lasts; a steady state has no more than about the 9 "
             "requests/s that finished");
   m.waiting_after = 10;
-  EXPECT_EQ(unsteady_state(m), "");
+  EXPECT_EQ(planner::unsteady_state(m), "");
 }
 
 TEST(Experiment, AnOverloadedOpenLoopSaysThatItsQueueGrows) {
