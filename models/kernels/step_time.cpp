@@ -109,6 +109,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   send_bytes_per_s_ = peer.read_bytes_per_s.value;
   machine_ = machine_for(gpu, profile);
   note_origin(gpu);
+  note_scaled_kernels();
   std::string why;
   linear_fitted_ = LinearTimes::covers(profile_, model_, machine_, why);
   if (linear_fitted_) {
@@ -230,6 +231,23 @@ void StepTimer::note_origin(const GpuSpec& gpu) {
         fmt::format("profile {} was measured on {}, used on {}{}: efficiencies carried over, peaks from the datasheet",
                     profile_.name, from, gpu.name, kin));
   }
+}
+
+void StepTimer::note_scaled_kernels() {
+  std::set<std::string> said;
+  const auto note = [&](const char* what, const auto* form) {
+    if (form == nullptr || form->kernels.empty() || form->source.kind != schema::SourceKind::derived) return;
+    const std::string& from = form->source.reference;
+    said.insert(fmt::format("{} by {}'s kernels: {}", what, form->kernels, from.substr(0, from.find(':'))));
+  };
+  const FittedForms& f = profile_.fitted;
+  for (const NumberFormat format : {model_.weight_format(), model_.attention_format()}) {
+    note("linear layers", form_for(f.linear, &LinearForm::weights, format));
+  }
+  const NumberFormat kv = kv_format(model_);
+  note("attention", form_for(f.decode_attention, &DecodeForm::kv, kv));
+  note("attention", form_for(f.prefill_attention, &TiledForm::kv, kv));
+  for (const std::string& what : said) fallbacks_.push_back(what);
 }
 
 StepTimer::Roofline StepTimer::roofline(double bytes_s, double flops_s) {

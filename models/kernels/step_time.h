@@ -102,6 +102,8 @@ class StepTimer {
   };
   [[nodiscard]] static Roofline roofline(double bytes_s, double flops_s);
   void note_origin(const GpuSpec& gpu);
+  /// Of forms of an engine's kernels that were measured on another GPU.
+  void note_scaled_kernels();
   void note_missing();
   /// Of a rank's work; `all_tokens` are those of all ranks.
   [[nodiscard]] TokenTime token_time_of(const StepWork& rank, double all_tokens) const;

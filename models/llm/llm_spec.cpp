@@ -289,10 +289,16 @@ void check_weights(const LlmSpec& llm, const Reporter& report) {
   // Some layers of a checkpoint may be left in 16 bits.
   const double least = bytes_per_element(*llm.stated_weight_format);
   constexpr double kMost = bytes_per_element(NumberFormat::bf16);
-  if (llm.weight_bytes_per_parameter >= least && llm.weight_bytes_per_parameter <= kMost) return;
-  report.fail("weight_bytes_per_parameter",
-              fmt::format("{} bytes, but weights in {} take {} to {} each", llm.weight_bytes_per_parameter,
-                          word(*llm.stated_weight_format), least, kMost));
+  const double width = llm.weight_bytes_per_parameter;
+  if (width == kMost && least < kMost) {
+    report.fail("weight_format",
+                fmt::format("{}, but weight_bytes_per_parameter is the {} of 16 bits: expected {} there, or what the "
+                            "checkpoint comes to",
+                            word(*llm.stated_weight_format), width, least));
+  }
+  if (width >= least && width <= kMost) return;
+  report.fail("weight_bytes_per_parameter", fmt::format("{} bytes, but weights in {} take {} to {} each", width,
+                                                        word(*llm.stated_weight_format), least, kMost));
 }
 
 /// Dimensions that are each possible may be absurd together: sizes that follow are worked out with room to overflow

@@ -162,7 +162,7 @@ std::string problem_with_table(const RateOverTime& rates) {
     return "table ends with a rate of 0, after which nothing would ever arrive: give period, or a last rate above 0";
   }
   if (!any || !(rates.mean_rate() > 0))
-    return "the mean rate of the table is 0 from its first to its last point: expected arrivals in it";
+    return "the mean rate of the table is 0 over its period: expected arrivals in it";
   return {};
 }
 
@@ -188,8 +188,8 @@ std::string problem_with(const RateOverTime& rates) {
 }
 
 double RateOverTime::mean_rate() const {
+  if (period_s == 0) return table.back().rate_per_s;
   double least = table.front().rate_per_s, most = least, area = 0;
-  const double end_s = period_s > 0 ? period_s : table.back().at_s;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const double rate = table[i].rate_per_s;
     least = std::min(least, rate);
@@ -197,10 +197,10 @@ double RateOverTime::mean_rate() const {
     const bool last = i + 1 == table.size();
     // A period ends where it begins.
     const double next = last ? table.front().rate_per_s : table[i + 1].rate_per_s;
-    const double length = (last ? end_s : table[i + 1].at_s) - table[i].at_s;
+    const double length = (last ? period_s : table[i + 1].at_s) - table[i].at_s;
     area += length * (linear ? 0.5 * (rate + next) : rate);
   }
-  return least == most ? least : area / end_s;  // to the last bit where it never changes
+  return least == most ? least : area / period_s;  // to the last bit where it never changes
 }
 
 RateClock::RateClock(const RateOverTime& rates) : rates_(rates) {

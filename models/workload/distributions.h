@@ -146,8 +146,8 @@ struct RateOverTime {
   double amplitude = 0;        ///< of a sine: 1 + amplitude sin(2 pi (t + phase) / period), in [0, 1]
   double phase_s = 0;          ///< of a sine
 
-  /// Mean rate of the table over its period, or from its first to its last point. Precondition: there is a table and
-  /// nothing is wrong with it.
+  /// Mean rate of the table over its period; of a table without one the rate of its last point, which lasts.
+  /// Precondition: there is a table and nothing is wrong with it.
   [[nodiscard]] double mean_rate() const;
 };
 

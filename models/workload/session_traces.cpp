@@ -129,6 +129,14 @@ void read_weka_trace(LineReader& lines, TraceBuilder& trace) {
         }
         return;
       }
+      if (key == "hash_id_scope") {
+        const std::string_view token = value.raw_json_token();
+        std::string_view scope;
+        if (value.get_string().get(scope) != simdjson::SUCCESS || scope != "local") {
+          line.wrong(key, token, "\"local\": ids that mean something within their session");
+        }
+        return;
+      }
       if (key != "requests") return;
       has_requests = true;
       json::array requests = list_of(line, key, value);

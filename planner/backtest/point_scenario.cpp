@@ -187,7 +187,7 @@ std::string first_problem(const ServingPoint& p) {
   if (!p.mode.empty() && p.mode != "agg") {
     return p.mode == "disagg" ? "prefill and decode on GPUs of their own" : fmt::format("mode {}", p.mode);
   }
-  if (p.recording) return {};
+  if (p.recording) return p.not_replayed;
   if (p.rate_per_s > 0) return "requests at a rate, not in a closed loop";
   if (p.clients == 0) return "no concurrency is given";
   return {};

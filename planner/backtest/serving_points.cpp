@@ -363,6 +363,37 @@ const ResultFormat& meta_format() {
   return format;
 }
 
+/// The first setting of an engine that a replay does without, in words; empty where there is none.
+std::string not_replayed(const Json& meta) {
+  struct Usual {
+    const char* pointer;
+    Json value;
+    const char* otherwise;
+  };
+  static const std::array<Usual, 12> kUsual{
+      {{"/engine_kwargs/quantization", nullptr, "weights that the engine quantised"},
+       {"/other/quant_config", nullptr, "weights that the engine quantised"},
+       {"/engine_kwargs/speculative_config", nullptr, "speculative decoding"},
+       {"/other/speculative_config", nullptr, "speculative decoding"},
+       {"/engine_kwargs/kv_transfer_config", nullptr, "KV sent elsewhere"},
+       {"/other/kv_transfer_config", nullptr, "KV sent elsewhere"},
+       {"/engine_kwargs/data_parallel_size", 1, "data-parallel ranks"},
+       {"/engine_kwargs/enable_expert_parallel", false, "expert parallelism"},
+       {"/other/enforce_eager", false, "an engine without CUDA graphs"},
+       {"/scheduler_config/async_scheduling", true, "synchronous scheduling"},
+       {"/scheduler_config/enable_chunked_prefill", true, "whole prompts"},
+       {"/scheduler_config/policy", "fcfs", "another order than arrival"}}};
+  for (const Usual& usual : kUsual) {
+    const Json* value = at(meta, usual.pointer);
+    if (value != nullptr && !value->is_null() && *value != usual.value) return usual.otherwise;
+  }
+  const Json* kv = at(meta, "/engine_kwargs/kv_cache_dtype");
+  if (kv == nullptr || !kv->is_string()) return {};
+  const auto format = kv->get<std::string>();
+  const bool known = format == "auto" || format == "bfloat16" || format == "float16" || format.starts_with("fp8");
+  return known ? std::string() : fmt::format("KV in {}", format.substr(0, 40));
+}
+
 /// The engine's settings in kvsim's words.
 void read_settings(const Json& meta, const schema::Origin& origin, ServingPoint& point) {
   struct Setting {
@@ -392,6 +423,7 @@ void read_settings(const Json& meta, const schema::Origin& origin, ServingPoint&
       kv != nullptr && kv->is_string() && kv->get<std::string>().starts_with("fp8")) {
     point.settings.emplace_back("model.kv_bytes_per_element=1");
   }
+  point.not_replayed = not_replayed(meta);
   // One block is vLLM's own.
   if (const auto blocks = count_at("/kv_cache/num_gpu_blocks"); blocks && *blocks > 1) point.kv_blocks = *blocks - 1;
 }

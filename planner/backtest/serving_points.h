@@ -32,6 +32,7 @@ struct ServingPoint {
   /// Its requests, where they are known one by one; then there are no clients, and the tokens are those of the longest.
   std::shared_ptr<const Recording> recording;
   std::vector<std::string> settings;      ///< of the engine: changes of the scenario, as of --set
+  std::string not_replayed;               ///< what of them a scenario cannot say, in words; empty: nothing
   std::optional<std::int64_t> kv_blocks;  ///< that requests can have, of all GPUs together; with `recording`
 
   // Measured; at least one of them.

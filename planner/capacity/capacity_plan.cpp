@@ -57,6 +57,9 @@ void check(const Scenario& s, const CapacityRequest& request) {
     throw InputError(
         fmt::format("{}: the trace has no time between its requests, so its rate cannot be changed", s.file));
   }
+  if (request.node_gpus > 0 && !request.rate) {
+    throw InputError("--node-gpus is what the fleet for a required rate is bought in: give --rate too");
+  }
   if (request.n_minus_1 && !request.rate) {
     throw InputError("--n-1 adds a replica to the fleet for a required rate: give --rate too");
   }

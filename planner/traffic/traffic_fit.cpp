@@ -120,11 +120,13 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
         fit.prefixes->law_prompt_mean.low, fit.prefixes->law_prompt_mean.high));
   }
   if (fit.prefixes && fit.with_prefixes) {
-    lost.push_back(
-        fmt::format("which requests share which prefix: prefixes are drawn, and reuse {} of prompt tokens ({} to "
-                    "{}) where the trace reuses {}",
-                    percent(fit.prefixes->law_token_reuse.value), percent(fit.prefixes->law_token_reuse.low),
-                    percent(fit.prefixes->law_token_reuse.high), percent(fit.prefixes->token_reuse)));
+    lost.push_back(fmt::format(
+        "which requests share which prefix: prefixes are drawn once a run, some of them long. Whole prompts have "
+        "a mean of {:.0f} to {:.0f} tokens by draw where the trace's have {:.0f} (try several seeds: times to "
+        "the first token change with it), and reuse {} of their tokens ({} to {}) where the trace reuses {}",
+        fit.prefixes->law_prompt_mean.low, fit.prefixes->law_prompt_mean.high, fit.prompt.parameters.mean.value,
+        percent(fit.prefixes->law_token_reuse.value), percent(fit.prefixes->law_token_reuse.low),
+        percent(fit.prefixes->law_token_reuse.high), percent(fit.prefixes->token_reuse)));
   }
   if (fit.sessions) {
     lost.push_back(fmt::format("sessions: {} of {:.3g} turns on average; turns arrive as requests of their own",

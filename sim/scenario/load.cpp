@@ -22,6 +22,7 @@
 #include "models/reuse/importance_signal.h"
 #include "models/schema/error.h"
 #include "models/schema/overrides.h"
+#include "models/schema/spelling.h"
 #include "models/schema/yaml.h"
 #include "models/schemas.h"
 #include "models/workload/trace_reader.h"
@@ -184,6 +185,16 @@ void complete_kernels(Scenario& s, const models::Catalogue& catalogue, const Rep
   serving::ServingConfig& c = s.serving;
   if (c.schedule.engine && !report.node().find_path("cluster.gpu.profile.engine_kernels")) {
     c.cluster.profile.engine_kernels = c.schedule.engine->kernels;
+  }
+  std::set<std::string> known{"", std::string(models::kUsualKernels)};
+  for (const models::EngineKernels& of : c.cluster.profile.by_engine) known.insert(of.kernels);
+  for (const auto& line : catalogue.list(models::EntryKind::engine)) known.insert(catalogue.engine(line.name).kernels);
+  const std::string& kernels = c.cluster.profile.engine_kernels;
+  if (!known.contains(kernels)) {
+    known.erase("");
+    report.fail("cluster.gpu.profile.engine_kernels",
+                fmt::format("nobody's kernels are called \"{}\"{}", kernels,
+                            schema::suggest(kernels, std::vector<std::string>(known.begin(), known.end()))));
   }
   if (!report.node().find_path("cluster.gpu.profile.fitted")) use_engine_kernels(c, catalogue);
 }

@@ -1,5 +1,6 @@
 // The field tables of a scenario: every key with its unit, range, default and sentence. Parsing, validation, the JSON
 // Schema, the reference page and the resolved scenario all come from here.
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -121,7 +122,9 @@ ObjectSchema<RateOverTime> over_time_schema() {
   point.required("rate", &Point::rate_per_s, rate().non_negative(), "requests per time from here on");
   ObjectSchema<RateOverTime> s("over_time", "A rate that changes: a table, or a sine.");
   s.list("table", &RateOverTime::table, point, Presence::optional,
-         "rates in order of time; with `rate` beside it they are scaled so that it is their mean", {.at_least = 1});
+         "rates in order of time; with `rate` beside it they are scaled so that it is their mean over the period, or, "
+         "without a period, the last of them",
+         {.at_least = 1});
   s.optional("linear", &RateOverTime::linear, boolean(),
              "between two points the rate changes evenly, from the last one to the first of the next period; false: "
              "it stays until the next point");
@@ -146,8 +149,8 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
                                   {"constant", ArrivalKind::constant, "equal gaps"}}),
              "law of the gaps between arrivals");
   s.optional("rate", &ArrivalSpec::rate_per_s, rate().positive(),
-             "requests per time, over all replicas; of sessions, those that begin; with over_time its mean, which a "
-             "table brings along");
+             "requests per time, over all replicas; of sessions, those that begin; with over_time its mean, or the "
+             "last of a table without period; a table brings it along");
   s.optional("cv", &ArrivalSpec::cv, number().positive(), "coefficient of variation of the gaps (gamma)");
   s.object("over_time", &ArrivalSpec::over_time, over_time_schema(), Presence::optional,
            "how the rate changes; left out: it stays");
@@ -257,6 +260,14 @@ ObjectSchema<SessionInput> sessions_schema() {
       "user has thought, and its prompt is all that was said before and new tokens.");
   s.object("turns", KVSIM_MEMBER(spec.turns), length_schema("turns", "Turns of a session.", number(), integer()),
            Presence::required, "requests of a session");
+  s.check([](const SessionInput& input, const Reporter& report) {
+    const LengthSpec& turns = input.spec.turns;
+    if (turns.distribution == LengthDistribution::fixed && turns.mean != std::floor(turns.mean)) {
+      report.fail("turns", fmt::format("{} turns of every session are no whole number: expected one, or a distribution "
+                                       "with this mean",
+                                       turns.mean));
+    }
+  });
   s.object("growth", KVSIM_MEMBER(spec.growth), length_schema("growth", "New tokens of a turn."), Presence::required,
            "new tokens of a prompt after the first, behind the prompt before it and its answer; the first one is "
            "`context` long");

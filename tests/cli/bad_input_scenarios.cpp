@@ -231,6 +231,17 @@ std::vector<BadInput> implausible_scenarios() {
        "effect "
        "here",
        set("workload.output={mean: 10 tokens, values: [5 tokens]}")},
+      {"WeightsOfSixteenBitsInEight",
+       {},
+       "--set model.weight_format: fp8, but weight_bytes_per_parameter is the 2 of 16 bits: expected 1 there, or what the "
+       "checkpoint comes to",
+       set("model.weight_format=fp8")},
+      {"KernelsOfNobody",
+       {},
+       "--set cluster.gpu.profile: cluster.gpu.profile.engine_kernels: nobody's kernels are called \"trtlm\"; did you "
+       "mean "
+       "\"trtllm\"?",
+       set("cluster.gpu.profile={base: h100-vllm, engine_kernels: trtlm}")},
       {"AProfileOfFewerMultiprocessors",
        {},
        "--set cluster.gpu.profile: cluster.gpu.profile.machine.multiprocessors: 100 for h100-sxm, whose catalogue "

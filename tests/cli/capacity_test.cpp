@@ -178,6 +178,8 @@ TEST_F(CapacityTest, WhatMakesNoSenseIsRefused) {
   expect_refused({"--machines", "h100-sxm:0"}, 2, "expected GPUs per replica such as h100-nvl:2");
   expect_refused({"--rate", "100"}, 2, "expected a rate with its unit");
   expect_refused({"--n-1"}, 2, "give --rate too");
+  expect_refused({"--node-gpus", "8"}, 2,
+                 "--node-gpus is what the fleet for a required rate is bought in: give --rate too");
   expect_refused({"--confidence", "95"}, 2, "expected a share above 0 and below 1");
   expect_refused({"--policies", "full_kv,full"}, 2, "unknown decode policy \"full\"");
   expect_refused({"--prices", "nowhere.yaml"}, 2, "nowhere.yaml");

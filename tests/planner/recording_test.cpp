@@ -190,6 +190,26 @@ TEST_F(RecordingFolder, ItsScenarioHasWhatServedIt) {
                 "100000000");
 }
 
+TEST_F(RecordingFolder, WhatAReplayCannotSayIsOutOfScope) {
+  write("requests.jsonl", kJsonLines);
+  const auto reason = [&](const std::string& settings) {
+    write("meta.json",
+          R"({"model": "meta-llama/Llama-3.1-8B", "hardware": {"device_name": "NVIDIA GeForce RTX 4090"}, )" +
+              settings + "}");
+    const ServingPoint p = read_points(folder_.path()).at(0);
+    return point_scenario(p, Published::built_in(), models::Catalogue::built_in()).out_of_scope;
+  };
+  EXPECT_EQ(reason(R"("other": {"speculative_config": null, "enforce_eager": false})"), "");
+  EXPECT_EQ(reason(R"("engine_kwargs": {"kv_cache_dtype": "fp8"})"), "");
+  EXPECT_EQ(reason(R"("engine_kwargs": {"quantization": "fp8"})"), "weights that the engine quantised");
+  EXPECT_EQ(reason(R"("other": {"speculative_config": {"num_speculative_tokens": 3}})"), "speculative decoding");
+  EXPECT_EQ(reason(R"("engine_kwargs": {"data_parallel_size": 2})"), "data-parallel ranks");
+  EXPECT_EQ(reason(R"("engine_kwargs": {"kv_cache_dtype": "int3"})"), "KV in int3");
+  EXPECT_EQ(reason(R"("other": {"enforce_eager": true})"), "an engine without CUDA graphs");
+  EXPECT_EQ(reason(R"("scheduler_config": {"async_scheduling": false})"), "synchronous scheduling");
+  EXPECT_EQ(reason(R"("scheduler_config": {"enable_chunked_prefill": false})"), "whole prompts");
+}
+
 TEST_F(RecordingFolder, ItsScenarioSaysWhereRecordedMemoryIsMoreThanThereIs) {
   write("requests.jsonl", kJsonLines);
   write("meta.json", R"({"model": "meta-llama/Llama-3.1-8B", "kv_cache": {"num_gpu_blocks": 10000000}})");

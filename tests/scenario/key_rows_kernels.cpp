@@ -167,9 +167,9 @@ std::vector<KeyRow> kernel_rows() {
       row("machine.memory_bandwidth", "3350 GB/s", "3400 GB/s", other),
       row("machine.bf16_peak", "989 TFLOP/s", "960 TFLOP/s",
           {.tables = true, .base = recomputed({"cluster.gpu.type=h200"})}),
-      row("machine.multiprocessors", "132", "64", other),
+      row("machine.multiprocessors", "132", "126", other),
       row("machine.fp4_peak", "0 FLOP/s", "4000 TFLOP/s", {}, Effect::refused),  // the H100 has no such units
-      row("machine.architecture", "hopper", "ampere", other, Effect::reported),
+      row("machine.architecture", "hopper", "ampere", {}, Effect::refused),
       row("fitted.linear[].weights", "bf16", "fp8"),
       row("fitted.linear[].kernels", "vllm", "trtllm", of_vllm, Effect::reported),
       row("fitted.decode_attention[].kernels", "vllm", "trtllm", of_vllm, Effect::reported),
@@ -264,7 +264,7 @@ std::vector<KeyRow> kernel_rows() {
     for (std::string* value : {&r.a, &r.b}) value->replace(value->find("warm: false"), 11, "warm: true");
     rows.push_back(r);
   };
-  warm_row("machine.l2_cache", "50 MiB", "500 MiB");
+  warm_row("machine.l2_cache", "50 MiB", "48 MiB");
   warm_row("fitted.decode_attention[].stream.l2_efficiency", "2", "4");
   warm_row("fitted.decode_attention[].stream.l2_share", "0.8", "40");
   warm_row("fitted.decode_attention[].stream.l2_width", "0.4", "2");

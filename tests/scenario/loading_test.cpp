@@ -1,6 +1,7 @@
 // From a file to a scenario: --set into catalogue entries, files that are included, traces, keep ratios.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "models/schema/error.h"
@@ -109,6 +110,22 @@ TEST(EngineKernels, AreThoseOfTheMachineThatIsTried) {
   EXPECT_EQ(linear_kernels(on(s, "h100-sxm")), "trtllm");
   EXPECT_EQ(on(on(s, "h100-sxm"), "b200").serving.cluster.profile.engine_kernels, "trtllm");
   EXPECT_EQ(linear_kernels(on(on(s, "h100-sxm"), "b200")), "");
+}
+
+TEST(EngineKernels, MeasuredOnAnotherGpuAreSaidAmongTheFallBacks) {
+  const auto said = [](const char* gpu) {
+    const auto s = small_scenario(decoding(gpu, "schedule.engine=trtllm"));
+    const serving::ServingConfig& c = s.serving;
+    const models::StepTimer timer(c.cluster.gpu, c.cluster.peer_link, c.cluster.profile, c.model, c.cluster.parallel);
+    return timer.fallbacks();
+  };
+  const std::string attention = "attention by trtllm's kernels: scaled by datasheet from h100-sxm";
+  const auto count = [&](const char* gpu) {
+    const std::vector<std::string> all = said(gpu);
+    return std::count(all.begin(), all.end(), attention);
+  };
+  EXPECT_EQ(count("h200"), 1);
+  EXPECT_EQ(count("h100-sxm"), 0);
 }
 
 TEST(EngineKernels, OfAResolvedScenarioAreReadAsTheyStand) {

@@ -104,6 +104,17 @@ TEST(RateOverTime, ThatStaysIsTheConstantRateToTheNanosecond) {
   }
 }
 
+// A table without period has no mean: its last rate lasts, and a rate beside it is that one.
+TEST(RateOverTime, WithoutAPeriodIsScaledToItsLastRate) {
+  const RateOverTime rates{.table = {{0, 1}, {10, 9}}};
+  EXPECT_EQ(rates.mean_rate(), 9);
+  const auto half = arrivals_of({ArrivalKind::constant, 4.5, 1, rates}, 500);
+  EXPECT_EQ(within(half, 0, 10.001), 5);
+  EXPECT_EQ(within(half, 10.001, 110.001), 450);
+  EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 0}, {10, 4}}}), "") << "nothing comes before 10 s";
+  EXPECT_EQ(within(arrivals_of(changing(ArrivalKind::constant, {.table = {{0, 0}, {10, 4}}}), 100), 0, 10), 0);
+}
+
 // 1 a second for 100 s, then 4 a second for 50 s, and again: 300 in a period.
 TEST(RateOverTime, InStepsHasTheCountsOfItsTable) {
   const RateOverTime rates{.table = {{0, 1}, {100, 4}}, .period_s = 150};
@@ -126,7 +137,7 @@ TEST(RateOverTime, InStepsHasTheCountsOfItsTable) {
 
 TEST(RateOverTime, WithoutAPeriodTheLastRateStays) {
   const RateOverTime rates{.table = {{0, 1}, {10, 0}, {30, 5}}};
-  const auto regular = arrivals_of({ArrivalKind::constant, 1, 1, rates}, 30);  // three times as many: the mean is 1/3
+  const auto regular = arrivals_of({ArrivalKind::constant, 15, 1, rates}, 30);  // three times as many: the last is 5
   EXPECT_EQ(within(regular, 0, 10), 29);
   EXPECT_EQ(within(regular, 10.001, 30), 0);
 }
@@ -180,7 +191,7 @@ TEST(RateOverTime, NonsenseIsRefusedWithWhatWasExpected) {
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}, {5, 0}}}),
             "table ends with a rate of 0, after which nothing would ever arrive: give period, or a last rate above 0");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 0}, {5, 0}}, .period_s = 9}),
-            "the mean rate of the table is 0 from its first to its last point: expected arrivals in it");
+            "the mean rate of the table is 0 over its period: expected arrivals in it");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}}, .amplitude = 1}),
             "amplitude belongs to a sine, and there is a table: remove one of them");
   EXPECT_EQ(problem_with(RateOverTime{.table = {{0, 1}}, .phase_s = 1}),

@@ -185,6 +185,8 @@ TEST(TraceErrors, OfSessionsNameWhatIsMissing) {
   EXPECT_EQ(error_of("weka", "{\"id\":\"a\"}\n"), "t:1:1: requests is missing, expected id, block_size and requests");
   EXPECT_EQ(error_of("weka", "{\"requests\":[{\"t\":0,\"in\":64}]}\n"),
             "t:1:14: out is missing, expected t, in and out of a request");
+  EXPECT_EQ(error_of("weka", "{\"hash_id_scope\":\"global\",\"requests\":[]}\n"),
+            "t:1:18: hash_id_scope is \"global\", expected \"local\": ids that mean something within their session");
   EXPECT_EQ(error_of("weka", "{\"block_size\":16,\"requests\":[]}\n"), "t:1:15: block_size is 16, expected 64 tokens");
   EXPECT_EQ(
       error_of("weka", "{\"requests\":[{\"t\":0,\"type\":\"subagent\",\"requests\":[]}]}\n"),

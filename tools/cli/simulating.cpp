@@ -294,6 +294,13 @@ void deliver(Console& console, const RunOptions& options, RunFiles& files, const
     return;
   }
   if (options.csv) {
+    // A table has no place for sentences.
+    for (const results::Outcome& outcome : outcomes) {
+      for (const std::string& what : outcome.result.own_fallbacks) {
+        const std::string of = outcome.policy.empty() ? outcome.scenario.file : outcome.policy;
+        Console::complain(fmt::format("warning: {}: {}", of, what));
+      }
+    }
     console.print(results::outcomes_csv(outcomes));
     return;
   }

@@ -44,7 +44,7 @@ auto at_rate(Get get) {
 /// Figures of one replica at its rate: none where no rate passes.
 const Fields<planner::capacity::Configuration>& rate_fields();
 /// Of configurations that have a fleet. `placement`: as pages show it where prompts are stored in tiers.
-Fields<planner::capacity::Configuration> fleet_fields(bool placement, bool nodes);
+Fields<planner::capacity::Configuration> fleet_fields(bool placement);
 
 /// Whether the plan is of a scenario with placement: prompts are stored in tiers, whose sizes count.
 bool with_placement(const planner::capacity::CapacityPlan& plan);

@@ -226,7 +226,7 @@ std::vector<ConfigurationPart> configuration_parts() {
            true},
           {{Of::part(
               "fleet?", "the fewest replicas that serve the required rate",
-              [](const Configuration& c) { return c.fleet ? &c : nullptr; }, fleet_fields(false, false))}}};
+              [](const Configuration& c) { return c.fleet ? &c : nullptr; }, fleet_fields(false))}}};
 }
 
 Json configurations_json(const Section& at, const CapacityOutcome& outcome) {

@@ -178,7 +178,8 @@ Table price_table(const CapacityPlan& plan) {
 Table fleet_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
   Fields<Configuration> fields = name_fields(plan);
-  append(fields, fleet_fields(placement, plan.request.node_gpus > 0));
+  Fields<Configuration> fleets = fleet_fields(placement);
+  append(fields, plan.request.node_gpus > 0 ? std::move(fleets) : without(std::move(fleets), {"nodes"}));
   if (placement) fields.push_back(cheapest_field(plan));
   Table t = empty_table(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)), fields);
   for (const Configuration& c : plan.configurations) {
@@ -241,7 +242,7 @@ const Fields<Configuration>& rate_fields() {
   return fields;
 }
 
-Fields<Configuration> fleet_fields(bool placement, bool nodes) {
+Fields<Configuration> fleet_fields(bool placement) {
   const auto lower = [](const Fleet& f) { return f.probe ? f.probe->attainment.lower : kNone; };
   const auto stored = [](double value, const Configuration& c) { return c.scenario.serving.placement ? value : kNone; };
   Fields<Configuration> fields{
@@ -253,7 +254,7 @@ Fields<Configuration> fleet_fields(bool placement, bool nodes) {
       {"gpus", {kCount, kLower, "GPUs of all replicas"}, "GPUs", of_fleet(&Fleet::gpus)},
       {"nodes?",
        {kCount, kLower, "nodes to buy, all of whose GPUs are paid for (--node-gpus)"},
-       nodes ? "nodes" : "",
+       "nodes",
        [](const Configuration& c) {
          return c.fleet && c.fleet->nodes > 0 ? std::optional(c.fleet->nodes) : std::nullopt;
        }},

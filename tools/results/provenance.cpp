@@ -222,6 +222,13 @@ std::vector<std::string> traffic_assumptions(const scenario::Scenario& scenario)
         "Of a session the next turn finds whole blocks of the prompt before it: the KV of answers is not stored, and "
         "is computed again as part of that turn's prompt.");
   }
+  const bool turns_wait = w.sessions || (w.trace && w.trace->sessions);
+  if (turns_wait && scenario.serving.cluster.replicas > 1 && !scenario.serving.cluster.host_shared) {
+    said.push_back(fmt::format(
+        "A turn goes to any of the {} replicas, by load or in turn, and finds its session's KV only where it was "
+        "served before: no router keeps sessions on their replica.",
+        scenario.serving.cluster.replicas));
+  }
   if (w.sessions && w.closed) {
     said.emplace_back("All users begin their first session at 0 s, and each next one when the one before is over.");
   }
