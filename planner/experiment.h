@@ -18,9 +18,9 @@
 namespace kvsim::planner {
 
 struct ExperimentOptions {
-  int jobs = 1;                              ///< runs at once; a single run is always one thread
-  engine::TraceSink* trace = nullptr;        ///< trace of the first replication
-  serving::RequestSink* requests = nullptr;  ///< of the first replication
+  int jobs = 1;                                 ///< runs at once; a single run is always one thread
+  engine::TraceSink* trace = nullptr;           ///< trace of the first replication
+  serving::RequestWatcher* requests = nullptr;  ///< of the first replication
   /// Called from any thread with the replication and its simulated seconds; false interrupts. May be empty.
   std::function<bool(std::size_t replication, double simulated_s)> progress;
   bool timeline = false;  ///< keep the first replication's load over time

@@ -235,18 +235,15 @@ void StepTimer::note_origin(const GpuSpec& gpu) {
 
 void StepTimer::note_scaled_kernels() {
   std::set<std::string> said;
-  const auto note = [&](const char* what, const auto* form) {
+  const auto note = [&said](const auto* form) {
     if (form == nullptr || form->kernels.empty() || form->source.kind != schema::SourceKind::derived) return;
-    const std::string& from = form->source.reference;
-    said.insert(fmt::format("{} by {}'s kernels: {}", what, form->kernels, from.substr(0, from.find(':'))));
+    said.insert(fmt::format("{}'s kernels, {}", form->kernels, form->source.reference));
   };
   const FittedForms& f = profile_.fitted;
-  for (const NumberFormat format : {model_.weight_format(), model_.attention_format()}) {
-    note("linear layers", form_for(f.linear, &LinearForm::weights, format));
-  }
-  const NumberFormat kv = kv_format(model_);
-  note("attention", form_for(f.decode_attention, &DecodeForm::kv, kv));
-  note("attention", form_for(f.prefill_attention, &TiledForm::kv, kv));
+  note(form_for(f.linear, &LinearForm::weights, model_.weight_format()));
+  note(form_for(f.linear, &LinearForm::weights, model_.attention_format()));
+  note(form_for(f.decode_attention, &DecodeForm::kv, kv_format(model_)));
+  note(form_for(f.prefill_attention, &TiledForm::kv, kv_format(model_)));
   for (const std::string& what : said) fallbacks_.push_back(what);
 }
 

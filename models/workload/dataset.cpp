@@ -9,7 +9,7 @@ LengthSpec lengths_of(const DatasetSpec& dataset) {
   LengthSpec lengths;
   lengths.mean = dataset.mean_tokens.value;
   if (dataset.tokens_cv.value > 0) {
-    lengths.distribution = LengthDistribution::lognormal;
+    lengths.distribution = Distribution::lognormal;
     lengths.cv = dataset.tokens_cv.value;
   }
   return lengths;

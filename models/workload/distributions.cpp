@@ -15,15 +15,51 @@
 namespace kvsim::models {
 namespace {
 
-bool has_mean(LengthDistribution d) {
-  return d != LengthDistribution::uniform && d != LengthDistribution::empirical;
+bool has_mean(Distribution d) {
+  return d != Distribution::uniform && d != Distribution::empirical;
 }
 
-bool has_cv(LengthDistribution d) {
-  return d == LengthDistribution::lognormal || d == LengthDistribution::gamma;
+/// Of a law with a mean, before bounds apply.
+double drawn(Distribution d, double mean, double cv, RandomSource& random) {
+  switch (d) {
+    case Distribution::lognormal:
+      return random.lognormal(mean, cv);
+    case Distribution::exponential:
+      return random.exponential(mean);
+    case Distribution::gamma:
+      return random.gamma(mean, cv);
+    default:
+      return mean;
+  }
 }
 
 }  // namespace
+
+const char* word(Distribution d) {
+  switch (d) {
+    case Distribution::fixed:
+      return "fixed";
+    case Distribution::uniform:
+      return "uniform";
+    case Distribution::lognormal:
+      return "lognormal";
+    case Distribution::exponential:
+      return "exponential";
+    case Distribution::gamma:
+      return "gamma";
+    case Distribution::empirical:
+      break;
+  }
+  return "empirical";
+}
+
+const char* word(ArrivalKind kind) {
+  return kind == ArrivalKind::poisson ? "poisson" : kind == ArrivalKind::gamma ? "gamma" : "constant";
+}
+
+bool has_cv(Distribution d) {
+  return d == Distribution::lognormal || d == Distribution::gamma;
+}
 
 std::string problem_with(const LengthSpec& spec) {
   if (spec.min < 1 || spec.min > max_request_tokens) {
@@ -38,7 +74,7 @@ std::string problem_with(const LengthSpec& spec) {
   if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= 100)) {
     return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
   }
-  if (spec.distribution == LengthDistribution::empirical) {
+  if (spec.distribution == Distribution::empirical) {
     if (spec.values.empty()) return "values is empty, expected at least one length";
     for (const std::int64_t v : spec.values) {
       if (v < 1 || v > max_request_tokens) {
@@ -54,24 +90,13 @@ LengthSampler::LengthSampler(LengthSpec spec) : spec_(std::move(spec)) {
 }
 
 std::int64_t LengthSampler::sample(RandomSource& random) const {
-  double tokens = spec_.mean;
-  switch (spec_.distribution) {
-    case LengthDistribution::fixed:
-      break;
-    case LengthDistribution::uniform:
-      return spec_.min + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spec_.max - spec_.min) + 1));
-    case LengthDistribution::lognormal:
-      tokens = random.lognormal(spec_.mean, spec_.cv);
-      break;
-    case LengthDistribution::exponential:
-      tokens = random.exponential(spec_.mean);
-      break;
-    case LengthDistribution::gamma:
-      tokens = random.gamma(spec_.mean, spec_.cv);
-      break;
-    case LengthDistribution::empirical:
-      return std::clamp(spec_.values[random.below(spec_.values.size())], spec_.min, spec_.max);
+  if (spec_.distribution == Distribution::uniform) {
+    return spec_.min + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(spec_.max - spec_.min) + 1));
   }
+  if (spec_.distribution == Distribution::empirical) {
+    return std::clamp(spec_.values[random.below(spec_.values.size())], spec_.min, spec_.max);
+  }
+  const double tokens = drawn(spec_.distribution, spec_.mean, spec_.cv, random);
   // Clamped as a double first: a heavy tail may exceed 64 bits.
   const double bounded = std::clamp(tokens, static_cast<double>(spec_.min), static_cast<double>(spec_.max));
   return std::llround(bounded);
@@ -79,9 +104,9 @@ std::int64_t LengthSampler::sample(RandomSource& random) const {
 
 double LengthSampler::mean() const {
   switch (spec_.distribution) {
-    case LengthDistribution::uniform:
+    case Distribution::uniform:
       return 0.5 * (static_cast<double>(spec_.min) + static_cast<double>(spec_.max));
-    case LengthDistribution::empirical:
+    case Distribution::empirical:
       return std::accumulate(spec_.values.begin(), spec_.values.end(), 0.0) / static_cast<double>(spec_.values.size());
     default:
       return spec_.mean;
@@ -89,20 +114,20 @@ double LengthSampler::mean() const {
 }
 
 std::string problem_with(const TimeSpec& spec) {
+  if (spec.distribution == Distribution::empirical) return "empirical is a distribution of lengths alone";
   constexpr double most_s = 31'557'600;  // a year
-  const bool uniform = spec.distribution == TimeDistribution::uniform;
+  const bool uniform = spec.distribution == Distribution::uniform;
   if (!(spec.min_s >= 0 && spec.min_s <= most_s)) {
     return fmt::format("min is {} s, expected 0 to {}", spec.min_s, most_s);
   }
   if (!(spec.max_s >= spec.min_s && spec.max_s <= most_s)) {
     return fmt::format("max is {} s, expected {} (min) to {}", spec.max_s, spec.min_s, most_s);
   }
-  const bool fixed = spec.distribution == TimeDistribution::fixed;
+  const bool fixed = spec.distribution == Distribution::fixed;
   if (!uniform && !(spec.mean_s >= 0 && spec.mean_s <= most_s && (fixed || spec.mean_s > 0))) {
     return fmt::format("mean is {} s, expected {} to {}", spec.mean_s, fixed ? "0" : "above 0", most_s);
   }
-  const bool has_cv = spec.distribution == TimeDistribution::lognormal || spec.distribution == TimeDistribution::gamma;
-  if (has_cv && !(spec.cv > 0 && spec.cv <= 100)) {
+  if (has_cv(spec.distribution) && !(spec.cv > 0 && spec.cv <= 100)) {
     return fmt::format("cv is {}, expected above 0, at most 100", spec.cv);
   }
   return {};
@@ -113,23 +138,9 @@ TimeSampler::TimeSampler(const TimeSpec& spec) : spec_(spec) {
 }
 
 std::int64_t TimeSampler::sample_ns(RandomSource& random) const {
-  double time_s = spec_.mean_s;
-  switch (spec_.distribution) {
-    case TimeDistribution::fixed:
-      break;
-    case TimeDistribution::uniform:
-      time_s = spec_.min_s + (spec_.max_s - spec_.min_s) * random.uniform();
-      break;
-    case TimeDistribution::lognormal:
-      time_s = random.lognormal(spec_.mean_s, spec_.cv);
-      break;
-    case TimeDistribution::exponential:
-      time_s = random.exponential(spec_.mean_s);
-      break;
-    case TimeDistribution::gamma:
-      time_s = random.gamma(spec_.mean_s, spec_.cv);
-      break;
-  }
+  const double time_s = spec_.distribution == Distribution::uniform
+                            ? spec_.min_s + (spec_.max_s - spec_.min_s) * random.uniform()
+                            : drawn(spec_.distribution, spec_.mean_s, spec_.cv, random);
   return std::llround(std::clamp(time_s, spec_.min_s, spec_.max_s) * kNsPerSecond);
 }
 
@@ -139,7 +150,6 @@ constexpr double kMostPeriod_s = 31'557'600;  // a year
 
 std::string problem_with_table(const RateOverTime& rates) {
   double before_s = -1;
-  bool any = false;
   for (const RateOverTime::Point& point : rates.table) {
     if (before_s < 0 && point.at_s != 0) {
       return fmt::format("table begins at {} s, expected its first point at 0 s", point.at_s);
@@ -151,7 +161,6 @@ std::string problem_with_table(const RateOverTime& rates) {
     if (!(point.rate_per_s >= 0 && point.rate_per_s <= 1e9)) {
       return fmt::format("table has {} requests/s, expected 0 to 1e+09", point.rate_per_s);
     }
-    any = any || point.rate_per_s > 0;
     before_s = point.at_s;
   }
   if (rates.period_s != 0 && !(rates.period_s > before_s && rates.period_s <= kMostPeriod_s)) {
@@ -161,8 +170,7 @@ std::string problem_with_table(const RateOverTime& rates) {
   if (rates.period_s == 0 && rates.table.back().rate_per_s == 0) {
     return "table ends with a rate of 0, after which nothing would ever arrive: give period, or a last rate above 0";
   }
-  if (!any || !(rates.mean_rate() > 0))
-    return "the mean rate of the table is 0 over its period: expected arrivals in it";
+  if (!(rates.mean_rate() > 0)) return "the mean rate of the table is 0 over its period: expected arrivals in it";
   return {};
 }
 

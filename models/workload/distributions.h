@@ -66,10 +66,16 @@ class RandomSourceOf final : public RandomSource {
   Stream stream_;
 };
 
-enum class LengthDistribution { fixed, uniform, lognormal, exponential, gamma, empirical };
+/// Laws of lengths and, but for the last, of times.
+enum class Distribution { fixed, uniform, lognormal, exponential, gamma, empirical };
+
+/// "fixed", ...: the word of a scenario's key.
+[[nodiscard]] const char* word(Distribution distribution);
+/// Whether its spread is a figure of its own.
+[[nodiscard]] bool has_cv(Distribution distribution);
 
 struct LengthSpec {
-  LengthDistribution distribution = LengthDistribution::fixed;
+  Distribution distribution = Distribution::fixed;
   double mean = 1;                        ///< tokens; of fixed, lognormal, exponential, gamma before the bounds apply
   double cv = 1;                          ///< standard deviation / mean, of lognormal and gamma
   std::int64_t min = 1;                   ///< tokens, >= 1; the lower end of uniform
@@ -101,14 +107,12 @@ class LengthSampler {
 
 // Times that somebody takes: a user who reads and writes, a tool that an agent waits for.
 
-enum class TimeDistribution { fixed, uniform, lognormal, exponential, gamma };
-
 struct TimeSpec {
-  TimeDistribution distribution = TimeDistribution::fixed;
-  double mean_s = 0;          ///< of all but uniform, before the bounds apply
-  double cv = 1;              ///< standard deviation / mean, of lognormal and gamma
-  double min_s = 0;           ///< shorter draws are raised to this; the lower end of uniform
-  double max_s = 86400 * 30;  ///< longer draws are cut to this; the upper end of uniform
+  Distribution distribution = Distribution::fixed;  ///< not empirical
+  double mean_s = 0;                                ///< of all but uniform, before the bounds apply
+  double cv = 1;                                    ///< standard deviation / mean, of lognormal and gamma
+  double min_s = 0;                                 ///< shorter draws are raised to this; the lower end of uniform
+  double max_s = 86400 * 30;                        ///< longer draws are cut to this; the upper end of uniform
 };
 
 /// What is wrong with the specification and what was expected; empty if nothing is.
@@ -133,6 +137,9 @@ enum class ArrivalKind {
   gamma,    ///< independent gamma gaps: bursty for cv > 1, regular for cv < 1
   constant  ///< equal gaps
 };
+
+/// "poisson", ...: the word of a scenario's key.
+[[nodiscard]] const char* word(ArrivalKind kind);
 
 /// A rate that changes, as a factor to its mean: by a table, or as a sine.
 struct RateOverTime {

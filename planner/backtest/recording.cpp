@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,9 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include "models/schema/error.h"
+#include "models/schema/units.h"
 #include "models/workload/csv_table.h"
 #include "models/workload/distributions.h"
 #include "models/workload/line_reader.h"
+#include "models/workload/trace_reader.h"
 
 namespace kvsim::planner::backtest {
 namespace {
@@ -201,27 +202,19 @@ std::vector<RecordedLoad> read_load(LineReader lines, double starts_at_s) {
   return load;
 }
 
-/// Seconds since 1970 of "2026-04-25T18:47:18.273385Z".
-double unix_seconds(const std::string& text, const std::string& path) {
-  std::tm t{};
-  double seconds = 0;
-  const int read = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%lfZ", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
-                               &t.tm_min, &seconds);
-  if (read != 6 || !(seconds >= 0 && seconds < 100)) {
-    throw schema::InputError(fmt::format("{}: started_at is \"{}\", expected a UTC time", path, text.substr(0, 40)));
-  }
-  t.tm_year -= 1900;
-  t.tm_mon -= 1;
-  return static_cast<double>(timegm(&t)) + seconds;
-}
-
+/// Seconds since 1970.
 double started_at(const std::string& path) {
   const Json meta = read_recording_meta(path);
   const auto found = meta.find("started_at");
   if (found == meta.end() || !found->is_string()) {
     throw schema::InputError(fmt::format("{}: started_at is missing, expected a UTC time", path));
   }
-  return unix_seconds(found->get<std::string>(), path);
+  const auto text = found->get<std::string>();
+  const std::optional<std::int64_t> ns = models::parse_date(text);
+  if (!ns) {
+    throw schema::InputError(fmt::format("{}: started_at is \"{}\", expected a UTC time", path, text.substr(0, 40)));
+  }
+  return static_cast<double>(*ns) / kNsPerSecond;
 }
 
 double share_of(double sum, double of) {

@@ -64,9 +64,9 @@ std::string plan_in_words(const OperatingPoint& p) {
 /// The most that a distribution draws; 0 where it has no end of its own.
 std::int64_t longest(const models::LengthSpec& length) {
   switch (length.distribution) {
-    case models::LengthDistribution::fixed:
+    case models::Distribution::fixed:
       return static_cast<std::int64_t>(std::ceil(length.mean));
-    case models::LengthDistribution::empirical:
+    case models::Distribution::empirical:
       return length.values.empty() ? 0 : *std::max_element(length.values.begin(), length.values.end());
     default:
       return length.max < models::max_request_tokens ? length.max : 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/statistics/univariate_statistics.hpp>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -13,7 +14,7 @@ namespace kvsim::planner::traffic {
 namespace {
 
 using models::ArrivalKind;
-using models::LengthDistribution;
+using models::Distribution;
 using models::LengthSpec;
 
 constexpr double kSigmas99 = 2.575829;
@@ -27,15 +28,15 @@ double lognormal_sigma(double cv) {
 }
 
 /// P(X <= x) of a law that is not cut, x > 0.
-double continuous_share(LengthDistribution kind, double mean, double cv, double x) {
+double continuous_share(Distribution kind, double mean, double cv, double x) {
   switch (kind) {
-    case LengthDistribution::lognormal: {
+    case Distribution::lognormal: {
       const double sigma = lognormal_sigma(cv);
       return 0.5 * std::erfc((std::log(mean) - 0.5 * sigma * sigma - std::log(x)) / (sigma * std::sqrt(2.0)));
     }
-    case LengthDistribution::exponential:
+    case Distribution::exponential:
       return -std::expm1(-x / mean);
-    case LengthDistribution::gamma: {
+    case Distribution::gamma: {
       const double shape = 1 / (cv * cv);
       return boost::math::gamma_p(shape, shape * x / mean);
     }
@@ -94,35 +95,28 @@ std::vector<std::int64_t> values_of(std::span<const std::int64_t> ascending) {
 
 Moments moments_of(std::span<const std::int64_t> sample) {
   const auto n = static_cast<double>(sample.size());
-  double mean = 0, m2 = 0, m3 = 0, m4 = 0;
-  for (const std::int64_t x : sample) mean += static_cast<double>(x) / n;
-  for (const std::int64_t x : sample) {
-    const double off = static_cast<double>(x) - mean, square = off * off;
-    m2 += square / n;
-    m3 += square * off / n;
-    m4 += square * square / n;
-  }
+  const auto [mean, m2, m3, m4] = boost::math::statistics::first_four_moments(sample.begin(), sample.end());
   if (mean == 0 || m2 == 0) return {around(mean, 0), around(0, 0)};
   return with_errors(mean, std::sqrt(m2) / mean, m3 / std::pow(m2, 1.5), m4 / (m2 * m2), n);
 }
 
 double share_up_to(const LengthSpec& law, std::int64_t tokens) {
-  if (law.distribution == LengthDistribution::empirical) {
+  if (law.distribution == Distribution::empirical) {
     const auto above = std::count_if(law.values.begin(), law.values.end(),
                                      [&](std::int64_t v) { return std::clamp(v, law.min, law.max) > tokens; });
     return 1 - static_cast<double>(above) / static_cast<double>(law.values.size());
   }
   if (tokens < law.min) return 0;
   if (tokens >= law.max) return 1;
-  if (law.distribution == LengthDistribution::uniform) {
+  if (law.distribution == Distribution::uniform) {
     return static_cast<double>(tokens - law.min + 1) / static_cast<double>(law.max - law.min + 1);
   }
   return continuous_share(law.distribution, law.mean, law.cv, static_cast<double>(tokens) + 0.5);
 }
 
 Drawn drawn_by(const LengthSpec& law) {
-  if (law.distribution == LengthDistribution::empirical || law.distribution == LengthDistribution::uniform) {
-    if (law.distribution == LengthDistribution::uniform) {
+  if (law.distribution == Distribution::empirical || law.distribution == Distribution::uniform) {
+    if (law.distribution == Distribution::uniform) {
       const auto low = static_cast<double>(law.min), high = static_cast<double>(law.max);
       const double mean = (low + high) / 2, width = high - low + 1;
       return {mean, std::sqrt((width * width - 1) / 12) / mean};
@@ -192,17 +186,17 @@ LengthFit fit_lengths(std::span<const std::int32_t> lengths) {
   for (const std::int64_t x : sorted) variance += std::pow(std::log(static_cast<double>(x)) - mu, 2) / n;
 
   std::vector<LengthFit> laws;
-  const auto add = [&](LengthDistribution kind, const Moments& parameters, bool has_cv) {
+  const auto add = [&](Distribution kind, const Moments& parameters, bool has_cv) {
     LengthSpec law{.distribution = kind, .min = least, .max = most};
-    if (kind != LengthDistribution::uniform)
+    if (kind != Distribution::uniform)
       law.mean = std::max(std::round(parameters.mean.value), 1.0);  // as scenarios have it
     if (has_cv) law.cv = std::min(parameters.cv.value, 100.0);
     laws.push_back({law, parameters, has_cv, distance(sorted, law), 0});
   };
-  add(LengthDistribution::uniform, sample, false);
-  add(LengthDistribution::exponential, gamma_errors(sample.mean.value, 1, n), false);
-  add(LengthDistribution::gamma, gamma_errors(sample.mean.value, sample.cv.value, n), true);
-  add(LengthDistribution::lognormal, lognormal_errors(mu, std::sqrt(variance), n), true);
+  add(Distribution::uniform, sample, false);
+  add(Distribution::exponential, gamma_errors(sample.mean.value, 1, n), false);
+  add(Distribution::gamma, gamma_errors(sample.mean.value, sample.cv.value, n), true);
+  add(Distribution::lognormal, lognormal_errors(mu, std::sqrt(variance), n), true);
   std::stable_sort(laws.begin(), laws.end(),
                    [](const LengthFit& a, const LengthFit& b) { return a.distance < b.distance; });
   for (const LengthFit& fit : laws) {
@@ -212,11 +206,8 @@ LengthFit fit_lengths(std::span<const std::int32_t> lengths) {
       return fit;
     }
   }
-  LengthFit values{{.distribution = LengthDistribution::empirical, .values = values_of(sorted)},
-                   sample,
-                   false,
-                   0,
-                   laws.front().distance};
+  LengthFit values{
+      {.distribution = Distribution::empirical, .values = values_of(sorted)}, sample, false, 0, laws.front().distance};
   values.distance = distance(sorted, values.law);
   return values;
 }
@@ -226,9 +217,9 @@ namespace {
 double gap_distance(std::span<const std::int64_t> ascending, const models::ArrivalSpec& law) {
   const auto n = static_cast<double>(ascending.size());
   const double mean_ns = kNsPerSecond / law.rate_per_s;
-  const LengthDistribution kind = law.kind == ArrivalKind::gamma     ? LengthDistribution::gamma
-                                  : law.kind == ArrivalKind::poisson ? LengthDistribution::exponential
-                                                                     : LengthDistribution::fixed;
+  const Distribution kind = law.kind == ArrivalKind::gamma     ? Distribution::gamma
+                            : law.kind == ArrivalKind::poisson ? Distribution::exponential
+                                                               : Distribution::fixed;
   // Gaps are whole ns, as drawn ones are.
   const auto up_to = [&](double ns) { return ns <= 0 ? 0 : continuous_share(kind, mean_ns, law.cv, ns); };
   double most = 0;
@@ -297,7 +288,7 @@ double rank_correlation(std::span<const std::int32_t> a, std::span<const std::in
     xx += (x[i] - middle) * (x[i] - middle);
     yy += (y[i] - middle) * (y[i] - middle);
   }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;  // Boost's is 1 where all of both are alike
 }
 
 }  // namespace kvsim::planner::traffic

@@ -34,7 +34,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-constexpr double kHighestRate = 1e6;  // of a client
+constexpr double kHighestRate = 1e6;                    // of a client
 constexpr double kLeastShape = 0.01, kMostShape = 1e4;  // the data has 0.018 to 16
 
 std::vector<ServeGen::Window> read_windows(const std::string& path) {

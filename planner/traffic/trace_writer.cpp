@@ -19,14 +19,16 @@ namespace kvsim::planner::traffic {
 
 using models::RequestSpec;
 
+/// How a format is written; those that are read alone have no line.
 struct TraceWriter::Format {
   std::string_view name;
-  std::int64_t block_tokens;  ///< 0: it has none
-  std::string_view header;
-  std::string_view why_not;  ///< it cannot be written; empty: it can
+  std::string (TraceWriter::*line)(const RequestSpec& request);
+  std::string_view header;  ///< or, without a line, why it cannot be written
 };
 
 namespace {
+
+constexpr int kSeconds = 9, kMilliseconds = 6;  // digits of their ns
 
 /// A time in a unit of 10^digits ns, without zeros at its end.
 std::string decimal(std::int64_t ns, int digits) {
@@ -49,35 +51,35 @@ std::string date(std::int64_t ns) {
 
 }  // namespace
 
-const TraceWriter::Format& TraceWriter::find(std::string_view format) {
-  static constexpr std::array<Format, 9> formats{
-      {{"mooncake", 512, "", ""},
-       {"azure", 0, "TIMESTAMP,ContextTokens,GeneratedTokens\n", ""},
-       {"bailian", 16, "", ""},
-       {"burstgpt", 0, "Timestamp,Session ID,Request tokens,Response tokens,Total tokens\n", ""},
-       {"columns", 0, "", "has no names of its own: write csv"},
-       {"csv", 0, "arrival_s,prompt_tokens,output_tokens\n", ""},
-       {"llmservingsim", 0, "",
+std::span<const TraceWriter::Format> TraceWriter::formats() {
+  static constexpr std::array<Format, 9> all{
+      {{"mooncake", &TraceWriter::mooncake_line, ""},
+       {"azure", &TraceWriter::azure_line, "TIMESTAMP,ContextTokens,GeneratedTokens\n"},
+       {"bailian", &TraceWriter::bailian_line, ""},
+       {"burstgpt", &TraceWriter::burstgpt_line, "Timestamp,Session ID,Request tokens,Response tokens,Total tokens\n"},
+       {"columns", nullptr, "has no names of its own: write csv"},
+       {"csv", &TraceWriter::csv_line, "arrival_s,prompt_tokens,output_tokens\n"},
+       {"llmservingsim", nullptr,
         "has a session a line, and the times that tools take: write bailian, which keeps sessions"},
-       {"vllm_bench", 0, "", ""},
-       {"weka", 0, "", "has a session a line, and how long each call took: write bailian, which keeps sessions"}}};
-  const auto* found = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return f.name == format; });
-  if (found == formats.end()) (void)models::find_trace_format(format);  // throws
-  if (found == formats.end() || !found->why_not.empty()) {
+       {"vllm_bench", &TraceWriter::vllm_bench_line, ""},
+       {"weka", nullptr, "has a session a line, and how long each call took: write bailian, which keeps sessions"}}};
+  return all;
+}
+
+const TraceWriter::Format& TraceWriter::find(std::string_view format) {
+  const std::string_view name = models::find_trace_format(format).name;
+  const auto found = std::ranges::find(formats(), name, &Format::name);
+  if (found == formats().end() || found->line == nullptr) {
     throw schema::InputError(
-        fmt::format("format {} {}", format, found == formats.end() ? "cannot be written" : found->why_not));
+        fmt::format("format {} {}", format, found == formats().end() ? "cannot be written" : found->header));
   }
   return *found;
 }
 
-std::vector<std::string_view> written_formats() {
+std::vector<std::string_view> TraceWriter::written_formats() {
   std::vector<std::string_view> names;
-  for (const models::TraceFormat& format : models::trace_formats()) {
-    try {
-      TraceWriter(format.name, 0);
-      names.push_back(format.name);
-    } catch (const schema::InputError&) {  // one that is read alone
-    }
+  for (const Format& format : formats()) {
+    if (format.line != nullptr) names.push_back(format.name);
   }
   return names;
 }
@@ -93,7 +95,8 @@ std::string TraceWriter::header() const {
   return std::string(format_.header);
 }
 
-std::vector<std::uint64_t> TraceWriter::block_ids(const RequestSpec& r, std::int64_t tokens) {
+std::string TraceWriter::block_ids(const RequestSpec& r) {
+  const std::int64_t tokens = models::find_trace_format(format_.name).block_tokens;
   std::vector<std::uint64_t> ids;
   for (std::int64_t begin = 0; begin < r.prompt_tokens; begin += tokens) {
     // Equal where the prompt up to here is: by the chained block that this one ends in, and where in it.
@@ -109,29 +112,38 @@ std::vector<std::uint64_t> TraceWriter::block_ids(const RequestSpec& r, std::int
     if (fresh) ++next_id_;
     ids.push_back(at->second);
   }
-  return ids;
+  return fmt::format("[{}]", fmt::join(ids, ", "));
 }
 
-std::string TraceWriter::line(const RequestSpec& r) {
-  constexpr int kSeconds = 9, kMilliseconds = 6;
-  if (format_.name == "csv") {
-    return fmt::format("{},{},{}\n", decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens);
-  }
-  if (format_.name == "azure") return fmt::format("{},{},{}\n", date(r.arrival_ns), r.prompt_tokens, r.output_tokens);
-  if (format_.name == "burstgpt") {
-    return fmt::format("{},{},{},{},{}\n", decimal(r.arrival_ns, kSeconds),
-                       r.session < 0 ? std::string() : std::to_string(r.session), r.prompt_tokens, r.output_tokens,
-                       r.prompt_tokens + r.output_tokens);
-  }
-  if (format_.name == "vllm_bench") {
-    return fmt::format("{{\"arrival_time\": {}, \"input_toks\": {}, \"output_toks\": {}}}\n",
-                       decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens);
-  }
-  const std::string ids = fmt::format("[{}]", fmt::join(block_ids(r, format_.block_tokens), ", "));
-  if (format_.name == "mooncake") {
-    return fmt::format("{{\"timestamp\": {}, \"input_length\": {}, \"output_length\": {}, \"hash_ids\": {}}}\n",
-                       decimal(r.arrival_ns, kMilliseconds), r.prompt_tokens, r.output_tokens, ids);
-  }
+std::string TraceWriter::line(const RequestSpec& request) {
+  return (this->*format_.line)(request);
+}
+
+std::string TraceWriter::csv_line(const RequestSpec& r) {
+  return fmt::format("{},{},{}\n", decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens);
+}
+
+std::string TraceWriter::azure_line(const RequestSpec& r) {
+  return fmt::format("{},{},{}\n", date(r.arrival_ns), r.prompt_tokens, r.output_tokens);
+}
+
+std::string TraceWriter::burstgpt_line(const RequestSpec& r) {
+  return fmt::format("{},{},{},{},{}\n", decimal(r.arrival_ns, kSeconds),
+                     r.session < 0 ? std::string() : std::to_string(r.session), r.prompt_tokens, r.output_tokens,
+                     r.prompt_tokens + r.output_tokens);
+}
+
+std::string TraceWriter::vllm_bench_line(const RequestSpec& r) {
+  return fmt::format("{{\"arrival_time\": {}, \"input_toks\": {}, \"output_toks\": {}}}\n",
+                     decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens);
+}
+
+std::string TraceWriter::mooncake_line(const RequestSpec& r) {
+  return fmt::format("{{\"timestamp\": {}, \"input_length\": {}, \"output_length\": {}, \"hash_ids\": {}}}\n",
+                     decimal(r.arrival_ns, kMilliseconds), r.prompt_tokens, r.output_tokens, block_ids(r));
+}
+
+std::string TraceWriter::bailian_line(const RequestSpec& r) {
   std::int64_t parent = -1;
   if (r.session >= 0) {
     const auto [at, first] = last_of_session_.try_emplace(r.session, r.id);
@@ -140,7 +152,8 @@ std::string TraceWriter::line(const RequestSpec& r) {
   return fmt::format(
       "{{\"chat_id\": {}, \"parent_chat_id\": {}, \"timestamp\": {}, \"input_length\": {}, \"output_length\": {}, "
       "\"type\": \"text\", \"turn\": {}, \"hash_ids\": {}}}\n",
-      r.id, parent, decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens, std::max(r.turn, 1), ids);
+      r.id, parent, decimal(r.arrival_ns, kSeconds), r.prompt_tokens, r.output_tokens, std::max(r.turn, 1),
+      block_ids(r));
 }
 
 }  // namespace kvsim::planner::traffic

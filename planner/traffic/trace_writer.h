@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,14 +12,14 @@
 
 namespace kvsim::planner::traffic {
 
-/// The formats that can be written.
-std::vector<std::string_view> written_formats();
-
 /// Whether requests of this format are told what they share.
 bool writes_blocks(std::string_view format);
 
 class TraceWriter {
  public:
+  /// The formats that can be written.
+  [[nodiscard]] static std::vector<std::string_view> written_formats();
+
   /// `block_tokens`: of RequestSpec::prefix_blocks; 0: requests share nothing. Throws schema::InputError for a format
   /// that cannot be written, with why.
   TraceWriter(std::string_view format, std::int64_t block_tokens);
@@ -31,8 +32,16 @@ class TraceWriter {
 
  private:
   struct Format;
+  static std::span<const Format> formats();
   static const Format& find(std::string_view format);
-  std::vector<std::uint64_t> block_ids(const models::RequestSpec& request, std::int64_t tokens);
+  std::string csv_line(const models::RequestSpec& request);
+  std::string azure_line(const models::RequestSpec& request);
+  std::string burstgpt_line(const models::RequestSpec& request);
+  std::string vllm_bench_line(const models::RequestSpec& request);
+  std::string mooncake_line(const models::RequestSpec& request);
+  std::string bailian_line(const models::RequestSpec& request);
+  /// A list of ids of blocks of the format's size, equal where prompts are up to there.
+  std::string block_ids(const models::RequestSpec& request);
 
   const Format& format_;
   std::int64_t block_tokens_;

@@ -173,36 +173,36 @@ ConfigNode number(double value, const char* unit = "") {
 constexpr const char* kTokens = " tokens";
 
 ConfigNode length_node(const models::LengthSpec& law) {
-  using models::LengthDistribution;
+  using models::Distribution;
   ConfigNode node = ConfigNode::map();
   const auto tokens = [](std::int64_t n) { return ConfigNode::scalar(std::to_string(n) + kTokens); };
   const auto word = [&](const char* name) { node.set("distribution", ConfigNode::scalar(name)); };
   switch (law.distribution) {
-    case LengthDistribution::fixed:
+    case Distribution::fixed:
       node.set("mean", number(law.mean, kTokens));
       return node;
-    case LengthDistribution::empirical: {
+    case Distribution::empirical: {
       word("empirical");
       ConfigNode values = ConfigNode::sequence();
       for (const std::int64_t v : law.values) values.items().push_back(tokens(v));
       node.set("values", std::move(values));
       return node;
     }
-    case LengthDistribution::uniform:
+    case Distribution::uniform:
       word("uniform");
       break;
-    case LengthDistribution::exponential:
+    case Distribution::exponential:
       word("exponential");
       break;
-    case LengthDistribution::gamma:
+    case Distribution::gamma:
       word("gamma");
       break;
-    case LengthDistribution::lognormal:
+    case Distribution::lognormal:
       word("lognormal");
       break;
   }
-  if (law.distribution != LengthDistribution::uniform) node.set("mean", number(law.mean, kTokens));
-  if (law.distribution == LengthDistribution::gamma || law.distribution == LengthDistribution::lognormal) {
+  if (law.distribution != Distribution::uniform) node.set("mean", number(law.mean, kTokens));
+  if (law.distribution == Distribution::gamma || law.distribution == Distribution::lognormal) {
     node.set("cv", number(law.cv));
   }
   node.set("min", tokens(law.min));

@@ -37,8 +37,8 @@ struct TraceInput {
   double time_scale = 1;          ///< arrival times are multiplied by this: 0.5 doubles the rate
   bool arrivals_only = false;     ///< requests arrive as recorded; their prompts and outputs are generated
   std::optional<models::TraceColumns> columns{};  ///< of format columns
-  models::TraceCut cut;           ///< which of the requests, and how often
-  bool sessions = false;          ///< turns after a session's first one wait for the one before
+  models::TraceCut cut;                           ///< which of the requests, and how often
+  bool sessions = false;                          ///< turns after a session's first one wait for the one before
 };
 
 /// Sessions, whose first prompts are `context` long and whose answers are `output` long.

@@ -31,7 +31,7 @@ namespace {
 
 using models::ArrivalKind;
 using models::ArrivalSpec;
-using models::LengthDistribution;
+using models::Distribution;
 using models::LengthSpec;
 using models::RateOverTime;
 using models::SharedChunkSpec;
@@ -58,6 +58,13 @@ constexpr double kLongestRun_s = 24000.0 * 3600.0;  // a thousand days; the cloc
     return whole.path;       \
   }
 
+/// A spread of a law that has none of its own would have no effect.
+template <class Spec>
+void check_spread(const Spec& spec, const Reporter& report) {
+  if (spec.cv == Spec{}.cv || has_cv(spec.distribution)) return;
+  report.fail("cv", "cv belongs to distribution: lognormal or gamma, and would have no effect here");
+}
+
 /// `amount`: of what there is a mean, and `whole` of what draws are: tokens, but for what is counted otherwise.
 ObjectSchema<LengthSpec> length_schema(const char* name, const char* description,
                                        const schema::ScalarSpec& amount = tokens(),
@@ -66,15 +73,15 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   const schema::ScalarSpec mean = schema::ScalarSpec(amount).at_least(1);
   const schema::ScalarSpec at_least_one = schema::ScalarSpec(whole).at_least(1);
   s.shorthand("mean");
-  s.optional(
-      "distribution", &LengthSpec::distribution,
-      choice<LengthDistribution>({{"fixed", LengthDistribution::fixed, "always the mean"},
-                                  {"uniform", LengthDistribution::uniform, "between min and max, both included"},
-                                  {"lognormal", LengthDistribution::lognormal, "log-normal with mean and cv"},
-                                  {"exponential", LengthDistribution::exponential, "exponential with this mean"},
-                                  {"gamma", LengthDistribution::gamma, "gamma with mean and cv"},
-                                  {"empirical", LengthDistribution::empirical, "one of `values`, equally likely"}}),
-      "shape of the distribution");
+  s.optional("distribution", &LengthSpec::distribution,
+             choice<Distribution>(
+                 {{word(Distribution::fixed), Distribution::fixed, "always the mean"},
+                  {word(Distribution::uniform), Distribution::uniform, "between min and max, both included"},
+                  {word(Distribution::lognormal), Distribution::lognormal, "log-normal with mean and cv"},
+                  {word(Distribution::exponential), Distribution::exponential, "exponential with this mean"},
+                  {word(Distribution::gamma), Distribution::gamma, "gamma with mean and cv"},
+                  {word(Distribution::empirical), Distribution::empirical, "one of `values`, equally likely"}}),
+             "shape of the distribution");
   s.optional("mean", &LengthSpec::mean, mean, "mean before min and max apply");
   s.optional("cv", &LengthSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
   s.optional("min", &LengthSpec::min, at_least_one, "shorter draws are raised to this");
@@ -82,12 +89,8 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
   s.list("values", &LengthSpec::values, at_least_one, Presence::optional, "lengths of the empirical distribution");
   s.check([](const LengthSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
-    using D = LengthDistribution;
-    const bool spreads = spec.distribution == D::lognormal || spec.distribution == D::gamma;
-    if (spec.cv != LengthSpec{}.cv && !spreads) {
-      report.fail("cv", "cv belongs to distribution: lognormal or gamma, and would have no effect here");
-    }
-    if (!spec.values.empty() && spec.distribution != D::empirical) {
+    check_spread(spec, report);
+    if (!spec.values.empty() && spec.distribution != Distribution::empirical) {
       report.fail("values", "values belong to distribution: empirical, and would have no effect here");
     }
   });
@@ -95,22 +98,23 @@ ObjectSchema<LengthSpec> length_schema(const char* name, const char* description
 }
 
 ObjectSchema<TimeSpec> time_law_schema(const char* name, const char* description) {
-  using models::TimeDistribution;
   ObjectSchema<TimeSpec> s(name, description);
   s.shorthand("mean");
-  s.optional("distribution", &TimeSpec::distribution,
-             choice<TimeDistribution>({{"fixed", TimeDistribution::fixed, "always the mean"},
-                                       {"uniform", TimeDistribution::uniform, "between min and max"},
-                                       {"lognormal", TimeDistribution::lognormal, "log-normal with mean and cv"},
-                                       {"exponential", TimeDistribution::exponential, "exponential with this mean"},
-                                       {"gamma", TimeDistribution::gamma, "gamma with mean and cv"}}),
-             "shape of the distribution");
+  s.optional(
+      "distribution", &TimeSpec::distribution,
+      choice<Distribution>({{word(Distribution::fixed), Distribution::fixed, "always the mean"},
+                            {word(Distribution::uniform), Distribution::uniform, "between min and max"},
+                            {word(Distribution::lognormal), Distribution::lognormal, "log-normal with mean and cv"},
+                            {word(Distribution::exponential), Distribution::exponential, "exponential with this mean"},
+                            {word(Distribution::gamma), Distribution::gamma, "gamma with mean and cv"}}),
+      "shape of the distribution");
   s.optional("mean", &TimeSpec::mean_s, time().non_negative(), "mean before min and max apply");
   s.optional("cv", &TimeSpec::cv, number().non_negative(), "standard deviation / mean (lognormal, gamma)");
   s.optional("min", &TimeSpec::min_s, time().non_negative(), "shorter draws are raised to this");
   s.optional("max", &TimeSpec::max_s, time().non_negative(), "longer draws are cut to this");
   s.check([](const TimeSpec& spec, const Reporter& report) {
     if (const std::string problem = problem_with(spec); !problem.empty()) report.fail("", problem);
+    check_spread(spec, report);
   });
   return s;
 }
@@ -144,9 +148,10 @@ ObjectSchema<ArrivalSpec> arrival_schema() {
   no_rate.rate_per_s = 0;  // not given
   ObjectSchema<ArrivalSpec> s("arrivals", "Requests, or sessions, that arrive on their own (open loop).", no_rate);
   s.optional("process", &ArrivalSpec::kind,
-             choice<ArrivalKind>({{"poisson", ArrivalKind::poisson, "independent exponential gaps"},
-                                  {"gamma", ArrivalKind::gamma, "gamma gaps: bursty for cv > 1, regular for cv < 1"},
-                                  {"constant", ArrivalKind::constant, "equal gaps"}}),
+             choice<ArrivalKind>(
+                 {{word(ArrivalKind::poisson), ArrivalKind::poisson, "independent exponential gaps"},
+                  {word(ArrivalKind::gamma), ArrivalKind::gamma, "gamma gaps: bursty for cv > 1, regular for cv < 1"},
+                  {word(ArrivalKind::constant), ArrivalKind::constant, "equal gaps"}}),
              "law of the gaps between arrivals");
   s.optional("rate", &ArrivalSpec::rate_per_s, rate().positive(),
              "requests per time, over all replicas; of sessions, those that begin; with over_time its mean, or the "
@@ -262,7 +267,7 @@ ObjectSchema<SessionInput> sessions_schema() {
            Presence::required, "requests of a session");
   s.check([](const SessionInput& input, const Reporter& report) {
     const LengthSpec& turns = input.spec.turns;
-    if (turns.distribution == LengthDistribution::fixed && turns.mean != std::floor(turns.mean)) {
+    if (turns.distribution == Distribution::fixed && turns.mean != std::floor(turns.mean)) {
       report.fail("turns", fmt::format("{} turns of every session are no whole number: expected one, or a distribution "
                                        "with this mean",
                                        turns.mean));

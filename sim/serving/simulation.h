@@ -60,9 +60,9 @@ void check_configuration(const ServingConfig& config);
 KvCapacity kv_capacity(const ServingConfig& config);
 
 /// Is told of every request that finishes, in that order.
-class RequestSink {
+class RequestWatcher {
  public:
-  virtual ~RequestSink() = default;
+  virtual ~RequestWatcher() = default;
   virtual void finished(const Request& request) = 0;
 };
 
@@ -74,7 +74,7 @@ struct SimulationOptions {
   bool timeline = false;
   /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.
   std::int64_t most_in_flight = 10'000'000;
-  RequestSink* requests = nullptr;
+  RequestWatcher* requests = nullptr;
 };
 
 struct SimulationOutcome {

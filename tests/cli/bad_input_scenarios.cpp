@@ -225,6 +225,12 @@ std::vector<BadInput> implausible_scenarios() {
        {},
        "--set workload.context.cv: cv belongs to distribution: lognormal or gamma, and would have no effect here",
        set("workload.context.cv=0.5")},
+      {"ASpreadOfFixedTimes",
+       {},
+       "--set workload.sessions: workload.sessions.think_time.cv: cv belongs to distribution: lognormal or gamma, and "
+       "would "
+       "have no effect here",
+       set("workload.sessions={turns: 2, growth: 10 tokens, think_time: {mean: 1 s, cv: 0.5}}")},
       {"ValuesOfFixedLengths",
        {},
        "--set workload.output: workload.output.values: values belong to distribution: empirical, and would have no "
@@ -233,7 +239,8 @@ std::vector<BadInput> implausible_scenarios() {
        set("workload.output={mean: 10 tokens, values: [5 tokens]}")},
       {"WeightsOfSixteenBitsInEight",
        {},
-       "--set model.weight_format: fp8, but weight_bytes_per_parameter is the 2 of 16 bits: expected 1 there, or what the "
+       "--set model.weight_format: fp8, but weight_bytes_per_parameter is the 2 of 16 bits: expected 1 there, or what "
+       "the "
        "checkpoint comes to",
        set("model.weight_format=fp8")},
       {"KernelsOfNobody",

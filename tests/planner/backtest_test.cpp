@@ -185,7 +185,7 @@ TEST(PointScenarios, LengthsOfOtherSourcesAreAllAlikeAndKvIsOfSixteenBits) {
   p.source = "aiconfigurator";
   p.requests = 7;
   const scenario::Scenario s = loaded(p);
-  EXPECT_EQ(s.workload.context->distribution, models::LengthDistribution::fixed);
+  EXPECT_EQ(s.workload.context->distribution, models::Distribution::fixed);
   EXPECT_EQ(s.workload.context->mean, 1024);
   EXPECT_EQ(s.workload.requests, 7);
   EXPECT_EQ(s.serving.model.kv_bytes_per_element, 2);

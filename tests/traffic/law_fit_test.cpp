@@ -13,7 +13,7 @@ namespace {
 
 using models::ArrivalKind;
 using models::ArrivalSpec;
-using models::LengthDistribution;
+using models::Distribution;
 using models::LengthSpec;
 
 // Of 1, 2, 2, 7: mean 3, variance (4 + 1 + 1 + 16) / 4 = 5.5.
@@ -28,7 +28,7 @@ TEST(LawFit, MomentsByHand) {
 
 // Uniform on 1 to 4: shares 1/4, 1/2, 3/4, 1. Of 1, 1, 4 the shares are 2/3, 2/3, 2/3, 1: farthest at 1, 5/12.
 TEST(LawFit, DistanceFromALawByHand) {
-  const LengthSpec law{.distribution = LengthDistribution::uniform, .min = 1, .max = 4};
+  const LengthSpec law{.distribution = Distribution::uniform, .min = 1, .max = 4};
   const std::vector<std::int64_t> sample{1, 1, 4};
   EXPECT_DOUBLE_EQ(share_up_to(law, 0), 0);
   EXPECT_DOUBLE_EQ(share_up_to(law, 3), 0.75);
@@ -46,11 +46,11 @@ TEST(LawFit, DistanceOfTwoSamplesByHand) {
 // Shares and moments of what is drawn are those that many draws have.
 TEST(LawFit, SharesAndMomentsAreThoseOfDraws) {
   for (const LengthSpec& law :
-       {LengthSpec{.distribution = LengthDistribution::lognormal, .mean = 800, .cv = 1.5, .min = 20, .max = 3000},
-        LengthSpec{.distribution = LengthDistribution::gamma, .mean = 50, .cv = 0.7, .min = 1, .max = 400},
-        LengthSpec{.distribution = LengthDistribution::exponential, .mean = 300, .min = 10, .max = 900},
-        LengthSpec{.distribution = LengthDistribution::uniform, .min = 5, .max = 90},
-        LengthSpec{.distribution = LengthDistribution::empirical, .values = {3, 3, 8, 100}}}) {
+       {LengthSpec{.distribution = Distribution::lognormal, .mean = 800, .cv = 1.5, .min = 20, .max = 3000},
+        LengthSpec{.distribution = Distribution::gamma, .mean = 50, .cv = 0.7, .min = 1, .max = 400},
+        LengthSpec{.distribution = Distribution::exponential, .mean = 300, .min = 10, .max = 900},
+        LengthSpec{.distribution = Distribution::uniform, .min = 5, .max = 90},
+        LengthSpec{.distribution = Distribution::empirical, .values = {3, 3, 8, 100}}}) {
     const auto lengths = drawn(law, 40'000);
     std::vector<std::int64_t> sorted(lengths.begin(), lengths.end());
     std::sort(sorted.begin(), sorted.end());
@@ -64,20 +64,20 @@ TEST(LawFit, SharesAndMomentsAreThoseOfDraws) {
 // The law that lengths were drawn from, and its parameters within what is stated of them.
 TEST(LawFit, FindsTheLawOfLengths) {
   const auto fitted = [](const LengthSpec& law) { return fit_lengths(drawn(law, 20'000)); };
-  const LengthFit lognormal = fitted({.distribution = LengthDistribution::lognormal, .mean = 900, .cv = 1.1});
-  EXPECT_EQ(lognormal.law.distribution, LengthDistribution::lognormal);
+  const LengthFit lognormal = fitted({.distribution = Distribution::lognormal, .mean = 900, .cv = 1.1});
+  EXPECT_EQ(lognormal.law.distribution, Distribution::lognormal);
   EXPECT_TRUE(lognormal.parameters.mean.holds(900)) << lognormal.law.mean;
   EXPECT_TRUE(lognormal.parameters.cv.holds(1.1)) << lognormal.law.cv;
-  const LengthFit gamma = fitted({.distribution = LengthDistribution::gamma, .mean = 900, .cv = 0.4});
-  EXPECT_EQ(gamma.law.distribution, LengthDistribution::gamma);
+  const LengthFit gamma = fitted({.distribution = Distribution::gamma, .mean = 900, .cv = 0.4});
+  EXPECT_EQ(gamma.law.distribution, Distribution::gamma);
   EXPECT_TRUE(gamma.parameters.mean.holds(900)) << gamma.law.mean;
   EXPECT_TRUE(gamma.parameters.cv.holds(0.4)) << gamma.law.cv;
-  const LengthFit uniform = fitted({.distribution = LengthDistribution::uniform, .min = 20, .max = 700});
-  EXPECT_EQ(uniform.law.distribution, LengthDistribution::uniform);
+  const LengthFit uniform = fitted({.distribution = Distribution::uniform, .min = 20, .max = 700});
+  EXPECT_EQ(uniform.law.distribution, Distribution::uniform);
   EXPECT_EQ(uniform.law.min, 20);
   EXPECT_EQ(uniform.law.max, 700);
   const LengthFit fixed = fitted({.mean = 77});
-  EXPECT_EQ(fixed.law.distribution, LengthDistribution::fixed);
+  EXPECT_EQ(fixed.law.distribution, Distribution::fixed);
   EXPECT_EQ(fixed.law.mean, 77);
 }
 
@@ -86,7 +86,7 @@ TEST(LawFit, IntervalsHoldWhatTheySay) {
   int mean = 0, cv = 0, gap_cv = 0, rate = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const LengthFit fit =
-        fit_lengths(drawn({.distribution = LengthDistribution::lognormal, .mean = 5000, .cv = 0.8}, 2'000, seed));
+        fit_lengths(drawn({.distribution = Distribution::lognormal, .mean = 5000, .cv = 0.8}, 2'000, seed));
     mean += fit.parameters.mean.holds(5000) ? 1 : 0;
     cv += fit.parameters.cv.holds(0.8) ? 1 : 0;
     models::ArrivalProcess process(ArrivalSpec{ArrivalKind::gamma, 10, 2});
@@ -108,7 +108,7 @@ TEST(LawFit, LengthsThatFollowNoLawAreKeptAsValues) {
   std::vector<std::int32_t> lengths(1'001, 100);
   for (std::size_t i = 0; i < 500; ++i) lengths[i] = 1'000;
   const LengthFit fit = fit_lengths(lengths);
-  EXPECT_EQ(fit.law.distribution, LengthDistribution::empirical);
+  EXPECT_EQ(fit.law.distribution, Distribution::empirical);
   EXPECT_EQ(fit.law.values.size(), 200U);
   EXPECT_LT(fit.distance, 0.006);
   EXPECT_GT(fit.nearest_law, kNearLaw);

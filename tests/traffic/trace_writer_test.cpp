@@ -30,7 +30,7 @@ RequestSpec request(std::uint64_t id, std::int64_t arrival_ns, std::int64_t prom
 TEST(TraceWriter, WhatIsWrittenIsReadBackInEveryFormat) {
   const std::vector<RequestSpec> requests{request(0, 0, 100), request(1, 1'234'567'800, 2'000),
                                           request(2, 86'400'000'000'100, 1)};
-  for (const std::string_view format : written_formats()) {
+  for (const std::string_view format : TraceWriter::written_formats()) {
     const auto read = read_back(format, requests);
     ASSERT_EQ(read.size(), 3U) << format;
     for (std::size_t i = 0; i < 3; ++i) {

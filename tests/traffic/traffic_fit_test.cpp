@@ -30,9 +30,9 @@ TEST(TrafficFit, FindsTheWorkloadThatATraceWasMadeOf) {
   EXPECT_EQ(fit.arrivals->law.kind, models::ArrivalKind::gamma);
   EXPECT_TRUE(fit.arrivals->rate_per_s.holds(8)) << fit.arrivals->rate_per_s.value;
   EXPECT_TRUE(fit.arrivals->cv.holds(1.6)) << fit.arrivals->cv.value;
-  EXPECT_EQ(fit.prompt.law.distribution, models::LengthDistribution::lognormal);
+  EXPECT_EQ(fit.prompt.law.distribution, models::Distribution::lognormal);
   EXPECT_TRUE(fit.prompt.parameters.mean.holds(1200)) << fit.prompt.law.mean;
-  EXPECT_EQ(fit.output.law.distribution, models::LengthDistribution::gamma);
+  EXPECT_EQ(fit.output.law.distribution, models::Distribution::gamma);
   EXPECT_TRUE(fit.output.parameters.mean.holds(180)) << fit.output.law.mean;
   EXPECT_FALSE(fit.rate.beyond_chance);
   EXPECT_FALSE(fit.prefixes);

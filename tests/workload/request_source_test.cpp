@@ -13,8 +13,8 @@
 namespace kvsim::models::KVSIM_FILE {
 namespace {
 
-const LengthSpec context{.distribution = LengthDistribution::lognormal, .mean = 8'000, .cv = 1};
-const LengthSpec answer{.distribution = LengthDistribution::exponential, .mean = 300};
+const LengthSpec context{.distribution = Distribution::lognormal, .mean = 8'000, .cv = 1};
+const LengthSpec answer{.distribution = Distribution::exponential, .mean = 300};
 
 RequestSource source(const GeneratedWorkload& workload, std::uint64_t seed = 7) {
   return {workload,
@@ -41,7 +41,7 @@ TEST(RequestSource, ChangingTheRateLeavesEveryLength) {
 
 TEST(RequestSource, ChangingOutputsLeavesPromptsAndArrivals) {
   RequestSource a = source({context, answer, ArrivalSpec{}});
-  RequestSource b = source({context, {.distribution = LengthDistribution::gamma, .mean = 40, .cv = 2}, ArrivalSpec{}});
+  RequestSource b = source({context, {.distribution = Distribution::gamma, .mean = 40, .cv = 2}, ArrivalSpec{}});
   bool differ = false;
   for (int i = 0; i < 1'000; ++i) {
     const RequestSpec x = a.next(), y = b.next();
@@ -53,7 +53,7 @@ TEST(RequestSource, ChangingOutputsLeavesPromptsAndArrivals) {
 }
 
 TEST(RequestSource, APrefixComesBeforeThePromptThatWouldBeThereWithoutIt) {
-  const SharedPrefixSpec shared{20, 1, {.distribution = LengthDistribution::uniform, .min = 100, .max = 9'000}};
+  const SharedPrefixSpec shared{20, 1, {.distribution = Distribution::uniform, .min = 100, .max = 9'000}};
   RequestSource without = source({context, answer, ArrivalSpec{}});
   RequestSource with = source({context, answer, ArrivalSpec{}, shared, true});
   EXPECT_EQ(without.block_tokens(), 0);
@@ -73,7 +73,7 @@ TEST(RequestSource, APrefixComesBeforeThePromptThatWouldBeThereWithoutIt) {
 }
 
 TEST(RequestSource, BlocksAreLeftOutWhereNobodyAsksForThem) {
-  const SharedPrefixSpec shared{20, 1, {.distribution = LengthDistribution::uniform, .min = 100, .max = 9'000}};
+  const SharedPrefixSpec shared{20, 1, {.distribution = Distribution::uniform, .min = 100, .max = 9'000}};
   RequestSource with = source({context, answer, std::nullopt, shared, true});
   RequestSource bare = source({context, answer, std::nullopt, shared, false});
   EXPECT_EQ(bare.block_tokens(), 0);
@@ -91,7 +91,7 @@ TEST(RequestSource, PrefixAndPromptTogetherStayWithinTheLongestRequest) {
 }
 
 TEST(RequestSource, PromptsAndOutputsAreIndependent) {
-  const LengthSpec coin{.distribution = LengthDistribution::uniform, .min = 1, .max = 2};
+  const LengthSpec coin{.distribution = Distribution::uniform, .min = 1, .max = 2};
   RequestSource r = source({coin, coin, std::nullopt});
   int equal = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -139,12 +139,11 @@ RequestSource of_classes(std::vector<RequestClass> classes, std::uint64_t seed =
 }
 
 const RequestClass chat{"chat", 3, context, answer};
-const RequestClass search{
-    "search",
-    1,
-    {.distribution = LengthDistribution::exponential, .mean = 90},
-    {.mean = 5},
-    SharedPrefixSpec{4, 1, {.distribution = LengthDistribution::uniform, .min = 512, .max = 900}}};
+const RequestClass search{"search",
+                          1,
+                          {.distribution = Distribution::exponential, .mean = 90},
+                          {.mean = 5},
+                          SharedPrefixSpec{4, 1, {.distribution = Distribution::uniform, .min = 512, .max = 900}}};
 
 TEST(RequestClasses, ComeByTheirShares) {
   RequestSource both = of_classes({chat, search});

@@ -14,13 +14,13 @@ namespace kvsim::models::KVSIM_FILE {
 namespace {
 
 GeneratedWorkload talk() {
-  GeneratedWorkload w{{.distribution = LengthDistribution::lognormal, .mean = 900, .cv = 1},
-                      {.distribution = LengthDistribution::exponential, .mean = 200},
+  GeneratedWorkload w{{.distribution = Distribution::lognormal, .mean = 900, .cv = 1},
+                      {.distribution = Distribution::exponential, .mean = 200},
                       ArrivalSpec{}};
   w.with_blocks = true;
-  w.sessions = {{.distribution = LengthDistribution::uniform, .min = 1, .max = 6},
-                {.distribution = LengthDistribution::exponential, .mean = 80},
-                {.distribution = TimeDistribution::exponential, .mean_s = 20}};
+  w.sessions = {{.distribution = Distribution::uniform, .min = 1, .max = 6},
+                {.distribution = Distribution::exponential, .mean = 80},
+                {.distribution = Distribution::exponential, .mean_s = 20}};
   return w;
 }
 
@@ -166,7 +166,7 @@ TEST(Sessions, NonsenseIsRefusedWithWhatWasExpected) {
   EXPECT_EQ(problem([](SessionSpec& s) { s.think_time.max_s = 1e9; }),
             "think_time: max is 1000000000 s, expected 0 (min) to 31557600");
   EXPECT_EQ(problem([](SessionSpec& s) {
-              s.think_time = {TimeDistribution::gamma, 1, 0};
+              s.think_time = {Distribution::gamma, 1, 0};
             }),
             "think_time: cv is 0, expected above 0, at most 100");
 }
@@ -187,7 +187,7 @@ std::pair<double, double> drawn(const TimeSpec& spec) {
 }
 
 TEST(TimeSampler, HasTheMeanAndCvOfItsLaw) {
-  using enum TimeDistribution;
+  using enum Distribution;
   EXPECT_EQ(drawn({fixed, 3}).first, 3);
   const auto near = [](const TimeSpec& spec, double mean, double cv) {
     const auto [m, c] = drawn(spec);

@@ -168,8 +168,8 @@ TEST(SharedChunks, SayWhatIsWrong) {
             "per_request is 6, expected at most 5 (count): a prompt has no chunk twice");
 }
 
-const LengthSpec query{.distribution = LengthDistribution::lognormal, .mean = 60, .cv = 1};
-const LengthSpec answer{.distribution = LengthDistribution::exponential, .mean = 300};
+const LengthSpec query{.distribution = Distribution::lognormal, .mean = 60, .cv = 1};
+const LengthSpec answer{.distribution = Distribution::exponential, .mean = 300};
 
 RequestSource source(const GeneratedWorkload& workload, std::uint64_t seed = 7) {
   return {workload,

@@ -13,7 +13,7 @@
 namespace kvsim::models::KVSIM_FILE {
 namespace {
 
-const LengthSpec kUneven{.distribution = LengthDistribution::uniform, .min = 1, .max = 2'000};
+const LengthSpec kUneven{.distribution = Distribution::uniform, .min = 1, .max = 2'000};
 
 SharedPrefixes prefixes(const SharedPrefixSpec& spec) {
   return {spec, *stream("prefix lengths")};

@@ -150,7 +150,7 @@ constexpr std::array<Values, 23> kTable{
      {"workload generate", "--format", Shape::word,
       [] {
         Words words;
-        for (const std::string_view name : planner::traffic::written_formats())
+        for (const std::string_view name : planner::traffic::TraceWriter::written_formats())
           words.push_back({std::string(name), ""});
         return words;
       }},

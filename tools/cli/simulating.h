@@ -62,10 +62,10 @@ scenario::ScenarioFile scenario_file(const std::string& file, const SimulationOp
 /// A scenario to run.
 struct Planned {
   scenario::Scenario scenario;
-  std::string policy;                        ///< of a comparison; else empty
-  engine::TraceSink* trace = nullptr;        ///< of its first replication
-  bool timeline = false;                     ///< keep its first replication's load over time
-  serving::RequestSink* requests = nullptr;  ///< of its first replication
+  std::string policy;                           ///< of a comparison; else empty
+  engine::TraceSink* trace = nullptr;           ///< of its first replication
+  bool timeline = false;                        ///< keep its first replication's load over time
+  serving::RequestWatcher* requests = nullptr;  ///< of its first replication
 };
 
 /// Runs scenarios side by side; results come by index, whatever the number of threads.

@@ -16,33 +16,10 @@ namespace kvsim::results {
 namespace {
 
 namespace traffic = planner::traffic;
-using models::ArrivalKind;
-using models::LengthDistribution;
+using models::Distribution;
 using traffic::Apart;
 using traffic::Estimate;
 using traffic::LengthFit;
-
-std::string_view word_of_law(LengthDistribution law) {
-  switch (law) {
-    case LengthDistribution::fixed:
-      return "fixed";
-    case LengthDistribution::uniform:
-      return "uniform";
-    case LengthDistribution::lognormal:
-      return "lognormal";
-    case LengthDistribution::exponential:
-      return "exponential";
-    case LengthDistribution::gamma:
-      return "gamma";
-    case LengthDistribution::empirical:
-      break;
-  }
-  return "empirical";
-}
-
-std::string_view word_of_law(ArrivalKind law) {
-  return law == ArrivalKind::poisson ? "poisson" : law == ArrivalKind::gamma ? "gamma" : "constant";
-}
 
 Fields<Estimate> estimate_fields(Unit unit) {
   return {{"value", {unit, "as fitted"}, &Estimate::value},
@@ -58,7 +35,7 @@ Field<Row> estimate(const char* name, const char* says, Unit unit, Get get) {
 const Fields<traffic::ArrivalFit>& arrival_fit_fields() {
   using Fit = traffic::ArrivalFit;
   static const Fields<Fit> fields{
-      {"process", {kText, "law of the gaps"}, [](const Fit& f) { return word_of_law(f.law.kind); }},
+      {"process", {kText, "law of the gaps"}, [](const Fit& f) { return word(f.law.kind); }},
       estimate<Fit>("rate_per_s", "mean rate", kRequestsPerS, &Fit::rate_per_s),
       estimate<Fit>("gap_cv", "standard deviation / mean of the gaps", kPlain, &Fit::cv),
       {"distance", {kPlain, "largest distance between shares of the gaps and of the law"}, &Fit::distance}};
@@ -69,7 +46,7 @@ const Fields<LengthFit>& length_fit_fields() {
   static const Fields<LengthFit> fields{
       {"distribution",
        {kText, "law of the lengths; empirical: values that are equally likely"},
-       [](const LengthFit& f) { return word_of_law(f.law.distribution); }},
+       [](const LengthFit& f) { return word(f.law.distribution); }},
       estimate<LengthFit>("mean", "mean of the law, before bounds, or of the trace where values stand for a law",
                           kTokens, [](const LengthFit& f) { return f.parameters.mean; }),
       estimate<LengthFit>("cv", "standard deviation / mean, of the same", kPlain,
@@ -78,7 +55,7 @@ const Fields<LengthFit>& length_fit_fields() {
       {"nearest_law_distance?",
        {kPlain, "of values: the distance of the law that comes nearest, which was not near enough"},
        [](const LengthFit& f) {
-         return f.law.distribution == LengthDistribution::empirical ? std::optional(f.nearest_law) : std::nullopt;
+         return f.law.distribution == Distribution::empirical ? std::optional(f.nearest_law) : std::nullopt;
        }}};
   return fields;
 }
@@ -208,10 +185,9 @@ std::string interval(const Estimate& e, const char* unit = "") {
 }
 
 std::string words_of(const char* what, const LengthFit& fit) {
-  std::string text =
-      fmt::format("{}: {}, mean {} tokens, cv {}, distance {:.3f}", what, word_of_law(fit.law.distribution),
-                  interval(fit.parameters.mean), interval(fit.parameters.cv), fit.distance);
-  if (fit.law.distribution == LengthDistribution::empirical) {
+  std::string text = fmt::format("{}: {}, mean {} tokens, cv {}, distance {:.3f}", what, word(fit.law.distribution),
+                                 interval(fit.parameters.mean), interval(fit.parameters.cv), fit.distance);
+  if (fit.law.distribution == Distribution::empirical) {
     text += fmt::format("; the nearest law is {:.3f} away", fit.nearest_law);
   }
   return text;
@@ -232,7 +208,7 @@ std::string fit_yaml(const FitOutcome& o) {
   std::vector<std::string> comments{
       fmt::format("Fitted to {} requests of {} (format {}); intervals are 99 %", whole(o.requests), o.trace, o.format)};
   if (o.arrivals) {
-    comments.push_back(fmt::format("gaps: {}, rate {}, cv {}, distance {:.3f}", word_of_law(o.arrivals->law.kind),
+    comments.push_back(fmt::format("gaps: {}, rate {}, cv {}, distance {:.3f}", word(o.arrivals->law.kind),
                                    interval(o.arrivals->rate_per_s, "/s"), interval(o.arrivals->cv),
                                    o.arrivals->distance));
   }
@@ -272,7 +248,7 @@ std::string length_chart(const std::string& title, const FitOutcome& o, const Le
                          std::span<const std::int32_t> lengths) {
   std::vector<std::int32_t> sorted(lengths.begin(), lengths.end());
   std::sort(sorted.begin(), sorted.end());
-  plot::Series law{fmt::format("law ({})", word_of_law(fit.law.distribution)), {}};
+  plot::Series law{fmt::format("law ({})", word(fit.law.distribution)), {}};
   for (std::size_t k = 0; k <= kPoints; ++k) {
     const std::int64_t tokens = sorted[k * (sorted.size() - 1) / kPoints];
     law.points.push_back({static_cast<double>(tokens), traffic::share_up_to(fit.law, tokens)});

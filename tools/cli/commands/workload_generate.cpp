@@ -172,8 +172,9 @@ std::function<void(Console&)> declare_workload_generate(CLI::App& app) {
       ->required()
       ->type_name("FILE");
   declare_set(*sub, options->set);
-  sub->add_option("--format", options->format,
-                  fmt::format("One of {}. Default: csv", fmt::join(planner::traffic::written_formats(), ", ")))
+  sub->add_option(
+         "--format", options->format,
+         fmt::format("One of {}. Default: csv", fmt::join(planner::traffic::TraceWriter::written_formats(), ", ")))
       ->type_name("F");
   add_whole_number(
       *sub, "--requests", 1, 1'000'000'000, [options](std::int64_t n) { options->requests = n; },
