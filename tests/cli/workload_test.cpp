@@ -248,7 +248,8 @@ TEST_F(WorkloadTest, TwoTracesBesideEachOther) {
   write("a.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,10\n1,200,20\n2,300,30\n");
   const CommandResult same = run({"workload", "compare", "a.csv", "a.csv", "--format", "csv", "--json"});
   ASSERT_EQ(same.status, 0) << same.err;
-  for (const Json& figure : Json::parse(same.out)["figures"]) {
+  const Json comparison = Json::parse(same.out);
+  for (const Json& figure : comparison["figures"]) {
     EXPECT_EQ(figure["a"], figure["b"]) << figure;
     if (!figure["distance"].is_null()) {
       EXPECT_EQ(figure["distance"], 0) << figure;
