@@ -72,7 +72,7 @@ bool AttentionTimes::covers(const KernelProfile& profile, const LlmSpec& model, 
 AttentionTimes::AttentionTimes(const KernelProfile& profile, const LlmSpec& model, const Machine& machine, double gpus)
     : machine_(machine),
       measured_(profile.machine->peaks()),
-      layers_(static_cast<double>(model.layers)),
+      layers_(static_cast<double>(model.attention_layers())),
       kv_share_(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
       kv_bytes_per_token_(static_cast<double>(model.kv_bytes_per_token()) * kv_share_ / layers_),
       model_token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
@@ -173,7 +173,7 @@ double AttentionTimes::between_lengths(double requests, double mean_kv, KnownLen
 }
 
 FormTime AttentionTimes::decode(const AttentionWork& work, double read_bytes, KnownLengths* known) const {
-  const double requests = requests_of(work);
+  const double requests = work.number_of_requests();
   if (reads_full_kv(work)) return {between_lengths(requests, work.pairs / work.query_tokens, known), true};
   const double kv_bytes = kv_per_layer(read_bytes);
   DecodeCall call{
@@ -211,7 +211,7 @@ FormTime AttentionTimes::prefill(const StepWork& work) const {
     if (!tiled(*w)) continue;
     const double queries = w->queries_each();
     const double before = std::max(w->pairs / w->query_tokens - (queries + 1) / 2, 0.0);
-    prefill_.add_chunk(call, queries, before, shape_, requests_of(*w));
+    prefill_.add_chunk(call, queries, before, shape_, w->number_of_requests());
   }
   return prefill_.time(call, shape_, machine_);
 }
@@ -221,7 +221,7 @@ FormTime AttentionTimes::mixed(const StepWork& work) const {
   each_chunk(work, [&](const PrefillChunk& c) { mixed_.add_chunk(call, c.tokens, c.before, shape_, c.alike); });
   for (const AttentionWork* w : {&work.verify, &work.decode}) {
     if (w->query_tokens <= 0) continue;
-    const double requests = requests_of(*w);
+    const double requests = w->number_of_requests();
     mixed_.add_decodes(call, requests, w->query_tokens / requests, w->pairs / w->query_tokens, w->longest_kv,
                        kv_per_layer(w == &work.decode ? w->bytes_read(further_query_share_) : w->kv_bytes), shape_);
   }
@@ -248,11 +248,13 @@ void AttentionTimes::add_latent(const StepWork& work, KnownLengths* known, Add&&
   };
   if (reads_full_kv(work.decode)) {
     const double mean_kv = work.decode.pairs / work.decode.query_tokens;
-    launch({between_lengths(requests_of(work.decode), mean_kv, known), true}, decode_.t0_s);
+    launch({between_lengths(work.decode.number_of_requests(), mean_kv, known), true}, decode_.t0_s);
   } else {
-    absorb(requests_of(work.decode), work.decode.query_tokens, kv_per_layer(work.decode.kv_bytes), work.decode.pairs);
+    absorb(work.decode.number_of_requests(), work.decode.query_tokens, kv_per_layer(work.decode.kv_bytes),
+           work.decode.pairs);
   }
-  absorb(requests_of(work.verify), work.verify.query_tokens, kv_per_layer(work.verify.kv_bytes), work.verify.pairs);
+  absorb(work.verify.number_of_requests(), work.verify.query_tokens, kv_per_layer(work.verify.kv_bytes),
+         work.verify.pairs);
   if (work.chunks.empty() && work.prefill.query_tokens <= 0) return;
   AttentionWork shorter;
   TiledCall expanded;
@@ -305,7 +307,7 @@ bool AttentionTimes::within_domain(const StepWork& work) const {
   const double streamed = kv_per_layer((decode_tiled ? 0 : work.decode.bytes_read(further_query_share_)) +
                                        (verify_tiled ? 0 : work.verify.kv_bytes));
   if (decode_.valid_to > 0 && streamed > decode_.valid_to) return false;
-  if (!decode_tiled && has_grid_ && requests_of(work.decode) > grid_.requests_to) return false;
+  if (!decode_tiled && has_grid_ && work.decode.number_of_requests() > grid_.requests_to) return false;
   double longest = 0;
   each_chunk(work, [&](const PrefillChunk& c) { longest = std::max(longest, c.before + c.tokens); });
   if (decode_tiled) longest = std::max(longest, work.decode.longest_kv);

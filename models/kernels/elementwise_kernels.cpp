@@ -6,28 +6,31 @@ namespace kvsim::models {
 
 std::vector<ElementwiseKernel> elementwise_kernels(const LlmSpec& m, double gpus, bool rotary, bool norms) {
   constexpr double kBytes = 2;
-  const auto layers = static_cast<double>(m.layers);
+  const auto blocks = static_cast<double>(m.block_layers());
+  const auto attention = static_cast<double>(m.attention_layers()),
+             mixers = attention + static_cast<double>(m.state.layers);
   const auto hidden = static_cast<double>(m.hidden);
   const auto rotated = [gpus](const LlmSpec& part) {
     return static_cast<double>((part.heads + part.kv_heads) * part.head_dim) / gpus;
   };
   const auto inner = static_cast<double>(m.intermediate) / gpus;
   // Of routed experts the activation is a part of their grouped products.
-  const auto routed = static_cast<double>(m.moe.experts > 0 ? m.layers - m.moe.dense_layers : 0);
-  const auto shared = static_cast<double>(m.moe.shared_experts * m.moe.expert_intermediate) / gpus;
-  const double rotations = rotary ? layers : 0, normed = norms ? layers : 0;
+  const auto routed = static_cast<double>(m.routed_layers());
+  const auto shared = static_cast<double>(m.moe.shared_width()) / gpus;
+  const double rotations = rotary ? attention : 0;
+  const double before = norms ? mixers : 0, after = norms ? blocks : 0;
   std::vector<ElementwiseKernel> kernels{
       {"embedding", 2 * hidden * kBytes, 1, 0, 0},
       // input and residual, both read and written
-      {"layernorm", 4 * hidden * kBytes, 2 * normed, normed, normed},
+      {"layernorm", 4 * hidden * kBytes, before + after, before, after},
       {"rotary_emb", 2 * rotated(m) * kBytes, rotations, rotations, 0},
-      {"act_fn", 3 * inner * kBytes, layers - routed, 0, layers - routed},
+      {"act_fn", 3 * inner * kBytes, blocks - routed, 0, blocks - routed},
       {"act_fn", 3 * shared * kBytes, shared > 0 ? routed : 0, 0, shared > 0 ? routed : 0},
       {"final_layernorm", 4 * hidden * kBytes, 1, 0, 0}};
   if (rotary && m.window_heads_differ()) {
     constexpr std::size_t kRotary = 2;
     const auto slide = static_cast<double>(m.window.layers);
-    kernels[kRotary].calls = kernels[kRotary].before = layers - slide;
+    kernels[kRotary].calls = kernels[kRotary].before = attention - slide;
     kernels.push_back({"rotary_emb", 2 * rotated(m.window_part()) * kBytes, slide, slide, 0});
   }
   return kernels;

@@ -1,6 +1,8 @@
 #include "models/kernels/layer_work.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace kvsim::models {
 
@@ -44,6 +46,32 @@ PrefillChunk LayerWork::pieces(double tokens, double pairs) const {
   return {piece, std::max(pairs / tokens - (piece + 1) / 2, 0.0), tokens / piece};
 }
 
+/// Kernels of a chunk whose tokens attend to selected ones run over the latents, as those of decoding do: it becomes
+/// one of the requests with several query tokens. Chunks that nothing is left out of are as in other layers.
+void LayerWork::absorb_long_chunks(StepWork& part) const {
+  if (part.chunks.empty() && part.prefill.query_tokens > 0) {
+    const double n = part.prefill.query_tokens;
+    part.chunks.push_back({n, std::max(part.prefill.pairs / n - (n + 1) / 2, 0.0)});
+  }
+  const auto most = static_cast<double>(window_.tokens);
+  std::vector<PrefillChunk> whole;
+  for (const PrefillChunk& c : part.chunks) {
+    if (c.before + c.tokens <= most) {
+      whole.push_back(c);
+      continue;
+    }
+    AttentionWork moved;
+    moved.query_tokens = c.tokens;
+    moved.requests = 1;
+    moved.kv_bytes = std::max(c.before + c.tokens - window_.unread(c.before, c.tokens), 0.0) * window_bytes_;
+    moved.pairs = c.tokens * (c.before + (c.tokens + 1) / 2) - window_.unattended(c.before, c.tokens);
+    part.verify.add(moved, c.alike);
+    part.prefill.add(moved, -c.alike);
+  }
+  part.chunks = std::move(whole);
+  if (part.chunks.empty()) part.prefill = {};
+}
+
 StepWork LayerWork::in_full_layers(const StepWork& work) const {
   StepWork part = work;
   part.decode = full(work.decode);
@@ -57,6 +85,10 @@ StepWork LayerWork::in_window_layers(const StepWork& work) const {
   part.decode = window(work.decode);
   part.verify = window(work.verify);
   part.prefill = window(work.prefill);
+  if (window_.kind == WindowKind::selected) {
+    absorb_long_chunks(part);
+    return part;
+  }
   for (PrefillChunk& c : part.chunks) {
     const double all = c.tokens * (c.before + (c.tokens + 1) / 2);
     c = pieces(c.tokens, all - window_.unattended(c.before, c.tokens));

@@ -19,13 +19,14 @@ const MoeForm* experts_form_of(const KernelProfile& profile, const LlmSpec& mode
 }  // namespace
 
 double routed_layers(const LlmSpec& m) {
-  return m.moe.experts > 0 ? static_cast<double>(m.layers - m.moe.dense_layers) : 0;
+  return static_cast<double>(m.routed_layers());
 }
 
 ExpertLayer routed_layer(const LlmSpec& m, const Parallelism& parallel) {
   ExpertLayer layer;
-  layer.hidden = static_cast<double>(m.hidden);
-  layer.intermediate = static_cast<double>(m.moe.expert_intermediate);
+  layer.hidden = static_cast<double>(m.moe.expert_hidden > 0 ? m.moe.expert_hidden : m.hidden);
+  // Forms are of gated experts: those of two matrices are gated ones of as many parameters.
+  layer.intermediate = static_cast<double>(m.moe.expert_intermediate) * (m.gated_blocks ? 1.0 : 2.0 / 3.0);
   layer.top_k = static_cast<double>(m.moe.experts_per_token);
   layer.experts = static_cast<double>(m.moe.experts);
   layer.expert_parallel = static_cast<double>(parallel.expert);
@@ -47,14 +48,15 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
     all.insert(all.end(), slide.begin(), slide.end());
     return all;
   }
-  const auto layers = static_cast<double>(m.layers);
+  const auto layers = static_cast<double>(m.attention_layers());
   const auto hidden = static_cast<double>(m.hidden);
   const double heads = static_cast<double>(m.heads) / gpus;
   if (m.attention != AttentionKind::mla) {
     const double queries = static_cast<double>(m.heads * m.head_dim) / gpus;
+    const double gate = m.output_gate ? queries : 0;
     const double kv =
         2 * static_cast<double>(m.kv_heads * m.head_dim) * m.kv_copies(static_cast<std::int64_t>(gpus)) / gpus;
-    return {{queries + kv, hidden, layers, true}, {hidden, queries, layers, true}};
+    return {{queries + gate + kv, hidden, layers, true}, {hidden, queries, layers, true}};
   }
   const MlaShape& s = m.mla;
   const auto query = static_cast<double>(s.q_lora_rank);
@@ -62,20 +64,43 @@ std::vector<LinearShape> attention_shapes(const LlmSpec& m, double gpus) {
   const auto nope = static_cast<double>(s.qk_nope_head_dim);
   const auto rope = static_cast<double>(s.qk_rope_head_dim);
   const auto value = static_cast<double>(s.v_head_dim);
-  return {{query + latent + rope, hidden, layers, true},
-          {heads * (nope + rope), query > 0 ? query : hidden, layers, true},
-          {heads * (nope + value), latent, layers, true},
-          {hidden, heads * value, layers, true}};
+  std::vector<LinearShape> shapes{{query + latent + rope, hidden, layers, true},
+                                  {heads * (nope + rope), query > 0 ? query : hidden, layers, true},
+                                  {heads * (nope + value), latent, layers, true},
+                                  {hidden, heads * value, layers, true}};
+  if (m.output_gate) shapes.push_back({heads * value, hidden, layers, true});
+  return shapes;
 }
 
 namespace {
+
+/// Layers that keep a state, whose heads the GPUs share; what they have beside two projections as if it were a third.
+void add_state_shapes(const LlmSpec& m, double gpus, std::vector<LinearShape>& shapes) {
+  const StateLayers& s = m.state;
+  if (s.layers == 0) return;
+  const auto layers = static_cast<double>(s.layers), hidden = static_cast<double>(m.hidden);
+  shapes.push_back({static_cast<double>(s.in_width) / gpus, hidden, layers, true});
+  shapes.push_back({hidden, static_cast<double>(s.out_width()) / gpus, layers, true});
+  const double further = static_cast<double>(s.further_parameters) / hidden / gpus;
+  if (further >= 1) shapes.push_back({further, hidden, layers, true});
+}
+
+/// Indexers, which every GPU has whole: their one key is every head's.
+void add_indexer_shapes(const LlmSpec& m, std::vector<LinearShape>& shapes) {
+  const Indexer& i = m.indexer;
+  if (i.layers == 0) return;
+  const auto layers = static_cast<double>(i.layers), hidden = static_cast<double>(m.hidden);
+  const double queries = m.mla.q_lora_rank > 0 ? static_cast<double>(m.mla.q_lora_rank) : hidden;
+  shapes.push_back({static_cast<double>(i.heads * i.head_dim), queries, layers, true});
+  shapes.push_back({static_cast<double>(i.head_dim + i.heads), hidden, layers, true});
+}
 
 void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double gpus,
                      std::vector<LinearShape>& shapes) {
   const double inner = static_cast<double>(width) / gpus;
   if (inner <= 0 || layers <= 0) return;
   const auto hidden = static_cast<double>(m.hidden);
-  shapes.push_back({2 * inner, hidden, layers});
+  shapes.push_back({m.gated_blocks ? 2 * inner : inner, hidden, layers});
   shapes.push_back({hidden, inner, layers});
 }
 
@@ -83,9 +108,16 @@ void add_gated_block(const LlmSpec& m, std::int64_t width, double layers, double
 
 std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes = attention_shapes(m, gpus);
-  add_gated_block(m, m.intermediate, static_cast<double>(m.layers) - routed_layers(m), gpus, shapes);
+  add_state_shapes(m, gpus, shapes);
+  add_indexer_shapes(m, shapes);
+  add_gated_block(m, m.intermediate, static_cast<double>(m.block_layers()) - routed_layers(m), gpus, shapes);
   if (routed_layers(m) <= 0) return shapes;
   shapes.push_back(router_shape(m));
+  if (m.moe.expert_hidden > 0) {  // every GPU has both whole
+    const auto narrow = static_cast<double>(m.moe.expert_hidden), hidden = static_cast<double>(m.hidden);
+    shapes.push_back({narrow, hidden, routed_layers(m)});
+    shapes.push_back({hidden, narrow, routed_layers(m)});
+  }
   const std::vector<LinearShape> shared = shared_expert_shapes(m, gpus);
   shapes.insert(shapes.end(), shared.begin(), shared.end());
   return shapes;
@@ -93,7 +125,7 @@ std::vector<LinearShape> body_shapes(const LlmSpec& m, double gpus) {
 
 std::vector<LinearShape> shared_expert_shapes(const LlmSpec& m, double gpus) {
   std::vector<LinearShape> shapes;
-  add_gated_block(m, m.moe.shared_experts * m.moe.expert_intermediate, routed_layers(m), gpus, shapes);
+  add_gated_block(m, m.moe.shared_width(), routed_layers(m), gpus, shapes);
   return shapes;
 }
 
@@ -102,8 +134,8 @@ LinearShape router_shape(const LlmSpec& m) {
 }
 
 double experts_streamed_s(const LlmSpec& m, const Parallelism& parallel, const Machine& machine, double tokens) {
-  const double expert = 3 * static_cast<double>(m.hidden * m.moe.expert_intermediate) * m.weight_bytes_per_parameter;
-  const double bytes = expert * (static_cast<double>(m.moe.shared_experts) / static_cast<double>(parallel.tensor) +
+  const double expert = static_cast<double>(m.expert_parameters()) * m.weight_bytes_per_parameter;
+  const double bytes = expert * (m.shared_of_expert() / static_cast<double>(parallel.tensor) +
                                  m.experts_touched(tokens) / static_cast<double>(parallel.expert_gpus()));
   return routed_layers(m) * bytes / machine.memory_bytes_per_s;
 }

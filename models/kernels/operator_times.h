@@ -218,9 +218,6 @@ class AttentionTimes {
     [[nodiscard]] double at(double requests, double kv) const;
   };
   [[nodiscard]] double kv_per_layer(double bytes) const { return bytes * kv_share_ / layers_; }
-  [[nodiscard]] double requests_of(const AttentionWork& w) const {
-    return w.requests > 0 ? w.requests : w.query_tokens;
-  }
   [[nodiscard]] FormTime decode(const AttentionWork& work, double read_bytes, KnownLengths* known) const;
   /// One query token a request, which reads its full KV as it is stored.
   [[nodiscard]] bool reads_full_kv(const AttentionWork& work) const {

@@ -6,10 +6,6 @@
 namespace kvsim::models {
 namespace {
 
-double requests_of(const AttentionWork& w) {
-  return w.requests > 0 ? w.requests : w.query_tokens;
-}
-
 AttentionWork scaled(AttentionWork w, double share) {
   return w *= share;
 }
@@ -51,7 +47,7 @@ Passes passes(const StepWork& work, const Parallelism& parallel) {
   const auto ranks = static_cast<double>(parallel.attention_data), stages = static_cast<double>(parallel.pipeline);
   auto chunks = static_cast<double>(work.chunks.size());
   if (work.chunks.empty() && work.prefill.query_tokens > 0) chunks = 1;
-  const double decode = requests_of(work.decode), verify = requests_of(work.verify);
+  const double decode = work.decode.number_of_requests(), verify = work.verify.number_of_requests();
   const double most = std::ceil(decode / ranks) + std::ceil(verify / ranks) + std::ceil(chunks / ranks);
   return {std::clamp(most, 1.0, stages), std::clamp((decode + verify + chunks) / ranks, 1.0, stages)};
 }
@@ -64,8 +60,8 @@ SharedWork shared_work(const StepWork& work, const Parallelism& parallel) {
   const Passes pass = passes(work, parallel);
   s.microbatches = pass.fullest;
   s.tokens = work.tokens() / pass.mean;
-  s.rank.decode = scaled(work.decode, largest_share(requests_of(work.decode), ranks) / s.microbatches);
-  s.rank.verify = scaled(work.verify, largest_share(requests_of(work.verify), ranks) / s.microbatches);
+  s.rank.decode = scaled(work.decode, largest_share(work.decode.number_of_requests(), ranks) / s.microbatches);
+  s.rank.verify = scaled(work.verify, largest_share(work.verify.number_of_requests(), ranks) / s.microbatches);
   const ChunkShare chunks = fullest_rank(work, static_cast<std::size_t>(parallel.attention_data));
   s.rank.prefill = scaled(work.prefill, chunks.tokens / s.microbatches);
   s.rank.prefill.pairs = work.prefill.pairs * chunks.pairs / s.microbatches;

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "models/kernels/state_work.h"
 #include "models/kernels/step_time.h"
 
 namespace kvsim::models {
@@ -59,9 +60,8 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
   const auto expert_gpus = static_cast<double>(parallel.expert_gpus());
   const double layers = routed_layers(model);
   const auto hidden = static_cast<double>(model.hidden);
-  const double expert = 3 * hidden * static_cast<double>(model.moe.expert_intermediate);
-  const double beside =
-      static_cast<double>(model.moe.shared_experts) * expert + hidden * static_cast<double>(model.moe.experts);
+  const auto expert = static_cast<double>(model.expert_parameters());
+  const double beside = model.shared_of_expert() * expert + hidden * static_cast<double>(model.moe.experts);
   const double parameter_bytes =
       static_cast<double>(model.expert_weight_bytes()) / (layers * expert * static_cast<double>(model.moe.experts));
   e.beside.bytes = layers * beside * parameter_bytes / gpus;
@@ -134,8 +134,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
                                          model.experts_touched(shared.tokens) / static_cast<double>(model.moe.experts)
                                    : 0;
   const double experts_flops =
-      routed_layers(model) * 2 * 3 *
-      static_cast<double>(model.moe.experts_per_token * model.hidden * model.moe.expert_intermediate);
+      routed_layers(model) * 2 * static_cast<double>(model.moe.experts_per_token * model.expert_parameters());
   const double linear_flops_per_s = Machine::of(gpu).flops_per_s(model.weight_format());
   const auto head = static_cast<double>(model.vocabulary * model.hidden);
   const double head_bytes = head * static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
@@ -148,7 +147,7 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   StepOperator logits{"LM head", time.head_s};
   logits.bytes = work.logit_tokens > 0 ? head_bytes / gpus : 0;
   logits.flops = 2 * head * work.logit_tokens / gpus;
-  StepOperator attention{"attention", time.attention_s};
+  StepOperator attention{"attention", time.attention_s - time.state_s - time.indexer_s};
   attention.bytes =
       (work.decode.kv_bytes + work.verify.kv_bytes + work.prefill.kv_bytes) * model.kv_copies(parallel.tensor) / gpus;
   attention.flops =
@@ -156,6 +155,14 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
   const LeftOut outside = left_out(model, parallel.tensor, work);
   attention.bytes -= outside.kv_bytes / gpus;
   attention.flops -= outside.flops / gpus;
+  const LayerLoad of_states = state_load(model, gpus, work), of_indexers = indexer_load(model, work);
+  attention.bytes -= of_indexers.bytes;
+  StepOperator states{"recurrent states", time.state_s};
+  states.bytes = of_states.bytes;
+  states.flops = of_states.flops;
+  StepOperator indexers{"indexers", time.indexer_s};
+  indexers.bytes = of_indexers.bytes;
+  indexers.flops = of_indexers.flops;
   note_origin(figures, "linear", linear);
   logits.from = linear.from;
   logits.source = linear.source;
@@ -193,15 +200,21 @@ std::vector<StepOperator> step_operators(const GpuSpec& gpu, const LinkSpec& pee
 
   operators.push_back(logits);
   operators.push_back(attention);
+  for (StepOperator* o : {&states, &indexers}) {
+    if (o->seconds <= 0) continue;
+    note_origin(figures, o->name, *o);
+    note_shares(gpu, gpu.bf16_flops_per_s.value, *o);
+    operators.push_back(*o);
+  }
   if (parallel.gpus() > 1) {
     StepOperator messages{"collectives", time.collectives_s};
     const double exchanges =
         parallel.attention_data > 1 ? routed_layers(model) : 0;  // of tokens with experts, and back
-    const double all_reduces = kAllReducesPerLayer * static_cast<double>(model.layers) - exchanges + 1;
+    const double reductions = all_reduces(model) - exchanges + 1;
     const auto hidden = static_cast<double>(model.hidden);
     if (parallel.tensor > 1) {
       messages.bytes =
-          kCarriedBytes * (all_reduces * tokens * hidden + work.logit_tokens * static_cast<double>(model.vocabulary));
+          kCarriedBytes * (reductions * tokens * hidden + work.logit_tokens * static_cast<double>(model.vocabulary));
     }
     messages.bytes += kCarriedBytes * exchanges * 2 * shared.tokens * hidden;
     const bool reduces = parallel.tensor > 1;

@@ -11,16 +11,20 @@
 namespace kvsim::models {
 namespace {
 
+constexpr double kStateKernels = 2;    // a layer: convolution, and the state
+constexpr double kIndexerKernels = 2;  // scores, and choosing the largest
+constexpr double kLoadRows = 64;       // tokens that kernels of states take at once: a chunk
+
 /// Kernel calls of a pass that carry a launch-and-ramp cost t0: QKV, output, gate+up and down per dense layer, the
-/// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two) per MoE
-/// layer, the LM head.
+/// latent's two extra projections for MLA, router and two grouped products (and the shared expert's two, and two to a
+/// narrower width and back) per MoE layer, two of a layer that keeps a state, two of an indexer, the LM head.
 double linear_calls_per_pass(const LlmSpec& m) {
   const bool mla = m.attention == AttentionKind::mla;
-  const auto moe = static_cast<double>(m.moe.experts > 0 ? m.layers - m.moe.dense_layers : 0);
+  const auto moe = routed_layers(m), blocks = static_cast<double>(m.block_layers());
   const double attention = mla ? 4 : 2;
-  const double moe_block = 3.0 + (m.moe.shared_experts > 0 ? 2.0 : 0.0);
-  return static_cast<double>(m.layers) * attention + (static_cast<double>(m.layers) - moe) * 2.0 + moe * moe_block +
-         1.0;
+  const double moe_block = 3.0 + (m.moe.shared_width() > 0 ? 2.0 : 0.0) + (m.moe.expert_hidden > 0 ? 2.0 : 0.0);
+  return static_cast<double>(m.attention_layers()) * attention + (blocks - moe) * 2.0 + moe * moe_block +
+         2.0 * static_cast<double>(m.state.layers + m.indexer.layers) + 1.0;
 }
 
 /// Kernels that a forward pass launches beside linear layers, attention and passes over activations. Of a routed layer:
@@ -29,13 +33,13 @@ double linear_calls_per_pass(const LlmSpec& m) {
 /// values together. Of others: writing keys and values. Two all-reduces a layer where GPUs share it. Counted in vLLM's
 /// fused experts and latent attention; other engines' are alike.
 double helper_kernels_per_pass(const LlmSpec& m, const KernelProfile& profile, bool shared) {
-  const auto layers = static_cast<double>(m.layers);
+  const auto layers = static_cast<double>(m.attention_layers());
   const bool narrow = m.weight_format() != NumberFormat::bf16;
   const double routed = 5.0 + (narrow ? 2.0 : 0.0);
   const double attention = m.attention == AttentionKind::mla ? 5.0 : 1.0;
-  const double reduced = shared ? 2.0 : 0.0;
+  const double reduced = shared ? all_reduces(m) : 0.0;
   const double quantised = narrow && !profile.fused.quantise ? linear_calls_per_pass(m) : 0.0;
-  return layers * (attention + reduced) + routed_layers(m) * routed + quantised;
+  return layers * attention + reduced + routed_layers(m) * routed + quantised;
 }
 
 /// Parameters of all layers that a token multiplies with before its attention scores.
@@ -43,21 +47,22 @@ double parameters_before_attention(const LlmSpec& m) {
   if (m.window_heads_differ()) {
     return parameters_before_attention(m.full_part()) + parameters_before_attention(m.window_part());
   }
-  const auto layers = static_cast<double>(m.layers);
+  const auto layers = static_cast<double>(m.attention_layers());
+  const double states = static_cast<double>(m.state.layers) * static_cast<double>(m.hidden * m.state.in_width);
   if (m.attention != AttentionKind::mla) {
-    return layers * static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim);
+    return layers * static_cast<double>(m.hidden * (m.heads + 2 * m.kv_heads) * m.head_dim) + states;
   }
   const MlaShape& s = m.mla;
   const std::int64_t width = m.heads * (s.qk_nope_head_dim + s.qk_rope_head_dim);
   const std::int64_t query = s.q_lora_rank > 0 ? s.q_lora_rank * (m.hidden + width) : m.hidden * width;
   const std::int64_t latent = m.hidden * (s.kv_lora_rank + s.qk_rope_head_dim);
-  return layers * static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim);
+  return layers * static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim) + states;
 }
 
 }  // namespace
 
 StepTimer::AttentionLayers::AttentionLayers(const LlmSpec& model, double gpus)
-    : layers(static_cast<double>(model.layers)),
+    : layers(static_cast<double>(model.attention_layers())),
       kv_share(model.kv_copies(static_cast<std::int64_t>(gpus)) / gpus),
       flops_per_pair(model.attention_flops_per_pair()) {}
 
@@ -73,14 +78,16 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   linear_flops_per_s_ = Machine::of(gpu).flops_per_s(model.weight_format());
   attention_flops_per_s_ = gpu.bf16_flops_per_s.value;  // narrow weights leave queries, keys and values in bf16
   linear_calls_ = linear_calls_per_pass(model);
-  launches_ = linear_calls_ + static_cast<double>(model.layers) + 1;  // attention, and the sampler
+  launches_ = linear_calls_ + static_cast<double>(model.attention_layers()) + 1;  // attention, and the sampler
+  launches_ += kStateKernels * static_cast<double>(model.state.layers) +
+               kIndexerKernels * static_cast<double>(model.indexer.layers);
   launches_ += helper_kernels_per_pass(model, profile_, parallel.expert_gpus() > 1);
   const bool norms = !profile_.fused.norms || parallel.tensor == 1;
   for (const ElementwiseKernel& k : elementwise_kernels(model, gpus_, true, norms)) launches_ += k.calls;
   head_flops_ = 2.0 * static_cast<double>(model.vocabulary * model.hidden);
   body_flops_ = model.linear_flops_per_token() - head_flops_;
-  expert_flops_ = routed_layers(model) * static_cast<double>(model.moe.experts_per_token) * 2 * 3 *
-                  static_cast<double>(model.hidden * model.moe.expert_intermediate);
+  expert_flops_ = routed_layers(model) * static_cast<double>(model.moe.experts_per_token) * 2 *
+                  static_cast<double>(model.expert_parameters());
   dense_weight_bytes_ = model.weight_bytes_read(1);
   const double parameter_bytes = static_cast<double>(model.weight_bytes()) / static_cast<double>(model.parameters());
   head_weight_bytes_ = static_cast<double>(model.vocabulary * model.hidden) * parameter_bytes;
@@ -88,7 +95,7 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   attention_ = AttentionLayers(model, gpus_);
   if (model.window.layers > 0) {
     layer_work_ = LayerWork(model);
-    full_attention_ = AttentionLayers(model.full_part(), gpus_);
+    if (model.full_part().layers > 0) full_attention_ = AttentionLayers(model.full_part(), gpus_);
     window_attention_ = AttentionLayers(model.window_part(), gpus_);
   }
   const std::string& library = profile_.collective_library;
@@ -121,7 +128,9 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
   if (attention_fitted_) {
     attention_.times = AttentionTimes(profile_, model_, machine_, gpus_);
     if (layer_work_) {
-      full_attention_.times = AttentionTimes(profile_, model_.full_part(), machine_, gpus_);
+      if (full_attention_.layers > 0) {
+        full_attention_.times = AttentionTimes(profile_, model_.full_part(), machine_, gpus_);
+      }
       window_attention_.times = AttentionTimes(profile_, model_.window_part(), machine_, gpus_);
     }
     if (attention_.times.lacks_mixed()) {
@@ -138,6 +147,20 @@ StepTimer::StepTimer(const GpuSpec& gpu, const LinkSpec& peer, const KernelProfi
     fallbacks_.push_back(
         "attention of layers with a window: no kernels of it were measured; forms of attention over all tokens, a "
         "chunk as pieces as long as the window");
+  }
+  if (model_.state.layers > 0) {
+    fallbacks_.push_back(
+        "layers that keep a state: no kernels of them were measured; roofline with the profile's efficiencies of "
+        "attention, the state read and written once a step for each request");
+  }
+  if (model_.indexer.layers > 0) {
+    fallbacks_.push_back(
+        "indexers: no kernels of them were measured; roofline with the profile's efficiencies of attention, keys of "
+        "all tokens read once for each request");
+  }
+  if (!model_.gated_blocks && model_.moe.experts > 0 && linear_fitted_) {
+    fallbacks_.push_back(
+        "experts of two matrices: forms are of three; those of two thirds of the width, as many parameters");
   }
   if (profile_.fitted.elementwise) {
     const ElementwiseForm& form = *profile_.fitted.elementwise;
@@ -259,12 +282,42 @@ double StepTimer::attention_flops_s(const AttentionLayers& of, const AttentionWo
 }
 
 void StepTimer::add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const {
-  if (!layer_work_ || (!LayerWork::differs(work) && !model_.window_heads_differ())) {
+  const bool alike =
+      !layer_work_ || (!LayerWork::differs(work) && !model_.window_heads_differ() && model_.indexer.layers == 0);
+  if (alike) {
     add_attention(attention_, work, known, time);
-    return;
+  } else {
+    if (full_attention_.layers > 0) add_attention(full_attention_, layer_work_->in_full_layers(work), nullptr, time);
+    add_attention(window_attention_, layer_work_->in_window_layers(work), nullptr, time);
   }
-  add_attention(full_attention_, layer_work_->in_full_layers(work), nullptr, time);
-  add_attention(window_attention_, layer_work_->in_window_layers(work), nullptr, time);
+  if (model_.state.layers > 0) {
+    time.state_s =
+        add_load(state_load(model_, gpus_, work), kStateKernels * static_cast<double>(model_.state.layers), time);
+  }
+  if (model_.indexer.layers > 0) {  // attention of another kind, whole on every GPU
+    AttentionLayers keys;
+    keys.layers = kIndexerKernels * static_cast<double>(model_.indexer.layers);
+    const double others_s = time.attention_s;
+    for (const AttentionWork* w : {&work.decode, &work.verify, &work.prefill}) {
+      if (w->query_tokens <= 0) continue;
+      StepWork one;
+      one.decode = *w;
+      const LayerLoad load = indexer_load(model_, one);
+      keys.flops_per_pair = load.flops / w->pairs * gpus_;
+      add_attention(keys, *w, load.bytes, time);
+    }
+    time.indexer_s = time.attention_s - others_s;
+  }
+}
+
+double StepTimer::add_load(const LayerLoad& load, double calls, StepTime& time) const {
+  const double efficiency = profile_.attention_compute_efficiency.at(kLoadRows);
+  const Roofline r = roofline(load.bytes / (profile_.attention_bandwidth_efficiency.value * memory_bytes_per_s_),
+                              load.flops / (efficiency * attention_flops_per_s_));
+  (r.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += r.seconds;
+  const double seconds = calls * profile_.attention_t0_s.value + r.seconds;
+  time.attention_s += seconds;
+  return seconds;
 }
 
 void StepTimer::add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& t) const {
@@ -350,7 +403,6 @@ double StepTimer::sampler_s(double sequences) const {
 /// Each GPU has a part of the vocabulary: what it embeds is summed over all, and the logits of all are gathered.
 void StepTimer::add_collectives(const StepWork& rank, double all_tokens, TokenTime& time) const {
   const double tokens = rank.tokens(), logit_tokens = rank.logit_tokens;
-  const auto layers = static_cast<double>(model_.layers);
   // Where ranks share experts, the routed layers' tokens are gathered, and their sums scattered, in place of a reduce.
   const double exchanges = parallel_.attention_data > 1 ? routed_layers(model_) : 0;
   const double all_bytes = all_tokens * static_cast<double>(model_.hidden) * kCarriedBytes;
@@ -366,7 +418,7 @@ void StepTimer::add_collectives(const StepWork& rank, double all_tokens, TokenTi
   if (logit_tokens > 0) {
     time.gathering_s += all_gather_.seconds(logit_tokens * static_cast<double>(model_.vocabulary) * kCarriedBytes);
   }
-  time.collectives_s += (kAllReducesPerLayer * layers - exchanges) * reduce_s + time.gathering_s;
+  time.collectives_s += (all_reduces(model_) - exchanges) * reduce_s + time.gathering_s;
 }
 
 TokenTime StepTimer::token_time(const StepWork& work) const {

@@ -16,6 +16,7 @@
 #include "models/kernels/operator_times.h"
 #include "models/kernels/profile.h"
 #include "models/kernels/shared_work.h"
+#include "models/kernels/state_work.h"
 #include "models/kernels/step_work.h"
 #include "models/llm/llm_spec.h"
 
@@ -25,8 +26,10 @@ namespace kvsim::models {
 struct StepTime {
   double total_s = 0;
   double linear_s = 0;
-  double head_s = 0;  ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
-  double attention_s = 0;
+  double head_s = 0;       ///< of linear_s, the LM head; where one roofline covers all linear layers, its share of that
+  double attention_s = 0;  ///< and what is in its place: state_s, indexer_s
+  double state_s = 0;      ///< of attention_s, layers that keep a state
+  double indexer_s = 0;    ///< of attention_s, indexers that choose what selected layers attend to
   double collectives_s = 0;    ///< all-reduces of all layers and of the embedding, gathering of the logits; tokens to
                                ///< experts and back; of a pipeline, sending and waiting for the slowest stage
   double gathering_s = 0;      ///< of collectives_s, what comes once a pass: embedding and logits
@@ -45,8 +48,10 @@ struct TokenTime {
   double elementwise_s = 0;  ///< norms, activations, sampling and what every iteration takes
 };
 
-/// Of each token, after attention and after the feed-forward block; the embedding's comes once more.
-inline constexpr double kAllReducesPerLayer = 2;
+/// Of each token, after attention or state and after the feed-forward block; the embedding's comes once more.
+[[nodiscard]] inline double all_reduces(const LlmSpec& model) {
+  return static_cast<double>(model.sublayers());
+}
 /// bf16 activations and logits are what collectives carry.
 inline constexpr double kCarriedBytes = 2;
 
@@ -124,6 +129,8 @@ class StepTimer {
   void add_attention(const StepWork& work, KnownLengths* known, StepTime& time) const;
   /// Of one kind, whose own the work is.
   void add_attention(const AttentionLayers& of, const StepWork& work, KnownLengths* known, StepTime& time) const;
+  /// Seconds of layers of another kind, `calls` kernels a layer.
+  double add_load(const LayerLoad& load, double calls, StepTime& time) const;
   /// `read_bytes`: KV moved, which may be more than there is.
   void add_attention(const AttentionLayers& of, const AttentionWork& work, double read_bytes, StepTime& time) const;
   [[nodiscard]] double weight_bytes_read(double tokens) const;

@@ -32,6 +32,8 @@ struct AttentionWork {
     unread += times * more.unread;
     unattended += times * more.unattended;
   }
+  /// Its requests, where their number is not given one for each query token.
+  [[nodiscard]] double number_of_requests() const { return requests > 0 ? requests : query_tokens; }
   /// Query tokens of each request, at least one.
   [[nodiscard]] double queries_each() const {
     return requests > 0 && query_tokens > requests ? query_tokens / requests : 1;

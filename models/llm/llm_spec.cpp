@@ -22,32 +22,53 @@ Wide attention_parameters(const LlmSpec& m) {
         s.q_lora_rank > 0 ? Wide{m.hidden} * s.q_lora_rank + s.q_lora_rank * query_width : m.hidden * query_width;
     const Wide latent = Wide{m.hidden} * (s.kv_lora_rank + s.qk_rope_head_dim);
     const Wide expand = Wide{s.kv_lora_rank} * m.heads * (s.qk_nope_head_dim + s.v_head_dim);
-    return query + latent + expand + Wide{m.heads} * s.v_head_dim * m.hidden;
+    const Wide output = Wide{m.heads} * s.v_head_dim * m.hidden;
+    return query + latent + expand + output * (m.output_gate ? 2 : 1);
   }
   const Wide query_width = Wide{m.heads} * m.head_dim;
   const Wide kv_width = Wide{2} * m.kv_heads * m.head_dim;
+  const Wide gate = m.output_gate ? query_width : 0;
   const Wide bias = m.qkv_bias ? query_width + kv_width : 0;
   const Wide norms = m.qk_norm ? Wide{2} * m.head_dim : 0;
-  return m.hidden * (query_width + kv_width) + query_width * m.hidden + bias + norms;
+  return m.hidden * (query_width + gate + kv_width) + query_width * m.hidden + bias + norms;
 }
 
-/// Of all layers.
+/// Of all layers with one: queries from the compressed ones or the residual stream, one key, a weight of each head.
+Wide indexer_parameters(const LlmSpec& m) {
+  const Indexer& i = m.indexer;
+  const std::int64_t from = m.mla.q_lora_rank > 0 ? m.mla.q_lora_rank : m.hidden;
+  return i.layers * (Wide{from} * i.heads * i.head_dim + Wide{m.hidden} * (i.head_dim + i.heads));
+}
+
+/// Of all layers that keep a state.
+Wide state_parameters(const LlmSpec& m) {
+  const StateLayers& s = m.state;
+  return s.layers * (Wide{m.hidden} * (s.in_width + Wide{s.heads} * s.head_dim) +
+                     Wide{s.conv_channels} * s.conv_kernel + s.further_parameters);
+}
+
+/// Of all layers: attention or what is in its place.
 Wide all_attention_parameters(const LlmSpec& m) {
-  if (!m.window_heads_differ()) return m.layers * attention_parameters(m);
+  const Wide beside = indexer_parameters(m) + state_parameters(m);
+  if (!m.window_heads_differ()) return m.attention_layers() * attention_parameters(m) + beside;
   const LlmSpec full = m.full_part(), window = m.window_part();
-  return full.layers * attention_parameters(full) + window.layers * attention_parameters(window);
+  return full.layers * attention_parameters(full) + window.layers * attention_parameters(window) + beside;
 }
 
-Wide gated_block(std::int64_t hidden, std::int64_t width) {
-  return Wide{3} * hidden * width;
+Wide block_of(const LlmSpec& m, std::int64_t hidden, std::int64_t width) {
+  return Wide{m.block_matrices()} * hidden * width;
+}
+
+Wide expert_of(const LlmSpec& m) {
+  return block_of(m, m.moe.expert_hidden > 0 ? m.moe.expert_hidden : m.hidden, m.moe.expert_intermediate);
 }
 
 std::int64_t moe_layers(const LlmSpec& m) {
-  return m.moe.experts > 0 ? m.layers - std::min(m.layers, m.moe.dense_layers) : 0;
+  return m.routed_layers();
 }
 
 std::int64_t dense_layers(const LlmSpec& m) {
-  return m.layers - moe_layers(m);
+  return m.block_layers() - moe_layers(m);
 }
 
 Wide embedding_table(const LlmSpec& m) {
@@ -55,22 +76,23 @@ Wide embedding_table(const LlmSpec& m) {
 }
 
 Wide shared_expert_parameters(const LlmSpec& m) {
-  return moe_layers(m) * gated_block(m.hidden, m.moe.expert_intermediate) * m.moe.shared_experts;
+  // Where experts are narrower than the residual stream, two matrices lead there and back.
+  return moe_layers(m) * (block_of(m, m.hidden, m.moe.shared_width()) + Wide{2} * m.hidden * m.moe.expert_hidden);
 }
 
-Wide expert_parameters(const LlmSpec& m) {
-  return Wide{moe_layers(m)} * m.moe.experts * gated_block(m.hidden, m.moe.expert_intermediate);
+Wide routed_expert_parameters(const LlmSpec& m) {
+  return Wide{moe_layers(m)} * m.moe.experts * expert_of(m);
 }
 
 /// Embeddings, LM head, norms and routers.
 Wide other_parameters(const LlmSpec& m) {
-  const Wide norms = (Wide{2} * m.layers + 1) * m.hidden;
+  const Wide norms = (Wide{m.sublayers()} + 1) * m.hidden;
   return embedding_table(m) * (m.tied_embeddings ? 1 : 2) + moe_layers(m) * Wide{m.hidden} * m.moe.experts + norms;
 }
 
 /// Parameters outside the routed experts: everything that every token multiplies with, plus the embedding table.
 Wide always_used_parameters(const LlmSpec& m) {
-  return other_parameters(m) + all_attention_parameters(m) + dense_layers(m) * gated_block(m.hidden, m.intermediate) +
+  return other_parameters(m) + all_attention_parameters(m) + dense_layers(m) * block_of(m, m.hidden, m.intermediate) +
          shared_expert_parameters(m);
 }
 
@@ -79,14 +101,15 @@ Wide embedding_only_parameters(const LlmSpec& m) {
 }
 
 Wide all_parameters(const LlmSpec& m) {
-  return always_used_parameters(m) + expert_parameters(m);
+  return always_used_parameters(m) + routed_expert_parameters(m);
 }
 
 /// Numbers that the KV cache holds of one token, over all layers.
 Wide kv_elements_per_token(const LlmSpec& m) {
   if (m.window_heads_differ()) return kv_elements_per_token(m.full_part()) + kv_elements_per_token(m.window_part());
-  return m.attention == AttentionKind::mla ? Wide{m.layers} * (m.mla.kv_lora_rank + m.mla.qk_rope_head_dim)
-                                           : Wide{2} * m.layers * m.kv_heads * m.head_dim;
+  const std::int64_t layers = m.attention_layers();
+  return m.attention == AttentionKind::mla ? Wide{layers} * (m.mla.kv_lora_rank + m.mla.qk_rope_head_dim)
+                                           : Wide{2} * layers * m.kv_heads * m.head_dim;
 }
 
 /// Bytes that the weights of attention take beyond the width of all weights, where their format is one of their own.
@@ -98,18 +121,41 @@ double further_attention_bytes(const LlmSpec& m) {
 
 }  // namespace
 
+namespace {
+
+/// Of the first n tokens together, those in chunks of `tokens` before their own.
+double before_their_chunks(double n, double tokens) {
+  const double chunks = std::floor(n / tokens);
+  return tokens * (tokens * chunks * (chunks - 1) / 2 + chunks * (n - chunks * tokens));
+}
+
+}  // namespace
+
 double WindowLayers::unread(double before, double queries) const {
   if (layers == 0 || queries <= 0) return 0;
-  return std::max(before + 1 - static_cast<double>(tokens), 0.0);
+  const auto most = static_cast<double>(tokens);
+  if (kind == WindowKind::chunked) return std::floor(before / most) * most;
+  if (kind == WindowKind::selected) return std::max(before + queries - queries * most, 0.0);
+  return std::max(before + 1 - most, 0.0);
 }
 
 double WindowLayers::unattended(double before, double queries) const {
   if (layers == 0) return 0;
+  if (kind == WindowKind::chunked) {
+    const auto most = static_cast<double>(tokens);
+    return before_their_chunks(before + queries, most) - before_their_chunks(before, most);
+  }
   // The i-th of them leaves out before + i - tokens, where that is anything.
   const double first = before - static_cast<double>(tokens);
   if (first >= 0) return queries * first + queries * (queries + 1) / 2;
   const double leaving = std::max(queries + first, 0.0);
   return leaving * (leaving + 1) / 2;
+}
+
+double StateLayers::bytes() const {
+  constexpr double kConvBytes = 2;
+  return static_cast<double>(layers) *
+         (static_cast<double>(elements()) * bytes_per_element + static_cast<double>(conv_elements()) * kConvBytes);
 }
 
 std::int64_t LlmSpec::parameters() const {
@@ -118,8 +164,7 @@ std::int64_t LlmSpec::parameters() const {
 
 std::int64_t LlmSpec::active_parameters() const {
   return static_cast<std::int64_t>(always_used_parameters(*this) - embedding_only_parameters(*this) +
-                                   Wide{moe_layers(*this)} * moe.experts_per_token *
-                                       gated_block(hidden, moe.expert_intermediate));
+                                   Wide{moe_layers(*this)} * moe.experts_per_token * expert_of(*this));
 }
 
 bool LlmSpec::weights_are_measured() const {
@@ -134,8 +179,8 @@ NumberFormat LlmSpec::weight_format() const {
 
 ParameterGroups LlmSpec::parameter_groups() const {
   return {static_cast<double>(all_attention_parameters(*this)),
-          static_cast<double>(dense_layers(*this)) * static_cast<double>(gated_block(hidden, intermediate)),
-          static_cast<double>(shared_expert_parameters(*this)), static_cast<double>(expert_parameters(*this)),
+          static_cast<double>(dense_layers(*this)) * static_cast<double>(block_of(*this, hidden, intermediate)),
+          static_cast<double>(shared_expert_parameters(*this)), static_cast<double>(routed_expert_parameters(*this)),
           static_cast<double>(other_parameters(*this))};
 }
 
@@ -146,7 +191,7 @@ std::int64_t LlmSpec::weight_bytes() const {
 }
 
 std::int64_t LlmSpec::expert_weight_bytes() const {
-  const Wide count = expert_parameters(*this);
+  const Wide count = routed_expert_parameters(*this);
   if (weight_bytes_override == 0) return std::llround(static_cast<double>(count) * weight_bytes_per_parameter);
   return std::llround(static_cast<double>(weight_bytes()) * static_cast<double>(count) /
                       static_cast<double>(parameters()));
@@ -160,7 +205,7 @@ double LlmSpec::experts_touched(double tokens) const {
 }
 
 double LlmSpec::weight_bytes_read(double tokens) const {
-  const auto expert = static_cast<double>(moe_layers(*this) * gated_block(hidden, moe.expert_intermediate));
+  const auto expert = static_cast<double>(moe_layers(*this) * expert_of(*this));
   const auto all = static_cast<double>(parameters());
   const double untouched = expert * (static_cast<double>(moe.experts) - experts_touched(tokens));
   if (weight_bytes_override > 0) return static_cast<double>(weight_bytes_override) * (1.0 - untouched / all);
@@ -169,7 +214,12 @@ double LlmSpec::weight_bytes_read(double tokens) const {
 }
 
 std::int64_t LlmSpec::kv_bytes_per_token() const {
-  return std::llround(static_cast<double>(kv_elements_per_token(*this)) * kv_bytes_per_element);
+  return std::llround(static_cast<double>(kv_elements_per_token(*this)) * kv_bytes_per_element +
+                      indexer_bytes_per_token());
+}
+
+double LlmSpec::indexer_bytes_per_token() const {
+  return static_cast<double>(indexer.layers * indexer.head_dim) * indexer.bytes_per_element;
 }
 
 double LlmSpec::kv_copies(std::int64_t tensor_parallel) const {
@@ -194,20 +244,33 @@ bool LlmSpec::window_heads_differ() const {
          (other(window.heads, heads) || other(window.kv_heads, kv_heads) || other(window.head_dim, head_dim));
 }
 
-LlmSpec LlmSpec::full_part() const {
-  LlmSpec part = *this;
-  part.layers -= window.layers;
+namespace {
+
+/// The layers that have attention, as if alike and without indexers.
+LlmSpec attention_alone(const LlmSpec& m) {
+  LlmSpec part = m;
+  part.layers = m.attention_layers();
+  part.without_attention = part.without_block = 0;
   part.window = {};
+  part.indexer = {};
+  part.state = {};
+  return part;
+}
+
+}  // namespace
+
+LlmSpec LlmSpec::full_part() const {
+  LlmSpec part = attention_alone(*this);
+  part.layers -= window.layers;
   return part;
 }
 
 LlmSpec LlmSpec::window_part() const {
-  LlmSpec part = *this;
+  LlmSpec part = attention_alone(*this);
   part.layers = window.layers;
   if (window.heads > 0) part.heads = window.heads;
   if (window.kv_heads > 0) part.kv_heads = window.kv_heads;
   if (window.head_dim > 0) part.head_dim = window.head_dim;
-  part.window = {};
   return part;
 }
 
@@ -215,7 +278,7 @@ double LlmSpec::attention_flops_per_pair() const {
   if (window_heads_differ()) {
     return full_part().attention_flops_per_pair() + window_part().attention_flops_per_pair();
   }
-  const auto l = static_cast<double>(layers);
+  const auto l = static_cast<double>(attention_layers());
   const auto h = static_cast<double>(heads);
   if (attention == AttentionKind::mla) {
     return 2.0 * l * h * static_cast<double>(2 * mla.kv_lora_rank + mla.qk_rope_head_dim);
@@ -259,8 +322,12 @@ ObjectSchema<MoeShape> moe_schema() {
              "experts every token uses");
   s.required("expert_intermediate", &MoeShape::expert_intermediate, integer().positive().usually(1, 1e7),
              "hidden width of one expert");
+  s.optional("shared_intermediate", &MoeShape::shared_intermediate, integer().non_negative().usually(1, 1e7),
+             "hidden width of all shared experts together; 0: shared_experts of expert_intermediate");
+  s.optional("expert_hidden", &MoeShape::expert_hidden, integer().non_negative().usually(1, 1e6),
+             "width that routed experts read and write, where two matrices lead there and back; 0: hidden");
   s.optional("dense_layers", &MoeShape::dense_layers, integer().non_negative().usually(1, 1e4),
-             "leading layers with an ordinary feed-forward block");
+             "layers with an ordinary feed-forward block");
   s.check([](const MoeShape& moe, const Reporter& report) {
     if (moe.experts_per_token > moe.experts) {
       report.fail("experts_per_token", fmt::format("{} experts per token, but there are only {} experts",
@@ -271,16 +338,57 @@ ObjectSchema<MoeShape> moe_schema() {
 }
 
 ObjectSchema<WindowLayers> window_schema() {
-  ObjectSchema<WindowLayers> s("window", "Layers that attend to the latest tokens alone, and keep their KV alone.");
-  s.required("layers", &WindowLayers::layers, integer().positive().usually(1, 1e4), "of all layers, so many");
+  ObjectSchema<WindowLayers> s("window", "Layers that attend to a part of the tokens alone.");
+  s.required("layers", &WindowLayers::layers, integer().positive().usually(1, 1e4),
+             "of the layers with attention, so many");
   s.required("tokens", &WindowLayers::tokens, tokens().positive().usually(1, 1e8),
-             "that a token attends to there, itself included");
+             "that a token attends to there at most, itself included");
+  s.optional("kind", &WindowLayers::kind,
+             choice<WindowKind>(
+                 {{"sliding", WindowKind::sliding, "the latest; KV of those before is dropped"},
+                  {"chunked", WindowKind::chunked, "those of its own chunk of `tokens`; chunks before it are dropped"},
+                  {"selected", WindowKind::selected, "those that an indexer chooses; KV of all is kept"}}),
+             "which ones");
   s.optional("heads", &WindowLayers::heads, integer().positive().usually(1, 1e4),
              "query heads of these layers; left out: as the others");
   s.optional("kv_heads", &WindowLayers::kv_heads, integer().positive().usually(1, 1e4),
              "KV heads of these layers; left out: as the others");
   s.optional("head_dim", &WindowLayers::head_dim, integer().positive().usually(1, 65536),
              "width of a head of these layers; left out: as the others");
+  return s;
+}
+
+ObjectSchema<Indexer> indexer_schema() {
+  ObjectSchema<Indexer> s("indexer", "What chooses the tokens of selected layers: it reads a key of every token.");
+  s.required("layers", &Indexer::layers, integer().positive().usually(1, 1e4),
+             "that have one of their own; others take the choice of one before them");
+  s.required("heads", &Indexer::heads, integer().positive().usually(1, 1e4), "that score the tokens");
+  s.required("head_dim", &Indexer::head_dim, integer().positive().usually(1, 65536), "width of a key");
+  s.optional("bytes_per_element", &Indexer::bytes_per_element, number().positive().usually(0.1, 8),
+             "of the keys as they are cached; 1.03125: 8 bit, and a 32-bit scale for 128 of them, as vLLM and SGLang "
+             "keep them");
+  return s;
+}
+
+ObjectSchema<StateLayers> state_schema() {
+  ObjectSchema<StateLayers> s("state",
+                              "Layers that keep a state of fixed size of each sequence in place of KV: linear "
+                              "attention and state-space models.");
+  s.required("layers", &StateLayers::layers, integer().non_negative().usually(1, 1e4), "of all layers, so many");
+  s.required("heads", &StateLayers::heads, integer().positive().usually(1, 1e6),
+             "each with a state of head_dim x state_dim numbers");
+  s.required("head_dim", &StateLayers::head_dim, integer().positive().usually(1, 65536), "width of a head's value");
+  s.required("state_dim", &StateLayers::state_dim, integer().positive().usually(1, 65536), "width of a head's key");
+  s.required("in_width", &StateLayers::in_width, integer().positive().usually(1, 1e7),
+             "columns of the projections of the residual stream together");
+  s.optional("conv_channels", &StateLayers::conv_channels, integer().non_negative().usually(1, 1e7),
+             "that a causal convolution passes over");
+  s.optional("conv_kernel", &StateLayers::conv_kernel, integer().non_negative().usually(1, 1024),
+             "tokens that it spans: it keeps those before the last, in 16 bit");
+  s.optional("further_parameters", &StateLayers::further_parameters, integer().non_negative().usually(1, 1e12),
+             "of a layer, beside its projections and its convolution");
+  s.optional("bytes_per_element", &StateLayers::bytes_per_element, number().positive().usually(0.1, 8),
+             "of the state: bf16: 2, float32: 4");
   return s;
 }
 
@@ -316,6 +424,11 @@ void check_sizes(const LlmSpec& llm, const Reporter& report) {
     report.fail("", fmt::format("the dimensions make {:.3g} bytes of KV per token: expected 1 B to {}", kv,
                                 format_bytes(static_cast<std::int64_t>(kMostKv))));
   }
+  constexpr double kMostState = 1e12;
+  if (const double state = llm.state.bytes(); state > kMostState) {
+    report.fail("state", fmt::format("the dimensions make {:.3g} bytes of state of a request: expected {} or less",
+                                     state, format_bytes(static_cast<std::int64_t>(kMostState))));
+  }
 }
 
 void check_config(const LlmSpec& llm, const Reporter& report) {
@@ -339,8 +452,10 @@ void check_heads(const LlmSpec& llm, const Reporter& report) {
 
 void check_window(const LlmSpec& llm, const Reporter& report) {
   if (llm.window.layers == 0) return;
-  if (llm.attention == AttentionKind::mla) report.fail("window", "given, but layers that keep a latent have none");
-  if (llm.window.layers >= llm.layers) {
+  const bool selects = llm.window.kind == WindowKind::selected, latent = llm.attention == AttentionKind::mla;
+  if (latent && !selects) report.fail("window", "given, but layers that keep a latent have none");
+  if (!latent && selects) report.fail("window.kind", "selected is known for layers that keep a latent alone");
+  if (llm.window.layers > llm.attention_layers() || (!selects && llm.window.layers >= llm.attention_layers())) {
     report.fail("window.layers",
                 fmt::format("must be below layers ({}): no layer is left that attends to all tokens", llm.layers));
   }
@@ -351,10 +466,34 @@ void check_window(const LlmSpec& llm, const Reporter& report) {
   }
 }
 
+void check_indexer(const LlmSpec& llm, const Reporter& report) {
+  const bool selects = llm.window.layers > 0 && llm.window.kind == WindowKind::selected;
+  if (selects && llm.indexer.layers == 0) report.fail("window.kind", "selected needs the key \"indexer\"");
+  if (llm.indexer.layers == 0) return;
+  if (!selects) report.fail("indexer", "given, but no layer attends to what it selects (window.kind)");
+  if (llm.indexer.layers > llm.window.layers) {
+    report.fail("indexer.layers", fmt::format("more than the {} layers that select", llm.window.layers));
+  }
+}
+
+void check_layers(const LlmSpec& llm, const Reporter& report) {
+  if (llm.state.layers + llm.without_attention >= llm.layers) {
+    report.fail(llm.state.layers > 0 ? "state.layers" : "without_attention",
+                fmt::format("{} layers keep a state and {} have no attention, of {}: no layer is left that keeps KV",
+                            llm.state.layers, llm.without_attention, llm.layers));
+  }
+  if (llm.without_block >= llm.layers) {
+    report.fail("without_block", fmt::format("must be below layers ({})", llm.layers));
+  }
+  if (llm.without_attention + llm.without_block > llm.layers) {
+    report.fail("without_attention", "a layer has neither attention nor state nor feed-forward block");
+  }
+}
+
 void check_moe(const LlmSpec& llm, const Reporter& report) {
-  if (llm.moe.experts > 0 && llm.moe.dense_layers >= llm.layers) {
+  if (llm.moe.experts > 0 && llm.moe.dense_layers >= llm.block_layers()) {
     report.fail("moe.dense_layers",
-                fmt::format("must be below layers ({}): no layer is left for the experts", llm.layers));
+                fmt::format("must be below layers ({}): no layer is left for the experts", llm.block_layers()));
   }
 }
 
@@ -384,6 +523,10 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.optional("tied_embeddings", &LlmSpec::tied_embeddings, boolean(), "the LM head is the embedding table");
   s.optional("qkv_bias", &LlmSpec::qkv_bias, boolean(), "query, key and value projections have biases");
   s.optional("qk_norm", &LlmSpec::qk_norm, boolean(), "queries and keys are normalised per head");
+  s.optional("output_gate", &LlmSpec::output_gate, boolean(),
+             "what attention gives is gated by a projection as wide as its output");
+  s.optional("gated_blocks", &LlmSpec::gated_blocks, boolean(),
+             "feed-forward blocks and experts have three matrices; false: two");
   s.required("max_context", &LlmSpec::max_context, tokens().positive().usually(1, 1e8),
              "longest context, prompt and output together");
   s.optional("attention", &LlmSpec::attention,
@@ -394,7 +537,14 @@ ObjectSchema<LlmSpec> llm_fields() {
   s.object("mla", &LlmSpec::mla, mla_schema(), Presence::optional, "dimensions where attention is mla");
   s.object("moe", &LlmSpec::moe, moe_schema(), Presence::optional, "experts; left out: a dense model");
   s.object("window", &LlmSpec::window, window_schema(), Presence::optional,
-           "layers with a sliding window; left out: every layer attends to all tokens");
+           "layers that attend to a part of the tokens; left out: every layer attends to all");
+  s.object("indexer", &LlmSpec::indexer, indexer_schema(), Presence::optional, "where window.kind is selected");
+  s.object("state", &LlmSpec::state, state_schema(), Presence::optional,
+           "layers that keep a state in place of KV; left out: none");
+  s.optional("without_attention", &LlmSpec::without_attention, integer().non_negative().usually(1, 1e4),
+             "layers that are a feed-forward block alone");
+  s.optional("without_block", &LlmSpec::without_block, integer().non_negative().usually(1, 1e4),
+             "layers without a feed-forward block");
   s.optional("weight_bytes_per_parameter", &LlmSpec::weight_bytes_per_parameter, number().positive().usually(0.1, 8),
              "bf16: 2, fp8: 1, nvfp4: 0.5625, other 4-bit: 0.5");
   s.optional("weight_format", &LlmSpec::stated_weight_format, weight_formats(),
@@ -410,7 +560,9 @@ ObjectSchema<LlmSpec> llm_fields() {
              "of encoders of images and sound: held as weights in 16 bit, and never run");
   s.check(check_config);
   s.check(check_heads);
+  s.check(check_layers);
   s.check(check_window);
+  s.check(check_indexer);
   s.check(check_moe);
   s.check(check_weights);
   s.check(check_sizes);

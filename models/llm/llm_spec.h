@@ -31,27 +31,74 @@ struct MoeShape {
   std::int64_t experts_per_token = 0;    ///< routed experts each token uses
   std::int64_t shared_experts = 0;       ///< experts every token uses
   std::int64_t expert_intermediate = 0;  ///< hidden width of one expert
-  std::int64_t dense_layers = 0;         ///< leading layers with an ordinary feed-forward block
+  std::int64_t shared_intermediate = 0;  ///< of all shared experts together; 0: shared_experts of expert_intermediate
+  std::int64_t expert_hidden = 0;        ///< width that routed experts read and write; 0: hidden
+  std::int64_t dense_layers = 0;         ///< layers with an ordinary feed-forward block
+
+  /// Hidden width of all shared experts together.
+  [[nodiscard]] std::int64_t shared_width() const {
+    return shared_intermediate > 0 ? shared_intermediate : shared_experts * expert_intermediate;
+  }
 };
 
-/// Layers that attend to the latest tokens alone; layers = 0 where the model has none.
+enum class WindowKind {
+  sliding,  ///< the latest tokens; those before are dropped
+  chunked,  ///< those of the token's own chunk, of so many tokens each; chunks before it are dropped
+  selected  ///< so many that an indexer chooses for each token; all are kept
+};
+
+/// Layers that attend to a part of the tokens alone; layers = 0 where the model has none.
 struct WindowLayers {
-  std::int64_t layers = 0;    ///< of all layers
-  std::int64_t tokens = 0;    ///< that a token attends to, itself included
+  std::int64_t layers = 0;  ///< of those with attention
+  std::int64_t tokens = 0;  ///< that a token attends to at most, itself included
+  WindowKind kind = WindowKind::sliding;
   std::int64_t heads = 0;     ///< 0: as the other layers
   std::int64_t kv_heads = 0;  ///< likewise
   std::int64_t head_dim = 0;  ///< likewise
 
+  /// There are such layers, and their KV stops growing.
+  [[nodiscard]] bool drops() const { return layers > 0 && kind != WindowKind::selected; }
   /// Of the KV tokens before and among `queries` tokens that follow `before` others, those that none of them attends
-  /// to in these layers.
+  /// to in these layers. Of selected ones no two attend to the same, as far as there are enough.
   [[nodiscard]] double unread(double before, double queries) const;
   /// Of their pairs with the tokens up to each of them, those that these layers leave out.
   [[nodiscard]] double unattended(double before, double queries) const;
 };
 
+/// What chooses the tokens of selected layers; layers = 0 where there is none. Published as DeepSeek-V3.2's lightning
+/// indexer: every head scores all tokens before, by one key of each.
+struct Indexer {
+  std::int64_t layers = 0;  ///< with an indexer of their own; others take the choice of one before them
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  double bytes_per_element = 1.03125;  ///< of keys as engines keep them: 8 bit, and a 32-bit scale for 128 of them
+};
+
+/// Layers that keep a state of fixed size of each sequence in place of KV: linear attention and state-space models;
+/// layers = 0 where the model has none.
+struct StateLayers {
+  std::int64_t layers = 0;              ///< of all layers
+  std::int64_t heads = 0;               ///< each with a state of head_dim x state_dim
+  std::int64_t head_dim = 0;            ///< width of a head's value
+  std::int64_t state_dim = 0;           ///< width of its key
+  std::int64_t in_width = 0;            ///< columns of its projections of the residual stream together
+  std::int64_t conv_channels = 0;       ///< that a causal convolution passes over
+  std::int64_t conv_kernel = 0;         ///< tokens that it spans; its state is those before the last
+  std::int64_t further_parameters = 0;  ///< of a layer, beside projections and convolution
+  double bytes_per_element = 2.0;       ///< of the state; that of the convolution is in 16 bit
+
+  /// Numbers that the states of one layer hold of a sequence.
+  [[nodiscard]] std::int64_t elements() const { return heads * head_dim * state_dim; }
+  [[nodiscard]] std::int64_t conv_elements() const { return conv_channels * (conv_kernel > 0 ? conv_kernel - 1 : 0); }
+  /// Width of what a layer's output projection reads.
+  [[nodiscard]] std::int64_t out_width() const { return heads * head_dim; }
+  /// Bytes of one sequence, all layers.
+  [[nodiscard]] double bytes() const;
+};
+
 /// Parameters by what they are part of.
 struct ParameterGroups {
-  double attention = 0;     ///< projections, with their biases
+  double attention = 0;     ///< projections of attention, with their biases, and of layers that keep a state
   double dense_blocks = 0;  ///< feed-forward blocks of layers without experts
   double shared_experts = 0;
   double experts = 0;  ///< routed ones
@@ -73,11 +120,17 @@ struct LlmSpec {
   bool tied_embeddings = false;  ///< the LM head is the embedding table
   bool qkv_bias = false;
   bool qk_norm = false;
+  bool output_gate = false;      ///< what attention gives is gated by a projection as wide as the queries
+  bool gated_blocks = true;      ///< feed-forward blocks and experts have three matrices; else two
   std::int64_t max_context = 0;  ///< tokens, prompt and output together
   AttentionKind attention = AttentionKind::gqa;
   MlaShape mla;
   MoeShape moe;
   WindowLayers window;
+  Indexer indexer;
+  StateLayers state;
+  std::int64_t without_attention = 0;                   ///< layers that are a feed-forward block alone
+  std::int64_t without_block = 0;                       ///< layers without a feed-forward block
   double weight_bytes_per_parameter = 2.0;              ///< bf16: 2, fp8: 1
   std::optional<NumberFormat> stated_weight_format;     ///< none: what weight_bytes_per_parameter is the width of
   std::optional<NumberFormat> stated_attention_format;  ///< of attention's projections; none: that of all weights
@@ -86,6 +139,29 @@ struct LlmSpec {
   std::int64_t encoder_parameters = 0;                  ///< held beside it in 16 bit: encoders of images and sound
 
   // Derived quantities (llm_spec.cpp).
+
+  /// Layers by what they have: attention of any kind; a feed-forward block, routed experts or not; routed experts.
+  [[nodiscard]] std::int64_t attention_layers() const { return layers - state.layers - without_attention; }
+  [[nodiscard]] std::int64_t block_layers() const { return layers - without_block; }
+  [[nodiscard]] std::int64_t routed_layers() const {
+    return moe.experts > 0 && block_layers() > moe.dense_layers ? block_layers() - moe.dense_layers : 0;
+  }
+  /// Parts of layers that write to the residual stream: attention or state, and feed-forward block; 2 a layer of most.
+  [[nodiscard]] std::int64_t sublayers() const { return 2 * layers - without_attention - without_block; }
+  /// Every token adds the same KV, which is kept: no layer drops any or keeps a state.
+  [[nodiscard]] bool grows_evenly() const { return !window.drops() && state.layers == 0; }
+  /// Matrices of hidden x width of a feed-forward block or an expert.
+  [[nodiscard]] std::int64_t block_matrices() const { return gated_blocks ? 3 : 2; }
+  /// Of one routed expert.
+  [[nodiscard]] std::int64_t expert_parameters() const {
+    return block_matrices() * (moe.expert_hidden > 0 ? moe.expert_hidden : hidden) * moe.expert_intermediate;
+  }
+  /// Shared experts of a layer, in routed ones of as many parameters.
+  [[nodiscard]] double shared_of_expert() const {
+    if (moe.shared_intermediate == 0 && moe.expert_hidden == 0) return static_cast<double>(moe.shared_experts);
+    return static_cast<double>(block_matrices() * hidden * moe.shared_width()) /
+           static_cast<double>(expert_parameters());
+  }
 
   /// The format of the weights that kernels are looked up by: as stated, else by their width; widths between are taken
   /// for the wider one's.
@@ -114,8 +190,9 @@ struct LlmSpec {
   [[nodiscard]] double weight_bytes_read(double tokens) const;
   /// Expected distinct routed experts that n tokens touch in one MoE layer: E (1 - (1 - k/E)^n). 0 if dense.
   [[nodiscard]] double experts_touched(double tokens) const;
-  /// Bytes of KV of one token over all layers: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA. Where layers have a
-  /// window, that of a token inside it; one that has left it keeps full_part().kv_bytes_per_token().
+  /// Bytes of KV of one token over all layers with attention: 2 L H_kv d b for GQA, L (r_kv + d_rope) b for MLA, with
+  /// the keys of indexers. Where layers have a window, that of a token inside it; one that has left it keeps
+  /// full_part().kv_bytes_per_token().
   [[nodiscard]] std::int64_t kv_bytes_per_token() const;
   /// How many copies of the KV a tensor-parallel group of `tensor_parallel` GPUs holds together: KV heads shard until
   /// each GPU has one, then they are replicated; a latent (MLA) is on every GPU. Of layers that differ: by their bytes.
@@ -129,8 +206,10 @@ struct LlmSpec {
   /// Whether heads of layers with a window are of other numbers or widths than the other layers'.
   [[nodiscard]] bool window_heads_differ() const;
   /// The model as if its layers without a window, or with one, were all that it has: for what is asked of attention.
+  /// Without its indexers, whose bytes of a token are indexer_bytes_per_token().
   [[nodiscard]] LlmSpec full_part() const;
   [[nodiscard]] LlmSpec window_part() const;
+  [[nodiscard]] double indexer_bytes_per_token() const;
 };
 
 }  // namespace kvsim::models

@@ -107,11 +107,13 @@ std::vector<Cycle> cycles_of(const scenario::Scenario& s, const ScenarioCosts& c
 }
 
 PlanRequest completed(const scenario::Scenario& s, PlanRequest request) {
-  if (s.serving.model.window.layers > 0) {
+  const models::LlmSpec& model = s.serving.model;
+  if (model.window.layers > 0 || model.state.layers > 0) {
+    const bool states = model.state.layers > 0;
     throw schema::InputError(
-        fmt::format("{}: model.window: what is planned is how much KV to compress, which is not "
-                    "known for layers with a window: use a model without, or `kvsim run`",
-                    s.file));
+        fmt::format("{}: model.{}: what is planned is how much KV to compress, which is not "
+                    "known for layers with a {}: use a model without, or `kvsim run`",
+                    s.file, states ? "state" : "window", states ? "state" : "window"));
   }
   if (!s.compressor) {
     throw schema::InputError(

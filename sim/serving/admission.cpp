@@ -116,9 +116,8 @@ std::optional<Admitted> Admission::try_next(std::int64_t budget) {
   const std::int64_t loadable = demand_.loadable_tokens(r);
   if ((stored || demand_.offloads(r)) && !memory_.hold_in_host(r.kv, demand_.in_host(r))) return {};
   std::int64_t findable = env_.geometry.bytes_of_full_blocks(r.prefill_done);
-  // The last tokens go first, and windows that ended before them are gone already.
-  const models::WindowLayers& window = env_.geometry.window();
-  const bool whole = window.layers > 0 && r.prefill_done > window.tokens;
+  // The last tokens go first, and windows that ended before them, or states, are gone already.
+  const bool whole = !env_.geometry.continues_anywhere(r.prefill_done);
   if (whole && memory_.found(r.kv, findable) < findable) findable = 0;
   const std::int64_t cached = memory_.take_back(r.kv, findable);
   KVSIM_ALWAYS(memory_.resize(r.kv, demand_.admission(r)), "memory that was available could not be reserved");

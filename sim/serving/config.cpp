@@ -216,24 +216,50 @@ void check_parallelism(const ServingConfig& config, const DecodePolicy& decode) 
   }
 }
 
-/// Layers with a window keep the latest KV alone: what acts on a whole context is known for the KV of all tokens.
-void check_window(const ServingConfig& config, const DecodePolicy& decode) {
+/// What a model's layers keep that is not the KV of all tokens, for messages; nothing where there is nothing else.
+std::string kept_otherwise(const models::LlmSpec& m) {
+  if (m.state.layers > 0) {
+    return fmt::format("{} of the {} layers of {} keep a state of each request in place of KV", m.state.layers,
+                       m.layers, m.name);
+  }
+  if (!m.window.drops()) return {};
+  return fmt::format("{} of the {} layers of {} keep the KV of the last {} tokens alone", m.window.layers, m.layers,
+                     m.name, m.window.tokens);
+}
+
+/// Layers with a window keep the latest KV alone, and those with a state none: what acts on a whole context is known
+/// for the KV of all tokens.
+void check_layers(const ServingConfig& config, const DecodePolicy& decode) {
   const auto refuse_beside = [](const models::LlmSpec& m, const char* key) {
-    if (m.window.layers == 0) return;
-    throw ConfigurationError(key, fmt::format("{} has layers with a window, which a model beside another is not known "
-                                              "with: use one whose layers attend to all tokens",
-                                              m.name));
+    if (m.window.layers == 0 && m.state.layers == 0) return;
+    throw ConfigurationError(key, fmt::format("{} has layers with {}, which a model beside another is not known with: "
+                                              "use one whose layers attend to all tokens",
+                                              m.name, m.state.layers > 0 ? "a state" : "a window"));
   };
   if (config.decode.drafter) refuse_beside(config.decode.drafter->spec.network, "decode.drafter.type");
   if (config.reuse) refuse_beside(config.reuse->speculative.model, "prefill.speculative.model");
   const models::LlmSpec& m = config.model;
-  if (m.window.layers == 0) return;
-  const std::string layers = fmt::format("{} of the {} layers of {} keep the KV of the last {} tokens alone",
-                                         m.window.layers, m.layers, m.name, m.window.tokens);
-  if (decode.reads_compressed || decode.low_bit_copy || decode.fetches()) {
-    throw ConfigurationError("decode.policy", fmt::format("{}: decode policy {} compresses, drops or fetches the KV of "
-                                                          "whole contexts: use full_kv or drafter",
-                                                          layers, decode.name));
+  const bool acts = decode.reads_compressed || decode.low_bit_copy || decode.fetches();
+  if (m.window.layers > 0 && !m.window.drops() && acts) {
+    throw ConfigurationError(
+        "decode.policy",
+        fmt::format("{} of the {} layers of {} attend to {} tokens that an indexer selects among all: decode policy {} "
+                    "compresses, drops or fetches KV, and what is selected then is not known: use full_kv or drafter",
+                    m.window.layers, m.layers, m.name, m.window.tokens, decode.name));
+  }
+  const std::string layers = kept_otherwise(m);
+  if (layers.empty()) return;
+  if (acts) {
+    throw ConfigurationError("decode.policy",
+                             fmt::format("{}: decode policy {} compresses, drops or fetches the KV of "
+                                         "whole contexts: use full_kv{}",
+                                         layers, decode.name, m.state.layers > 0 ? "" : " or drafter"));
+  }
+  if (m.state.layers > 0 && (decode.drafter || decode.proposes())) {
+    throw ConfigurationError(
+        "decode.policy", fmt::format("{}: tokens that are not accepted would stay in it, and what engines keep to go "
+                                     "back is not known: use full_kv",
+                                     layers));
   }
   if (config.cluster.pools) {
     throw ConfigurationError("cluster.pools", fmt::format("{}: nodes of pools keep and load KV in blocks of all "
@@ -250,22 +276,34 @@ void check_window(const ServingConfig& config, const DecodePolicy& decode) {
                                                            "recompute or stored",
                                                            layers));
   }
-  if (config.cluster.parallel.pipeline > 1) {
-    throw ConfigurationError("cluster.gpu.pipeline_parallel",
-                             fmt::format("{}: which stage has which of them is not known: use 1", layers));
-  }
   if (const auto& framework = config.cluster.profile.framework; framework && framework->full_kv_factor.value != 1) {
     throw ConfigurationError("cluster.gpu.profile",
                              fmt::format("{}: profile {} says what full KV takes in GPU memory for the KV of all "
                                          "tokens alone",
                                          layers, config.cluster.profile.name));
   }
-  if (const std::int64_t heads = m.window_part().heads; heads % config.cluster.parallel.tensor != 0) {
-    throw ConfigurationError("cluster.gpu.tensor_parallel",
-                             fmt::format("{} attention heads of {}'s layers with a window cannot be sharded evenly "
-                                         "over {} GPUs",
-                                         heads, m.name, config.cluster.parallel.tensor));
+}
+
+/// Layers that are not all alike, on the GPUs that share them.
+void check_shared_layers(const ServingConfig& config) {
+  const models::LlmSpec& m = config.model;
+  const std::int64_t stages = config.cluster.parallel.pipeline, gpus = config.cluster.parallel.tensor;
+  const bool differ = m.window.layers > 0 || m.state.layers > 0 || m.without_attention > 0 || m.without_block > 0;
+  if (differ && stages > 1) {
+    const std::string kept = kept_otherwise(m);
+    throw ConfigurationError(
+        "cluster.gpu.pipeline_parallel",
+        fmt::format("{}: which stage has which of them is not known: use 1",
+                    kept.empty() ? fmt::format("the layers of {} are of several kinds", m.name) : kept));
   }
+  const auto refuse = [&](std::int64_t heads, const char* of) {
+    if (heads % gpus == 0) return;
+    throw ConfigurationError(
+        "cluster.gpu.tensor_parallel",
+        fmt::format("{} {} cannot be sharded evenly over {} GPUs", heads, fmt::format(fmt::runtime(of), m.name), gpus));
+  };
+  refuse(m.window_part().heads, "attention heads of {}'s layers with a window");
+  refuse(m.state.heads, "heads of {}'s layers with a state");
 }
 
 /// Rules of engines that are known for steps which give one token of each request from its own KV.
@@ -360,7 +398,8 @@ void check_configuration(const ServingConfig& given) {
     throw ConfigurationError("cluster.router", fmt::format("unknown router {}", config.cluster.router));
   }
   check_parallelism(config, *decode);
-  check_window(config, *decode);
+  check_layers(config, *decode);
+  check_shared_layers(config);
   check_compressor(config, *decode);
   check_sparse(config, *decode);
   check_drafter(config, *decode);

@@ -36,10 +36,12 @@ KvGeometry::KvGeometry(const models::LlmSpec& model, std::int64_t tensor_paralle
       model_token_bytes_(static_cast<double>(model.kv_bytes_per_token())),
       block_tokens_(block_tokens),
       block_bytes_(std::llround(std::ceil(token_bytes_ * static_cast<double>(block_tokens)))),
-      window_(model.window) {
-  if (window_.layers == 0) return;
+      window_(model.window),
+      state_bytes_(std::llround(model.state.bytes())) {
+  if (!window_.drops()) return;
   const models::LlmSpec part = model.window_part();
-  window_blocks_ = (window_.tokens - 1 + block_tokens - 1) / block_tokens + 1;
+  const bool aligned = window_.kind == models::WindowKind::chunked && window_.tokens % block_tokens == 0;
+  window_blocks_ = aligned ? window_.tokens / block_tokens : (window_.tokens - 1 + block_tokens - 1) / block_tokens + 1;
   window_token_bytes_ = static_cast<double>(part.kv_bytes_per_token()) * part.kv_copies(tensor_parallel);
   window_block_bytes_ = std::llround(std::floor(window_token_bytes_ * static_cast<double>(block_tokens)));
   cuts_ = window_.tokens < model.max_context;
@@ -107,13 +109,13 @@ std::int64_t KvGeometry::full_reservation(std::int64_t tokens) const {
 }
 
 std::int64_t KvGeometry::bytes_of_blocks(std::int64_t blocks) const {
-  const std::int64_t left = window_.layers > 0 ? std::max<std::int64_t>(blocks - window_blocks_, 0) : 0;
-  return blocks * block_bytes() - left * window_block_bytes_;
+  const std::int64_t left = window_.drops() ? std::max<std::int64_t>(blocks - window_blocks_, 0) : 0;
+  return blocks * block_bytes() - left * window_block_bytes_ + (blocks > 0 ? state_bytes_ : 0);
 }
 
 std::int64_t KvGeometry::tokens_of_full_blocks(std::int64_t bytes) const {
-  const std::int64_t beyond = window_.layers > 0 ? bytes - bytes_of_blocks(window_blocks_) : 0;
-  if (beyond <= 0) return bytes / block_bytes() * block_tokens_;
+  const std::int64_t beyond = window_.drops() ? bytes - bytes_of_blocks(window_blocks_) : 0;
+  if (beyond <= 0) return std::max<std::int64_t>(bytes - state_bytes_, 0) / block_bytes() * block_tokens_;
   return (window_blocks_ + beyond / (block_bytes() - window_block_bytes_)) * block_tokens_;
 }
 
@@ -122,8 +124,15 @@ std::int64_t KvGeometry::step_reservation(std::int64_t tokens) const {
 }
 
 double KvGeometry::outside_window(std::int64_t tokens) const {
-  if (window_.layers == 0) return 0;
-  return static_cast<double>(std::max<std::int64_t>(tokens - window_.tokens, 0)) * window_token_bytes_;
+  if (!window_.drops() || tokens <= 0) return 0;
+  const std::int64_t outside = window_.kind == models::WindowKind::chunked
+                                   ? (tokens - 1) / window_.tokens * window_.tokens
+                                   : std::max<std::int64_t>(tokens - window_.tokens, 0);
+  return static_cast<double>(outside) * window_token_bytes_;
+}
+
+std::int64_t KvGeometry::state_transfer(std::int64_t tokens) const {
+  return tokens > 0 ? state_bytes_ : 0;
 }
 
 std::int64_t KvGeometry::compressed_reservation(std::int64_t prompt, std::int64_t generated, std::int64_t whole) const {
@@ -143,11 +152,12 @@ std::int64_t KvGeometry::redundant_reservation(std::int64_t prompt, std::int64_t
 }
 
 std::int64_t KvGeometry::full_transfer(std::int64_t tokens) const {
-  return std::llround(static_cast<double>(tokens) * token_bytes_ - outside_window(tokens));
+  return std::llround(static_cast<double>(tokens) * token_bytes_ - outside_window(tokens)) + state_transfer(tokens);
 }
 
 std::int64_t KvGeometry::stored_transfer(std::int64_t tokens) const {
-  return std::llround(static_cast<double>(tokens) * (token_bytes_ + drafter_token_bytes_) - outside_window(tokens));
+  return std::llround(static_cast<double>(tokens) * (token_bytes_ + drafter_token_bytes_) - outside_window(tokens)) +
+         state_transfer(tokens);
 }
 
 std::int64_t KvGeometry::compressed_transfer(std::int64_t prompt, std::int64_t generated) const {
@@ -202,7 +212,7 @@ std::optional<std::int64_t> denominator(double ratio) {
 }  // namespace
 
 std::optional<KvGeometry::TokenUnits> KvGeometry::full_units() const {
-  return full_kv_factor_ == 1 && window_.layers == 0 ? std::optional(TokenUnits{}) : std::nullopt;
+  return full_kv_factor_ == 1 && grows_evenly() ? std::optional(TokenUnits{}) : std::nullopt;
 }
 
 std::optional<KvGeometry::TokenUnits> KvGeometry::compressed_units() const {

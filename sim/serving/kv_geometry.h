@@ -32,9 +32,19 @@ class KvGeometry {
   [[nodiscard]] double ratio() const { return ratio_; }
   /// Bytes of one token's full KV in the whole tensor-parallel group, replicated heads counted as often as they exist.
   [[nodiscard]] double token_bytes() const { return token_bytes_; }
-  /// The model's layers with a window. A request keeps the KV of min(tokens, window) tokens there; as blocks, those
-  /// that hold a window wherever in a block it begins.
+  /// The model's layers that attend to a part of the tokens. Where they drop the others, a request keeps the KV of
+  /// min(tokens, window) tokens there; as blocks, those that hold a window wherever in a block it begins. A chunk
+  /// begins with a block where its length is one of whole blocks; its room is kept when the next one begins.
   [[nodiscard]] const models::WindowLayers& window() const { return window_; }
+  /// Bytes of the states that a request keeps in layers without KV, in the whole group. They are there with its first
+  /// token, are moved with its KV, and cannot be cut to fewer tokens than they were made of.
+  [[nodiscard]] std::int64_t state_bytes() const { return state_bytes_; }
+  /// The KV of so many first tokens can be continued at any of them: none were dropped, and there is no state.
+  [[nodiscard]] bool continues_anywhere(std::int64_t tokens) const {
+    return state_bytes_ == 0 && (!window_.drops() || tokens <= window_.tokens);
+  }
+  /// Every token takes as much as any other.
+  [[nodiscard]] bool grows_evenly() const { return state_bytes_ == 0 && !window_.drops(); }
   /// GPU memory that a step of `tokens` new tokens takes beyond what requests hold: in layers with a window they are
   /// written before the tokens are dropped that leave it. None where no context is longer than the window.
   [[nodiscard]] std::int64_t step_reservation(std::int64_t tokens) const;
@@ -106,6 +116,7 @@ class KvGeometry {
   [[nodiscard]] std::int64_t bytes_of_blocks(std::int64_t blocks) const;
   /// Bytes that so many tokens no longer have in layers with a window.
   [[nodiscard]] double outside_window(std::int64_t tokens) const;
+  [[nodiscard]] std::int64_t state_transfer(std::int64_t tokens) const;
   [[nodiscard]] std::int64_t drafter_reservation(std::int64_t tokens) const;
 
   models::CompressionScope scope_;
@@ -122,6 +133,7 @@ class KvGeometry {
   std::int64_t block_tokens_;
   std::int64_t block_bytes_;
   models::WindowLayers window_;
+  std::int64_t state_bytes_ = 0;
   std::int64_t window_blocks_ = 0;  // that a request holds at most there
   std::int64_t window_block_bytes_ = 0;
   double window_token_bytes_ = 0;   // group

@@ -130,7 +130,7 @@ double compression_s(const ServingConfig& config, const KvGeometry& geometry, co
   models::CompressionWork work;
   work.full_bytes = full;
   work.kept_bytes = full * config.decode.keep_ratio;
-  work.layers = static_cast<double>(config.model.layers);
+  work.layers = static_cast<double>(config.model.attention_layers());
   work.quantises = c.kind != models::CompressionKind::token_dropping;
   if (c.kind != models::CompressionKind::quantisation) {
     const double kv_heads = std::max(static_cast<double>(config.model.kv_heads) / gpus, 1.0);

@@ -22,17 +22,65 @@ struct Published {
   std::int64_t kv_bytes_per_token;
 };
 
-// Of Qwen3 1.7B the maker says 1.7e9, and 1.4e9 without the embedding table of 0.31e9.
+// Llama 4 Scout and Gemma 4 26B have 109e9 and 26e9 with their image encoders, which parameters() leaves out; of
+// Nemotron Super 49B the checkpoint has 49.9e9, and of Nemotron 3 Nano 30B 31.6e9. Of Qwen3 1.7B the maker says 1.7e9,
+// and 1.4e9 without the embedding table of 0.31e9.
 constexpr Published kPublished[] = {
-    {"llama-2-7b", 6.74e9, 524288},     {"llama-2-13b", 13.02e9, 819200},  {"llama-3-8b", 8.03e9, 131072},
-    {"llama-3.1-8b", 8.03e9, 131072},   {"llama-3.1-70b", 70.6e9, 327680}, {"llama-3.2-1b", 1.24e9, 32768},
-    {"qwen2.5-0.5b", 0.49e9, 12288},    {"mistral-7b", 7.24e9, 131072},    {"mistral-24b", 23.6e9, 163840},
-    {"qwen2.5-14b", 14.77e9, 196608},   {"qwen3-32b", 32.8e9, 262144},     {"qwen3-30b-a3b", 30.5e9, 98304},
-    {"qwen3-1.7b", 1.72e9, 114688},     {"qwen3-8b", 8.2e9, 147456},       {"yi-coder-9b", 8.83e9, 98304},
-    {"deepseek-v3", 671e9, 70272},      {"kimi-k2", 1.026e12, 70272},      {"minimax-m2.5", 229e9, 253952},
-    {"qwen3-235b-a22b", 235e9, 192512}, {"llama-3.2-3b", 3.21e9, 114688},  {"qwen2.5-1.5b", 1.54e9, 28672},
-    {"qwen2.5-3b", 3.09e9, 36864},      {"gemma-3-12b", 11.771e9, 393216}, {"gemma-3-27b", 27.016e9, 507904},
-    {"gpt-oss-20b", 20.91e9, 49152},    {"gpt-oss-120b", 116.83e9, 73728},
+    {"llama-2-7b", 6.74e9, 524288},
+    {"llama-2-13b", 13.02e9, 819200},
+    {"llama-3-8b", 8.03e9, 131072},
+    {"llama-3.1-8b", 8.03e9, 131072},
+    {"llama-3.1-70b", 70.6e9, 327680},
+    {"llama-3.2-1b", 1.24e9, 32768},
+    {"qwen2.5-0.5b", 0.49e9, 12288},
+    {"mistral-7b", 7.24e9, 131072},
+    {"mistral-24b", 23.6e9, 163840},
+    {"qwen2.5-14b", 14.77e9, 196608},
+    {"qwen3-32b", 32.8e9, 262144},
+    {"qwen3-30b-a3b", 30.5e9, 98304},
+    {"qwen3-1.7b", 1.72e9, 114688},
+    {"qwen3-8b", 8.2e9, 147456},
+    {"yi-coder-9b", 8.83e9, 98304},
+    {"deepseek-v3", 671e9, 70272},
+    {"kimi-k2", 1.026e12, 70272},
+    {"minimax-m2.5", 229e9, 253952},
+    {"qwen3-235b-a22b", 235e9, 192512},
+    {"llama-3.2-3b", 3.21e9, 114688},
+    {"qwen2.5-1.5b", 1.54e9, 28672},
+    {"qwen2.5-3b", 3.09e9, 36864},
+    {"gemma-3-12b", 11.771e9, 393216},
+    {"gemma-3-27b", 27.016e9, 507904},
+    {"gpt-oss-20b", 20.91e9, 49152},
+    {"gpt-oss-120b", 116.83e9, 73728},
+    {"qwen3-0.6b", 0.596e9, 114688},
+    {"qwen3-coder-480b-a35b", 480e9, 253952},
+    {"qwen3-vl-32b", 32.8e9, 262144},
+    {"qwen3-vl-235b-a22b", 235e9, 192512},
+    {"qwen3.5-27b", 27e9, 65536},
+    {"qwen3.5-35b-a3b", 35e9, 20480},
+    {"qwen3.5-122b-a10b", 122e9, 24576},
+    {"qwen3.5-397b-a17b", 397e9, 30720},
+    {"llama-3.1-405b", 405e9, 516096},
+    {"llama-3.3-nemotron-super-49b", 49.9e9, 200704},
+    {"llama-4-scout", 107.8e9, 196608},
+    {"llama-4-maverick", 400e9, 196608},
+    {"mixtral-8x7b", 46.7e9, 131072},
+    {"mixtral-8x22b", 141e9, 229376},
+    {"minimax-m2.7", 230e9, 253952},
+    {"mimo-v2-flash", 309e9, 222720},
+    {"gemma-4-26b-a4b", 25.25e9, 225280},
+    {"gemma-4-31b-nvfp4", 31e9, 450560},
+    {"deepseek-r1", 671e9, 70272},
+    {"deepseek-v3.2", 671.9e9, 78324},
+    {"kimi-k2.5", 1.026e12, 70272},
+    {"glm-5", 744e9, 100152},
+    {"glm-5-fp8", 744e9, 100152},
+    {"glm-5.2", 743.4e9, 92628},
+    {"glm-5.2-fp8", 743.4e9, 92628},
+    {"nemotron-h-56b", 56e9, 40960},
+    {"nemotron-3-nano-30b-a3b", 31.6e9, 6144},
+    {"nemotron-3-super-120b-a12b-fp8", 120e9, 4096},
+    {"nemotron-3-ultra-550b-a55b", 550e9, 12288},
 };
 
 TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {
@@ -132,7 +180,7 @@ TEST(LlmSpec, MixtureOfExpertsByHand) {
   // Everyone uses attention 3 x 192, feed-forward 384, 2 x (shared 120 + router 8 x 4), norms 7 x 8, tables 2 x 80.
   LlmSpec m = testing::tiny_model();
   m.layers = 3;
-  m.moe = {4, 2, 1, 5, 1};
+  m.moe = {.experts = 4, .experts_per_token = 2, .shared_experts = 1, .expert_intermediate = 5, .dense_layers = 1};
   const std::int64_t always = 3 * 192 + 384 + 2 * (120 + 32) + 56 + 160;
   EXPECT_EQ(m.parameters(), always + 2 * 4 * 120);
   EXPECT_EQ(m.active_parameters(), always - 80 + 2 * 2 * 120);

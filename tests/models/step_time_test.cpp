@@ -183,7 +183,8 @@ TEST(StepTime, ExpertsAndLatentsHaveTheirOwnCalls) {
   LlmSpec m = tiny_model();
   m.layers = 3;
   EXPECT_NEAR(calls(m), 3 * 4 + 1, 1e-9);
-  m.moe = {4, 2, 0, 5, 1};  // one dense layer, two of router and two grouped products
+  // One dense layer, two of router and two grouped products.
+  m.moe = {.experts = 4, .experts_per_token = 2, .expert_intermediate = 5, .dense_layers = 1};
   EXPECT_NEAR(calls(m), 3 * 2 + 1 * 2 + 2 * 3 + 1, 1e-9);
   m.moe.shared_experts = 1;
   EXPECT_NEAR(calls(m), 3 * 2 + 1 * 2 + 2 * 5 + 1, 1e-9);

@@ -13,6 +13,25 @@ Sets windowed(const std::string& more = "") {
           "decode={policy: full_kv}", "schedule.policy=fcfs"};
 }
 
+const std::string kState =
+    "heads: 32, head_dim: 128, state_dim: 128, in_width: 12352, conv_channels: 8192, conv_kernel: 4, "
+    "further_parameters: 1000000, bytes_per_element: 4}";
+
+/// Decoding that loads nothing of stored contexts, so that a state counts in steps and memory.
+Sets with_state() {
+  return {"model={base: llama-3.1-8b, state: {layers: 16, " + kState + "}", "decode={policy: full_kv}",
+          "schedule.policy=fcfs"};
+}
+
+const std::string kSelected =
+    "window: {layers: 61, tokens: 2048 tokens, kind: selected}, indexer: {layers: 61, heads: 64, head_dim: 128, "
+    "bytes_per_element: 1.03125}}";
+
+Sets selecting() {
+  return {"model={base: deepseek-v3, " + kSelected, "cluster.gpu.type=h200",    "cluster.gpu.tensor_parallel=8",
+          "cluster.gpu.memory_fraction=0.9",        "decode={policy: full_kv}", "schedule.policy=fcfs"};
+}
+
 }  // namespace
 
 void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const std::function<Sets(Sets)>& in,
@@ -53,6 +72,12 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
   add("moe.shared_experts", experts, "1", "2");
   add("moe.expert_intermediate", experts, "2048", "1024");
   add("moe.dense_layers", experts, "2", "10");
+  add("moe.shared_intermediate", experts, "0", "4096");
+  add("moe.expert_hidden", experts, "0", "512");
+  add("output_gate", base, "false", "true");
+  add("gated_blocks", base, "true", "false");
+  add("without_attention", base, "0", "4");
+  add("without_block", base, "0", "4");
   add("weight_bytes_per_parameter", base, "2", "1");
   Sets narrow = base;
   narrow.push_back(key + ".weight_bytes_per_parameter=1");
@@ -68,6 +93,19 @@ void add_small_network(std::vector<KeyRow>& rows, const std::string& key, const 
          key + "={base: llama-3.2-1b, window: {layers: 8, tokens: 1024 tokens, heads: 16, kv_heads: 8, head_dim: "
                "64}}",
          Effect::refused});
+  }
+  rows.push_back({key + ".window.kind", base, key + "=llama-3.2-1b",
+                  key + "={base: llama-3.2-1b, window: {layers: 8, tokens: 1024 tokens, kind: chunked}}",
+                  Effect::refused});
+  for (const char* of_state : {"layers", "heads", "head_dim", "state_dim", "in_width", "conv_channels", "conv_kernel",
+                               "further_parameters", "bytes_per_element"}) {
+    rows.push_back({key + ".state." + of_state, base, key + "=llama-3.2-1b",
+                    key + "={base: llama-3.2-1b, state: {layers: 8, " + kState + "}", Effect::refused});
+  }
+  for (const char* of_indexer : {"layers", "heads", "head_dim", "bytes_per_element"}) {
+    rows.push_back({key + ".indexer." + of_indexer, base, key + "=llama-3.2-1b",
+                    key + "={base: llama-3.2-1b, indexer: {layers: 8, heads: 8, head_dim: 64, bytes_per_element: 1}}",
+                    Effect::refused});
   }
 }
 
@@ -104,11 +142,31 @@ std::vector<KeyRow> model_rows() {
       {"model.moe.shared_experts", kDeepseek, "1", "2"},
       {"model.moe.expert_intermediate", kDeepseek, "2048", "1024"},
       {"model.moe.dense_layers", kDeepseek, "3", "10"},
+      {"model.moe.shared_intermediate", kDeepseek, "0", "4096"},
+      {"model.moe.expert_hidden", kDeepseek, "0", "2048"},
       {"model.window.layers", windowed(), "16", "24"},
       {"model.window.tokens", windowed(), "1024 tokens", "4096 tokens"},
       {"model.window.heads", windowed(", heads: 32"), "32", "64"},
       {"model.window.kv_heads", windowed(", kv_heads: 8"), "8", "4"},
       {"model.window.head_dim", windowed(", head_dim: 128"), "128", "64"},
+      {"model.window.kind", windowed(), "sliding", "chunked"},
+      {"model.indexer.layers", selecting(), "61", "20"},
+      {"model.indexer.heads", selecting(), "64", "32"},
+      {"model.indexer.head_dim", selecting(), "128", "64"},
+      {"model.indexer.bytes_per_element", selecting(), "1.03125", "2"},
+      {"model.state.layers", with_state(), "16", "24"},
+      {"model.state.heads", with_state(), "32", "64"},
+      {"model.state.head_dim", with_state(), "128", "64"},
+      {"model.state.state_dim", with_state(), "128", "256"},
+      {"model.state.in_width", with_state(), "12352", "4096"},
+      {"model.state.conv_channels", with_state(), "8192", "0"},
+      {"model.state.conv_kernel", with_state(), "4", "8"},
+      {"model.state.further_parameters", with_state(), "1000000", "100000000"},
+      {"model.state.bytes_per_element", with_state(), "4", "2"},
+      {"model.output_gate", {}, "false", "true"},
+      {"model.gated_blocks", {}, "true", "false"},
+      {"model.without_attention", {}, "0", "8"},
+      {"model.without_block", {}, "0", "8"},
       {"model.weight_bytes_per_parameter", {}, "2", "1"},
       {"model.weight_format", recomputed({"model.weight_bytes_per_parameter=1"}), "fp8", "fp8_block"},
       {"model.attention_weight_format", {"model.weight_bytes_per_parameter=1"}, "fp8", "bf16"},

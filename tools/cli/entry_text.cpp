@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "models/schema/yaml.h"
 #include "tools/results/numbers.h"
 
@@ -19,9 +21,17 @@ std::string entry_text(models::EntryKind kind, const std::string& name, schema::
 std::string model_facts(const models::LlmSpec& m) {
   using results::whole;
   std::string kv = fmt::format("{} bytes per token", whole(m.kv_bytes_per_token()));
-  if (m.window.layers > 0) {
+  if (m.window.drops()) {
     kv += fmt::format(" of the last {}, {} of those before", whole(m.window.tokens),
                       whole(m.full_part().kv_bytes_per_token()));
+  }
+  if (m.indexer.layers > 0) {
+    kv += fmt::format(", of which {:.0f} keys of indexers; a token attends to {} of them", m.indexer_bytes_per_token(),
+                      whole(m.window.tokens));
+  }
+  if (m.state.layers > 0) {
+    kv += fmt::format("\n# state: {} bytes of each request in {} layers", whole(std::llround(m.state.bytes())),
+                      m.state.layers);
   }
   return fmt::format("# parameters: {} ({} used per token)\n# weights: {} bytes ({})\n# KV: {}\n",
                      whole(m.parameters()), whole(m.active_parameters()), whole(m.weight_bytes()),

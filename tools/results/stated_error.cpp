@@ -108,7 +108,12 @@ std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
   } else if (c.placement || c.prefill != serving::PrefillKind::recompute) {
     all.emplace_back("prompts that are stored");
   }
-  if (c.model.window.layers > 0) all.emplace_back("layers with a sliding window");
+  if (c.model.window.layers > 0) {
+    all.emplace_back(c.model.window.kind == models::WindowKind::selected  ? "layers that attend to selected tokens"
+                     : c.model.window.kind == models::WindowKind::chunked ? "layers that attend within chunks"
+                                                                          : "layers with a sliding window");
+  }
+  if (c.model.state.layers > 0) all.emplace_back("layers that keep a state");
   if (!c.model.weights_are_measured()) all.emplace_back("weights of this width");
   return all;
 }

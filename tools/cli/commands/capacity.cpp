@@ -83,8 +83,8 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
   results::HitRateView view;
   view.block_tokens = models::find_trace_format(scenario.workload.trace->format).block_tokens;
   const models::LlmSpec& model = scenario.serving.model;
-  // What a stored token takes where layers have a window depends on where a prefix ends: blocks alone.
-  if (model.window.layers == 0) view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
+  // What a stored token takes where layers have a window or a state depends on where a prefix ends: blocks alone.
+  if (model.grows_evenly()) view.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
   view.curve = models::hit_rate_curve(*scenario.trace);
   if (view.curve.accesses == 0) return std::nullopt;
   return view;

@@ -68,11 +68,11 @@ double prefill_rate(const CurveOptions& options) {
 
 models::LlmSpec model_of(const CurveOptions& options) {
   models::LlmSpec model = models::Catalogue::built_in().model(options.model, schema::Origin("--model"));
-  if (model.window.layers == 0) return model;
+  if (model.grows_evenly()) return model;
   throw InputError(
-      fmt::format("--model {}: what a stored token takes in layers with a window depends on where a prefix "
+      fmt::format("--model {}: what a stored token takes in layers with a {} depends on where a prefix "
                   "ends: use a model whose layers attend to all tokens",
-                  options.model));
+                  options.model, model.state.layers > 0 ? "state" : "window"));
 }
 
 std::vector<results::PolicyHitRates> policy_hit_rates(const std::vector<models::RequestSpec>& requests,

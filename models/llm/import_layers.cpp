@@ -1,0 +1,384 @@
+#include "models/llm/import_layers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "models/schema/error.h"
+#include "models/schema/scalar_spec.h"
+
+namespace kvsim::models::imports {
+
+using schema::InputError;
+
+namespace {
+
+// Norms count as two a layer.
+constexpr std::array<Family, 31> kFamilies{
+    {{"cohere2", ExpertKeys::none, false, false, false, true, true},
+     {"deepseek_v2", ExpertKeys::deepseek, true},
+     {"deepseek_v3", ExpertKeys::deepseek, true},
+     {"deepseek_v32", ExpertKeys::deepseek, true},
+     {"gemma2", ExpertKeys::none, false, false, false, true, true},
+     {"gemma3_text", ExpertKeys::none, false, false, true, true, true},
+     {"gemma4_text", ExpertKeys::gemma, false, false, true, true, true},
+     {"glm_moe_dsa", ExpertKeys::deepseek, true},
+     {"gpt_oss", ExpertKeys::mixtral, false, true},
+     {.type = "granitemoehybrid", .experts = ExpertKeys::granite, .state = StateKeys::granite},
+     {"kimi_k2", ExpertKeys::deepseek, true},
+     {.type = "kimi_linear", .experts = ExpertKeys::kimi, .latent = true, .state = StateKeys::kda},
+     {"llama", ExpertKeys::none, false, false, false, false},
+     {"llama4_text", ExpertKeys::llama4},
+     {"mimo", ExpertKeys::none, false, true},
+     {"mimo_v2_flash", ExpertKeys::mimo},
+     {"minimax_m2", ExpertKeys::mixtral, false, false, true},
+     {"mistral"},
+     {"mixtral", ExpertKeys::mixtral},
+     {"nemotron-nas", ExpertKeys::none, false, false, false, false},
+     {.type = "nemotron_h", .experts = ExpertKeys::nemotron, .state = StateKeys::mamba2, .gated_blocks = false},
+     {"olmo3", ExpertKeys::none, false, false, false},
+     {"qwen2", ExpertKeys::none, false, true},
+     {"qwen3", ExpertKeys::none, false, false, true},
+     {.type = "qwen3_5_moe_text", .experts = ExpertKeys::qwen, .qk_norm = true, .state = StateKeys::delta},
+     {.type = "qwen3_5_text", .qk_norm = true, .state = StateKeys::delta},
+     {"qwen3_moe", ExpertKeys::qwen, false, false, true},
+     {.type = "qwen3_next",
+      .experts = ExpertKeys::qwen,
+      .qk_norm = true,
+      .state = StateKeys::delta,
+      .output_gate = true},
+     {"qwen3_vl_moe_text", ExpertKeys::qwen, false, false, true},
+     {"qwen3_vl_text", ExpertKeys::none, false, false, true},
+     {"step3p7", ExpertKeys::step}}};
+
+/// Fields that change what layers keep or compute, in ways that an entry cannot say, unless they are 0.
+struct Unsupported {
+  std::string_view field;
+  std::string_view what;
+};
+constexpr std::array<Unsupported, 13> kUnsupported{
+    {{"attention_chunk_size", "layers that attend within chunks"},
+     {"block_configs", "layers that differ from each other"},
+     {"compress_ratios", "layers that keep a compressed context"},
+     {"hidden_size_per_layer_input", "embeddings of each layer"},
+     {"hybrid_override_pattern", "layers of state spaces"},
+     {"index_topk", "a sparse indexer"},
+     {"layers_block_type", "layers of state spaces"},
+     {"linear_attn_config", "layers of linear attention"},
+     {"linear_num_value_heads", "layers of linear attention"},
+     {"num_kv_shared_layers", "layers that share another's KV"},
+     {"shared_expert_intermediate_size", "a shared expert of a width of its own"},
+     {"shared_intermediate_size", "a shared expert of a width of its own"},
+     {"sparse_attention_config", "layers that read a selection of blocks"}}};
+
+/// Null: none that is read.
+const Family* find_family(Fields& fields) {
+  const ConfigNode* type = fields.find("model_type");
+  if (type == nullptr) return nullptr;
+  const auto* const known =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.type == type->text(); });
+  return known == kFamilies.end() ? nullptr : &*known;
+}
+
+}  // namespace
+
+/// Layers that differ from each other or keep something other than every token's KV.
+void refuse_unsupported(Fields& fields) {
+  const Family* family = find_family(fields);
+  std::set<std::string_view> read;
+  if (family != nullptr) {
+    if (family->experts == ExpertKeys::granite) read.insert("shared_intermediate_size");
+    if (family->experts == ExpertKeys::qwen) read.insert("shared_expert_intermediate_size");
+    if (family->type == "llama4_text") read.insert("attention_chunk_size");
+    if (family->type == "nemotron-nas") read.insert("block_configs");
+    if (family->state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
+    if (family->state == StateKeys::kda) read.insert("linear_attn_config");
+    if (family->state == StateKeys::delta) read.insert("linear_num_value_heads");
+    if (family->latent) read.insert("index_topk");
+  }
+  const ConfigNode* window = fields.find("sliding_window");
+  const ConfigNode* again = fields.find("attention_chunk_size");
+  // MiMo-V2 names its window twice.
+  if (window && again && fields.find("hybrid_layer_pattern") && again->text() == window->text()) {
+    read.insert("attention_chunk_size");
+  }
+  for (const Unsupported& u : kUnsupported) {  // those that the family's layers are read from may be there
+    const ConfigNode* node = read.contains(u.field) ? nullptr : fields.find(u.field);
+    if (node && node->text() != "0") refuse(*node, u.field, u.what);
+  }
+  if (const ConfigNode* types = fields.find("attn_type_list")) {
+    for (const ConfigNode& type : types->items()) {
+      if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
+    }
+  }
+  if (const ConfigNode* wide = fields.find("use_double_wide_mlp"); wide && fields.yes("use_double_wide_mlp", false)) {
+    refuse(*wide, "use_double_wide_mlp", "layers that differ from each other");
+  }
+  fields.know({"vocab_size_per_layer_input"});  // of embeddings that are refused
+  for (const char* key : {"add_cross_attention", "is_encoder_decoder"}) {
+    if (const ConfigNode* other = fields.find(key); other && fields.yes(key, false)) refuse(*other, key, "an encoder");
+  }
+  if (const ConfigNode* pruned = fields.find("pruned_heads"); pruned && !pruned->entries().empty()) {
+    refuse(*pruned, "pruned_heads", "layers that differ from each other");
+  }
+}
+
+const Family& family_of(Fields& fields) {
+  if (const Family* known = find_family(fields)) return *known;
+  const ConfigNode& type = fields.need("model_type");
+  std::vector<std::string> names;
+  for (const Family& f : kFamilies) names.emplace_back(f.type);
+  throw InputError(type.origin(), fmt::format("model_type: {} is not read; those that are: {}", type.describe(),
+                                              fmt::join(names, ", ")));
+}
+namespace {
+
+struct LayerWord {
+  std::string_view word;
+  Layers::Mixer mixer;
+  Layers::Block block = Layers::Block::dense;
+};
+
+/// One entry for each layer, by its word. `states`: the family has layers that keep one.
+void read_words(Layers& layers, const ConfigNode& list, std::string_view key, bool states,
+                std::initializer_list<LayerWord> words) {
+  for (const ConfigNode& type : list.items()) {
+    const auto known = std::find_if(words.begin(), words.end(), [&](const LayerWord& w) {
+      return w.word == type.text() && (states || w.mixer != Layers::Mixer::state);
+    });
+    if (known == words.end()) refuse(type, key, fmt::format("\"{}\"", type.text()));
+    layers.mixers.push_back(known->mixer);
+    layers.blocks.push_back(known->block);
+  }
+}
+
+constexpr std::int64_t kMostLayers = 10000;
+
+/// Of Nemotron-H: layers that are one of a state space, attention, a feed-forward block or experts.
+void read_single_blocks(Layers& layers, Fields& fields) {
+  using Mixer = Layers::Mixer;
+  using Block = Layers::Block;
+  if (const ConfigNode* list = fields.find("layers_block_type")) {
+    read_words(layers, *list, "layers_block_type", true,
+               {{"mamba", Mixer::state, Block::none},
+                {"attention", Mixer::full, Block::none},
+                {"mlp", Mixer::none, Block::dense},
+                {"moe", Mixer::none, Block::routed}});
+    return;
+  }
+  const ConfigNode& pattern = fields.need("hybrid_override_pattern");
+  for (const char letter : pattern.text()) {
+    switch (letter) {
+      case 'M':
+      case '*':
+        layers.mixers.push_back(letter == 'M' ? Mixer::state : Mixer::full);
+        layers.blocks.push_back(Block::none);
+        break;
+      case '-':
+      case 'E':
+        layers.mixers.push_back(Mixer::none);
+        layers.blocks.push_back(letter == 'E' ? Block::routed : Block::dense);
+        break;
+      default:
+        refuse(pattern, "hybrid_override_pattern", fmt::format("\"{}\"", letter));
+    }
+  }
+}
+
+/// Of Nemotron-NAS: layers whose attention or feed-forward block may be left out.
+void read_block_configs(Layers& layers, const ConfigNode& configs) {
+  const auto leaves_out = [](const ConfigNode& layer, const char* part) {
+    Fields outer(layer, "a map", "layer");
+    Fields inner(outer.need(part), "a map", "part of a layer");
+    for (const char* key : {"replace_with_linear", "sparsify", "window_length"}) {
+      if (const ConfigNode* other = inner.find(key); other && other->text() != "false") {
+        refuse(*other, key, "layers that differ from each other");
+      }
+    }
+    return inner.yes("no_op", false);
+  };
+  for (const ConfigNode& layer : configs.items()) {
+    layers.mixers.push_back(leaves_out(layer, "attention") ? Layers::Mixer::none : Layers::Mixer::full);
+    layers.blocks.push_back(leaves_out(layer, "ffn") ? Layers::Block::none : Layers::Block::dense);
+  }
+}
+
+/// Of Kimi Linear: numbers of the layers with attention, from 1; the others keep a state.
+void read_kda_layers(Layers& layers, Fields& fields) {
+  Fields linear(fields.need("linear_attn_config"), "a map", "configuration of linear attention");
+  const auto mark = [&](const char* key, Layers::Mixer mixer) {
+    const ConfigNode& list = linear.need(key);
+    for (const ConfigNode& number : list.items()) {
+      const auto at = std::get<std::int64_t>(schema::integer().positive().usually(1, 1e9).read(number, key));
+      if (at > static_cast<std::int64_t>(layers.mixers.size())) refuse(number, key, "a layer beyond the last");
+      layers.mixers[static_cast<std::size_t>(at - 1)] = mixer;
+    }
+  };
+  std::fill(layers.mixers.begin(), layers.mixers.end(), Layers::Mixer::none);
+  mark("kda_layers", Layers::Mixer::state);
+  mark("full_attn_layers", Layers::Mixer::full);
+  if (layers.count(Layers::Mixer::none) > 0) {
+    refuse(fields.need("linear_attn_config"), "linear_attn_config", "layers in neither of its lists");
+  }
+}
+
+/// Which of the layers with attention have a sliding window, where no list of kinds says so.
+void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& window) {
+  const auto count = static_cast<std::int64_t>(layers.mixers.size());
+  const auto set = [&](auto&& windowed) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (windowed(i)) layers.mixers[static_cast<std::size_t>(i)] = Layers::Mixer::window;
+    }
+  };
+  if (fields.find("sliding_window_pattern") != nullptr) {  // the last of so many layers attends to all tokens
+    const std::int64_t period = fields.whole("sliding_window_pattern");
+    set([&](std::int64_t i) { return period > 0 && (i + 1) % period != 0; });
+  } else if (fields.find("max_window_layers") != nullptr && fields.find("use_sliding_window") != nullptr) {
+    const std::int64_t from = fields.whole("max_window_layers");  // those before attend to all tokens
+    set([&](std::int64_t i) { return i >= from; });
+  } else {
+    refuse(window, "sliding_window", "a sliding window that no field gives to a part of the layers");
+  }
+}
+
+}  // namespace
+
+Layers read_layers(Fields& fields, const Family& family) {
+  using Mixer = Layers::Mixer;
+  Layers layers;
+  const ConfigNode* types = fields.find("layer_types");
+  const ConfigNode* pattern = fields.find("hybrid_layer_pattern");
+  const ConfigNode* window = fields.find("sliding_window");
+  const bool slides = fields.yes("use_sliding_window", true) && window != nullptr;
+  static_cast<void>(fields.find("max_window_layers"));
+  static_cast<void>(fields.find("sliding_window_pattern"));
+  const bool listed = family.state == StateKeys::mamba2 && fields.find("num_hidden_layers") == nullptr;
+  const std::int64_t count = listed ? 0 : fields.whole("num_hidden_layers");
+  if (count > kMostLayers) {
+    throw InputError(fields.need("num_hidden_layers").origin(),
+                     fmt::format("num_hidden_layers: {}: expected {} or fewer", count, kMostLayers));
+  }
+  const ConfigNode* list = types;
+  if (family.state == StateKeys::mamba2) {
+    read_single_blocks(layers, fields);
+    list = fields.find("layers_block_type") ? fields.find("layers_block_type") : fields.find("hybrid_override_pattern");
+  } else if (family.type == "nemotron-nas") {
+    list = &fields.need("block_configs");
+    read_block_configs(layers, *list);
+  } else if (types != nullptr) {
+    read_words(layers, *types, "layer_types", family.state != StateKeys::none,
+               {{"full_attention", Mixer::full},
+                {"attention", Mixer::full},
+                {"deepseek_sparse_attention", Mixer::full},
+                {"sliding_attention", Mixer::window},
+                {"chunked_attention", Mixer::window},
+                {"linear_attention", Mixer::state},
+                {"mamba", Mixer::state}});
+  } else if (pattern != nullptr) {
+    list = pattern;
+    read_words(layers, *pattern, "hybrid_layer_pattern", false, {{"0", Mixer::full}, {"1", Mixer::window}});
+  } else {
+    layers.mixers.assign(static_cast<std::size_t>(count), Mixer::full);
+    layers.blocks.assign(static_cast<std::size_t>(count), Layers::Block::dense);
+    if (family.state == StateKeys::kda) {
+      read_kda_layers(layers, fields);
+    } else if (family.state == StateKeys::delta) {  // the last of so many layers has attention
+      const std::int64_t period = fields.whole("full_attention_interval");
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (period == 0 || (i + 1) % period != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
+      }
+    } else if (family.type == "llama4_text") {  // every fourth attends to all tokens: default of the published code
+      constexpr std::int64_t kPeriod = 4;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if ((i + 1) % kPeriod != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::window;
+      }
+    } else if (family.state == StateKeys::granite) {
+      static_cast<void>(fields.need("layer_types"));
+    } else if (slides) {
+      read_windows_by_rule(layers, fields, *window);
+    }
+  }
+  fields.know({"full_attention_interval"});
+  if (list != nullptr && count > 0 && static_cast<std::int64_t>(layers.mixers.size()) != count) {
+    throw InputError(list->origin(), fmt::format("{}: {} of them for {} layers",
+                                                 list == types     ? "layer_types"
+                                                 : list == pattern ? "hybrid_layer_pattern"
+                                                                   : "layers",
+                                                 layers.mixers.size(), count));
+  }
+  if (family.latent && fields.find("index_topk") != nullptr && fields.whole("index_topk") > 0) {
+    for (Mixer& m : layers.mixers) m = m == Mixer::full ? Mixer::window : m;
+    layers.window_at = &fields.need("index_topk");
+    layers.window_tokens = fields.whole("index_topk");
+    layers.window_kind = "selected";
+    return layers;
+  }
+  const std::int64_t windowed = layers.count(Mixer::window);
+  if (windowed == 0) return layers;
+  if (layers.count(Mixer::full) == 0) {
+    refuse(list ? *list : *window, "sliding_window", "a sliding window in every layer");
+  }
+  const char* key = family.type == "llama4_text" ? "attention_chunk_size" : "sliding_window";
+  if (family.type == "llama4_text") layers.window_kind = "chunked";
+  layers.window_at = &fields.need(key);
+  layers.window_tokens = fields.whole(key);
+  if (layers.window_tokens == 0) refuse(*layers.window_at, key, "a window of no token");
+  return layers;
+}
+namespace {
+
+/// Of a list that has 0 for layers without experts and 1 for those with.
+void read_expert_list(Layers& layers, const ConfigNode& list, std::string_view key) {
+  if (list.items().size() != layers.blocks.size()) refuse(list, key, "not one entry for each layer");
+  for (std::size_t i = 0; i < layers.blocks.size(); ++i) {
+    const ConfigNode& has = list.items()[i];
+    if (has.text() != "0" && has.text() != "1") refuse(has, key, fmt::format("\"{}\"", has.text()));
+    layers.blocks[i] = has.text() == "1" ? Layers::Block::routed : Layers::Block::dense;
+  }
+}
+
+}  // namespace
+
+void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts) {
+  if (experts == ExpertKeys::nemotron) return;  // its pattern says
+  const auto count = static_cast<std::int64_t>(layers.blocks.size());
+  const auto set = [&](auto&& routed) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      layers.blocks[static_cast<std::size_t>(i)] = routed(i) ? Layers::Block::routed : Layers::Block::dense;
+    }
+  };
+  const ConfigNode* frequency = fields.find("moe_layer_freq");
+  if (frequency && frequency->is_sequence()) {
+    read_expert_list(layers, *frequency, "moe_layer_freq");
+    return;
+  }
+  const bool behind_dense = experts == ExpertKeys::deepseek || experts == ExpertKeys::step ||
+                            experts == ExpertKeys::mimo || experts == ExpertKeys::kimi;
+  if (frequency && frequency->text() != "1") refuse(*frequency, "moe_layer_freq", "experts in some layers alone");
+  if (experts == ExpertKeys::llama4) {
+    const std::int64_t step = fields.whole("interleave_moe_layer_step");
+    if (step == 0)
+      refuse(fields.need("interleave_moe_layer_step"), "interleave_moe_layer_step", "no layer with experts");
+    set([&](std::int64_t i) { return (i + 1) % step == 0; });
+    return;
+  }
+  const std::int64_t dense = behind_dense ? fields.whole("first_k_dense_replace") : 0;
+  const std::int64_t step = fields.whole("decoder_sparse_step", 1);
+  if (step == 0) refuse(fields.need("decoder_sparse_step"), "decoder_sparse_step", "no layer with experts");
+  set([&](std::int64_t i) { return i >= dense && (i + 1) % step == 0; });
+  if (const ConfigNode* list = fields.find("mlp_only_layers")) {
+    for (const ConfigNode& number : list->items()) {
+      const auto at =
+          std::get<std::int64_t>(schema::integer().non_negative().usually(1, 1e9).read(number, "mlp_only_layers"));
+      if (at >= count) refuse(number, "mlp_only_layers", "a layer beyond the last");
+      layers.blocks[static_cast<std::size_t>(at)] = Layers::Block::dense;
+    }
+  }
+}
+
+}  // namespace kvsim::models::imports

@@ -1,0 +1,411 @@
+#include "models/llm/import_widths.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "models/llm/llm_spec.h"
+#include "models/schema/error.h"
+#include "models/schema/scalar_spec.h"
+#include "models/schemas.h"
+
+namespace kvsim::models::imports {
+
+using schema::InputError;
+
+namespace {
+
+/// A regular expression of literals, `.*`, `\.` and alternatives in brackets, as patterns.
+std::vector<std::string> patterns_of(std::string_view expression, const ConfigNode& at) {
+  std::vector<std::string> all{""};
+  const auto add = [&all](std::string_view text) {
+    for (std::string& pattern : all) pattern += text;
+  };
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const std::string_view rest = expression.substr(i);
+    const std::size_t closing = rest.find(')');
+    const bool edge = (rest[0] == '^' && i == 0) || rest == "$";
+    const auto plain = [](std::string_view names) {
+      return names.find_first_of("()[]{}+?\\^$*") == std::string_view::npos;
+    };
+    if (rest.starts_with(".*") || rest.starts_with("\\.")) {
+      add(rest[0] == '.' ? "*" : ".");
+      ++i;
+    } else if (rest[0] == '(' && closing != std::string_view::npos && plain(rest.substr(1, closing - 1)) &&
+               all.size() < 64) {
+      std::vector<std::string> longer;
+      std::string_view inside = rest.substr(1, closing - 1);
+      for (bool more = true; more;) {
+        const std::size_t bar = inside.find('|');
+        for (const std::string& pattern : all) longer.push_back(pattern + std::string(inside.substr(0, bar)));
+        more = bar != std::string_view::npos;
+        if (more) inside.remove_prefix(bar + 1);
+      }
+      all = std::move(longer);
+      i += closing;
+    } else if (edge) {
+      continue;
+    } else if (plain(rest.substr(0, 1))) {
+      add(rest.substr(0, 1));
+    } else {
+      throw InputError(at.origin(), fmt::format("the expression {}: expected names, \".*\", \"\\.\" and (one|other)",
+                                                at.describe()));
+    }
+  }
+  if (!expression.ends_with("$")) add("*");  // it may match a part
+  return all;
+}
+
+void read_excluded(Quantisation& q, const ConfigNode* list) {
+  if (list == nullptr) return;
+  if (!list->is_sequence()) {
+    throw InputError(list->origin(),
+                     fmt::format("expected a list of what is not quantised, found {}", list->describe()));
+  }
+  for (const ConfigNode& item : list->items()) {
+    std::vector<std::string> patterns{item.text()};
+    if (item.text().starts_with("re:")) patterns = patterns_of(std::string_view(item.text()).substr(3), item);
+    for (std::string& pattern : patterns) {
+      for (const std::string_view outer :
+           {"model.language_model.", "language_model.model.", "language_model.", "backbone."}) {
+        if (pattern.starts_with(outer)) pattern = "model." + pattern.substr(outer.size());
+      }
+      q.excluded.push_back(std::move(pattern));
+    }
+  }
+}
+
+/// KV caches in 8 bit: "FP8", "8 bit float", {num_bits: 8, type: float}.
+bool is_fp8(const ConfigNode* scheme) {
+  if (scheme == nullptr) return false;
+  if (scheme->is_map()) {
+    const ConfigNode* bits = scheme->find("num_bits");
+    const ConfigNode* type = scheme->find("type");
+    if (bits && bits->text() == "8" && type && type->text() == "float") return true;
+  } else if (scheme->text() == "FP8") {
+    return true;
+  }
+  throw InputError(scheme->origin(), fmt::format("a KV cache in {}: expected FP8, 8 bits of type float, or none for "
+                                                 "16 bit",
+                                                 scheme->describe()));
+}
+
+void set_format(Quantisation& q, NumberFormat format) {
+  q.format = format;
+  q.bytes = bytes_per_element(format);
+}
+
+/// Of modelopt's file, or of config.json where that repeats it.
+void read_algorithm(Quantisation& q, const ConfigNode& algorithm) {
+  q.stated_at = &algorithm;
+  if (algorithm.text() == "FP8") return set_format(q, NumberFormat::fp8);
+  if (algorithm.text() == "NVFP4") return set_format(q, NumberFormat::nvfp4);
+  throw InputError(algorithm.origin(), fmt::format("quant_algo: {}: expected FP8 or NVFP4", algorithm.describe()));
+}
+
+void set_mxfp4(Quantisation& q, std::vector<std::string>& remarks) {
+  constexpr double kScale = 1, kGroup = 32;  // 8 bit for each 32 numbers
+  q.format.reset();
+  q.bytes = 0.5 + kScale / kGroup;
+  remarks.emplace_back("Weights in MXFP4, whose kernels nobody measured: steps say how they are timed.");
+}
+
+/// {num_bits: 8, type: float, strategy: block}, of compressed-tensors.
+void read_weights(Quantisation& q, const ConfigNode& weights, std::vector<std::string>& remarks) {
+  Fields fields(weights, "a map", "format of weights");
+  q.stated_at = &weights;
+  const std::int64_t bits = fields.whole("num_bits");
+  const std::string type = fields.need("type").text();
+  const std::int64_t group = fields.whole("group_size", 0);
+  const ConfigNode* strategy = fields.find("strategy");
+  if (bits == 8 && type == "float") {
+    return set_format(q, strategy && strategy->text() == "block" ? NumberFormat::fp8_block : NumberFormat::fp8);
+  }
+  if (bits == 4 && type == "float" && group == 16) return set_format(q, NumberFormat::nvfp4);
+  if (bits == 4 && type == "float" && group == 32) {
+    set_mxfp4(q, remarks);
+    return;
+  }
+  if (bits == 4 && type == "int" && group > 0) {
+    constexpr double kScale = 2;  // bf16
+    q.format.reset();
+    q.bytes = 0.5 + kScale / static_cast<double>(group);
+    remarks.emplace_back(
+        "Weights are whole numbers of 4 bits, whose kernels nobody measured: steps say how they are timed.");
+    return;
+  }
+  throw InputError(weights.origin(),
+                   fmt::format("weights of {} bits, type {}, groups of {}: expected fp8, nvfp4 or 4-bit whole numbers",
+                               bits, type, group));
+}
+
+void refuse_layers_apart(Fields& fields) {
+  if (const ConfigNode* layers = fields.find("quantized_layers")) {
+    refuse(*layers, "quantized_layers", "layers in formats of their own");
+  }
+}
+
+}  // namespace
+
+Quantisation read_quantisation(const ConfigNode* file, const ConfigNode* in_config, std::vector<std::string>& remarks) {
+  Quantisation q;
+  if (file != nullptr) {
+    Fields outer(*file, "a map, the file of a quantisation", "quantisation");
+    const ConfigNode* inner = outer.find("quantization");
+    Fields fields(inner ? *inner : *file, "a map", "quantisation");
+    read_algorithm(q, fields.need("quant_algo"));
+    refuse_layers_apart(fields);
+    q.fp8_kv = is_fp8(fields.find("kv_cache_quant_algo"));
+    read_excluded(q, fields.find("exclude_modules"));
+    return q;
+  }
+  if (in_config == nullptr) return q;
+  Fields fields(*in_config, "a map", "quantisation");
+  refuse_layers_apart(fields);
+  for (const char* key : {"kv_cache_scheme", "kv_cache_quant_algo"}) q.fp8_kv = is_fp8(fields.find(key)) || q.fp8_kv;
+  for (const char* key : {"ignore", "modules_to_not_convert", "ignored_layers"}) read_excluded(q, fields.find(key));
+  const ConfigNode* algorithm = fields.find("quant_algo");
+  const ConfigNode* groups = fields.find("config_groups");
+  const ConfigNode* blocks = fields.find("weight_block_size");
+  const ConfigNode* method = fields.find("quant_method");
+  if (algorithm != nullptr) {
+    read_algorithm(q, *algorithm);
+  } else if (groups != nullptr) {
+    if (!groups->is_map() || groups->entries().size() != 1) {
+      throw InputError(groups->origin(),
+                       fmt::format("config_groups: {} groups of weights, expected one", groups->entries().size()));
+    }
+    Fields group(groups->entries().front().value, "a map", "group of weights");
+    if (const ConfigNode* targets = group.find("targets");
+        targets && !(targets->items().size() == 1 && targets->items().front().text() == "Linear")) {
+      throw InputError(targets->origin(), "targets: expected [Linear], all linear layers");
+    }
+    read_weights(q, group.need("weights"), remarks);
+  } else {
+    const ConfigNode& stated = method ? *method : fields.need("quant_method");
+    q.stated_at = &stated;
+    if (stated.text() == "mxfp4") {
+      set_mxfp4(q, remarks);
+    } else if (stated.text() == "fp8") {
+      set_format(q, blocks ? NumberFormat::fp8_block : NumberFormat::fp8);
+    } else {
+      throw InputError(stated.origin(),
+                       fmt::format("quant_method: {}: expected fp8, mxfp4, or config_groups", stated.describe()));
+    }
+  }
+  fields.know({"activation_scheme", "fmt", "format", "global_compression_ratio", "producer", "quantization_status",
+               "scale_fmt", "version"});
+  if (const auto unknown = fields.unknown(); !unknown.empty()) {
+    remarks.push_back(fmt::format("Fields of the quantisation that kvsim does not know and did not read: {}.",
+                                  fmt::join(unknown, ", ")));
+  }
+  return q;
+}
+namespace {
+
+/// `*` stands for anything.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, after = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++after;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+/// A module is excluded by its name, by one that it is a part of, and by the end of either.
+bool excludes(const Quantisation& q, std::string_view module) {
+  const std::string dotted = fmt::format(".{}.", module);
+  return std::any_of(q.excluded.begin(), q.excluded.end(), [&](const std::string& pattern) {
+    if (pattern.find('*') != std::string::npos) return matches(pattern, module) || matches(pattern + ".*", module);
+    return !pattern.empty() && dotted.find("." + pattern + ".") != std::string::npos;
+  });
+}
+
+/// The matrices of one layer, by module, with their parameters.
+struct Matrix {
+  std::string module;
+  double parameters = 0;
+  bool of_attention = false;
+};
+
+/// How a family calls what is in a layer.
+struct ModuleNames {
+  std::string attention = "self_attn.", state_in = "linear_attn.in_proj_qkv", state_out = "linear_attn.out_proj";
+  std::string block = "mlp.", expert = "mlp.experts.0.", shared = "mlp.shared_experts.";
+  std::array<const char*, 3> of_block{"up_proj", "down_proj", "gate_proj"};  // that one last, which two matrices lack
+  std::array<const char*, 3> of_expert = of_block;
+};
+
+ModuleNames names_of(const Family& family) {
+  ModuleNames names;
+  switch (family.experts) {
+    case ExpertKeys::mixtral:
+    case ExpertKeys::kimi:
+      names.expert = "block_sparse_moe.experts.0.";
+      names.of_expert = {"w1", "w2", "w3"};
+      break;
+    case ExpertKeys::gemma:
+      names.expert = "experts.0.";
+      names.shared = "mlp.";
+      break;
+    case ExpertKeys::qwen:
+      names.shared = "mlp.shared_expert.";
+      break;
+    case ExpertKeys::llama4:
+      names.block = "feed_forward.";
+      names.expert = "feed_forward.experts.0.";
+      names.shared = "feed_forward.shared_expert.";
+      break;
+    case ExpertKeys::nemotron:
+      names.attention = names.block = "mixer.";
+      names.expert = "mixer.experts.0.";
+      names.shared = "mixer.shared_experts.";
+      break;
+    default:
+      break;
+  }
+  if (family.state == StateKeys::kda) {
+    names.state_in = "self_attn.q_proj";
+    names.state_out = "self_attn.o_proj";
+  } else if (family.state == StateKeys::mamba2 || family.state == StateKeys::granite) {
+    const char* part = family.state == StateKeys::mamba2 ? "mixer." : "mamba.";
+    names.state_in = std::string(part) + "in_proj";
+    names.state_out = std::string(part) + "out_proj";
+  }
+  return names;
+}
+
+std::vector<Matrix> mixer_matrices(const LlmSpec& m, Layers::Mixer mixer, const ModuleNames& names) {
+  const auto hidden = static_cast<double>(m.hidden), heads = static_cast<double>(m.heads);
+  std::vector<Matrix> all;
+  if (mixer == Layers::Mixer::none) return all;
+  const auto add = [&](const std::string& name, double parameters) {
+    if (parameters > 0) all.push_back({name, parameters, true});
+  };
+  if (mixer == Layers::Mixer::state) {
+    add(names.state_in, hidden * static_cast<double>(m.state.in_width));
+    add(names.state_out, hidden * static_cast<double>(m.state.out_width()));
+    return all;
+  }
+  const auto attention = [&](const char* name, double parameters) { add(names.attention + name, parameters); };
+  const double gated = m.output_gate ? 2 : 1;
+  if (m.attention == AttentionKind::mla) {
+    const auto rank = static_cast<double>(m.mla.kv_lora_rank), queries = static_cast<double>(m.mla.q_lora_rank);
+    const auto nope = static_cast<double>(m.mla.qk_nope_head_dim), rope = static_cast<double>(m.mla.qk_rope_head_dim);
+    const auto value = static_cast<double>(m.mla.v_head_dim);
+    attention("q_proj", queries > 0 ? 0 : hidden * heads * (nope + rope));
+    attention("q_a_proj", hidden * queries);
+    attention("q_b_proj", queries * heads * (nope + rope));
+    attention("kv_a_proj_with_mqa", hidden * (rank + rope));
+    attention("kv_b_proj", rank * heads * (nope + value));
+    attention("o_proj", gated * heads * value * hidden);
+  } else {
+    const auto head = static_cast<double>(m.head_dim), kv_heads = static_cast<double>(m.kv_heads);
+    attention("q_proj", gated * hidden * heads * head);
+    attention("k_proj", hidden * kv_heads * head);
+    attention("v_proj", hidden * kv_heads * head);
+    attention("o_proj", heads * head * hidden);
+  }
+  return all;
+}
+
+std::vector<Matrix> block_matrices(const LlmSpec& m, Layers::Block kind, const ModuleNames& names) {
+  std::vector<Matrix> all;
+  if (kind == Layers::Block::none) return all;
+  const auto add = [&](const std::string& at, double parameters, const std::array<const char*, 3>& parts) {
+    for (std::int64_t i = 0; i < m.block_matrices(); ++i) {
+      all.push_back({at + parts.at(static_cast<std::size_t>(i)), parameters});
+    }
+  };
+  const auto hidden = static_cast<double>(m.hidden);
+  if (kind == Layers::Block::dense) {
+    add(names.block, hidden * static_cast<double>(m.intermediate), names.of_block);
+    return all;
+  }
+  const auto narrow = static_cast<double>(m.moe.expert_hidden);
+  add(names.expert,
+      (narrow > 0 ? narrow : hidden) * static_cast<double>(m.moe.expert_intermediate) *
+          static_cast<double>(m.moe.experts),
+      names.of_expert);
+  const auto shared = static_cast<double>(m.moe.shared_width());
+  if (shared > 0) add(names.shared, hidden * shared, names.of_block);
+  if (narrow > 0) {
+    for (const char* name : {"fc1_latent_proj", "fc2_latent_proj"}) {
+      all.push_back({names.block + name, hidden * narrow});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_widths(ConfigNode& entry, const Quantisation& q, const Family& family, const Layers& layers,
+                std::vector<std::string>& remarks) {
+  if (q.stated_at == nullptr) return;
+  constexpr double kWide = 2, kMost = 0.5;
+  ConfigNode whole = entry;
+  append(whole, "description", "imported", *q.stated_at);
+  const LlmSpec model = llm_schema().parse(whole, {"model", nullptr});
+  struct Part {
+    double parameters = 0, wide = 0;
+    [[nodiscard]] double wide_share() const { return parameters > 0 ? wide / parameters : 0; }
+  } attention, blocks;
+  const ModuleNames names = names_of(family);
+  using Mixer = Layers::Mixer;
+  using Block = Layers::Block;
+  std::map<Mixer, std::vector<Matrix>> of_mixer;
+  for (const Mixer m : {Mixer::full, Mixer::window, Mixer::state, Mixer::none}) {
+    of_mixer[m] = mixer_matrices(m == Mixer::window ? model.window_part() : model, m, names);
+  }
+  std::map<Block, std::vector<Matrix>> of_block;
+  for (const Block b : {Block::dense, Block::routed, Block::none}) of_block[b] = block_matrices(model, b, names);
+  for (std::size_t layer = 0; layer < layers.mixers.size(); ++layer) {
+    for (const auto* matrices : {&of_mixer[layers.mixers[layer]], &of_block[layers.blocks[layer]]}) {
+      for (const Matrix& matrix : *matrices) {
+        Part& part = matrix.of_attention ? attention : blocks;
+        part.parameters += matrix.parameters;
+        if (excludes(q, fmt::format("model.layers.{}.{}", layer, matrix.module))) part.wide += matrix.parameters;
+      }
+    }
+  }
+  const auto parameters = static_cast<double>(model.parameters());
+  const double wide = parameters - (attention.parameters - attention.wide) - (blocks.parameters - blocks.wide);
+  double bytes = wide * kWide + (parameters - wide) * q.bytes, count = parameters;
+  const bool wide_attention = attention.wide_share() >= kMost;
+  if (wide_attention) {
+    const double of_attention = model.parameter_groups().attention;
+    bytes -= of_attention * kWide;
+    count -= of_attention;
+  }
+  const bool narrow = blocks.wide_share() < kMost;
+  append(entry, "weight_bytes_per_parameter",
+         fmt::format("{:.5g}", std::clamp(bytes / count, std::min(q.bytes, kWide), kWide)), *q.stated_at);
+  if (q.format && narrow) append(entry, "weight_format", word(*q.format), *q.stated_at);
+  if (wide_attention && narrow) append(entry, "attention_weight_format", "bf16", *q.stated_at);
+  const auto say = [&remarks](const Part& part, const char* what, bool timed_wide) {
+    const double share = part.wide_share();
+    if (share == 0 || share == 1) return;
+    remarks.push_back(fmt::format("Of {}, {:.3g} % are left in 16 bit: held so, and timed as {}.", what, 100 * share,
+                                  timed_wide ? "if all of them were" : "if none of them were"));
+  };
+  say(attention, "attention's projections", wide_attention);
+  say(blocks, "the weights of feed-forward blocks", !narrow);
+}
+
+}  // namespace kvsim::models::imports
