@@ -212,6 +212,33 @@ void add_state(ConfigNode& entry, Fields& fields, StateKeys keys, const Layers& 
     channels = 3 * width;
     kernel = width_of(linear, "short_conv_kernel_size");
     further = head_dim * width * (full_gate ? 1 : 2) + heads + width + head_dim;
+  } else if (keys == StateKeys::lightning) {
+    at = &fields.need("num_attention_heads");
+    heads = width_of(fields, "num_attention_heads");
+    head_dim = state_dim = width_of(fields, "head_dim");
+    in_width = 4 * heads * head_dim;  // queries, keys, values, gate
+    further = heads * head_dim;
+    fields.know({"layernorm_full_attention_alpha", "layernorm_full_attention_beta", "layernorm_linear_attention_alpha",
+                 "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta", "postnorm",
+                 "shared_moe_mode", "block_size", "full_attn_alpha_factor", "full_attn_beta_factor",
+                 "linear_attn_alpha_factor", "linear_attn_beta_factor", "mlp_alpha_factor", "mlp_beta_factor"});
+  } else if (keys == StateKeys::mamba1) {
+    at = &fields.need("mamba_d_state");
+    const std::int64_t inner = width_of(fields, "mamba_expand") * width_of(fields, "hidden_size");
+    const std::int64_t rank = width_of(fields, "mamba_dt_rank");
+    heads = inner;  // each channel is one
+    head_dim = 1;
+    state_dim = width_of(fields, "mamba_d_state");
+    in_width = 2 * inner;
+    channels = inner;
+    kernel = width_of(fields, "mamba_d_conv");
+    const std::int64_t narrow = rank + 2 * state_dim;  // step, input and output of the state
+    further = inner * narrow + rank * inner + inner * state_dim + 2 * inner + narrow;
+    if (fields.yes("mamba_conv_bias", true)) further += inner;
+    if (const ConfigNode* bias = fields.find("mamba_proj_bias"); bias && fields.yes("mamba_proj_bias", false)) {
+      refuse(*bias, "mamba_proj_bias", "biases");
+    }
+    fields.know({"use_mamba_kernels", "mamba_inner_layernorms", "calc_logits_for_entire_prompt", "num_logits_to_keep"});
   } else {
     const bool granite = keys == StateKeys::granite;
     const char* heads_key = granite ? "mamba_n_heads" : "mamba_num_heads";
@@ -304,7 +331,8 @@ void add_blocks(ConfigNode& entry, Fields& fields, const Family& family, Layers&
          fields.need(experts == ExpertKeys::gemma  ? "top_k_experts"
                      : experts == ExpertKeys::kimi ? "num_experts_per_token"
                                                    : "num_experts_per_tok"));
-  const ConfigNode& own = by_local ? fields.need("intermediate_size") : fields.need("moe_intermediate_size");
+  const ConfigNode& own = by_local || experts == ExpertKeys::jamba ? fields.need("intermediate_size")
+                                                                   : fields.need("moe_intermediate_size");
   if (experts == ExpertKeys::gemma) {  // the block beside the experts is as wide as so many of them
     const std::int64_t block = fields.whole("intermediate_size"), expert = fields.whole("moe_intermediate_size");
     if (expert == 0 || block % expert != 0) {

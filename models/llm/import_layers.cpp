@@ -19,7 +19,7 @@ using schema::InputError;
 namespace {
 
 // Norms count as two a layer.
-constexpr std::array<Family, 31> kFamilies{
+constexpr std::array<Family, 34> kFamilies{
     {{"cohere2", ExpertKeys::none, false, false, false, true, true},
      {"deepseek_v2", ExpertKeys::deepseek, true},
      {"deepseek_v3", ExpertKeys::deepseek, true},
@@ -30,13 +30,16 @@ constexpr std::array<Family, 31> kFamilies{
      {"glm_moe_dsa", ExpertKeys::deepseek, true},
      {"gpt_oss", ExpertKeys::mixtral, false, true},
      {.type = "granitemoehybrid", .experts = ExpertKeys::granite, .state = StateKeys::granite},
+     {.type = "jamba", .experts = ExpertKeys::jamba, .state = StateKeys::mamba1},
      {"kimi_k2", ExpertKeys::deepseek, true},
      {.type = "kimi_linear", .experts = ExpertKeys::kimi, .latent = true, .state = StateKeys::kda},
      {"llama", ExpertKeys::none, false, false, false, false},
      {"llama4_text", ExpertKeys::llama4},
      {"mimo", ExpertKeys::none, false, true},
      {"mimo_v2_flash", ExpertKeys::mimo},
+     {.type = "minimax", .experts = ExpertKeys::mixtral, .state = StateKeys::lightning},
      {"minimax_m2", ExpertKeys::mixtral, false, false, true},
+     {.type = "minimax_text_01", .experts = ExpertKeys::mixtral, .state = StateKeys::lightning},
      {"mistral"},
      {"mixtral", ExpertKeys::mixtral},
      {"nemotron-nas", ExpertKeys::none, false, false, false, false},
@@ -111,7 +114,8 @@ void refuse_unsupported(Fields& fields) {
     const ConfigNode* node = read.contains(u.field) ? nullptr : fields.find(u.field);
     if (node && node->text() != "0") refuse(*node, u.field, u.what);
   }
-  if (const ConfigNode* types = fields.find("attn_type_list")) {
+  const bool lightning = family != nullptr && family->state == StateKeys::lightning;
+  if (const ConfigNode* types = lightning ? nullptr : fields.find("attn_type_list")) {
     for (const ConfigNode& type : types->items()) {
       if (type.text() != "1") refuse(type, "attn_type_list", fmt::format("attention of type {}", type.text()));
     }
@@ -227,6 +231,13 @@ void read_kda_layers(Layers& layers, Fields& fields) {
   }
 }
 
+/// Of each `period` layers the one at `offset`.
+auto every_so_many(Fields& fields, const char* period_key, const char* offset_key) {
+  const std::int64_t period = fields.whole(period_key), offset = fields.whole(offset_key);
+  if (offset >= period) refuse(fields.need(offset_key), offset_key, fmt::format("{} of {} layers", offset, period));
+  return [period, offset](std::int64_t layer) { return layer % period == offset; };
+}
+
 /// Which of the layers with attention have a sliding window, where no list of kinds says so.
 void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& window) {
   const auto count = static_cast<std::int64_t>(layers.mixers.size());
@@ -279,6 +290,9 @@ Layers read_layers(Fields& fields, const Family& family) {
                 {"chunked_attention", Mixer::window},
                 {"linear_attention", Mixer::state},
                 {"mamba", Mixer::state}});
+  } else if (family.state == StateKeys::lightning) {
+    list = &fields.need("attn_type_list");
+    read_words(layers, *list, "attn_type_list", true, {{"0", Mixer::state}, {"1", Mixer::full}});
   } else if (pattern != nullptr) {
     list = pattern;
     read_words(layers, *pattern, "hybrid_layer_pattern", false, {{"0", Mixer::full}, {"1", Mixer::window}});
@@ -287,6 +301,11 @@ Layers read_layers(Fields& fields, const Family& family) {
     layers.blocks.assign(static_cast<std::size_t>(count), Layers::Block::dense);
     if (family.state == StateKeys::kda) {
       read_kda_layers(layers, fields);
+    } else if (family.state == StateKeys::mamba1) {
+      const auto chosen = every_so_many(fields, "attn_layer_period", "attn_layer_offset");
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (!chosen(i)) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
+      }
     } else if (family.state == StateKeys::delta) {  // the last of so many layers has attention
       const std::int64_t period = fields.whole("full_attention_interval");
       for (std::int64_t i = 0; i < count; ++i) {
@@ -360,6 +379,10 @@ void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts) {
   const bool behind_dense = experts == ExpertKeys::deepseek || experts == ExpertKeys::step ||
                             experts == ExpertKeys::mimo || experts == ExpertKeys::kimi;
   if (frequency && frequency->text() != "1") refuse(*frequency, "moe_layer_freq", "experts in some layers alone");
+  if (experts == ExpertKeys::jamba) {
+    set(every_so_many(fields, "expert_layer_period", "expert_layer_offset"));
+    return;
+  }
   if (experts == ExpertKeys::llama4) {
     const std::int64_t step = fields.whole("interleave_moe_layer_step");
     if (step == 0)

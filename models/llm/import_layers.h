@@ -23,16 +23,19 @@ enum class ExpertKeys {
   llama4,    ///< num_local_experts of intermediate_size in every interleave_moe_layer_step-th layer, one shared one;
              ///< other layers have intermediate_size_mlp
   nemotron,  ///< where hybrid_override_pattern has an E: n_routed_experts, moe_shared_expert_intermediate_size
-  granite    ///< num_local_experts of intermediate_size, and a shared one of shared_intermediate_size
+  granite,   ///< num_local_experts of intermediate_size, and a shared one of shared_intermediate_size
+  jamba      ///< num_experts of intermediate_size in every expert_layer_period-th layer
 };
 
 /// Where it has the layers that keep a state.
 enum class StateKeys {
   none,
-  delta,   ///< gated delta nets: linear_num_value_heads and others
-  kda,     ///< Kimi delta attention: linear_attn_config
-  mamba2,  ///< mamba_num_heads, ssm_state_size
-  granite  ///< the same as mamba_n_heads, mamba_d_state
+  delta,      ///< gated delta nets: linear_num_value_heads and others
+  kda,        ///< Kimi delta attention: linear_attn_config
+  lightning,  ///< of the heads that attention has
+  mamba1,     ///< mamba_d_state, mamba_dt_rank; every attn_layer_period-th layer has attention
+  mamba2,     ///< mamba_num_heads, ssm_state_size
+  granite     ///< the same as mamba_n_heads, mamba_d_state
 };
 
 struct Family {

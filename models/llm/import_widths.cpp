@@ -283,7 +283,8 @@ ModuleNames names_of(const Family& family) {
   if (family.state == StateKeys::kda) {
     names.state_in = "self_attn.q_proj";
     names.state_out = "self_attn.o_proj";
-  } else if (family.state == StateKeys::mamba2 || family.state == StateKeys::granite) {
+  } else if (family.state == StateKeys::mamba1 || family.state == StateKeys::mamba2 ||
+             family.state == StateKeys::granite) {
     const char* part = family.state == StateKeys::mamba2 ? "mixer." : "mamba.";
     names.state_in = std::string(part) + "in_proj";
     names.state_out = std::string(part) + "out_proj";

@@ -342,6 +342,51 @@ TEST(ConfigImport, LayersOfOnePartEachAreRead) {
             std::string::npos);
 }
 
+TEST(ConfigImport, FamiliesWithStatesHaveTheirPublishedParameters) {
+  struct Known {
+    const char* name;
+    double parameters;
+    std::int64_t kv_bytes_per_token, state_elements;
+    std::string config;
+  };
+  std::string kinds = "[", granite = "[";
+  for (int layer = 0; layer < 80; ++layer) kinds += fmt::format("{}{}", layer > 0 ? ", " : "", layer % 8 == 7 ? 1 : 0);
+  for (int layer = 0; layer < 40; ++layer) {
+    granite += fmt::format("{}\"{}\"", layer > 0 ? ", " : "", layer % 10 == 5 ? "attention" : "mamba");
+  }
+  const Known known[] = {
+      {"Jamba v0.1", 51.6e9, 4 * 2 * 8 * 128 * 2, 28 * 8192 * 16, R"({"model_type": "jamba", "hidden_size": 4096,
+        "num_hidden_layers": 32, "attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2,
+        "expert_layer_offset": 1, "num_experts": 16, "num_experts_per_tok": 2, "intermediate_size": 14336,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "mamba_d_conv": 4, "mamba_d_state": 16, "mamba_expand": 2,
+        "mamba_dt_rank": 256, "vocab_size": 65536, "max_position_embeddings": 262144, "tie_word_embeddings": false})"},
+      {"MiniMax-Text-01", 456e9, 10 * 2 * 8 * 128 * 2, 70 * 64 * 128 * 128, R"({"model_type": "minimax_text_01",
+        "hidden_size": 6144, "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "head_dim": 128, "intermediate_size": 9216, "num_local_experts": 32, "num_experts_per_tok": 2,
+        "shared_intermediate_size": 0, "vocab_size": 200064, "max_position_embeddings": 10240000,
+        "tie_word_embeddings": false, "attn_type_list": )" + kinds + "]}"},
+      {"Granite 4.0 H small", 32.2e9, 4 * 2 * 8 * 128 * 2, 36 * 128 * 64 * 128, R"({"model_type": "granitemoehybrid",
+        "hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4,
+        "mamba_expand": 2, "num_local_experts": 72, "num_experts_per_tok": 10, "intermediate_size": 768,
+        "shared_intermediate_size": 1536, "vocab_size": 100352, "max_position_embeddings": 131072,
+        "tie_word_embeddings": true, "layer_types": )" + granite + "]}"},
+      {"Kimi Linear", 48e9, 7 * 576 * 2, 20 * 32 * 128 * 128, R"({"model_type": "kimi_linear", "hidden_size": 2304,
+        "num_hidden_layers": 27, "num_attention_heads": 32, "num_key_value_heads": 32, "q_lora_rank": null,
+        "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "intermediate_size": 9216, "moe_intermediate_size": 1024, "num_experts": 256, "num_experts_per_token": 8,
+        "num_shared_experts": 1, "first_k_dense_replace": 1, "vocab_size": 163840, "max_position_embeddings": 1048576,
+        "tie_word_embeddings": false, "linear_attn_config": {"num_heads": 32, "head_dim": 128,
+        "short_conv_kernel_size": 4, "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
+        "kda_layers": [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26]}})"}};
+  for (const Known& k : known) {
+    const LlmSpec m = spec_of(read(k.config));
+    EXPECT_NEAR(static_cast<double>(m.parameters()) / k.parameters, 1, 0.025) << k.name;
+    EXPECT_EQ(m.kv_bytes_per_token(), k.kv_bytes_per_token) << k.name;
+    EXPECT_EQ(m.state.layers * m.state.elements(), k.state_elements) << k.name;
+  }
+}
+
 TEST(ConfigImport, IndexersAreRead) {
   const std::string keys = "\"index_head_dim\": 128, \"index_n_heads\": 64, \"index_topk\": 2048";
   const LlmSpec m = spec_of(read(with(with(kLatent, "model_type", "\"model_type\": \"deepseek_v32\""), "", keys)));
@@ -411,12 +456,13 @@ TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
 }
 
 TEST(ConfigImport, EncodersAndMissingFieldsAreRefused) {
-  EXPECT_EQ(refusal(R"({"model_type": "bert", "hidden_size": 768})"),
-            "config.json:1:16: model_type: \"bert\" is not read; those that are: cohere2, deepseek_v2, deepseek_v3, "
-            "deepseek_v32, gemma2, gemma3_text, gemma4_text, glm_moe_dsa, gpt_oss, granitemoehybrid, kimi_k2, "
-            "kimi_linear, llama, llama4_text, mimo, mimo_v2_flash, minimax_m2, mistral, mixtral, nemotron-nas, "
-            "nemotron_h, olmo3, qwen2, qwen3, qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, "
-            "qwen3_vl_moe_text, qwen3_vl_text, step3p7");
+  EXPECT_EQ(
+      refusal(R"({"model_type": "bert", "hidden_size": 768})"),
+      "config.json:1:16: model_type: \"bert\" is not read; those that are: cohere2, deepseek_v2, deepseek_v3, "
+      "deepseek_v32, gemma2, gemma3_text, gemma4_text, glm_moe_dsa, gpt_oss, granitemoehybrid, jamba, kimi_k2, "
+      "kimi_linear, llama, llama4_text, mimo, mimo_v2_flash, minimax, minimax_m2, minimax_text_01, mistral, "
+      "mixtral, nemotron-nas, nemotron_h, olmo3, qwen2, qwen3, qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, "
+      "qwen3_vl_moe_text, qwen3_vl_text, step3p7");
   EXPECT_EQ(refusal(with(kDense, "vocab_size", "")),
             "config.json:1:1: no \"vocab_size\", which every model of this type has");
   EXPECT_EQ(refusal(with(kDense, "num_hidden_layers", "")),
