@@ -91,14 +91,17 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
     e.routed.seconds = body_s * std::min(routed_s, both_s) / all_s;
     return e;
   }
-  const double bytes_s = body_bytes / (profile.linear_bandwidth_efficiency.value * gpu.memory_bytes_per_s.value);
-  const double flops_s =
-      body_flops / (profile.linear_compute_efficiency.at(tokens) * Machine::of(gpu).flops_per_s(model.weight_format()));
-  const auto part = [&](const StepOperator& o) {
-    return bytes_s >= flops_s ? o.bytes / body_bytes : o.flops / body_flops;
+  const auto bytes_s = [&](double bytes) {
+    return bytes / (profile.linear_bandwidth_efficiency.value * gpu.memory_bytes_per_s.value);
   };
-  e.beside.seconds = body_s * part(e.beside);
-  e.routed.seconds = body_s * part(e.routed);
+  const auto flops_s = [&](double flops) {
+    return flops / (profile.linear_compute_efficiency.at(tokens) * Machine::of(gpu).flops_per_s(model.weight_format()));
+  };
+  const double other_bytes = body_bytes - e.routed.bytes, other_flops = body_flops - e.routed.flops;
+  e.routed.seconds = std::min(std::max(bytes_s(e.routed.bytes), flops_s(e.routed.flops)), body_s);
+  e.beside.seconds =
+      (body_s - e.routed.seconds) *
+      (bytes_s(other_bytes) >= flops_s(other_flops) ? e.beside.bytes / other_bytes : e.beside.flops / other_flops);
   return e;
 }
 

@@ -59,6 +59,12 @@ double parameters_before_attention(const LlmSpec& m) {
   return layers * static_cast<double>(query + latent + s.kv_lora_rank * m.heads * s.qk_nope_head_dim) + states;
 }
 
+/// Bytes of the routed experts that so many tokens reach.
+double routed_weight_bytes(const LlmSpec& m, double tokens) {
+  return static_cast<double>(m.expert_weight_bytes()) * m.experts_touched(tokens) /
+         static_cast<double>(std::max<std::int64_t>(m.moe.experts, 1));
+}
+
 }  // namespace
 
 StepTimer::AttentionLayers::AttentionLayers(const LlmSpec& model, double gpus)
@@ -352,8 +358,7 @@ double StepTimer::weight_bytes_read(double tokens) const {
 double StepTimer::weight_bytes_of_rank(double all_tokens) const {
   const double all = weight_bytes_read(all_tokens);
   if (parallel_.attention_data == 1) return all;
-  const double experts = static_cast<double>(model_.expert_weight_bytes()) * model_.experts_touched(all_tokens) /
-                         static_cast<double>(std::max<std::int64_t>(model_.moe.experts, 1));
+  const double experts = routed_weight_bytes(model_, all_tokens);
   return all - experts + experts / static_cast<double>(parallel_.attention_data);
 }
 
@@ -374,18 +379,25 @@ void StepTimer::add_linear(const StepWork& work, double all_tokens, StepTime& ti
     return;
   }
   const double weights = weight_bytes_of_rank(all_tokens);
-  const double bytes_s = weights / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_);
-  double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
-  if (parallel_.attention_data > 1) {  // of the experts, a GPU has its share of all ranks' tokens
-    flops += expert_flops_ * (all_tokens / static_cast<double>(parallel_.attention_data) - tokens);
-  }
-  const double flops_s = flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_);
-  const Roofline linear = roofline(bytes_s, flops_s);
-  time.linear_s = profile_.linear_t0_s.value * linear_calls_ + linear.seconds;
-  const double head_share =
-      linear.memory_bound ? head_weight_bytes_ / weights : head_flops_ * work.logit_tokens / flops;
-  time.head_s = profile_.linear_t0_s.value + head_share * linear.seconds;
-  (linear.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += linear.seconds;
+  const double flops = body_flops_ * tokens + head_flops_ * work.logit_tokens;
+  const auto roofline_of = [&](double bytes, double of_flops) {
+    return roofline(bytes / gpus_ / (profile_.linear_bandwidth_efficiency.value * memory_bytes_per_s_),
+                    of_flops / gpus_ / (profile_.linear_compute_efficiency.at(tokens) * linear_flops_per_s_));
+  };
+  // Routed experts are kernels of their own, that read all weights for few tokens each. Of them, a GPU has its share of
+  // all ranks' tokens.
+  const auto ranks = static_cast<double>(parallel_.attention_data);
+  const double experts = model_.moe.experts > 0 ? routed_weight_bytes(model_, all_tokens) / ranks : 0;
+  const Roofline others = roofline_of(weights - experts, flops - expert_flops_ * tokens);
+  time.linear_s = profile_.linear_t0_s.value * linear_calls_ + others.seconds;
+  const double head_share = others.memory_bound ? head_weight_bytes_ / (weights - experts)
+                                                : head_flops_ * work.logit_tokens / (flops - expert_flops_ * tokens);
+  time.head_s = profile_.linear_t0_s.value + head_share * others.seconds;
+  (others.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += others.seconds;
+  if (experts <= 0) return;
+  const Roofline routed = roofline_of(experts, expert_flops_ * all_tokens / ranks);
+  time.linear_s += routed.seconds;
+  (routed.memory_bound ? time.hbm_bound_s : time.compute_bound_s) += routed.seconds;
 }
 
 double StepTimer::sampler_s(double sequences) const {

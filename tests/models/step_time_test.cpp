@@ -193,6 +193,21 @@ TEST(StepTime, ExpertsAndLatentsHaveTheirOwnCalls) {
   EXPECT_NEAR(calls(m), 3 * 4 + 1 * 2 + 2 * 5 + 1, 1e-9);
 }
 
+TEST(StepTime, RoutedExpertsHaveARooflineOfTheirOwn) {
+  // 40 experts of 3 x 8 x 50 parameters in 2 bytes, of which 30 tokens reach nearly all: reading them takes longer than
+  // computing, and the arithmetic of all else longer than reading that.
+  LlmSpec m = tiny_model();
+  m.moe = {.experts = 40, .experts_per_token = 1, .expert_intermediate = 50};
+  StepWork w;
+  w.decode = {30, 0, 0, 30};
+  const double touched = m.experts_touched(30), expert = 3 * 8 * 50;
+  const double experts_s = touched * expert * 2 / 100;
+  EXPECT_GT(experts_s, 30 * expert * 2 / 1000);
+  const double others = static_cast<double>(m.active_parameters()) - expert - 80;  // without the LM head
+  EXPECT_GT(30 * 2 * others / 1000, 2 * (others + 80) / 100);
+  EXPECT_NEAR(tiny_timer(ideal_profile(), m).time(w).linear_s, experts_s + 30 * 2 * others / 1000, 1e-9);
+}
+
 TEST(StepTime, AttentionReadsKvOrComputesPairs) {
   // 500 B / 100 B/s = 5 s against 10 pairs x 32 FLOPs / 1000 = 0.32 s; with 1000 pairs 32 s.
   const StepTimer timer = tiny_timer(ideal_profile());
