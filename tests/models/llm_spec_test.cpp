@@ -32,7 +32,8 @@ constexpr Published kPublished[] = {
     {"deepseek-v3", 671e9, 70272},      {"kimi-k2", 1.026e12, 70272},      {"minimax-m2.5", 229e9, 253952},
     {"qwen3-235b-a22b", 235e9, 192512}, {"llama-3.2-3b", 3.21e9, 114688},  {"qwen2.5-1.5b", 1.54e9, 28672},
     {"qwen2.5-3b", 3.09e9, 36864},      {"gemma-3-12b", 11.771e9, 393216}, {"gemma-3-27b", 27.016e9, 507904},
-    {"gpt-oss-20b", 20.91e9, 49152},    {"gpt-oss-120b", 116.83e9, 73728},
+    {"gpt-oss-20b", 20.91e9, 49152},    {"gpt-oss-120b", 116.83e9, 73728}, {"qwen3-14b", 14.8e9, 163840},
+    {"longchat-7b", 6.74e9, 524288},
 };
 
 TEST(LlmSpec, EveryModelOfTheCatalogueHasItsPublishedParametersWithinOnePercent) {
