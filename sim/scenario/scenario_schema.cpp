@@ -536,7 +536,10 @@ ObjectSchema<Scenario> decode_schema() {
              "compressed KV / full KV, of token dropping; a quantiser's ratio follows from its bits");
   s.optional("draft_length", KVSIM_MEMBER(serving.decode.draft_length), integer().at_least(1).at_most(4096),
              "tokens drafted per round before one verification (draft_lengths: policy fixed)");
-  s.optional("draft_limit", KVSIM_MEMBER(serving.decode.draft_limit), integer().non_negative().at_most(8192),
+  s.optional("draft_limit", KVSIM_MEMBER(serving.decode.draft_limit),
+             integer().non_negative().at_most(8192).or_word("strict", serving::kStrictDraftLimit,
+                                                            "the draft length and no more: a request whose "
+                                                            "verification is late waits for it"),
              "most tokens drafted while a verification is late; 0: twice the longest draft length");
   s.optional("resident", KVSIM_MEMBER(serving.decode.resident), integer().non_negative(),
              "requests per replica whose full KV stays in GPU memory (pinned)");

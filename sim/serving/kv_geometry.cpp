@@ -365,7 +365,8 @@ MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry
 
 std::int64_t draft_limit(const DecodeConfig& decode) {
   const std::int64_t longest = longest_draft(decode);
-  return decode.draft_limit > 0 ? std::max(decode.draft_limit, longest) : 2 * longest;
+  if (decode.draft_limit == 0) return 2 * longest;
+  return std::max(decode.draft_limit, longest);  // strict is below any length
 }
 
 std::int64_t most_proposed(const DecodeConfig& config, const DecodePolicy& decode) {

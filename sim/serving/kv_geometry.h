@@ -184,7 +184,7 @@ MemorySplit memory_split(const ServingConfig& config, const KvGeometry& geometry
 std::int64_t kv_capacity_bytes(const ServingConfig& config, const KvGeometry& geometry);
 
 /// Most positions that a request may draft in one round: as configured, else twice the longest draft length that its
-/// policy chooses; never less than that length itself.
+/// policy chooses; never less than that length itself, and that length where the limit is strict.
 std::int64_t draft_limit(const DecodeConfig& decode);
 
 /// Most tokens that an auxiliary drafter proposes for a request before a step; 0 where the policy has none.

@@ -52,6 +52,8 @@ constexpr Published kPublished[] = {
     {"gemma-3-27b", 27.016e9, 507904},
     {"gpt-oss-20b", 20.91e9, 49152},
     {"gpt-oss-120b", 116.83e9, 73728},
+    {"qwen3-14b", 14.8e9, 163840},
+    {"longchat-7b", 6.74e9, 524288},
     {"qwen3-0.6b", 0.596e9, 114688},
     {"qwen3-coder-480b-a35b", 480e9, 253952},
     {"qwen3-vl-32b", 32.8e9, 262144},

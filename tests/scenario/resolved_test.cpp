@@ -243,6 +243,7 @@ TEST(Defaults, OfTheSentencesAreThoseUsed) {
   };
   const std::string slow = "cluster.host.link.read=5 GB/s";
   same({slow}, {slow, "decode.draft_limit=40"});  // twice the draft length
+  same({slow, "decode.draft_limit=20"}, {slow, "decode.draft_limit=strict"});
   same({}, {"schedule.arrival=layerwise"});
   same({}, {"schedule.arrival_slack=0"});
   same({"schedule.arrival=whole"}, {"schedule.arrival=whole", "schedule.arrival_slack=1"});

@@ -103,6 +103,17 @@ TEST(SingleRequest, AReloadLongerThanTheDraftIsLateAndPaysForItself) {
   EXPECT_GT(m.link_bound_s, 0.5 * m.capacity_s);
 }
 
+TEST(SingleRequest, AStrictDraftIsAsLongAsItIsSaidHoweverLateTheReload) {
+  // The reload of the test above hides behind some 280 drafts: by default a round of 20 goes on to 40.
+  const auto drafts_a_round = [](const char* limit) {
+    const serving::Measurements m = measure_with(
+        alone({"decode.acceptance={model: constant, agreement: 1}", "cluster.host.link.read=0.6 GB/s", limit}));
+    return static_cast<double>(m.drafted_tokens) / static_cast<double>(m.rounds);
+  };
+  EXPECT_LE(drafts_a_round("decode.draft_limit=strict"), 20);
+  EXPECT_GT(drafts_a_round("decode.draft_limit=0"), 30);
+}
+
 TEST(SingleRequest, ADraftEndsWithTheOutput) {
   // 25 tokens: a round of 20 + 1, then 4 left: the drafter meets the end itself and no bonus token follows.
   const serving::Measurements m = measure_with(alone(

@@ -126,6 +126,27 @@ bool JudgedPoint::within() const {
   return std::abs(error()) <= tolerance;  // false of NaN
 }
 
+double JudgedPoint::distance() const {
+  const double ratio = 1 + error();
+  return ratio > 0 ? std::abs(std::log(ratio)) : std::numeric_limits<double>::infinity();  // NaN too
+}
+
+void Closeness::add(const Closeness& other) {
+  points += other.points;
+  within += other.within;
+  distance += other.distance;
+}
+
+double Closeness::mean() const {
+  return points > 0 ? distance / static_cast<double>(points) : 0;
+}
+
+Closeness closeness_of(const std::vector<JudgedPoint>& points) {
+  Closeness all;
+  for (const JudgedPoint& p : points) all.add({1, p.within() ? 1U : 0U, p.distance()});
+  return all;
+}
+
 std::optional<bool> in_order(const std::vector<JudgedPoint>& points, std::optional<double> level) {
   std::optional<bool> ordered;
   const auto differ = [](double a, double b, double tolerance) {
@@ -190,7 +211,9 @@ std::vector<Reproduced> reproduce(const std::vector<ExperimentFile>& files, Runs
     all.clear();
     for (const auto& asker : askers) all.push_back(asker->ask());
     for (std::size_t i = 0; i < others.size(); ++i) {
-      all[variants[i].of].others.push_back({variants[i].name, variants[i].value, others[i]->ask().outcome});
+      const Reproduced other = others[i]->ask();
+      all[variants[i].of].others.push_back(
+          {variants[i].name, variants[i].value, other.outcome, closeness_of(other.points)});
     }
   } while (runs.simulate_missing());
   return all;

@@ -31,6 +31,9 @@ struct JudgedPoint {
   /// (simulated - published) / |published|, of a range from its nearer end; 0 within it.
   [[nodiscard]] double error() const;
   [[nodiscard]] bool within() const;
+  /// |ln(simulated / published)|, of a range from its nearer end: what the criterion for free assumptions is a mean of.
+  /// Infinite of what is not there, or has another sign.
+  [[nodiscard]] double distance() const;
   [[nodiscard]] double middle() const { return (low + high) / 2; }
 };
 
@@ -49,6 +52,18 @@ struct SimulatedSeries {
   std::vector<double> values;  ///< by row of the panel's x axis
 };
 
+/// How near points lie to what is published.
+struct Closeness {
+  std::size_t points = 0, within = 0;
+  double distance = 0;  ///< JudgedPoint::distance(), added up
+
+  void add(const Closeness& other);
+  /// 0 without points.
+  [[nodiscard]] double mean() const;
+};
+
+Closeness closeness_of(const std::vector<JudgedPoint>& points);
+
 struct Reproduced {
   const ExperimentFile* file = nullptr;
   std::vector<std::vector<SimulatedSeries>> panels;
@@ -62,6 +77,7 @@ struct Reproduced {
   struct Other {
     std::string name, value;
     Outcome outcome = Outcome::cannot;
+    Closeness closeness;
   };
   std::vector<Other> others;
 

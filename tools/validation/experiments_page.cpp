@@ -102,12 +102,60 @@ std::vector<std::string> claims_of(const Reproduced& r) {
   return lines;
 }
 
+/// The values of free assumptions with which the verdict is another one, and how many leave it as it is.
 std::vector<std::string> others_of(const Reproduced& r) {
   std::vector<std::string> lines;
   for (const Reproduced::Other& o : r.others) {
-    lines.push_back(fmt::format("{} = {}: {}", o.name, o.value, to_string(o.outcome)));
+    if (o.outcome != r.outcome) lines.push_back(fmt::format("{} with {} = {}", to_string(o.outcome), o.name, o.value));
+  }
+  if (const std::size_t same = r.others.size() - lines.size(); same > 0) {
+    lines.push_back(
+        fmt::format("{} with {} other value{} of free assumptions", to_string(r.outcome), same, same == 1 ? "" : "s"));
   }
   return lines;
+}
+
+/// How near the points of a paper come with each value of its free assumptions, one changed at a time, and which
+/// verdicts change. Nothing without --sensitivity.
+std::vector<Table> dependence_tables(const std::vector<Reproduced>& all) {
+  std::vector<const SharedFile*> papers;
+  for (const Reproduced& r : all) {
+    const bool seen = std::find(papers.begin(), papers.end(), r.file->paper.get()) != papers.end();
+    if (!r.others.empty() && !seen) papers.push_back(r.file->paper.get());
+  }
+  std::vector<Table> tables;
+  for (const SharedFile* paper : papers) {
+    Table& t = tables.emplace_back();
+    t.title = fmt::format("What depends on free assumptions, {}", paper->paper);
+    t.header = {"assumption", "value", "", "mean |ln(simulated / published)|", "points within", "other verdicts"};
+    t.align = {Align::left, Align::left, Align::left, Align::right, Align::right, Align::left};
+    Closeness taken;
+    for (const Reproduced& r : all) {
+      if (r.file->paper.get() == paper) taken.add(closeness_of(r.points));
+    }
+    const auto row = [&t](const FreeAssumption& f, const std::string& value, const char* what, const Closeness& c,
+                          const std::vector<std::string>& changed) {
+      t.rows.push_back({f.name, value, what, Cell(fmt::format("{:.3f}", c.mean()), c.mean()),
+                        fmt::format("{} of {}", c.within, c.points), fmt::format("{}", fmt::join(changed, ", "))});
+    };
+    for (const FreeAssumption& f : paper->free) {
+      if (f.alternatives.empty()) continue;
+      row(f, f.value, "taken", taken, {});
+      for (const std::string& value : f.alternatives) {
+        Closeness with;
+        std::vector<std::string> changed;
+        for (const Reproduced& r : all) {
+          for (const Reproduced::Other& o : r.others) {
+            if (r.file->paper.get() != paper || o.name != f.name || o.value != value) continue;
+            with.add(o.closeness);
+            if (o.outcome != r.outcome) changed.push_back(fmt::format("{} {}", r.file->name, to_string(o.outcome)));
+          }
+        }
+        row(f, value, "", with, changed);
+      }
+    }
+  }
+  return tables;
 }
 
 /// What is said of free assumptions, once a paper.
@@ -263,7 +311,10 @@ const results::Fields<JudgedClaim> kClaimFields{
 const results::Fields<Reproduced::Other> kOtherFields{
     {"name", {kText, "of the free assumption"}, &Reproduced::Other::name},
     {"value", {kText, "what it is taken for"}, &Reproduced::Other::value},
-    {"verdict", {kText, "with it"}, [](const Reproduced::Other& o) { return to_string(o.outcome); }}};
+    {"verdict", {kText, "with it"}, [](const Reproduced::Other& o) { return to_string(o.outcome); }},
+    {"distance", {kPlain, "mean |ln(simulated / published)| of the points with it"}, [](const Reproduced::Other& o) {
+       return o.closeness.mean();
+     }}};
 
 const results::Fields<Reproduced>& experiment_fields() {
   using F = results::Field<Reproduced>;
@@ -325,6 +376,7 @@ results::Page experiments_text(const std::vector<Reproduced>& all) {
   results::Page page;
   page.title = tally_text(all);
   page.tables.push_back(summary_table(all));
+  for (Table& table : dependence_tables(all)) page.tables.push_back(std::move(table));
   for (const Reproduced& r : all) {
     const std::string title = fmt::format("{}, {}: {}", r.file->name, r.file->title, to_string(r.outcome));
     if (!r.points.empty()) page.tables.push_back(points_table(r, title));
@@ -349,6 +401,7 @@ results::Page experiments_page(const std::vector<Reproduced>& all) {
   summary.title = "Verdicts";
   summary.add(summary_table(all));
   summary.add(page::List{"Free assumptions", shared_words(all)});
+  for (Table& table : dependence_tables(all)) summary.add(std::move(table));
   page.add(std::move(summary));
   for (const Reproduced& r : all) page.add(section_of(r));
   return page;
