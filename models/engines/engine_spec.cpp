@@ -60,6 +60,9 @@ ObjectSchema<EngineSpec> engine_fields() {
              "launching one kernel of an iteration that is no captured graph; left out or 0: what the profile says");
   s.optional("captures_chunks", &EngineSpec::captures_chunks, boolean(),
              "captured graphs serve iterations with chunks of prompts, too; false: only those that decode");
+  s.optional("tokenise", &EngineSpec::tokenise_s, time().non_negative().at_most(1),
+             "turning the text of a prompt into one of its tokens, before the scheduler sees the request: one prompt "
+             "after another on one thread a replica; left out or 0: no time");
   return s;
 }
 

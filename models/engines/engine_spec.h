@@ -44,6 +44,8 @@ struct EngineSpec {
   // How kernels of iterations that are not captured are launched (LaunchCosts).
   schema::Sourced<double> kernel_launch_s{};        ///< 0: what the profile says
   schema::Sourced<bool> captures_chunks{true, {}};  ///< also of iterations with chunks of prompts
+  schema::Sourced<double>
+      tokenise_s{};  ///< a token of a prompt's text, before the scheduler sees it; one thread a server
 };
 
 // The words for the three, for the tables of engines and of schedules alike.

@@ -198,6 +198,12 @@ Backtest run_backtest(std::vector<ServingPoint> points, const BacktestOptions& o
       simulate(done, scenario.document, options);
     }
     if (done.out_of_scope.empty() && !done.predicted) interrupted = true;
+    if (done.predicted && !catalogue.contains(models::EntryKind::engine, done.point.engine)) {
+      done.fallbacks.push_back(
+          done.point.engine.empty()
+              ? "points that name no engine: the schedule's defaults"
+              : fmt::format("engine {} is not in the catalogue: the schedule's defaults", done.point.engine));
+    }
     if (options.finished) options.finished();
   });
   result.interrupted = interrupted;

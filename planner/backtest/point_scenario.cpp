@@ -153,7 +153,8 @@ ConfigNode assumptions(const ServingPoint& p, const models::Catalogue& catalogue
                            source.requests_per_client, source.shortest, source.reference)));
   if (!fp8_kv) list.items().push_back(quoted("KV in 16 bit"));
   for (const PointLaunch* launch : launches) {
-    list.items().push_back(quoted(fmt::format("{}: {}", fmt::join(launch->set, ", "), launch->reference)));
+    list.items().push_back(
+        quoted(fmt::format("{}: {}", fmt::join(launch->changes(p.prompt_tokens, p.clients), ", "), launch->reference)));
   }
   return list;
 }
@@ -198,8 +199,8 @@ std::string first_problem(const ServingPoint& p) {
 PointScenario point_scenario(const ServingPoint& row, const Published& published, const models::Catalogue& catalogue,
                              const std::vector<std::string>& include) {
   PointScenario result;
-  const ServingPoint p = as_launched(row, published.source(row.source));
-  const Parallelism parallelism = parallelism_of(p);
+  ServingPoint p = as_launched(row, published.source(row.source));
+  Parallelism parallelism = parallelism_of(p);
   result.group = {p.model, p.gpu, p.engine, p.precision, parallelism.name};
   result.out_of_scope = first_problem(p);
   if (!result.out_of_scope.empty()) return result;
@@ -218,6 +219,10 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
   if (!spec.weights_are_measured()) {
     result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
     return result;
+  }
+  if (spec.moe.experts == 0) {  // files say of dense models, too, how their experts are cut
+    p.expert = p.expert_tensor = 1;
+    parallelism = parallelism_of(p);
   }
   // Of a mixture of experts the experts are most of the weights.
   const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
@@ -265,7 +270,7 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     document.append("run", mapping({{"sample_every", ConfigNode::scalar(fmt::format("{} s", kReplaySample_s))}}));
   }
   for (const PointLaunch* launch : launches) {
-    for (const std::string& change : launch->set) schema::apply_set(document, change);
+    for (const std::string& change : launch->changes(p.prompt_tokens, p.clients)) schema::apply_set(document, change);
   }
   for (const std::string& change : p.settings) schema::apply_set(document, change);
   make_room(document, p, catalogue);

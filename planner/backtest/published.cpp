@@ -43,6 +43,8 @@ schema::ObjectSchema<Published> published_schema() {
   launch.optional("least_clients", &PointLaunch::least_clients, integer().at_least(1), "concurrency");
   launch.optional("most_clients", &PointLaunch::most_clients, integer().at_least(1), "concurrency");
   launch.list("set", &PointLaunch::set, text().non_empty(), Presence::optional, "changes of the scenario, as of --set");
+  launch.list("iteration", &PointLaunch::iteration, text().non_empty(), Presence::optional,
+              "tokens of an iteration: the sum of numbers, isl and clients");
   launch.optional("out_of_scope", &PointLaunch::out_of_scope, text().non_empty(), "why it cannot be described");
   launch.required("reference", &PointLaunch::reference, text().non_empty(), "where that is said");
   ObjectSchema<Published> all("published", "What published serving points call things.");
@@ -95,6 +97,17 @@ std::string Published::gpu(std::string_view name, const models::Catalogue& catal
 const PointSource& Published::source(std::string_view name) const {
   const PointSource* known = named(sources, name);
   return known != nullptr ? *known : sources.back();
+}
+
+std::vector<std::string> PointLaunch::changes(std::int64_t prompt_tokens, std::int64_t clients) const {
+  std::vector<std::string> result = set;
+  if (iteration.empty()) return result;
+  std::int64_t tokens = 0;
+  for (const std::string& term : iteration) {
+    tokens += term == "isl" ? prompt_tokens : term == "clients" ? clients : std::stoll(term);
+  }
+  result.push_back(fmt::format("schedule.max_batched_tokens={}", tokens));
+  return result;
 }
 
 bool PointLaunch::holds_of(const LaunchOf& p) const {

@@ -49,10 +49,14 @@ struct PointLaunch {
   std::int64_t least_clients = 1;
   std::optional<std::int64_t> most_clients;
   std::vector<std::string> set;  ///< changes of the scenario, as of --set
-  std::string out_of_scope;      ///< or why the point cannot be described
+  /// Tokens of an iteration, where the launch worked them out: the sum of these, each a number, isl or clients.
+  std::vector<std::string> iteration;
+  std::string out_of_scope;  ///< or why the point cannot be described
   std::string reference;
 
   [[nodiscard]] bool holds_of(const LaunchOf& point) const;
+  /// What it changes of the scenario of a point: `set`, and the tokens of an iteration.
+  [[nodiscard]] std::vector<std::string> changes(std::int64_t prompt_tokens, std::int64_t clients) const;
 };
 
 struct Published {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -512,6 +513,14 @@ std::vector<ServingPoint> read_points(const std::string& path, const Given& give
     return {read_recording(path, given)};
   }
   return read_csv(LineReader::open(path, "serving points in CSV"), given);
+}
+
+void tell_recordings_apart(std::vector<ServingPoint>& points) {
+  std::map<std::string, int> times;
+  for (const ServingPoint& p : points) times[p.id] += p.recording ? 1 : 0;
+  for (ServingPoint& p : points) {
+    if (p.recording && times[p.id] > 1) p.id = p.recording->path;
+  }
 }
 
 std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given) {

@@ -60,4 +60,7 @@ std::vector<ServingPoint> read_points(const std::string& path, const Given& give
 /// The same from memory; `name` stands for the file's.
 std::vector<ServingPoint> read_points_text(std::string_view text, const std::string& name, const Given& given = {});
 
+/// Recordings are called by their folder or file. Where several of that name are among the points, by their paths.
+void tell_recordings_apart(std::vector<ServingPoint>& points);
+
 }  // namespace kvsim::planner::backtest

@@ -33,12 +33,12 @@ constexpr std::chrono::milliseconds kBetweenFlushes{100};
 }
 
 std::string to_line(const PointResult& r) {
-  const Json reason = r.reason, assumptions = r.assumptions, fallbacks = r.fallbacks;
+  const Json reason = r.reason, assumptions = r.assumptions, fallbacks = r.fallbacks, how_sure = r.how_sure;
   if (!r.simulated()) {
     return fmt::format(R"({{"index":{},"status":"infeasible","reason":{}}})", r.point, reason.dump());
   }
-  return fmt::format(R"({{"index":{},"status":"done","result":{},"assumptions":{},"fallbacks":{}}})", r.point, r.result,
-                     assumptions.dump(), fallbacks.dump());
+  return fmt::format(R"({{"index":{},"status":"done","result":{},"assumptions":{},"fallbacks":{},"how_sure":{}}})",
+                     r.point, r.result, assumptions.dump(), fallbacks.dump(), how_sure.dump());
 }
 
 // The checksum is the last key of the line's object, and covers what stands before it.
@@ -208,6 +208,8 @@ PointResult to_point(std::string_view line) {
     result.result = json.at("result").dump();
     json.at("assumptions").get_to(result.assumptions);
     json.at("fallbacks").get_to(result.fallbacks);
+    // Sweeps begun by a version that did not write it go on.
+    if (json.contains("how_sure")) json.at("how_sure").get_to(result.how_sure);
   } else {
     result.reason = json.at("reason");
     if (result.reason.empty()) throw std::invalid_argument("no reason");

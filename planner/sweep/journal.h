@@ -30,6 +30,7 @@ struct PointResult {
   std::string result;  ///< JSON, as the runner's caller wrote it; empty where it cannot be simulated
   std::vector<std::string> assumptions{};  ///< what was taken for granted, in words
   std::vector<std::string> fallbacks{};    ///< figures that had to be replaced, in words
+  std::vector<std::string> how_sure{};     ///< how wrong its figures may be, in words
 
   [[nodiscard]] bool simulated() const { return reason.empty(); }
   friend bool operator==(const PointResult&, const PointResult&) = default;

@@ -31,6 +31,7 @@ std::optional<PointResult> run_point(const scenario::ScenarioFile& file, const D
     if (options.assumptions) done.assumptions = options.assumptions(scenario);
     done.fallbacks = result.fallbacks;
     done.fallbacks.insert(done.fallbacks.end(), result.own_fallbacks.begin(), result.own_fallbacks.end());
+    if (options.how_sure) done.how_sure = options.how_sure(scenario, result.measured);
     done.result = options.encode(std::move(scenario), std::move(result));
     return done;
   } catch (const scenario::UnworkableScenario& error) {

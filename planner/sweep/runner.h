@@ -19,6 +19,8 @@ struct RunnerOptions {
   std::function<std::string(scenario::Scenario, ExperimentResult)> encode;
   /// What a scenario takes for granted, in words. Called from any thread. May be empty.
   std::function<std::vector<std::string>(const scenario::Scenario&)> assumptions;
+  /// How wrong what a point came to may be, in words. Called from any thread. May be empty.
+  std::function<std::vector<std::string>(const scenario::Scenario&, const serving::Measurements&)> how_sure;
   /// Shown the scenario of every point that check_points reads and that can be simulated. Called from any thread. May
   /// be empty.
   std::function<void(const scenario::Scenario&)> checked;

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "sim/engine/invariant.h"
+#include "sim/engine/server_pool.h"
 #include "sim/engine/simulator.h"
+#include "sim/engine/slot_table.h"
 #include "sim/serving/objectives.h"
 #include "sim/serving/session_log.h"
 #include "sim/transport/fabric.h"
@@ -49,6 +51,13 @@ class Run {
   }
 
  private:
+  /// A request, and when it came.
+  struct Come {
+    models::RequestSpec spec;
+    SimTime at;
+    bool warming_up = false;
+  };
+
   void start_arrivals() {
     if (feed_.concurrency() > 0) {
       for (std::int64_t i = 0; i < feed_.concurrency() && !outcome_.interrupted; ++i) replace_in_closed_loop(0);
@@ -90,43 +99,75 @@ class Run {
   }
 
   void replace_in_closed_loop(std::uint64_t) {
-    constexpr std::uint64_t kRefusedInARow = 1000;
     while (auto spec = feed_.next()) {
       if (accept(*spec)) return;
-      if (++refused_in_a_row_ >= kRefusedInARow) {
-        throw ConfigurationError("workload",
-                                 fmt::format("{} requests in a row were refused; the last {}", kRefusedInARow,
-                                             outcome_.refusals.empty() ? "" : outcome_.refusals.back()));
-      }
+      count_refusal();
     }
     if (idle()) stop_if_done();
   }
 
-  /// Arrivals may come faster than time passes: they are watched, too, and their memory has a limit.
-  void watch_arrivals(std::uint64_t id) {
-    constexpr std::uint64_t kArrivalsBetweenLooks = 1 << 10;
-    if (id % kArrivalsBetweenLooks == kArrivalsBetweenLooks - 1) watch();
+  /// A request that has come. Where the engine takes time to tokenise, the system sees it when that is done. False: it
+  /// was refused, now.
+  bool accept(const models::RequestSpec& spec) {
+    const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
+    const Come come{spec, simulator_.now(), warming_up_};
+    if (token_s == 0) return enter(come);
+    watch_in_flight();
+    const auto slot = texts_.acquire();
+    slot.value = come;
+    tokenisers_.submit(engine::from_seconds(token_s * static_cast<double>(spec.prompt_tokens)),
+                       Callback::to<&Run::tokenised>(this, slot.id));
+    return true;
+  }
+
+  void tokenised(std::uint64_t text) {
+    const Come come = texts_[text];
+    texts_.release(text);
+    if (enter(come)) return;
+    count_refusal();
+    session_ended();
+  }
+
+  [[nodiscard]] std::int64_t tokenising() const { return static_cast<std::int64_t>(tokenisers_.jobs()); }
+
+  void count_refusal() {
+    constexpr std::uint64_t kRefusedInARow = 1000;
+    if (++refused_in_a_row_ < kRefusedInARow) return;
+    throw ConfigurationError("workload", fmt::format("{} requests in a row were refused; the last {}", kRefusedInARow,
+                                                     outcome_.refusals.empty() ? "" : outcome_.refusals.back()));
+  }
+
+  void watch_in_flight() const {
     const Measurements& m = outcome_.measured;
-    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < options_.most_in_flight) return;
+    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) + tokenising() < options_.most_in_flight) return;
     throw ConfigurationError("workload",
                              fmt::format("{} requests are in the system at {:g} s, which is as many as kvsim "
                                          "keeps: expected a lower rate, or more replicas",
                                          options_.most_in_flight, simulator_.now().seconds()));
   }
 
-  bool accept(const models::RequestSpec& spec) {
+  /// Arrivals may come faster than time passes: they are watched, too, and their memory has a limit.
+  void watch_arrivals(std::uint64_t id) {
+    constexpr std::uint64_t kArrivalsBetweenLooks = 1 << 10;
+    if (id % kArrivalsBetweenLooks == kArrivalsBetweenLooks - 1) watch();
+    watch_in_flight();
+  }
+
+  /// The system sees it. False: it was refused.
+  bool enter(const Come& come) {
+    const models::RequestSpec& spec = come.spec;
     const std::uint64_t id = requests_.end();
     watch_arrivals(id);
     Request& r = requests_.add(id);
     r.id = id;
-    r.arrival = simulator_.now();
+    r.arrival = come.at;
     r.prompt = spec.prompt_tokens;
     r.output = spec.output_tokens;
     r.kind = static_cast<std::uint16_t>(spec.kind);
-    if (sessions_) sessions_->arrived(id, spec.session, simulator_.now());
+    if (sessions_) sessions_->arrived(id, spec.session, come.at);
     outcome_.measured.arrived += 1;
-    outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
-    if (!warming_up_) judgement_.arrived(r, simulator_.now());
+    outcome_.measured.arrived_measured += come.warming_up ? 0 : 1;
+    if (!come.warming_up) judgement_.arrived(r, come.at);
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
@@ -168,7 +209,7 @@ class Run {
 
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
-    return m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
+    return tokenising() == 0 && m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
   }
 
   /// Without a duration the run ends with its last request, not with the last write-back or progress tick.
@@ -183,7 +224,7 @@ class Run {
     fresh.completed = old.completed;
     fresh.refused = old.refused;
     fresh.preemptions = old.preemptions;
-    fresh.waiting_before = static_cast<std::uint64_t>(system_->load().waiting);
+    fresh.waiting_before = static_cast<std::uint64_t>(system_->load().waiting + tokenising());
     ended_before_ = old.sessions.finished;
     fresh.sessions.begun = old.sessions.begun;
     fresh.sessions.cut = old.sessions.cut;
@@ -270,7 +311,7 @@ class Run {
                                            simulator_.now().seconds(), config_.run.warmup_s));
     }
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
-    m.waiting_after = static_cast<std::uint64_t>(system_->load().waiting);
+    m.waiting_after = static_cast<std::uint64_t>(system_->load().waiting + tokenising());
     system_->update_requests();
     judgement_.close(simulator_.now());
     system_->finish_measuring();
@@ -302,6 +343,8 @@ class Run {
   std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
+  engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
+  engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
   std::uint64_t refused_in_a_row_ = 0;
   std::uint64_t ended_before_ = 0;  // sessions that finished within the warm-up
   SimTime next_sample_ = SimTime::never();

@@ -121,6 +121,8 @@ TEST_F(SweepTest, CaveatsBelongToTheirValues) {
     for (const Json& text : doc[list]) marked |= text.get<std::string>().starts_with("cluster.gpu.type=l40s: ");
   }
   EXPECT_TRUE(marked) << doc["assumptions"] << doc["fallbacks"];
+  ASSERT_FALSE(doc["how_sure"].empty());
+  EXPECT_NE(doc["how_sure"][0].get<std::string>().find("nine times in ten"), std::string::npos) << doc["how_sure"];
 }
 
 TEST_F(SweepTest, TheExamplesOfThePageRun) {

@@ -124,11 +124,41 @@ TEST(PointScenarios, AVersionTellsWhatCannotBeDescribed) {
 TEST(PointScenarios, IterationsOfASourceGoBeforeThoseOfTheEngine) {
   ServingPoint p = described();
   p.source = "aiconfigurator";
+  p.version = "0.12.0";
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 2048);
   p.clients = 3000;
   EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 3000);
-  p.engine = "sglang";
-  EXPECT_EQ(loaded(p).serving.schedule.max_batched_tokens, 8192);
+}
+
+TEST(PointScenarios, IterationsThatTheSourceWorkedOutAreOfTheirLengthsAndClients) {
+  ServingPoint p = described();
+  p.source = "aiconfigurator";
+  const auto tokens_of = [&p](const char* engine, const char* version) {
+    p.engine = engine, p.version = version;
+    return loaded(p).serving.schedule.max_batched_tokens;
+  };
+  EXPECT_EQ(tokens_of("vllm", "0.17.0"), 1024 + 4 + 1500);
+  EXPECT_EQ(tokens_of("trtllm", "1.0.0rc3"), 8192);
+  EXPECT_EQ(tokens_of("sglang", "0.5.6"), 8192);
+  EXPECT_EQ(loaded(p).serving.schedule.engine->tokenise_s.value, 0);  // Dynamo's front end
+  p.source = "inferencex";
+  EXPECT_EQ(tokens_of("sglang", "0.5.6"), 8192);
+  EXPECT_GT(loaded(p).serving.schedule.engine->tokenise_s.value, 0);
+  PointLaunch launch;
+  launch.set = {"a=1"};
+  EXPECT_EQ(launch.changes(1024, 4), (std::vector<std::string>{"a=1"}));
+  launch.iteration = {"clients", "20"};
+  EXPECT_EQ(launch.changes(1024, 4), (std::vector<std::string>{"a=1", "schedule.max_batched_tokens=24"}));
+}
+
+TEST(PointScenarios, OfDenseModelsRowsThatCutExpertsSayNothing) {
+  ServingPoint p = described();
+  p.expert_tensor = 8;
+  EXPECT_EQ(scenario_of(p).out_of_scope, "");
+  EXPECT_EQ(scenario_of(p).group.parallelism, "tp2");
+  p.expert = 4;
+  EXPECT_EQ(scenario_of(p).group.parallelism, "tp2");
+  EXPECT_EQ(loaded(p).serving.cluster.parallel.gpus(), 2);
 }
 
 TEST(PointScenarios, EnginesAreLaunchedAsTheSourceDid) {
@@ -227,7 +257,8 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
             "weights in a format that no kernels were measured in: openai/gpt-oss-120b");
   EXPECT_EQ(reason([](ServingPoint& p) { p.gpu = "tpu"; }), "GPU not in the catalogue: tpu");
   EXPECT_EQ(reason([](ServingPoint& p) { p.weights = "int4_wo"; }), "weights in int4_wo");
-  EXPECT_EQ(reason([](ServingPoint& p) { p.expert_tensor = 8; }), "experts on more GPUs than attention");
+  EXPECT_EQ(reason([](ServingPoint& p) { p.model = "MiniMaxAI/MiniMax-M2.5", p.expert_tensor = 8; }),
+            "experts on more GPUs than attention");
   EXPECT_EQ(reason([](ServingPoint& p) { p.clients = 0; }), "no concurrency is given");
   EXPECT_EQ(reason([](ServingPoint& p) { p.rate_per_s = 2; }), "requests at a rate, not in a closed loop");
   ServingPoint p = described();
@@ -345,6 +376,22 @@ TEST(Backtests, APointThatMeasuredWhatIsPredictedHasNoErrorHoweverManyThreads) {
   EXPECT_GT(p.overhead, 0);
   EXPECT_LT(p.overhead, 1);
   EXPECT_GT(p.output_tokens_per_s, 0);
+}
+
+TEST(Backtests, SayWhichEnginesAreNotKnown) {
+  ServingPoint p = described();
+  p.output_tokens = 8;
+  std::vector<ServingPoint> points(3, p);
+  points[1].engine = "of-somebody";
+  points[2].engine.clear();
+  const Backtest b = run_backtest(points, {});
+  const auto said = [&b](std::size_t i, const std::string& what) {
+    const auto& all = b.points[i].fallbacks;
+    return std::count_if(all.begin(), all.end(), [&](const std::string& f) { return f.find(what) == 0; });
+  };
+  EXPECT_EQ(said(0, "engine"), 0);
+  EXPECT_EQ(said(1, "engine of-somebody is not in the catalogue"), 1);
+  EXPECT_EQ(said(2, "points that name no engine"), 1);
 }
 
 TEST(Backtests, WhatDoesNotFitIsOutOfScope) {

@@ -239,6 +239,19 @@ TEST_F(RecordingFolder, AFileAloneIsToldWhatServedIt) {
   EXPECT_TRUE(b.points[0].replayed->load.empty());
 }
 
+TEST(Recordings, OfOneNameAreCalledByTheirPaths) {
+  const Given given{{"model_path", "llama-3.1-8b"}, {"system", "h100_sxm"}};
+  std::vector<ServingPoint> points;
+  for (const char* file : {"first/night.csv", "second/night.csv", "day.csv"}) {
+    points.push_back(read_points_text(kTwo, file, given).front());
+    points.back().id = std::string(file).substr(std::string(file).find_last_of('/') + 1);
+  }
+  tell_recordings_apart(points);
+  EXPECT_EQ(points[0].id, "first/night.csv");
+  EXPECT_EQ(points[1].id, "second/night.csv");
+  EXPECT_EQ(points[2].id, "day.csv");
+}
+
 TEST(Recordings, CurvesLieBesideThoseOfTheReplay) {
   Recording r;
   r.load = {{0.1, 4, 0, 50, 0, 0}, {0.2, 2, 0, 100, 0, 0}, {0.3, 1, 0, 100, 0, 0}};

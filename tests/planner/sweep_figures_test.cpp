@@ -216,6 +216,8 @@ TEST(SweepFigures, CaveatsOfSomePointsNameTheirValues) {
   sweep.points[5].fallbacks.emplace_back("odd");
   sweep.points[0].assumptions = {"n alone"};
   sweep.points[3].assumptions = {"n alone"};
+  sweep.points[0].how_sure = sweep.points[5].how_sure = {"well"};
+  EXPECT_EQ(how_sure_of(sweep), (std::vector<std::string>{"points 0, 5: well"}));
   EXPECT_EQ(fallbacks_of(sweep),
             (std::vector<std::string>{"everywhere", "points 0, 5: odd", "gpu=l40s: unfitted", "gpu=l40s, n=3: both"}));
   EXPECT_EQ(assumptions_of(sweep), std::vector<std::string>{"n=1: n alone"});
@@ -243,8 +245,8 @@ TEST(SweepFigures, LongTablesShowTheBestAndSaySo) {
   EXPECT_EQ(page.tables.front().rows.front()[1], "40");
   for (std::size_t i = 0; i < 41; ++i) points[i].fallbacks = {fmt::format("{} iterations", i)};
   const std::vector<List> lists = sweep_page(sweep_of(points, 41)).lists;
-  EXPECT_EQ(lists[1].items.front(), "a.b=1: 0 iterations");
-  EXPECT_EQ(lists[1].items.back(), "1 more, all in sweep.json (--json, --out)");
+  EXPECT_EQ(lists[2].items.front(), "a.b=1: 0 iterations");
+  EXPECT_EQ(lists[2].items.back(), "1 more, all in sweep.json (--json, --out)");
   points.pop_back();
   EXPECT_EQ(sweep_page(sweep_of(points, 40)).tables.front().rows.size(), 40U);
 }

@@ -61,6 +61,7 @@ std::vector<KeyRow> schedule_rows() {
       {"schedule.engine.fused_norms", engine({"cluster.gpu.tensor_parallel=2"}), "false", "true"},
       {"schedule.engine.fused_quantise", engine({"model.weight_bytes_per_parameter=1"}), "false", "true"},
       {"schedule.engine.kernel_launch", engine(), "0 us", "2 ms"},
+      {"schedule.engine.tokenise", engine(), "0 us", "2 ms"},
       {"schedule.engine.captures_chunks",
        engine({"schedule.engine.kernel_launch=2 ms", "schedule.max_batched_tokens=256"}), "false", "true"},
       {"slo.ttft_p99", {}, "1 ms", "1000 s"},

@@ -190,15 +190,50 @@ TEST(Engine, LaunchesKernelsUnlessTheProfileSaysHow) {
   };
   EXPECT_EQ(launch({}), std::pair(0.0, true));
   EXPECT_EQ(launch({"schedule.engine=vllm"}), std::pair(40e-6, true));
-  EXPECT_EQ(launch({"schedule.engine=trtllm"}), std::pair(100e-6, false));
+  EXPECT_EQ(launch({"schedule.engine=trtllm"}), std::pair(80e-6, false));
   EXPECT_THROW(launch({"schedule.engine=vllm", "schedule.engine.kernel_launch=-1 us"}), schema::InputError);
   EXPECT_EQ(launch({"schedule.engine=trtllm", "cluster.gpu.profile.launch={kernel: 1 us, chunks_captured: true}"}),
             std::pair(1e-6, true));
   const scenario::Scenario other = scenario::on_machine(
       small_scenario({"prefill=recompute", "decode={policy: full_kv}", "schedule={policy: fcfs, engine: trtllm}"}),
       "h200", 1);
-  EXPECT_EQ(other.serving.cluster.profile.launch.kernel_s.value, 100e-6);
+  EXPECT_EQ(other.serving.cluster.profile.launch.kernel_s.value, 80e-6);
   EXPECT_FALSE(other.serving.cluster.profile.launch.chunks_captured);
+}
+
+/// Prompts of 16,000 tokens that take 160 s each to tokenise.
+Measurements tokenised(const std::vector<std::string>& more) {
+  std::vector<std::string> all =
+      plain({"schedule.engine=vllm", "schedule.engine.tokenise=10 ms", "workload.closed.concurrency=2",
+             "workload.requests=2", "workload.output=5 tokens"});
+  all.insert(all.end(), more.begin(), more.end());
+  return measure_with(all);
+}
+
+TEST(Tokenising, OnePromptAfterAnotherBeforeTheSchedulerSeesThem) {
+  const double prefill_s = tokenised({"schedule.engine.tokenise=0 s", "workload.requests=1"}).ttft_s.max();
+  const Measurements m = tokenised({});
+  EXPECT_NEAR(m.ttft_s.min(), 160 + prefill_s, 1e-3);
+  EXPECT_NEAR(m.ttft_s.max(), 320 + prefill_s, 1e-3);
+  EXPECT_EQ(m.completed, 2U);
+}
+
+TEST(Tokenising, EveryReplicaHasAThreadForIt) {
+  const Measurements m = tokenised({"cluster.replicas=2", "cluster.router=round_robin"});
+  EXPECT_NEAR(m.ttft_s.max(), m.ttft_s.min(), 1e-3);
+  EXPECT_LT(m.ttft_s.max(), 200);
+}
+
+TEST(Tokenising, AUserSendsTheNextPromptWhenTheLastIsAnswered) {
+  const Measurements m = tokenised({"workload.closed.concurrency=1", "workload.requests=3"});
+  EXPECT_EQ(m.completed, 3U);
+  EXPECT_NEAR(m.ttft_s.max(), m.ttft_s.min(), 1e-3);
+}
+
+TEST(Tokenising, WhatIsNotTokenisedWhenTheRunEndsHasNotArrived) {
+  const Measurements m = tokenised({"run.duration=200 s"});
+  EXPECT_EQ(m.arrived, 1U);
+  EXPECT_EQ(m.completed, 1U);
 }
 
 TEST(Engine, ComparesWhatItCanServe) {

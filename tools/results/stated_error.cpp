@@ -90,11 +90,17 @@ std::string unknown_words(const std::vector<std::string>& unknown) {
   return fmt::format("No such point has {}: what that adds to the error is not known", fmt::join(unknown, ", "));
 }
 
-StatedError error_of(const Outcome& outcome) {
-  const serving::Measurements& m = outcome.result.measured;
+namespace {
+
+StatedError error_of(const scenario::Scenario& scenario, const serving::Measurements& m) {
   const double short_share = m.capacity_s > 0 ? m.memory_short_s / m.capacity_s : 0;
-  return stated_error(StatedErrors::built_in(), planner::error_question(outcome.scenario, short_share),
-                      kErrorConfidence);
+  return stated_error(StatedErrors::built_in(), planner::error_question(scenario, short_share), kErrorConfidence);
+}
+
+}  // namespace
+
+StatedError error_of(const Outcome& outcome) {
+  return error_of(outcome.scenario, outcome.result.measured);
 }
 
 std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
@@ -119,8 +125,11 @@ std::vector<std::string> not_measured(const scenario::Scenario& scenario) {
 }
 
 std::vector<std::string> how_sure(const scenario::Scenario& scenario) {
-  std::vector<std::string> lines{
-      error_words(stated_error(StatedErrors::built_in(), planner::error_question(scenario, 0), kErrorConfidence))};
+  return how_sure(scenario, serving::Measurements{});
+}
+
+std::vector<std::string> how_sure(const scenario::Scenario& scenario, const serving::Measurements& measured) {
+  std::vector<std::string> lines{error_words(error_of(scenario, measured))};
   if (const auto unknown = not_measured(scenario); !unknown.empty()) lines.push_back(unknown_words(unknown));
   return lines;
 }

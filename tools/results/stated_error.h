@@ -31,6 +31,10 @@ inline constexpr double kErrorConfidence = 0.9;
 /// Of a scenario under which nothing was simulated.
 [[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario);
 
+/// Of one run.
+[[nodiscard]] std::vector<std::string> how_sure(const scenario::Scenario& scenario,
+                                                const serving::Measurements& measured);
+
 /// Of outcomes of plans, which have a scenario.
 template <class O>
 Field<O> how_sure_field() {

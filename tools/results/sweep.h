@@ -89,12 +89,16 @@ std::vector<std::string> assumptions_of(const Sweep& sweep);
 /// The fall-backs, likewise.
 std::vector<std::string> fallbacks_of(const Sweep& sweep);
 
+/// How wrong the figures of points may be (stated_error.h), likewise.
+std::vector<std::string> how_sure_of(const Sweep& sweep);
+
 /// Which percentiles are from a sketch, likewise; documents have that among the points' figures.
 std::vector<std::string> sketched_percentiles_of(const Sweep& sweep);
 
 /// {"schema_version", "kvsim_version", "scenario", "seed", "replications", "shard" (of a part), "design", "axes":
-/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks" (sentences, see
-/// sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a point.
+/// [{"path", "values"}], "resolved_scenario" (YAML, before anything varies), "assumptions", "fallbacks", "how_sure"
+/// (sentences, see sweep_caveats.h), "points": [{"index", "set", "status", "reason" or "result"}], "best"}; a line a
+/// point.
 std::string sweep_json(const Sweep& sweep);
 KeyList sweep_keys();
 

@@ -120,6 +120,10 @@ std::vector<std::string> fallbacks_of(const Sweep& sweep) {
   return sentences(sweep, [](const PointResult& point) { return point.fallbacks; });
 }
 
+std::vector<std::string> how_sure_of(const Sweep& sweep) {
+  return sentences(sweep, [](const PointResult& point) { return point.how_sure; });
+}
+
 std::vector<std::string> sketched_percentiles_of(const Sweep& sweep) {
   constexpr std::string_view kKey = "percentiles.sketched.";
   return sentences(sweep, [kKey](const PointResult& point) {

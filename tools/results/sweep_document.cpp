@@ -243,7 +243,9 @@ const Fields<Sweep>& head_fields() {
       {"resolved_scenario", {kText, "the scenario before anything varies, YAML"}, plan(&Plan::resolved)},
       F::values("assumptions[]", {kText, "what points assume"}, [](const S& s) { return Json(assumptions_of(s)); }),
       F::values("fallbacks[]", {kText, "what points took for want of something better"},
-                [](const S& s) { return Json(fallbacks_of(s)); })};
+                [](const S& s) { return Json(fallbacks_of(s)); }),
+      F::values("how_sure[]", {kText, "how wrong the figures of points may be"},
+                [](const S& s) { return Json(how_sure_of(s)); })};
   return fields;
 }
 

@@ -51,6 +51,7 @@ std::vector<ServingPoint> points_of(const Options& options) {
   for (const std::string& file : options.files) {
     for (ServingPoint& point : backtest::read_points(file, given)) points.push_back(std::move(point));
   }
+  backtest::tell_recordings_apart(points);
   return points;
 }
 

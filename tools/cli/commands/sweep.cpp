@@ -152,6 +152,9 @@ class Sitting {
     runner_.jobs = options.jobs;
     runner_.encode = results::encoded_figures;
     runner_.assumptions = [](const scenario::Scenario& scenario) { return results::assumptions_of(scenario); };
+    runner_.how_sure = [](const scenario::Scenario& scenario, const serving::Measurements& measured) {
+      return results::how_sure(scenario, measured);
+    };
     runner_.proceed = [] { return !interrupted(); };
     runner_.checked = [this](const scenario::Scenario& scenario) {
       const std::scoped_lock lock(checking_);
