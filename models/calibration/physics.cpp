@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "models/calibration/calibrate.h"
+#include "models/calibration/fit_problem.h"
 #include "models/calibration/row_checks.h"
 #include "models/schema/error.h"
 #include "models/schema/units.h"
@@ -68,6 +69,21 @@ std::string bad_heads(const HeadShape& shape) {
   return reason;
 }
 
+double flops_of(const TiledSample& row) {
+  const double pairs = row.chunks * row.tokens * (row.before + (row.tokens + 1) / 2);
+  return 4 * row.shape.heads * row.shape.head_dim * (pairs + row.decodes * row.decode_kv);
+}
+
+/// Weights of an expert on one GPU.
+double matrix_of(const MoeSample& row) {
+  return row.layer.hidden * row.layer.intermediate / row.layer.tensor_parallel * (row.layer.gated ? 3 : 2);
+}
+
+/// What is certain whatever the routing: an even share of the pairs, on the GPU that has most of them.
+double flops_of(const MoeSample& row) {
+  return 2 * row.tokens * row.layer.top_k / row.layer.expert_parallel * matrix_of(row);
+}
+
 std::string implied(const LinearSample& row, const Machine& machine) {
   std::string reason = bad_size({{"tokens", row.m}, {"n", row.n}, {"k", row.k}});
   if (!reason.empty()) return reason;
@@ -101,9 +117,7 @@ std::string implied(const TiledSample& row, const Machine& machine) {
                        {"tokens of KV", row.decode_kv, 0}});
   }
   if (!reason.empty()) return reason;
-  const double pairs = row.chunks * row.tokens * (row.before + (row.tokens + 1) / 2);
-  const double flops = 4 * row.shape.heads * row.shape.head_dim * (pairs + row.decodes * row.decode_kv);
-  return above_rate(flops, row.seconds, machine.flops_per_s(row.kv));
+  return above_rate(flops_of(row), row.seconds, machine.flops_per_s(row.kv));
 }
 
 std::string implied(const ElementwiseSample& row, const Machine& machine) {
@@ -133,10 +147,7 @@ std::string implied(const MoeSample& row, const Machine& machine) {
   if (std::fmod(l.experts, l.expert_parallel) != 0) {
     return fmt::format("{:.0f} experts cannot be shared evenly by {:.0f} GPUs", l.experts, l.expert_parallel);
   }
-  // What is certain whatever the routing: an even share of the pairs, on the GPU that has most of them.
-  const double pairs = row.tokens * l.top_k / l.expert_parallel;
-  const double matrix = l.hidden * l.intermediate / l.tensor_parallel * (l.gated ? 3 : 2);
-  return above_rate(2 * pairs * matrix, row.seconds, machine.flops_per_s(row.weights));
+  return above_rate(flops_of(row), row.seconds, machine.flops_per_s(row.weights));
 }
 
 std::string implied(const CollectiveSample& row, const Machine& machine) {
@@ -145,6 +156,52 @@ std::string implied(const CollectiveSample& row, const Machine& machine) {
   if (row.seconds < kShortestCollective_s)
     return fmt::format("{:.3g} us: no collective is that short", row.seconds * 1e6);
   return above_bandwidth(row.bytes, row.seconds, machine, 1);  // every GPU reads all of it once at least
+}
+
+// What a row's work takes at the machine's peaks, s: the longer of its arithmetic and its bytes.
+
+double ideal_s(const LinearSample& row, const Machine& machine) {
+  return std::max(2 * row.m * row.n * row.k / machine.flops_per_s(row.weights),
+                  row.n * row.k * bytes_per_element(row.weights) / machine.memory_bytes_per_s);
+}
+
+double ideal_s(const DecodeSample& row, const Machine& machine) {
+  return row.kv_bytes() / machine.memory_bytes_per_s;
+}
+
+double ideal_s(const TiledSample& row, const Machine& machine) {
+  return flops_of(row) / machine.flops_per_s(row.kv);
+}
+
+double ideal_s(const ElementwiseSample& row, const Machine& machine) {
+  return row.bytes / machine.memory_bytes_per_s;
+}
+
+double ideal_s(const MoeSample& row, const Machine& machine) {
+  const double experts = std::min(row.layer.experts / row.layer.expert_parallel, row.tokens * row.layer.top_k);
+  const double weights = experts * matrix_of(row) * bytes_per_element(row.weights);
+  return std::max(flops_of(row) / machine.flops_per_s(row.weights), weights / machine.memory_bytes_per_s);
+}
+
+/// Of a row that takes far longer than any kernel does: a wrong unit, or a pause in the measurement.
+template <class Sample>
+std::string too_long(const Sample& row, const Machine& machine) {
+  constexpr double kPause = 0.01;  // fixed times are a hundredth of this
+  constexpr double kMost = 1000;   // kernels that reach a thousandth of what binds them
+  const double ideal = ideal_s(row, machine);
+  if (row.seconds <= kPause + kMost * ideal) return {};
+  return fmt::format("takes {}, expected at most {}: at the peaks its work takes {}",
+                     schema::format_real(schema::Dimension::time, row.seconds),
+                     schema::format_real(schema::Dimension::time, rounded(kPause + kMost * ideal)),
+                     schema::format_real(schema::Dimension::time, rounded(ideal)));
+}
+
+/// By the sequences alone nothing is known of a sampler's time, and a collective's depends on its link.
+std::string too_long(const SamplerSample& /*row*/, const Machine& /*machine*/) {
+  return {};
+}
+std::string too_long(const CollectiveSample& /*row*/, const Machine& /*machine*/) {
+  return {};
 }
 
 auto work(const LinearSample& r) {
@@ -175,7 +232,11 @@ auto work(const CollectiveSample& r) {
 template <class Sample>
 void refuse(std::vector<Sample>& rows, const Machine& machine, std::vector<RefusedRow>& refused) {
   refuse_rows(
-      rows, machine, refused, [](const Sample& row, const Machine& m) { return implied(row, m); },
+      rows, machine, refused,
+      [](const Sample& row, const Machine& m) {
+        const std::string reason = implied(row, m);
+        return reason.empty() ? too_long(row, m) : reason;
+      },
       [](const Sample& row) { return work(row); });
 }
 

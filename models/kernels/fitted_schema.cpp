@@ -17,7 +17,13 @@ schema::ScalarSpec kernel_efficiency() {
 }
 
 schema::ScalarSpec fixed_kernel_time() {
-  return schema::time().non_negative().at_most(1).because("a kernel's fixed time lies between nothing and a second");
+  return schema::time().non_negative().at_most(0.01).because(
+      "a kernel's fixed time lies between nothing and 10 ms; those that were fitted are below 100 us");
+}
+
+schema::ScalarSpec cached_efficiency() {
+  return schema::number().non_negative().at_most(20).because(
+      "a cache delivers some ten times what memory does; those that were fitted are below 15");
 }
 
 schema::ObjectSchema<CachedStream> stream_schema() {
@@ -102,10 +108,15 @@ ObjectSchema<LinearBenchmark> benchmark_schema() {
   return s;
 }
 
+ScalarSpec multiprocessor_bandwidth() {
+  return number().at_most(60).because(
+      "a multiprocessor takes a few times its share of the bandwidth; those that were fitted are below 30");
+}
+
 ObjectSchema<SplitWalk> walk_schema() {
   using W = SplitWalk;
   ObjectSchema<W> s("walk", "How decode attention is spread over the multiprocessors.");
-  s.required("sm_bandwidth", &W::sm_bandwidth, number().positive().at_most(1000),
+  s.required("sm_bandwidth", &W::sm_bandwidth, multiprocessor_bandwidth().positive(),
              "of one multiprocessor, as a multiple of its share of the bandwidth reached");
   s.required("efficiency", &W::efficiency, kernel_efficiency(), "of its share of the peak arithmetic rate in bf16");
   s.optional("wave_quantisation", &W::wave_quantisation, share(), "0: work is balanced, 1: whole waves");
@@ -143,10 +154,10 @@ ObjectSchema<LinearForm> linear_form_schema() {
              "how sharply the slower of streaming and arithmetic decides");
   s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1),
              "further share of arithmetic time per doubling of 1 + ideal time / 1 ms: clocks fall under load");
-  s.optional("io_efficiency", &F::io_efficiency, number().non_negative().at_most(50),
+  s.optional("io_efficiency", &F::io_efficiency, cached_efficiency(),
              "rate of inputs and outputs, as a multiple of the peak memory bandwidth; 0: as the weights");
   s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + inputs / 1024");
-  s.optional("sm_bandwidth", &F::sm_bandwidth, number().non_negative().at_most(1000),
+  s.optional("sm_bandwidth", &F::sm_bandwidth, multiprocessor_bandwidth().non_negative(),
              "of one multiprocessor, as a multiple of its share of the bandwidth reached; 0: no such bound");
   s.object("quantise", &F::quantise, quantise_schema(), Presence::optional, "quantising the inputs first");
   s.object("correction", &F::correction, correction_schema({"tokens", "n", "k"}), Presence::optional,
@@ -214,7 +225,7 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
              "how sharply the slowest of what overlaps decides");
   s.optional(
-      "io_efficiency", &F::io_efficiency, number().above(0).at_most(50),
+      "io_efficiency", &F::io_efficiency, cached_efficiency().above(0),
       "rate of queries, outputs and KV of chunks, as a multiple of the peak memory bandwidth (they mostly hit L2)");
   if (of == FormOf::latent) {
     s.optional("per_token", &F::per_token_s, fixed_kernel_time(),
@@ -225,7 +236,7 @@ ObjectSchema<TiledForm> tiled_schema(const char* name, const char* description, 
   }
   s.optional("tile", &F::tile_s, fixed_kernel_time(), "starting and ending a tile, beside overhead_tokens");
   s.optional("per_doubling", &F::per_doubling_s, fixed_kernel_time(), "more per doubling of 1 + KV length / 1024");
-  s.optional("write_efficiency", &F::write_efficiency, number().non_negative().at_most(50),
+  s.optional("write_efficiency", &F::write_efficiency, cached_efficiency(),
              "rate of putting new keys and values into pages, as a multiple of the peak memory bandwidth; 0: no time");
   s.optional("power_droop", &F::power_droop, number().at_least(0).at_most(1), "as of linear layers");
   if (of != FormOf::latent) {

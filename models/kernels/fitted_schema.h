@@ -21,6 +21,8 @@ schema::ScalarSpec fixed_kernel_time();
 
 /// Of a peak rate.
 schema::ScalarSpec kernel_efficiency();
+/// Of the peak memory bandwidth, of what mostly hits a cache; 0: none.
+schema::ScalarSpec cached_efficiency();
 /// A word for the number format of a KV cache, and of weights.
 schema::ScalarSpec number_format();
 schema::ScalarSpec weight_number_format();

@@ -18,7 +18,7 @@ schema::ObjectSchema<MoeForm> moe_form_schema() {
              "0: tiles spread evenly over the multiprocessors, 1: in whole waves");
   s.optional("blend_power", &F::blend_power, number().at_least(1).at_most(64),
              "how sharply the slower of streaming and arithmetic decides");
-  s.optional("io_efficiency", &F::io_efficiency, number().above(0).at_most(50),
+  s.optional("io_efficiency", &F::io_efficiency, cached_efficiency().above(0),
              "rate of activations, as a multiple of the peak memory bandwidth (a part hits L2)");
   s.object("stream", &F::stream, stream_schema(), Presence::required, "reading the weights");
   s.list("tiles", &F::tiles, gemm_tile_schema(), Presence::required, "tiles that the library chooses among",

@@ -81,7 +81,7 @@ namespace {
 using namespace schema;
 
 ScalarSpec fixed_time() {
-  return time().non_negative().usually(0, 60).because("no operator takes less than no time");
+  return time().non_negative().usually(0, 2).because("no operator takes less than no time");
 }
 
 ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
@@ -105,7 +105,7 @@ ObjectSchema<EfficiencyCurve> curve_schema(const char* name, const char* size) {
 
 ObjectSchema<KernelProfile> linear_schema() {
   ObjectSchema<KernelProfile> s("linear", "Linear layers, which stream the weights.");
-  s.required("t0", &KernelProfile::linear_t0_s, fixed_time(), "fixed time per linear-layer call");
+  s.required("t0", &KernelProfile::linear_t0_s, fixed_kernel_time(), "fixed time per linear-layer call");
   s.required("bandwidth_efficiency", &KernelProfile::linear_bandwidth_efficiency, kernel_efficiency(),
              "fraction of the peak memory bandwidth with few tokens");
   s.object("compute_efficiency", &KernelProfile::linear_compute_efficiency,
@@ -126,7 +126,7 @@ ObjectSchema<LowBitAttention> low_bit_schema() {
 
 ObjectSchema<KernelProfile> attention_schema() {
   ObjectSchema<KernelProfile> s("attention", "Attention, which reads the KV cache.");
-  s.required("t0", &KernelProfile::attention_t0_s, fixed_time(), "fixed time per layer and attention call");
+  s.required("t0", &KernelProfile::attention_t0_s, fixed_kernel_time(), "fixed time per layer and attention call");
   s.required("bandwidth_efficiency", &KernelProfile::attention_bandwidth_efficiency, kernel_efficiency(),
              "fraction of the peak memory bandwidth when reading KV in decode and verify");
   s.object("compute_efficiency", &KernelProfile::attention_compute_efficiency,

@@ -39,7 +39,7 @@ void note_shares(const GpuSpec& gpu, double flops_per_s, StepOperator& of) {
   constexpr double kMostOfIt = 0.5;
   of.memory_share = of.bytes / gpu.memory_bytes_per_s.value / of.seconds;
   of.flops_share = of.flops / flops_per_s / of.seconds;
-  of.binds = std::max(of.memory_share, of.flops_share) < kMostOfIt ? "fixed times"
+  of.binds = std::max(of.memory_share, of.flops_share) < kMostOfIt ? "neither"
              : of.memory_share >= of.flops_share                   ? "memory"
                                                                    : "arithmetic";
 }

@@ -23,8 +23,8 @@ struct StepOperator {
   double flops = 0;         ///< arithmetic on its matrix units
   double memory_share = 0;  ///< of the time, what `bytes` take at the datasheet's bandwidth; messages: none
   double flops_share = 0;   ///< of the time, what `flops` take at the datasheet's rate
-  std::string binds = {};  ///< memory, arithmetic, messages, or fixed times (launches, ramps), where neither takes half
-  std::string from = {};   ///< table, form, roofline; estimate, constant, caller, none
+  std::string binds = {};   ///< memory, arithmetic, neither (both shares are below a half), messages, fixed times
+  std::string from = {};    ///< table, form, roofline; estimate, constant, caller, none
   schema::Source source = {};
   double share = 0;  ///< of the step's time
   std::optional<FormError> error =

@@ -270,7 +270,10 @@ void read_burstgpt_trace(LineReader& lines, TraceBuilder& trace) {
   while (!trace.full() && table.next()) {
     const CsvTable::Field time = table.field(0), prompt = table.field(1), output = table.field(2);
     const std::int64_t output_tokens = table.whole_number(output);
-    if (output_tokens == 0) continue;
+    if (output_tokens == 0) {
+      trace.leave_out();
+      continue;
+    }
     const std::int64_t prompt_tokens = table.whole_number(prompt);
     trace.check_tokens(prompt.name, prompt_tokens, prompt.byte);
     trace.check_tokens(output.name, output_tokens, output.byte);

@@ -62,6 +62,7 @@ struct TraceOptions {
   std::uint64_t max_requests = 0;            ///< read only the first so many; 0: all
   double time_scale = 1;                     ///< of arrival times, between the two above: 0.5 doubles the rate
   std::optional<TraceColumns> columns = {};  ///< of format columns, and of no other
+  std::uint64_t* left_out = nullptr;         ///< counts requests that failed, which are skipped; null: nobody asks
 };
 
 /// What becomes of a request that was read.
@@ -112,6 +113,11 @@ class TraceBuilder {
   /// checked.
   void add(std::int64_t arrival_ns, std::size_t byte, std::int64_t prompt_tokens, std::int64_t output_tokens,
            std::vector<std::uint64_t> prefix_blocks = {}, const SessionTurn& turn = {});
+
+  /// Of a request that failed: it is skipped, and counted.
+  void leave_out() const {
+    if (options_.left_out) ++*options_.left_out;
+  }
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
 

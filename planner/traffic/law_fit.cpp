@@ -214,9 +214,19 @@ LengthFit fit_lengths(std::span<const std::int32_t> lengths) {
 
 namespace {
 
+/// Largest cv of gaps that are equal but for what a clock does to them.
+constexpr double kEqualGaps = 0.01;
+
 double gap_distance(std::span<const std::int64_t> ascending, const models::ArrivalSpec& law) {
   const auto n = static_cast<double>(ascending.size());
   const double mean_ns = kNsPerSecond / law.rate_per_s;
+  if (law.kind == ArrivalKind::constant) {
+    // What a clock does to equal gaps puts half of them below their mean: only others count.
+    const auto other = [mean_ns](std::int64_t gap) {
+      return std::abs(static_cast<double>(gap) - mean_ns) > 3 * kEqualGaps * mean_ns;
+    };
+    return static_cast<double>(std::count_if(ascending.begin(), ascending.end(), other)) / n;
+  }
   const Distribution kind = law.kind == ArrivalKind::gamma     ? Distribution::gamma
                             : law.kind == ArrivalKind::poisson ? Distribution::exponential
                                                                : Distribution::fixed;
@@ -237,7 +247,6 @@ double gap_distance(std::span<const std::int64_t> ascending, const models::Arriv
 }  // namespace
 
 ArrivalFit fit_gaps(std::span<const std::int64_t> gaps_ns) {
-  constexpr double kEqual = 0.01;  // cv of gaps that are equal but for what a clock does to them
   std::vector<std::int64_t> sorted(gaps_ns.begin(), gaps_ns.end());
   std::sort(sorted.begin(), sorted.end());
   const auto n = static_cast<double>(sorted.size());
@@ -245,7 +254,7 @@ ArrivalFit fit_gaps(std::span<const std::int64_t> gaps_ns) {
   ArrivalFit fit;
   const double cv = sample.cv.value;
   const Moments of_gamma = gamma_errors(sample.mean.value, cv, n);
-  if (cv < kEqual) {
+  if (cv < kEqualGaps) {
     fit.law.kind = ArrivalKind::constant;
     fit.cv = sample.cv;
   } else {

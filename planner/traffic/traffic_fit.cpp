@@ -6,7 +6,9 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
+#include "models/schema/error.h"
 #include "models/schema/units.h"
 
 namespace kvsim::planner::traffic {
@@ -35,11 +37,37 @@ RateOverTime rate_over_time(std::span<const std::int64_t> arrival_ns, double gap
   }
   // Counts of a renewal process have a variance of cv^2 times their mean where windows hold many gaps (D. R. Cox,
   // Renewal Theory, 1962, 4.2).
-  const double expected = std::max(gap_cv * gap_cv, 1e-6) * mean;
+  // Equal gaps leave one arrival more or less a window, for their ends: a quarter at most.
+  constexpr double kOneMoreOrLess = 0.25;
+  const double expected = std::max(gap_cv * gap_cv * mean, kOneMoreOrLess);
   rate.dispersion = squares / (n - 1) / expected;
   const boost::math::chi_squared law(n - 1);
   rate.beyond_chance = rate.dispersion * (n - 1) > boost::math::quantile(boost::math::complement(law, kByChance));
   return rate;
+}
+
+/// The arrivals on a clock that runs as fast as the rate is above its mean: what is left is the law of the gaps. ns.
+std::vector<std::int64_t> gaps_at_one_rate(std::span<const std::int64_t> arrival_ns, const RateOverTime& rate) {
+  const auto span_ns = static_cast<double>(arrival_ns.back() - arrival_ns.front());
+  const double mean_per_s = static_cast<double>(arrival_ns.size()) / (span_ns / kNsPerSecond);
+  std::vector<std::int64_t> gaps;
+  gaps.reserve(arrival_ns.size());
+  std::size_t window = 0;
+  double before = 0;  // arrivals that the rate makes of the windows before
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < arrival_ns.size(); ++i) {
+    const double at_s = static_cast<double>(arrival_ns[i] - arrival_ns.front()) / kNsPerSecond;
+    while (window + 1 < rate.windows.size() && at_s >= rate.windows[window].until_s) {
+      const RateWindow& w = rate.windows[window++];
+      before += w.rate_per_s * (w.until_s - w.from_s);
+    }
+    const RateWindow& w = rate.windows[window];
+    const double arrivals = before + w.rate_per_s * (at_s - w.from_s);
+    const auto then = static_cast<std::int64_t>(arrivals / mean_per_s * kNsPerSecond);
+    if (i > 0) gaps.push_back(then - last);
+    last = then;
+  }
+  return gaps;
 }
 
 double next_correlation(std::span<const std::int64_t> gaps) {
@@ -92,19 +120,10 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
       lost.push_back(fmt::format("the law of gaps: no law of kvsim's is nearer than {:.3f}; rate and cv are kept",
                                  fit.arrivals->distance));
     }
-    if (std::abs(fit.gap_correlation) > worth_saying) {
+    const bool equal = fit.arrivals->law.kind == models::ArrivalKind::constant;  // what is left is a clock's
+    if (!equal && std::abs(fit.gap_correlation) > worth_saying) {
       lost.push_back(fmt::format("the order of gaps: each correlates with the next by {:.2f}, in the law by 0",
                                  fit.gap_correlation));
-    }
-    if (fit.rate.beyond_chance) {
-      const auto [least, most] =
-          std::minmax_element(fit.rate.windows.begin(), fit.rate.windows.end(),
-                              [](const RateWindow& a, const RateWindow& b) { return a.rate_per_s < b.rate_per_s; });
-      lost.push_back(
-          fmt::format("the rate over time: {:.3g}/s to {:.3g}/s over {} windows of {:.4g} s, {:.3g} times the variance "
-                      "of a constant rate",
-                      least->rate_per_s, most->rate_per_s, fit.rate.windows.size(),
-                      fit.rate.windows.front().until_s - fit.rate.windows.front().from_s, fit.rate.dispersion));
     }
   }
   if (std::abs(fit.length_correlation) > worth_saying) {
@@ -128,25 +147,78 @@ std::vector<std::string> losses_of(const TrafficFit& fit) {
         percent(fit.prefixes->law_token_reuse.value), percent(fit.prefixes->law_token_reuse.low),
         percent(fit.prefixes->law_token_reuse.high), percent(fit.prefixes->token_reuse)));
   }
-  if (fit.sessions) {
-    lost.push_back(fmt::format("sessions: {} of {:.3g} turns on average; turns arrive as requests of their own",
-                               fit.sessions->sessions, fit.sessions->turns.mean.value));
+  if (fit.session_laws) {
+    if (!fit.session_laws->thought) {
+      lost.emplace_back(
+          "think times: the trace does not say when answers ended, so they are from a turn's arrival to the next "
+          "one's");
+    }
+    if (fit.sessions->shortened > 0.01) {
+      lost.push_back(
+          fmt::format("prompts that were shortened: {} of further turns have less than was there before, and "
+                      "grow by a token in the law",
+                      percent(fit.sessions->shortened)));
+    }
+    if (fit.prefixes) lost.emplace_back("shared prefixes: what prompts of different sessions share is left out");
+  } else if (fit.sessions) {
+    lost.push_back(
+        fmt::format("sessions: {} of {:.3g} turns on average; turns arrive as requests of their own (--sessions "
+                    "keeps them)",
+                    fit.sessions->sessions, fit.sessions->turns.mean.value));
   }
   return lost;
 }
 
 }  // namespace
 
-TrafficFit fit_traffic(const TrafficSample& sample) {
+namespace {
+
+/// At least 1, as laws of lengths have it.
+LengthFit fit_whole(std::span<const std::int64_t> values) {
+  std::vector<std::int32_t> whole;
+  whole.reserve(values.size());
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const std::int64_t v : values) whole.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(v, 1, kMost)));
+  return fit_lengths(whole);
+}
+
+SessionLaws session_laws(const TrafficSample& sample) {
+  if (sample.growth().empty()) {
+    throw schema::InputError("--sessions: no session of the trace has a second turn, as far as it says");
+  }
+  SessionLaws laws;
+  laws.turns = fit_whole(sample.turns());
+  laws.first_prompt = fit_whole(sample.first_prompts());
+  laws.growth = fit_whole(sample.growth());
+  laws.thought = !sample.think_ns().empty();
+  std::vector<std::int64_t> pauses_ms;
+  for (const std::int64_t ns : laws.thought ? sample.think_ns() : sample.turn_gaps_ns()) {
+    pauses_ms.push_back(ns / 1'000'000);
+  }
+  laws.think_ms = fit_whole(pauses_ms);
+  return laws;
+}
+
+void fit_arrivals(std::span<const std::int64_t> arrival_ns, TrafficFit& fit) {
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < arrival_ns.size(); ++i) gaps.push_back(arrival_ns[i] - arrival_ns[i - 1]);
+  if (gaps.size() < 2 || arrival_ns.back() <= arrival_ns.front()) return;
+  fit.arrivals = fit_gaps(gaps);
+  fit.rate = rate_over_time(arrival_ns, fit.arrivals->cv.value);
+  if (fit.rate.beyond_chance) {
+    gaps = gaps_at_one_rate(arrival_ns, fit.rate);
+    fit.arrivals = fit_gaps(gaps);
+  }
+  fit.gap_correlation = next_correlation(gaps);
+}
+
+}  // namespace
+
+TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions) {
   TrafficFit fit;
   fit.requests = sample.size();
-  const std::vector<std::int64_t> gaps = sample.gaps_ns();
-  const bool timed = gaps.size() >= 2 && sample.arrival_ns().back() > sample.arrival_ns().front();
-  if (timed) {
-    fit.arrivals = fit_gaps(gaps);
-    fit.rate = rate_over_time(sample.arrival_ns(), fit.arrivals->cv.value);
-    fit.gap_correlation = next_correlation(gaps);
-  }
+  if (with_sessions) fit.session_laws = session_laws(sample);
+  fit_arrivals(with_sessions ? sample.first_arrivals_ns() : sample.arrival_ns(), fit);
   fit.prompt = fit_lengths(sample.prompts());
   fit.output = fit_lengths(sample.outputs());
   fit.length_correlation = rank_correlation(sample.prompts(), sample.outputs());
@@ -155,7 +227,7 @@ TrafficFit fit_traffic(const TrafficSample& sample) {
   if (fit.prefixes) {
     const PrefixFit& p = *fit.prefixes;
     const bool near = std::abs(p.law_token_reuse.value - p.token_reuse) <= kNearReuse * p.token_reuse;
-    fit.with_prefixes = near && p.law_prompt_mean.holds(fit.prompt.parameters.mean.value);
+    fit.with_prefixes = !with_sessions && near && p.law_prompt_mean.holds(fit.prompt.parameters.mean.value);
   }
   fit.lost = losses_of(fit);
   return fit;
@@ -172,14 +244,15 @@ ConfigNode number(double value, const char* unit = "") {
 
 constexpr const char* kTokens = " tokens";
 
-ConfigNode length_node(const models::LengthSpec& law) {
+/// `unit`: of whole numbers, tokens where they are none of requests.
+ConfigNode length_node(const models::LengthSpec& law, const char* unit = kTokens) {
   using models::Distribution;
   ConfigNode node = ConfigNode::map();
-  const auto tokens = [](std::int64_t n) { return ConfigNode::scalar(std::to_string(n) + kTokens); };
+  const auto tokens = [unit](std::int64_t n) { return ConfigNode::scalar(std::to_string(n) + unit); };
   const auto word = [&](const char* name) { node.set("distribution", ConfigNode::scalar(name)); };
   switch (law.distribution) {
     case Distribution::fixed:
-      node.set("mean", number(law.mean, kTokens));
+      node.set("mean", number(law.mean, unit));
       return node;
     case Distribution::empirical: {
       word("empirical");
@@ -201,12 +274,39 @@ ConfigNode length_node(const models::LengthSpec& law) {
       word("lognormal");
       break;
   }
-  if (law.distribution != Distribution::uniform) node.set("mean", number(law.mean, kTokens));
+  if (law.distribution != Distribution::uniform) node.set("mean", number(law.mean, unit));
   if (law.distribution == Distribution::gamma || law.distribution == Distribution::lognormal) {
     node.set("cv", number(law.cv));
   }
   node.set("min", tokens(law.min));
   node.set("max", tokens(law.max));
+  return node;
+}
+
+/// Pauses have no law of single values: log-normal with their mean and cv stands for them.
+ConfigNode think_node(const LengthFit& ms) {
+  models::LengthSpec law = ms.law;
+  if (law.distribution == models::Distribution::empirical) {
+    const auto [least, most] = std::minmax_element(law.values.begin(), law.values.end());
+    law = {.distribution = models::Distribution::lognormal,
+           .mean = ms.parameters.mean.value,
+           .cv = ms.parameters.cv.value,
+           .min = *least,
+           .max = *most};
+  }
+  return length_node(law, " ms");
+}
+
+ConfigNode rate_table(const RateOverTime& rate) {
+  ConfigNode table = ConfigNode::sequence();
+  for (const RateWindow& window : rate.windows) {
+    ConfigNode point = ConfigNode::map();
+    point.set("at", number(window.from_s, " s"));
+    point.set("rate", number(window.rate_per_s, "/s"));
+    table.items().push_back(std::move(point));
+  }
+  ConfigNode node = ConfigNode::map();
+  node.set("table", std::move(table));
   return node;
 }
 
@@ -220,8 +320,9 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     if (law.kind == models::ArrivalKind::gamma) arrivals.set("process", ConfigNode::scalar("gamma"));
     if (law.kind == models::ArrivalKind::poisson) arrivals.set("process", ConfigNode::scalar("poisson"));
     if (law.kind == models::ArrivalKind::constant) arrivals.set("process", ConfigNode::scalar("constant"));
-    arrivals.set("rate", number(law.rate_per_s, "/s"));
+    if (!fit.rate.beyond_chance) arrivals.set("rate", number(law.rate_per_s, "/s"));
     if (law.kind == models::ArrivalKind::gamma) arrivals.set("cv", number(law.cv));
+    if (fit.rate.beyond_chance) arrivals.set("over_time", rate_table(fit.rate));
     workload.set("arrivals", std::move(arrivals));
   } else {
     ConfigNode closed = ConfigNode::map();
@@ -236,8 +337,18 @@ schema::ConfigNode workload_fragment(const TrafficFit& fit) {
     prefixes.set("tokens", length_node(fit.prefixes->law.tokens));
     workload.set("prefixes", std::move(prefixes));
   }
-  workload.set("context", length_node(fit.with_prefixes ? fit.prefixes->own.law : fit.prompt.law));
+  const models::LengthSpec& prompt = fit.session_laws    ? fit.session_laws->first_prompt.law
+                                     : fit.with_prefixes ? fit.prefixes->own.law
+                                                         : fit.prompt.law;
+  workload.set("context", length_node(prompt));
   workload.set("output", length_node(fit.output.law));
+  if (fit.session_laws) {
+    ConfigNode sessions = ConfigNode::map();
+    sessions.set("turns", length_node(fit.session_laws->turns.law, ""));
+    sessions.set("growth", length_node(fit.session_laws->growth.law));
+    sessions.set("think_time", think_node(fit.session_laws->think_ms));
+    workload.set("sessions", std::move(sessions));
+  }
   ConfigNode whole = ConfigNode::map();
   whole.set("workload", std::move(workload));
   return whole;

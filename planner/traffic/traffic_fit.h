@@ -25,7 +25,7 @@ struct RateOverTime {
   /// Variance of arrivals a window over their mean, over the same of arrivals with independent gaps of this cv: 1 where
   /// the rate does not change.
   double dispersion = 1;
-  bool beyond_chance = false;  ///< with a chance below 1 in 1,000
+  bool beyond_chance = false;  ///< with a chance below 1 in 1,000: the fragment has the windows as steps
 };
 
 /// Of a trace that tells sessions apart. No law of workload says this: it is reported.
@@ -39,22 +39,34 @@ struct SessionFit {
   double shortened = 0;                ///< share of further turns with less than was there before
 };
 
+/// Laws of sessions, as workload.sessions has them.
+struct SessionLaws {
+  LengthFit turns;         ///< in requests
+  LengthFit first_prompt;  ///< tokens
+  LengthFit growth;        ///< tokens; shortened turns grow by one
+  LengthFit think_ms;      ///< milliseconds, at least one
+  bool thought = false;    ///< from the end of an answer; else from the arrival of the turn before
+};
+
 struct TrafficFit {
   std::uint64_t requests = 0;
-  std::optional<ArrivalFit> arrivals;  ///< none: all requests arrive at once
+  /// None: all requests arrive at once. Where the rate changes, of arrivals on a clock that runs as fast as it does.
+  std::optional<ArrivalFit> arrivals;
   RateOverTime rate;
   double gap_correlation = 0;  ///< of each gap with the next; 0 where they are independent
   LengthFit prompt;            ///< whole prompts
   LengthFit output;
   double length_correlation = 0;  ///< Spearman's, of prompt and output
   std::optional<SessionFit> sessions;
+  std::optional<SessionLaws> session_laws;  ///< of a fragment with sessions: arrivals and rate are of theirs
   std::optional<PrefixFit> prefixes;
   bool with_prefixes = false;     ///< the fragment has them: they reuse about what the trace does
   std::vector<std::string> lost;  ///< what the laws do not keep, in sentences
 };
 
-/// At least one request.
-TrafficFit fit_traffic(const TrafficSample& sample);
+/// At least one request. `with_sessions`: the fragment has sessions, whose turns wait for each other. Throws
+/// schema::InputError where no session of the trace has a second turn.
+TrafficFit fit_traffic(const TrafficSample& sample, bool with_sessions = false);
 
 /// The fit as the key `workload` of a scenario: a map with that key alone.
 schema::ConfigNode workload_fragment(const TrafficFit& fit);

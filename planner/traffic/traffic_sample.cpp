@@ -25,6 +25,7 @@ void TrafficSample::add(const models::RequestSpec& r) {
   Session& session = sessions_[number];
   if (session.turns++ == 0) {
     first_prompts_.push_back(r.prompt_tokens);
+    first_arrivals_ns_.push_back(r.arrival_ns);
   } else {
     turn_gaps_ns_.push_back(r.arrival_ns - session.last_ns);
     growth_.push_back(r.prompt_tokens - session.last_tokens);

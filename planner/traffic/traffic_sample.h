@@ -36,6 +36,7 @@ class TrafficSample {
   /// From a turn's arrival to the next one's.
   [[nodiscard]] std::span<const std::int64_t> turn_gaps_ns() const { return turn_gaps_ns_; }
   [[nodiscard]] std::span<const std::int64_t> first_prompts() const { return first_prompts_; }  ///< tokens
+  [[nodiscard]] std::span<const std::int64_t> first_arrivals_ns() const { return first_arrivals_ns_; }
   /// Tokens of a further turn's prompt beyond prompt and answer of the turn before; negative where it was shortened.
   [[nodiscard]] std::span<const std::int64_t> growth() const { return growth_; }
 
@@ -61,7 +62,7 @@ class TrafficSample {
   std::vector<std::int64_t> arrival_ns_;
   std::vector<std::int32_t> prompts_, outputs_;
   std::vector<Session> sessions_;  // by number
-  std::vector<std::int64_t> think_ns_, turn_gaps_ns_, first_prompts_, growth_;
+  std::vector<std::int64_t> think_ns_, turn_gaps_ns_, first_prompts_, first_arrivals_ns_, growth_;
   std::vector<std::uint64_t> blocks_;   // whole ones, of all requests
   std::vector<std::size_t> block_end_;  // of each request
   std::unordered_map<std::uint64_t, std::uint32_t> users_;

@@ -159,6 +159,35 @@ TEST(Physics, ImpossibleRowsAreRefusedEachForItsReason) {
   EXPECT_NE(refused[1].reason.find("133 TFLOP/s"), std::string::npos);
 }
 
+TEST(Physics, ARowThatTakesFarLongerThanItsWorkIsRefused) {
+  Machine m;
+  m.memory_bytes_per_s = 1000e9;
+  m.bf16_flops_per_s = 100e12;
+  m.l2_bytes = 10e6;
+  const auto row = [](double tokens, double seconds) {
+    return LinearSample{{}, NumberFormat::bf16, tokens, 10000, 10000, seconds};
+  };
+  Samples s;
+  // 200 MB, 0.2 ms at the peak: 0.21 s are 10 ms and a thousandth of the bandwidth.
+  s.linear = {row(1, 0.22e-3), row(2, 0.209), row(3, 0.211), row(4, 5)};
+  DecodeSample decode;
+  decode.kv = NumberFormat::bf16;
+  decode.shape = {32, 8, 128};
+  decode.requests = 1;
+  decode.kv_length = 1000;  // 4.096 MB, 4.096 us
+  decode.seconds = 20e-6;
+  decode.warm = true;
+  s.decode = {decode, decode};
+  s.decode.back().kv_length = 1001;
+  s.decode.back().seconds = 5;
+  const std::vector<RefusedRow> refused = refuse_impossible(s, m);
+  ASSERT_EQ(s.linear.size(), 2U);
+  ASSERT_EQ(s.decode.size(), 1U);
+  ASSERT_EQ(refused.size(), 3U);
+  EXPECT_EQ(refused[1].reason, "takes 5 s, expected at most 210 ms: at the peaks its work takes 200 us");
+  EXPECT_EQ(refused[2].reason, "takes 5 s, expected at most 14.1 ms: at the peaks its work takes 4.1 us");
+}
+
 TEST(Physics, WeightsAreColdWhereSixLayersOfThemDoNotFitL2) {
   Machine m;
   m.memory_bytes_per_s = 1000e9;

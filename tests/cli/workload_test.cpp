@@ -170,6 +170,18 @@ TEST_F(WorkloadTest, WhatIsFittedIsAWorkloadThatCheckAccepts) {
   EXPECT_EQ(check.status, 0) << check.err;
 }
 
+TEST_F(WorkloadTest, ATraceThatEndsBeforeTheRequestsAskedForSaysSo) {
+  write("three.csv", "arrival_s,prompt_tokens,output_tokens\n0,10,1\n1,10,1\n2,10,1\n");
+  const std::string text = kChat;
+  write("three.yaml", text.substr(0, text.find("workload:")) + "workload: {trace: {format: csv, path: three.csv}}\n" +
+                          text.substr(text.find("prefill:")));
+  const CommandResult r = run({"workload", "generate", "three.yaml", "--requests", "5"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(lines_in(r.out), 4U);
+  EXPECT_EQ(r.err, "kvsim: warning: three.yaml ends after 3 requests: --requests asks for 5\n");
+  EXPECT_EQ(run({"workload", "generate", "three.yaml", "--requests", "3"}).err, "");
+}
+
 TEST_F(WorkloadTest, GenerateWritesWhatASimulationWouldGet) {
   write("chat.yaml", kChat);
   const CommandResult all = run({"workload", "generate", "chat.yaml"});

@@ -208,6 +208,15 @@ TEST(Experiments, AreInterruptedBetweenRuns) {
   EXPECT_EQ(runs.simulated(), 0U);
 }
 
+TEST(Experiments, AreInterruptedBeforeItIsKnownWhatToRun) {
+  Runs::Options how;
+  how.proceed = [] { return false; };
+  how.begin = [](std::size_t) { ADD_FAILURE() << "all runs were looked at first, which takes seconds for all papers"; };
+  Runs runs(how);
+  EXPECT_TRUE(reproduce({small()}, runs, false).empty());
+  EXPECT_TRUE(runs.interrupted());
+}
+
 TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
   EXPECT_EQ(complaint("{at: \"8\", is: 1}", "{at: \"9\", is: 1}"),
             "fig.yaml:9:60: panels.0.series.0.points.0.at: point \"9\" of ours is outside the axis \"draft length\"; "

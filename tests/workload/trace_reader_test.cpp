@@ -157,6 +157,17 @@ TEST(TraceReader, TimesOfALogAreInAnyUnit) {
   EXPECT_EQ(second("10", "12.4", TimeForm::nanoseconds), 2);
 }
 
+TEST(TraceReader, FailedRequestsAreCounted) {
+  std::uint64_t left_out = 0;
+  TraceOptions options;
+  options.left_out = &left_out;
+  const auto r =
+      read_trace_text(find_trace_format("burstgpt"), "t",
+                      "Timestamp,Model,Request tokens,Response tokens\n5,a,1,1\n6,a,1,0\n7,a,1,0\n", options);
+  EXPECT_EQ(r.size(), 1U);
+  EXPECT_EQ(left_out, 2U);
+}
+
 TEST(TraceReader, BurstGptSessionsAndFailedRequests) {
   const auto r = read("burstgpt",
                       "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"

@@ -92,7 +92,13 @@ const Fields<StepOperator>& operator_fields() {
        "of arithmetic",
        &O::flops_share,
        [](const O& o) { return share_text(o.flops_share); }},
-      {"bound_by", {kText, "memory, arithmetic, messages or fixed times"}, "bound by", &O::binds, Align::left},
+      {"bound_by",
+       {kText,
+        "memory or arithmetic, whose share of its time is the larger; neither: both are below a half; messages; "
+        "fixed times"},
+       "bound by",
+       &O::binds,
+       Align::left},
       {"from", {kText, "table, form or roofline; estimate, constant or none"}, "from", &O::from, Align::left},
       Field<O>::part("error", "how far its form is off rows of the machine it was fitted to", &O::error,
                      form_error_fields(),
@@ -182,10 +188,19 @@ Page step_page(const StepReport& report) {
   Page page;
   page.title =
       fmt::format("One step of {} on {} x {}: {}", report.model, report.gpus, report.gpu, seconds(report.seconds));
+  const auto any = [&report](const auto& holds) {
+    return std::any_of(report.operators.begin(), report.operators.end(), holds);
+  };
   page.subtitle = {report.what + ".",
                    "Bytes and FLOPs are of one GPU; shares are of the datasheet's peaks in the operator's own time."};
-  if (std::any_of(report.operators.begin(), report.operators.end(),
-                  [](const auto& o) { return o.error.has_value(); })) {
+  if (any([](const StepOperator& o) { return o.binds == "neither"; })) {
+    page.subtitle.push_back(
+        "Bound by neither: its bytes at the datasheet's bandwidth and its arithmetic at the datasheet's rate would "
+        "each "
+        "take less than half of its time; the rest is starting and ending the kernel, waiting for the slowest part of "
+        "it, and what it does not reach of the peaks.");
+  }
+  if (any([](const StepOperator& o) { return o.error.has_value(); })) {
     page.subtitle.push_back(
         "Errors of forms are the median and the 90th percentile of |predicted / measured - 1| on the machine's rows.");
   }

@@ -23,6 +23,9 @@ const Fields<TraceOutcome>& arrival_fields() {
   static const Fields<TraceOutcome> fields{
       {"format", {kText, "format of the trace's file"}, [](const TraceOutcome& o) { return o.format.name; }},
       {"requests", {kRequests, "requests of the trace"}, "requests", &TraceOutcome::requests},
+      {"left_out",
+       {kRequests, "requests without a response, which failed and are not counted"},
+       &TraceOutcome::left_out},
       {"span_s", {kSeconds, "time from the first arrival to the last"}, "span", &TraceOutcome::span_s},
       {"rate_per_s", {kRequestsPerS, "mean rate of arrivals"}, "rate", &TraceOutcome::rate_per_s, figure, "", "/s"},
       {"gap_cv",
@@ -123,6 +126,11 @@ KeyList trace_keys() {
 Page trace_page(const TraceOutcome& outcome) {
   Page page;
   page.title = outcome.trace;
+  if (outcome.left_out > 0) {
+    page.subtitle.push_back(fmt::format("{} request{} without a response failed, and {} left out",
+                                        whole(outcome.left_out), outcome.left_out == 1 ? "" : "s",
+                                        outcome.left_out == 1 ? "is" : "are"));
+  }
   Table lengths = empty_table("Tokens", token_length_fields());
   lengths.header.insert(lengths.header.begin(), "");
   lengths.align.insert(lengths.align.begin(), Align::left);

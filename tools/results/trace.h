@@ -14,6 +14,7 @@ struct TraceOutcome : models::TraceStatistics {
   std::string trace;  ///< its file
   models::TraceFormat format;
   std::optional<TraceCurves> curves;
+  std::uint64_t left_out = 0;  ///< requests that failed
 };
 
 /// Without reasons: only bytes without a model, and what the last point adds, are null.

@@ -212,6 +212,17 @@ std::string fit_yaml(const FitOutcome& o) {
                                    interval(o.arrivals->rate_per_s, "/s"), interval(o.arrivals->cv),
                                    o.arrivals->distance));
   }
+  if (o.rate.beyond_chance) {
+    const auto [least, most] =
+        std::minmax_element(o.rate.windows.begin(), o.rate.windows.end(),
+                            [](const auto& a, const auto& b) { return a.rate_per_s < b.rate_per_s; });
+    comments.push_back(
+        fmt::format("rate over time: {:.3g}/s to {:.3g}/s over {} windows of {:.4g} s, {:.3g} times the variance of a "
+                    "constant rate; "
+                    "gaps are of a clock that runs as fast",
+                    least->rate_per_s, most->rate_per_s, o.rate.windows.size(),
+                    o.rate.windows.front().until_s - o.rate.windows.front().from_s, o.rate.dispersion));
+  }
   comments.push_back(words_of("prompts", o.prompt));
   comments.push_back(words_of("outputs", o.output));
   if (o.sessions) {

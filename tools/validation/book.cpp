@@ -229,6 +229,7 @@ const SimulatedRun* Book::simulated(std::size_t index, Parameters parameters) {
     settings.insert(settings.end(), inputs_.settings.begin(), inputs_.settings.end());
     Known& known = runs_[fmt::format("{} {} {} {}", path, policy, run.trace, fmt::join(settings, "; "))];
     if (known.ready) return &known.run;
+    if (inputs_.watch) inputs_.watch();
     if (!known.loaded) {
       try {
         known.run.scenario = loaded(path, policy, settings);

@@ -207,15 +207,19 @@ std::vector<Reproduced> reproduce(const std::vector<ExperimentFile>& files, Runs
   for (const ExperimentFile& file : files) askers.push_back(std::make_unique<Asker>(file, runs));
   for (const Variant& v : variants) others.push_back(std::make_unique<Asker>(v.file, runs));
   std::vector<Reproduced> all;
-  do {
-    all.clear();
-    for (const auto& asker : askers) all.push_back(asker->ask());
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      const Reproduced other = others[i]->ask();
-      all[variants[i].of].others.push_back(
-          {variants[i].name, variants[i].value, other.outcome, closeness_of(other.points)});
-    }
-  } while (runs.simulate_missing());
+  try {
+    do {
+      all.clear();
+      for (const auto& asker : askers) all.push_back(asker->ask());
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        const Reproduced other = others[i]->ask();
+        all[variants[i].of].others.push_back(
+            {variants[i].name, variants[i].value, other.outcome, closeness_of(other.points)});
+      }
+    } while (runs.simulate_missing());
+  } catch (const Runs::Stopped&) {
+    all.clear();  // `runs` says so
+  }
   return all;
 }
 

@@ -3,6 +3,7 @@
 // file, named in CMakeLists.txt.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,6 +73,7 @@ struct Inputs {
   std::string beginning{};              ///< only figures whose id begins so, without the group; empty: all
   std::vector<std::string> settings{};  ///< as of --set, of every run, after its own
   std::string folder{};                 ///< of the file, where scenarios may lie too; empty: the binary's alone
+  std::function<void()> watch{};        ///< called before every run; may throw
 };
 
 struct Group {

@@ -37,6 +37,10 @@ void simulate(SimulatedRun& run, bool trace) {
 }
 
 const results::Json* Runs::document(const scenario::Scenario& scenario, std::string& fingerprint) {
+  if (options_.proceed && !options_.proceed()) {
+    interrupted_ = true;
+    throw Stopped();
+  }
   if (fingerprint.empty()) {
     fingerprint = planner::sweep::fingerprint(planner::sweep::make_plan(scenario, {}, {}, results::kvsim_version()));
   }

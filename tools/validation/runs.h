@@ -32,7 +32,11 @@ class Runs {
 
   explicit Runs(Options options) : options_(std::move(options)) {}
 
-  /// The result of `scenario`, or null: then it is to be simulated. `fingerprint` is filled where it is empty.
+  /// Thrown where a result is asked for after somebody interrupted.
+  struct Stopped {};
+
+  /// The result of `scenario`, or null: then it is to be simulated. `fingerprint` is filled where it is empty. Throws
+  /// Stopped.
   const results::Json* document(const scenario::Scenario& scenario, std::string& fingerprint);
   /// How often a result was asked for that was not there.
   [[nodiscard]] std::size_t asked_in_vain() const { return in_vain_; }

@@ -46,7 +46,10 @@ void print(Console& console, const Options& options, const std::vector<validatio
 void validate(Console& console, const Options& options) {
   if (options.json && options.markdown) throw schema::InputError("--json and --markdown: expected one of them");
   const std::vector<const validation::Group*> groups = chosen_groups(options.groups);
-  const validation::Inputs inputs{validation::measured_folder(options.measured, ".")};
+  validation::Inputs inputs{validation::measured_folder(options.measured, ".")};
+  inputs.watch = [] {
+    if (interrupted()) throw Interrupted();
+  };
   std::vector<validation::Figure> figures;
   for (const validation::Group* group : groups) {
     for (validation::Figure& f : group->figures(inputs)) figures.push_back(std::move(f));

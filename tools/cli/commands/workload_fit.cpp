@@ -19,6 +19,7 @@ struct FitOptions {
   std::string trace;
   TraceArguments reading;
   std::string out;
+  bool sessions = false;
   bool json = false;
 };
 
@@ -35,7 +36,8 @@ void fit(Console& console, const FitOptions& options) {
     folder.emplace(options.out, names, std::vector<std::string>{options.trace});
   }
   const traffic::TrafficSample sample = traffic::read_sample(format, options.trace, reading);
-  const results::FitOutcome outcome{traffic::fit_traffic(sample), options.trace, std::string(format.name)};
+  const results::FitOutcome outcome{traffic::fit_traffic(sample, options.sessions), options.trace,
+                                    std::string(format.name)};
   const std::string document = results::json_text(results::fit_document(outcome)), yaml = results::fit_yaml(outcome);
   if (folder) {
     std::vector<std::pair<std::string, std::string>> files{{kFragment, yaml}, {kDocument, document}};
@@ -82,6 +84,7 @@ std::function<void(Console&)> declare_workload_fit(CLI::App& app) {
       "  kvsim workload fit log.csv --columns arrival=ts,prompt=in,output=out");
   sub->add_option("TRACE", options->trace, "The trace")->required()->type_name("FILE");
   declare_trace(*sub, options->reading);
+  sub->add_flag("--sessions", options->sessions, "Fit sessions, whose turns wait for each other");
   sub->add_option("--out", options->out,
                   "Write workload.yaml, fit.json and plots of lengths and arrivals into this folder")
       ->type_name("DIR");

@@ -16,6 +16,7 @@
 #include "planner/traffic/trace_writer.h"
 #include "tools/cli/commands/workload.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/signals.h"
 #include "tools/cli/simulating.h"
 
 namespace kvsim::cli {
@@ -61,9 +62,9 @@ void check(const scenario::Scenario& s, const Options& options) {
   }
 }
 
-/// Calls `use` with each line.
+/// Calls `use` with each line. Returns how many requests there were.
 template <class Use>
-void write_lines(const scenario::Scenario& s, const Options& options, Use&& use) {
+std::int64_t write_lines(const scenario::Scenario& s, const Options& options, Use&& use) {
   const bool blocks = planner::traffic::writes_blocks(options.format);
   const auto feed = scenario::make_feed(s, s.serving.run.seed, blocks);
   planner::traffic::TraceWriter writer(options.format, feed->prefix_block_tokens());
@@ -74,9 +75,10 @@ void write_lines(const scenario::Scenario& s, const Options& options, Use&& use)
   const std::int64_t most = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
   for (std::int64_t n = 0; n < most; ++n) {
     const std::optional<models::RequestSpec> r = feed->next();
-    if (!r || static_cast<double>(r->arrival_ns) > until_ns) return;
+    if (!r || static_cast<double>(r->arrival_ns) > until_ns) return n;
     use(writer.line(*r));
   }
+  return most;
 }
 
 double time_of(const char* option, const std::string& text) {
@@ -89,9 +91,9 @@ double time_of(const char* option, const std::string& text) {
   throw InputError(fmt::format("{}: must be 0 or more, found \"{}\"", option, text));
 }
 
-/// Calls `use` with each line of what a folder of ServeGen's says.
+/// Calls `use` with each line of what a folder of ServeGen's says. Returns how many requests there were.
 template <class Use>
-void write_clients(const Options& options, Use&& use) {
+std::int64_t write_clients(const Options& options, Use&& use) {
   if (!options.set.empty()) throw InputError("--set: changes a scenario, which ServeGen's folder is not");
   if (options.until.empty()) throw InputError("--until: expected the end of the time to draw, such as \"1 h\"");
   const double from_s = options.from.empty() ? 0 : time_of("--from", options.from);
@@ -103,12 +105,14 @@ void write_clients(const Options& options, Use&& use) {
   }
   planner::traffic::TraceWriter writer(options.format, 0);
   use(writer.header());
-  std::int64_t left = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = options.requests > 0 ? options.requests : std::numeric_limits<std::int64_t>::max();
+  std::int64_t left = most;
   clients.generate(from_s, until_s, static_cast<std::uint64_t>(options.seed.value_or(1)),
                    [&](const models::RequestSpec& request) {
                      use(writer.line(request));
                      return --left > 0;
                    });
+  return most - left;
 }
 
 /// The scenario, ready to be drawn from.
@@ -136,7 +140,17 @@ void generate(Console& console, const Options& options) {
   const bool folder = std::filesystem::is_directory(options.scenario, ignored);
   std::optional<scenario::Scenario> s;
   if (!folder) s = scenario_of(options);
-  const auto write = [&](auto&& use) { folder ? write_clients(options, use) : write_lines(*s, options, use); };
+  const auto write = [&](auto&& use) {
+    const auto unless_interrupted = [&use](const std::string& line) {
+      if (interrupted()) throw Interrupted();
+      use(line);
+    };
+    const std::int64_t written =
+        folder ? write_clients(options, unless_interrupted) : write_lines(*s, options, unless_interrupted);
+    if (written >= options.requests) return;
+    Console::complain(fmt::format("warning: {} ends after {} request{}: --requests asks for {}", options.scenario,
+                                  written, written == 1 ? "" : "s", options.requests));
+  };
 
   constexpr std::size_t kFlushAt = std::size_t{1} << 20U;
   std::string text;

@@ -146,8 +146,9 @@ std::optional<results::TraceCurves> trace_curves(const std::vector<models::Reque
 void info(Console& console, const Options& options) {
   const models::TraceFormat& format = options.reading.trace_format();
   check_curve_options(options.curves, format);
-  const models::TraceOptions reading = options.reading.options();
+  models::TraceOptions reading = options.reading.options();
   results::TraceOutcome outcome{{}, options.trace, format, {}};
+  reading.left_out = &outcome.left_out;
   if (options.curves.curve) {
     const auto requests = models::read_trace(format, options.trace, reading);
     static_cast<models::TraceStatistics&>(outcome) = models::describe_trace(requests, format.block_tokens);
