@@ -152,7 +152,7 @@ TEST_F(DocumentsTest, Validation) {
 }
 
 TEST_F(DocumentsTest, Reproductions) {
-  expect_whole_kind("reproduction", {{"reproduce", "vericache/fig9", "--json"}});
+  expect_whole_kind("reproduction", {{"reproduce", "vericache/fig9", "--sensitivity", "--json"}});
 }
 
 }  // namespace

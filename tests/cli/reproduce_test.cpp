@@ -49,6 +49,7 @@ TEST_F(ReproduceTest, OwnMeasurementsBesideWhatIsSimulated) {
   const std::string page = read("out/reproduce.html");
   EXPECT_NE(page.find("<svg"), std::string::npos);
   EXPECT_NE(page.find("our bench"), std::string::npos);
+  EXPECT_NE(page.find("\">mine</a></li>"), std::string::npos);  // in the contents, by its name
   // Again from what was saved, on any number of threads: the same bytes.
   EXPECT_EQ(run({"reproduce", "mine.yaml", "--out", "out", "--jobs", "1", "--json"}).out, r.out);
   EXPECT_EQ(read("out/reproduce.html"), page);

@@ -233,6 +233,15 @@ TEST(Experiments, ThatAreWrongAreRefusedBeforeAnythingRuns) {
   EXPECT_NE(complaint("{at: \"8\", is: 1}", "{at: \"8\", is: 1}, {at: \"8\", is: 2}")
                 .find("ours has a point at \"8\" already"),
             std::string::npos);
+  EXPECT_EQ(complaint("{at: \"8\", is: 1}", "{at: \"8\", is: 0}"),
+            "fig.yaml:9:69: panels.0.series.0.points.0.is: 0 has no relative tolerance, expected another figure or a "
+            "claim");
+  EXPECT_EQ(complaint("rows: [\"8\", \"16\"]", "rows: [\"8\", \"8\"]"),
+            "fig.yaml:5:61: panels.0.x.over.rows.1: \"8\" is there already");
+  EXPECT_EQ(complaint("    series:\n", "    series:\n      - {name: ours, simulated: \"1\"}\n"),
+            "fig.yaml:10:16: panels.0.series.1.name: there is a series \"ours\" already");
+  EXPECT_EQ(complaint("over: {columns: x, rows: [\"8\",", "logarithmic: true, over: {columns: x, rows: [\"0\","),
+            "fig.yaml:5:75: panels.0.x.over.rows.0: 0 has no place on a logarithmic axis");
 }
 
 TEST(Experiments, HaveEachNameOnce) {
@@ -280,7 +289,7 @@ TEST(Experiments, OfTheTwoSpeculativeCachesHaveTheirVerdicts) {
       {"specache/table2", Outcome::reproduced},     {"specache/table3", Outcome::reproduced},
       {"specache/table4", Outcome::reproduced},     {"speccache_rag/fig5", Outcome::reproduced},
       {"speccache_rag/fig6", Outcome::shape},       {"speccache_rag/fig7", Outcome::off},
-      {"speccache_rag/fig9", Outcome::reproduced},       {"speccache_rag/table1", Outcome::reproduced},
+      {"speccache_rag/fig9", Outcome::reproduced},  {"speccache_rag/table1", Outcome::reproduced},
   };
   std::vector<ExperimentFile> files;
   for (const ExperimentFile& f : carried_experiments()) {

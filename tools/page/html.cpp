@@ -242,7 +242,8 @@ std::string to_html(const Page& page) {
   for (const std::string& line : page.subtitle) out += fmt::format("<p class=\"soft\">{}</p>\n", xml_escaped(line));
   out += "</header>\n<nav aria-label=\"Contents\"><ul>\n";
   for (const Section& s : page.sections) {
-    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(s.title));
+    const std::string& name = s.short_title.empty() ? s.title : s.short_title;
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", s.id, xml_escaped(name));
   }
   out += "</ul></nav>\n<main id=\"content\">\n";
   const HtmlWriter whole{out, page};

@@ -122,6 +122,7 @@ struct Section {
   std::string id;
   std::string title;
   std::vector<Block> blocks;
+  std::string short_title = {};  ///< in the contents; empty: the title
 
   /// Left out where it is a table without rows, or a list without items.
   void add(Block block) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -76,10 +77,17 @@ schema::ObjectSchema<YAxisText> y_schema() {
   return s;
 }
 
-bool is_number(const std::string& words) {
+std::optional<double> number_in(const std::string& words) {
   double value = 0;
   const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), value);
-  return error == std::errc() && end == words.data() + words.size();
+  return error == std::errc() && end == words.data() + words.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Whether `of` the first `count` of `items` is `name`.
+template <typename Item, typename Of>
+bool before(const std::vector<Item>& items, std::size_t count, const std::string& name, Of of) {
+  return std::any_of(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const Item& item) { return std::invoke(of, item) == name; });
 }
 
 schema::ObjectSchema<PanelText> panel_schema() {
@@ -92,13 +100,20 @@ schema::ObjectSchema<PanelText> panel_schema() {
   s.check([](const PanelText& panel, const schema::Reporter& report) {
     const std::vector<std::string> places = panel.x.places();
     for (std::size_t r = 0; r < places.size(); ++r) {
-      if (!panel.x.named && !is_number(places[r])) {
-        report.fail(fmt::format("x.over.rows.{}", r),
-                    fmt::format("\"{}\" is no number (named: true of names)", places[r]));
+      const std::string row = fmt::format("x.over.rows.{}", r);
+      const std::optional<double> number = panel.x.named ? std::optional(1.0) : number_in(places[r]);
+      if (!number) report.fail(row, fmt::format("\"{}\" is no number (named: true of names)", places[r]));
+      if (number && panel.x.logarithmic && !(*number > 0)) {
+        report.fail(row, fmt::format("{} has no place on a logarithmic axis", places[r]));
       }
+      if (before(places, r, places[r], std::identity{}))
+        report.fail(row, fmt::format("\"{}\" is there already", places[r]));
     }
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
       const SeriesText& series = panel.series[i];
+      if (before(panel.series, i, series.name, &SeriesText::name)) {
+        report.fail(fmt::format("series.{}.name", i), fmt::format("there is a series \"{}\" already", series.name));
+      }
       for (std::size_t k = 0; k < series.points.size(); ++k) {
         const PublishedPoint& point = series.points[k];
         const std::string at = fmt::format("series.{}.points.{}", i, k);
@@ -106,13 +121,13 @@ schema::ObjectSchema<PanelText> panel_schema() {
           report.fail(at + ".at", fmt::format("point \"{}\" of {} is outside the axis \"{}\"{}", point.at, series.name,
                                               panel.x.title, schema::suggest(point.at, places)));
         }
-        const auto same_place = [&](const PublishedPoint& other) { return other.at == point.at; };
-        if (std::any_of(series.points.begin(), series.points.begin() + static_cast<std::ptrdiff_t>(k), same_place)) {
+        if (before(series.points, k, point.at, &PublishedPoint::at)) {
           report.fail(at + ".at", fmt::format("{} has a point at \"{}\" already", series.name, point.at));
         }
         if (!point.tolerance && !panel.tolerance) {
           report.fail(at, "no tolerance, expected one at the point or at its panel");
         }
+        if (point.is == 0.0) report.fail(at + ".is", "0 has no relative tolerance, expected another figure or a claim");
         if (!point.is && point.within[0] > point.within[1]) report.fail(at + ".within", "expected low, then high");
       }
     }

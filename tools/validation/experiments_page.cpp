@@ -66,12 +66,12 @@ std::string tally_text(const std::vector<Reproduced>& all) {
 Table summary_table(const std::vector<Reproduced>& all) {
   Table t;
   t.title = "Verdicts";
-  t.header = {"experiment", "place", "verdict", "points within", "furthest off"};
+  t.header = {"experiment", "verdict", "place", "points within", "furthest off"};
   t.align = {Align::left, Align::left, Align::left, Align::right, Align::left};
   for (const Reproduced& r : all) {
     const auto within =
         std::count_if(r.points.begin(), r.points.end(), [](const JudgedPoint& p) { return p.within(); });
-    t.rows.push_back({r.file->name, r.file->place, outcome_cell(r.outcome),
+    t.rows.push_back({r.file->name, outcome_cell(r.outcome), r.file->place,
                       r.points.empty() ? std::string("-") : fmt::format("{} of {}", within, r.points.size()),
                       furthest(r)});
   }
@@ -273,7 +273,8 @@ page::Plot plot_of(const Reproduced& r, std::size_t index) {
 page::Section section_of(const Reproduced& r) {
   page::Section section;
   section.id = id_of(r);
-  section.title = fmt::format("{}: {} ({})", r.file->place, r.file->title, to_string(r.outcome));
+  section.title = fmt::format("{}, {}: {} ({})", r.file->name, r.file->place, r.file->title, to_string(r.outcome));
+  section.short_title = r.file->name;
   if (r.outcome == Outcome::cannot) {
     section.add(page::Prose{r.file->cannot});
     return section;
