@@ -219,6 +219,10 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
     return result;
   }
+  if (spec.state.layers > 0 || spec.indexer.layers > 0) {
+    result.out_of_scope = fmt::format("layers that no kernels were measured of: {}", p.model);
+    return result;
+  }
   // Of a mixture of experts the experts are most of the weights.
   const std::string& of_layers = spec.moe.experts > 0 && !p.experts.empty() ? p.experts : p.weights;
   const std::string& format = of_layers.empty() ? p.precision : of_layers;
