@@ -220,6 +220,10 @@ PointScenario point_scenario(const ServingPoint& row, const Published& published
     result.out_of_scope = fmt::format("weights in a format that no kernels were measured in: {}", p.model);
     return result;
   }
+  if (spec.state.layers > 0 || spec.indexer.layers > 0) {
+    result.out_of_scope = fmt::format("layers that no kernels were measured of: {}", p.model);
+    return result;
+  }
   if (spec.moe.experts == 0) {  // files say of dense models, too, how their experts are cut
     p.expert = p.expert_tensor = 1;
     parallelism = parallelism_of(p);

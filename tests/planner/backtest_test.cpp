@@ -255,6 +255,10 @@ TEST(PointScenarios, WhatCannotBeDescribedIsOutOfScopeWithItsReason) {
   EXPECT_EQ(reason([](ServingPoint& p) { p.model = "org/unknown"; }), "model not in the catalogue: org/unknown");
   EXPECT_EQ(reason([](ServingPoint& p) { p.model = "openai/gpt-oss-120b"; }),
             "weights in a format that no kernels were measured in: openai/gpt-oss-120b");
+  for (const char* model : {"Qwen/Qwen3.5-397B-A17B", "zhipuai/GLM-5"}) {  // a state; an indexer
+    EXPECT_EQ(reason([model](ServingPoint& p) { p.model = model; }),
+              std::string("layers that no kernels were measured of: ") + model);
+  }
   EXPECT_EQ(reason([](ServingPoint& p) { p.gpu = "tpu"; }), "GPU not in the catalogue: tpu");
   EXPECT_EQ(reason([](ServingPoint& p) { p.weights = "int4_wo"; }), "weights in int4_wo");
   EXPECT_EQ(reason([](ServingPoint& p) { p.model = "MiniMaxAI/MiniMax-M2.5", p.expert_tensor = 8; }),
