@@ -18,7 +18,7 @@ const std::string kPoints = kHeader +
                             "a,vllm,meta-llama/Llama-3.1-8B,h100_sxm,256,64,2,1,1,20,6,300\n"
                             "b,sglang,meta-llama/Llama-3.1-8B,h100_sxm,256,64,8,2,1,30,5,\n"
                             "c,vllm,org/other,h100_sxm,256,64,8,2,1,30,5,\n"
-                            "d,vllm,meta-llama/Llama-3.1-8B,h100_sxm,256,64,8,1,8,30,5,\n";
+                            "d,vllm,Qwen/Qwen3-30B-A3B,h100_sxm,256,64,8,1,8,30,5,\n";
 
 class BacktestTest : public Workspace {
  protected:
