@@ -107,11 +107,12 @@ class Run {
     constexpr std::uint64_t kArrivalsBetweenLooks = 1 << 10;
     if (id % kArrivalsBetweenLooks == kArrivalsBetweenLooks - 1) watch();
     const Measurements& m = outcome_.measured;
-    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < options_.most_in_flight) return;
-    throw ConfigurationError("workload",
-                             fmt::format("{} requests are in the system at {:g} s, which is as many as kvsim "
-                                         "keeps: expected a lower rate, or more replicas",
-                                         options_.most_in_flight, simulator_.now().seconds()));
+    const std::int64_t most = config_.run.most_in_flight;
+    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < most) return;
+    throw ConfigurationError("run.most_in_flight",
+                             fmt::format("{} requests are in the system at {:g} s: expected a lower rate, more "
+                                         "replicas, or a higher limit (each takes some 500 bytes of memory)",
+                                         most, simulator_.now().seconds()));
   }
 
   bool accept(const models::RequestSpec& spec) {
