@@ -21,11 +21,6 @@ void check(const Scenario& s, const CapacityRequest& request) {
   const auto refuse = [&s](const char* key, const char* why) {
     throw InputError(fmt::format("{}: {}: {}", s.file, key, why));
   };
-  if (s.workload.sessions) {
-    refuse("workload.sessions",
-           "what is searched for is a rate of requests, and turns come when the ones before are answered: vary "
-           "workload.arrivals.rate or workload.closed.concurrency with sweep");
-  }
   if (s.workload.trace && s.workload.trace->sessions) {
     refuse("workload.trace.sessions",
            "what is searched for is a rate of requests, and turns come when the ones before "
@@ -41,14 +36,6 @@ void check(const Scenario& s, const CapacityRequest& request) {
            "a machine is sized for a rate that stays: give the highest rate alone, or vary workload.arrivals.rate with "
            "sweep");
   }
-  if (s.workload.closed) {
-    throw InputError(
-        fmt::format("{}: workload.closed: a closed loop has no request rate of its own: its clients wait for the "
-                    "answers, so it slows "
-                    "down instead of missing objectives. Write workload.arrivals: {{process: poisson, rate: 1/s}} or a "
-                    "trace instead",
-                    s.file));
-  }
   if (!slo.ttft_s && !slo.tpot_s && !slo.itl_s && !slo.e2e_s) {
     throw InputError(fmt::format(
         "{}: no objectives to size for: give slo: {{ttft_p99: 2 s, tpot_p99: 50 ms}}, or --slo ttft_p99=2s", s.file));
@@ -56,9 +43,6 @@ void check(const Scenario& s, const CapacityRequest& request) {
   if (s.workload.trace && !(trace_rate(s) > 0)) {
     throw InputError(
         fmt::format("{}: the trace has no time between its requests, so its rate cannot be changed", s.file));
-  }
-  if (request.node_gpus > 0 && !request.rate) {
-    throw InputError("--node-gpus is what the fleet for a required rate is bought in: give --rate too");
   }
   if (request.n_minus_1 && !request.rate) {
     throw InputError("--n-1 adds a replica to the fleet for a required rate: give --rate too");
@@ -113,9 +97,19 @@ class Evaluation {
  private:
   static constexpr double kLeastRate = 1e-6;  // requests/s: what an arrival process accepts
   static constexpr double kHighest = 1024;    // times the first guess
+  static constexpr double kMostUsers = 1e6;   // as of workload.closed.concurrency
   static constexpr std::int64_t kMostGpusTried = 16;
 
-  bool probe(Configuration& c, double rate, Stage stage) const {
+  /// Users are whole ones: a part of one more is none.
+  static double whole(const Configuration& c, double rate) {
+    return load_of(c.scenario) == Load::users ? std::floor(rate * (1 + 1e-12)) : rate;
+  }
+
+  bool probe(Configuration& c, double asked, Stage stage) const {
+    const double rate = whole(c, asked);
+    const auto known = std::find_if(c.probes.begin(), c.probes.end(),
+                                    [&](const Probe& p) { return p.rate == rate && p.stage == stage; });
+    if (known != c.probes.end()) return known->passes;
     ProbeOptions options = request_.probe;
     options.stage = stage;
     c.probes.push_back(probe_rate(c.scenario, rate, options, jobs_, request_.watch));
@@ -129,14 +123,20 @@ class Evaluation {
     options.first_guess = first_guess(c.scenario);
     options.lowest = std::max(lone_rate(c.scenario), kLeastRate);
     options.highest = kHighest * options.first_guess;
+    if (load_of(c.scenario) == Load::users) {
+      options.first_guess = std::clamp(options.first_guess, 1.0, kMostUsers);
+      options.highest = kMostUsers;
+    }
     options.tolerance = request_.probe.tolerance;
     c.search = search_rate([&](double rate) { return probe(c, rate, Stage::search); }, options);
+    c.search.rate = whole(c, c.search.rate);
+    c.search.fails_at = whole(c, c.search.fails_at);
     if (c.search.rate <= 0 || c.scenario.trace) return;  // there is no longer run of a trace
     const ConfirmedRate confirmed =
         confirm_rate(c.search.rate, [&](double rate) { return probe(c, rate, Stage::confirmation); },
                      {options.lowest, options.tolerance});
-    if (confirmed.fails_at > 0) c.search.fails_at = confirmed.fails_at;
-    c.search.rate = confirmed.rate;
+    if (confirmed.fails_at > 0) c.search.fails_at = whole(c, confirmed.fails_at);
+    c.search.rate = whole(c, confirmed.rate);
   }
 
   /// Twice the GPUs per replica where their number is ours to choose; false where it is not, or that cannot run.
@@ -155,7 +155,7 @@ class Evaluation {
     const Purchase all = purchase_for(c.scenario, c.scenario.serving.cluster.replicas, best.host_peak_bytes);
     c.dram_gb = all.dram_gb / replicas;
     c.ssd_gb = all.storage_gb / replicas;
-    c.cost = hourly_cost(request_.prices, c.machine, c.gpus_per_replica(), c.dram_gb, c.ssd_gb);
+    c.cost = hourly_cost_of_one(request_.prices, c.scenario.serving.cluster, c.dram_gb, c.ssd_gb);
     c.fills = tier_fills(c.scenario, best, request_.watch);
     if (const auto total = c.cost.total())
       c.usd_per_million = usd_per_million_tokens(*total, best.tokens_per_s / replicas);
@@ -164,7 +164,6 @@ class Evaluation {
     fleet.required_rate = *request_.rate;
     fleet.replica_rate = c.rate_per_replica();
     fleet.n_minus_1 = request_.n_minus_1;
-    fleet.node_gpus = request_.node_gpus;
     fleet.replica_tokens_per_s = best.tokens_per_s / replicas;
     fleet.replica_host_bytes = best.host_peak_bytes;
     ProbeOptions confirming = request_.probe;

@@ -25,9 +25,8 @@ struct CapacityRequest {
   std::vector<MachineRequest> machines;  ///< empty: the scenario's own
   std::vector<UnderPolicy> policies;     ///< the scenario under each; empty: under its own
   std::vector<TierSizes> sizes;          ///< of a scenario with placement: each combination is a configuration
-  std::optional<double> rate;            ///< required requests/s; none: only what a replica sustains
+  std::optional<double> rate;            ///< required, of the scenario's load; none: only what a replica sustains
   bool n_minus_1 = false;
-  std::int64_t node_gpus = 0;     ///< GPUs that are bought together, of fleets; 0: each alone
   double model_confidence = 0.9;  ///< one-sided, in (0.5, 1): that a configuration's ModelMargin suffices
   models::PriceTable prices;
   int jobs = 1;  ///< simulations at once; no result depends on it
@@ -47,7 +46,7 @@ struct Configuration {
   /// GPUs per replica that were chosen automatically, tried before `tensor_parallel`, and met the objectives at no
   /// rate.
   std::vector<std::int64_t> failed_sizes;
-  RateSearch search;           ///< rates of all of the scenario's replicas together; the rate is the confirmed one
+  RateSearch search;           ///< the load of all of the scenario's replicas together; the rate is the confirmed one
   std::vector<Probe> probes;   ///< in order of probing: the search's, then the confirmation's
   std::optional<Fleet> fleet;  ///< where a rate is required and a replica sustains one
   ModelMargin margin;
@@ -69,7 +68,7 @@ struct Configuration {
   [[nodiscard]] const Probe* last_of_search() const;
   /// Those it computes on (tensor_parallel), and those that only score.
   [[nodiscard]] std::int64_t gpus_per_replica() const;
-  /// Requests/s that one replica sustains; 0 where no rate passes.
+  /// What one replica sustains of the load; 0 where no rate passes.
   [[nodiscard]] double rate_per_replica() const;
   /// What most of the requests that miss do miss just above the sustained rate; none where nothing fails.
   [[nodiscard]] std::optional<serving::Miss> limited_by() const;
@@ -88,9 +87,9 @@ std::string_view word_of(serving::Miss miss);
 
 /// Searches every machine under every policy with every combination of sizes: short runs find a rate, long ones with
 /// fresh seeds confirm or lower it (planner/capacity/rate_search.h). A size that was chosen automatically and sustains
-/// nothing is doubled, up to 16 GPUs. Throws schema::InputError for a closed loop, missing objectives, a trace without
-/// a span, unknown names; Infeasible where no configuration meets the objectives at any rate, naming the nearest miss;
-/// and what `request.watch` throws.
+/// nothing is doubled, up to 16 GPUs. Throws schema::InputError for missing objectives, classes, a rate that changes,
+/// sessions of a trace or one without a span, unknown names; Infeasible where no configuration meets the objectives at
+/// any rate, naming the nearest miss; and what `request.watch` throws.
 CapacityPlan plan_capacity(const scenario::Scenario& scenario, CapacityRequest request);
 
 // The order in which configurations are shown. Internal to the capacity planner.

@@ -17,10 +17,29 @@ HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu,
   return cost;
 }
 
-std::int64_t nodes_for(std::int64_t replicas, std::int64_t replica_gpus, std::int64_t node_gpus) {
-  if (replica_gpus > node_gpus) return replicas * ((replica_gpus + node_gpus - 1) / node_gpus);
-  const std::int64_t in_one = node_gpus / replica_gpus;
-  return (replicas + in_one - 1) / in_one;
+namespace {
+
+HourlyCost with_nodes(HourlyCost by_parts, const serving::ClusterConfig& cluster, double nodes) {
+  if (!cluster.node || !cluster.node->usd_per_hour) return by_parts;
+  return {*cluster.node->usd_per_hour * nodes, 0, by_parts.storage};
+}
+
+}  // namespace
+
+HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterConfig& cluster, std::int64_t replicas,
+                       double host_memory_gb, double storage_gb) {
+  const std::int64_t nodes = cluster.node ? serving::nodes_for(cluster, replicas) : 0;
+  const std::int64_t groups = cluster.pools ? serving::groups(cluster) : replicas;
+  const std::int64_t paid = cluster.node ? nodes * cluster.node->gpus : groups * serving::gpus_per_group(cluster);
+  return with_nodes(hourly_cost(prices, cluster.gpu.name, paid, host_memory_gb, storage_gb), cluster,
+                    static_cast<double>(nodes));
+}
+
+HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
+                              double host_memory_gb, double storage_gb) {
+  const HourlyCost by_parts =
+      hourly_cost(prices, cluster.gpu.name, serving::gpus_per_group(cluster), host_memory_gb, storage_gb);
+  return with_nodes(by_parts, cluster, cluster.node ? serving::nodes_per_replica(cluster) : 0);
 }
 
 std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_per_s) {
@@ -90,9 +109,9 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (!result.found) return result;
   result.replicas = result.needed + (fleet.n_minus_1 ? 1 : 0);
   const auto bought = static_cast<double>(result.replicas);
-  const std::int64_t replica_gpus = serving::gpus_per_group(scenario.serving.cluster);
-  result.gpus = result.replicas * replica_gpus;
-  if (fleet.node_gpus > 0) result.nodes = nodes_for(result.replicas, replica_gpus, fleet.node_gpus);
+  result.gpus = result.replicas * serving::gpus_per_group(scenario.serving.cluster);
+  const serving::ClusterConfig& cluster = scenario.serving.cluster;
+  if (cluster.node) result.nodes = serving::nodes_for(cluster, result.replicas);
   const Purchase purchase =
       purchase_for(scenario, result.replicas, result.probe ? result.probe->host_peak_bytes : fleet.replica_host_bytes);
   result.dram_gb = purchase.dram_gb;
@@ -105,8 +124,7 @@ Fleet size_fleet(const scenario::Scenario& scenario, const FleetOptions& fleet, 
   if (result.probe) carried = result.needed > estimate ? needed : std::min(exact, needed);
   const double of_one = 1.0 / carried;
   result.headroom = bought * of_one - 1;
-  const std::int64_t paid = result.nodes > 0 ? result.nodes * fleet.node_gpus : result.gpus;
-  result.cost = hourly_cost(prices, scenario.serving.cluster.gpu.name, paid, result.dram_gb, result.ssd_gb);
+  result.cost = hourly_cost(prices, cluster, result.replicas, result.dram_gb, result.ssd_gb);
   if (const auto total = result.cost.total())
     result.usd_per_million = usd_per_million_tokens(*total, result.tokens_per_s);
   return result;

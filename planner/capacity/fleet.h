@@ -27,9 +27,14 @@ struct HourlyCost {
 HourlyCost hourly_cost(const models::PriceTable& prices, const std::string& gpu, std::int64_t gpus,
                        double host_memory_gb, double storage_gb = 0);
 
-/// How many nodes of `node_gpus` GPUs hold so many replicas of `replica_gpus` each: as many whole replicas a node as
-/// fit, and of those that are larger than a node as many nodes a replica as they take. Every argument at least 1.
-[[nodiscard]] std::int64_t nodes_for(std::int64_t replicas, std::int64_t replica_gpus, std::int64_t node_gpus);
+/// The same of so many replicas of a cluster: where it has nodes, of all GPUs of those that hold them; where a node has
+/// a price, that price counts for its GPUs and host memory.
+HourlyCost hourly_cost(const models::PriceTable& prices, const serving::ClusterConfig& cluster, std::int64_t replicas,
+                       double host_memory_gb, double storage_gb);
+
+/// What one replica of a fleet costs: its own GPUs, or where a node has a price, its part of a full one.
+HourlyCost hourly_cost_of_one(const models::PriceTable& prices, const serving::ClusterConfig& cluster,
+                              double host_memory_gb, double storage_gb);
 
 /// USD per 1M output tokens: usd_per_hour / (tokens_per_s x 3600) x 1e6. None where no tokens come out.
 std::optional<double> usd_per_million_tokens(double usd_per_hour, double tokens_per_s);
@@ -44,7 +49,6 @@ struct FleetOptions {
   double required_rate = 0;             ///< requests/s of all users together
   double replica_rate = 0;              ///< requests/s that one replica sustains
   bool n_minus_1 = false;               ///< one replica may fail
-  std::int64_t node_gpus = 0;           ///< GPUs that are bought together; 0: each alone
   double replica_tokens_per_s = 0;      ///< output tokens of one replica at its rate
   std::int64_t replica_host_bytes = 0;  ///< of host memory, at that rate
 };
@@ -57,7 +61,7 @@ struct Fleet {
   std::int64_t replicas = 0;  ///< to buy: needed, or one more where one may fail
   bool n_minus_1 = false;
   std::int64_t gpus = 0;    ///< of all replicas
-  std::int64_t nodes = 0;   ///< to buy, all of whose GPUs are paid for (nodes_for()); 0: GPUs are bought alone
+  std::int64_t nodes = 0;   ///< to buy, all of whose GPUs are paid for; 0: GPUs are bought alone
   double dram_gb = 0;       ///< decimal GB over all replicas (purchase_for())
   double ssd_gb = 0;        ///< the same of storage tiers with a capacity
   double tokens_per_s = 0;  ///< output tokens at the required rate

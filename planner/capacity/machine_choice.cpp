@@ -166,7 +166,10 @@ scenario::Scenario with_sizes(const scenario::Scenario& scenario, const SizeChoi
   scenario::Scenario sized = scenario;
   serving::ClusterConfig& cluster = sized.serving.cluster;
   for (const TierSize& size : choice) {
-    if (size.tier == kHostTier) cluster.host_memory_bytes = size.bytes;
+    if (size.tier == kHostTier) {
+      cluster.host_memory_bytes = size.bytes;
+      if (cluster.node) cluster.node->memory_bytes.reset();
+    }
     for (serving::StorageTierConfig& t : cluster.storage) {
       if (t.name == size.tier) t.capacity_bytes = size.bytes;
     }

@@ -87,6 +87,16 @@ std::string describe_misses(const Probe& probe, const serving::SloConfig& slo) {
   return {};
 }
 
+namespace {
+
+std::string alone_words(const Probe& probe, Load load) {
+  if (load == Load::users) return "with one user";
+  return fmt::format("when requests run alone ({:.3g}{})", probe.rate,
+                     load == Load::requests ? "/s" : fmt::format(" {}", words_of(load)));
+}
+
+}  // namespace
+
 void throw_nearest_miss(const std::vector<Configuration>& configurations, const ProbeOptions& options) {
   const Configuration* nearest = nullptr;
   std::string others;
@@ -105,7 +115,7 @@ void throw_nearest_miss(const std::vector<Configuration>& configurations, const 
           ? fmt::format(
                 "even with the trace stretched to {:.3g}/s, where only requests that arrive together still meet",
                 probe.rate)
-          : fmt::format("even when requests run alone ({:.3g}/s)", probe.rate);
+          : fmt::format("even {}", alone_words(probe, load_of(nearest->scenario)));
   throw Infeasible(fmt::format(
       "nothing meets the objectives at any rate: {} {}; attainment {:.2f} %, at least {:.2f} % with confidence {:g} %, "
       "target {:g} %; {}{}:{}, {}{}",
@@ -119,10 +129,8 @@ namespace {
 
 std::optional<double> cost_of(const CapacityPlan& plan, const Configuration& c, std::int64_t replicas) {
   const Purchase purchase = purchase_for(c.scenario, replicas, 0);
-  const std::int64_t node = plan.request.node_gpus;
-  const std::int64_t gpus = c.gpus_per_replica();
-  const std::int64_t paid = node > 0 ? nodes_for(replicas, gpus, node) * node : replicas * gpus;
-  return hourly_cost(plan.request.prices, c.machine, paid, purchase.dram_gb, purchase.storage_gb).total();
+  return hourly_cost(plan.request.prices, c.scenario.serving.cluster, replicas, purchase.dram_gb, purchase.storage_gb)
+      .total();
 }
 
 std::string missed(const Configuration& c, const Probe* probe) {

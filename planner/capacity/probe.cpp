@@ -188,10 +188,13 @@ scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, cons
   scenario::Scenario changed = scenario;
   if (scenario.trace) {
     changed.trace = stretched(*scenario.trace, trace_rate(scenario) / rate, scenario.serving.placement.has_value());
+  } else if (changed.workload.closed) {
+    changed.workload.closed->concurrency = std::max<std::int64_t>(1, std::llround(rate));
   } else {
     changed.workload.arrivals->rate_per_s = rate;
-    changed.workload.requests = 0;
   }
+  changed.workload.requests = 0;
+  if (changed.workload.sessions) changed.workload.sessions->count = 0;
   serving::RunConfig& run = changed.serving.run;
   constexpr double just_after_s = 1e-6;  // so that a trace's last request is judged too
   run.warmup_s = length.warmup_s;
@@ -218,7 +221,8 @@ Probe probe_rate(const scenario::Scenario& scenario, double rate, const ProbeOpt
     scenario::Scenario replication = scaled;
     serving::RunConfig& run = replication.serving.run;
     const std::uint64_t offset = i + (confirming ? kConfirmationSeeds : 0);
-    if (confirming) {
+    // Who waits for answers arrives by how fast they come: nobody knows how many before.
+    if (confirming && load_of(scenario) == Load::requests) {
       const auto judged = static_cast<double>(judged_arrivals(*make_feed(scaled, run.seed + offset), run));
       run.most_misses = static_cast<std::uint64_t>(std::ceil(judged * hopeless_share(count, options)));
     }

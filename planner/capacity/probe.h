@@ -62,7 +62,7 @@ struct TierUse {
 };
 
 struct Probe {
-  double rate = 0;  ///< requests/s, of all replicas together
+  double rate = 0;  ///< of the scenario's load (run_length.h), for all replicas together
   Attainment attainment;
   bool passes = false;  ///< attainment.lower >= target
   Stage stage = Stage::search;
@@ -90,7 +90,7 @@ struct Probe {
 /// The tiers of a scenario with placement, the nearest first: "gpu", "host", then storage by its names.
 std::vector<std::string> tier_names(const scenario::Scenario& scenario);
 
-/// The scenario as it is simulated for a probe: arrivals at `rate`, for these times.
+/// The scenario as it is simulated for a probe: its load at `rate`, for these times.
 scenario::Scenario at_rate(const scenario::Scenario& scenario, double rate, const RunLength& length);
 
 /// Called between events of a simulation, from any thread. May throw, which ends the whole.

@@ -120,7 +120,7 @@ double first_guess(const scenario::Scenario& s) {
   if (c.prefill == serving::PrefillKind::recompute) {
     request_s += c.model.linear_flops_per_token() * mean.prompt_tokens / (gpus * c.cluster.gpu.bf16_flops_per_s.value);
   }
-  return kOfPeaks * static_cast<double>(c.cluster.replicas) / request_s;
+  return kOfPeaks * static_cast<double>(c.cluster.replicas) / request_s / requests_per_load(s);
 }
 
 double lone_rate(const scenario::Scenario& s) {
@@ -128,7 +128,9 @@ double lone_rate(const scenario::Scenario& s) {
   constexpr double kFarBelow = 256;
   const double guess = first_guess(s);
   const double longest = longest_time_s(s.serving.slo, mean_request(s).output_tokens);
-  return std::isfinite(longest) ? std::min(kOverlap / longest, guess / kFarBelow) : guess / kFarBelow;
+  if (load_of(s) == Load::users) return 1;
+  return std::isfinite(longest) ? std::min(kOverlap / longest / requests_per_load(s), guess / kFarBelow)
+                                : guess / kFarBelow;
 }
 
 ConfirmedRate confirm_rate(double found, const std::function<bool(double rate)>& passes,

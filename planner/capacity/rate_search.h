@@ -37,14 +37,14 @@ RateSearch search_rate(const std::function<bool(double rate)>& passes, const Rat
 
 // Where the search for a rate begins: closed forms, right within a factor of a few.
 
-/// Requests/s of the whole cluster at which the GPUs would be about half busy, by peak rates alone:
+/// The load (run_length.h) of the whole cluster at which the GPUs would be about half busy, by peak rates alone:
 ///   1/rate = K T(B)/B + 2 P c / F,   T(B) = (M + B KV)/BW,   B = min(KV capacity / KV, most requests)
 /// with K output tokens and c prompt tokens of a mean request, KV the bytes of its context, P active parameters, F the
 /// group's bf16 peak (the prompt's term only where prompts are prefilled here). The scenario must fit its machine.
 double first_guess(const scenario::Scenario& scenario);
 
-/// Requests/s at which a request is alone nearly always (one in fifty meets another) if it meets its objectives; where
-/// they do not bound its time, a 256th of first_guess(). What fails here fails at any rate.
+/// The load at which a request is alone nearly always (one in fifty meets another) if it meets its objectives; where
+/// they do not bound its time, a 256th of first_guess(); of users, one. What fails here fails at any rate.
 double lone_rate(const scenario::Scenario& scenario);
 
 // The second stage of a search: long runs confirm the rate that short ones found, or lower it.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/schema/units.h"
 #include "models/workload/trace_reader.h"
 
@@ -64,7 +66,61 @@ bool has_shared_tier(const serving::ClusterConfig& cluster) {
                                             [](const serving::StorageTierConfig& t) { return t.shared; });
 }
 
+/// Longest time that a mean request takes if it meets the objectives.
+double residence_s(const scenario::Scenario& s) {
+  const serving::SloConfig& slo = s.serving.slo;
+  const double output = mean_request(s).output_tokens;
+  return std::min(longest_time_s(slo, output), patience_s(slo, output) + per_token_s(slo) * output);
+}
+
+double mean_turns(const scenario::Scenario& s) {
+  return s.workload.sessions ? models::LengthSampler(s.workload.sessions->spec.turns).mean() : 1;
+}
+
+/// From a request of a user to the next one, at most where the objectives are met.
+double cycle_s(const scenario::Scenario& s) {
+  if (!s.workload.sessions) return residence_s(s);
+  const models::TimeSpec& think = s.workload.sessions->spec.think_time;
+  const bool uniform = think.distribution == models::Distribution::uniform;
+  const double mean_s = uniform ? (think.min_s + think.max_s) / 2 : think.mean_s;
+  return std::clamp(mean_s, think.min_s, std::max(think.min_s, think.max_s)) + residence_s(s);
+}
+
 }  // namespace
+
+Load load_of(const scenario::Scenario& s) {
+  if (s.workload.closed) return Load::users;
+  return s.workload.sessions ? Load::sessions : Load::requests;
+}
+
+std::string_view words_of(Load load) {
+  switch (load) {
+    case Load::requests:
+      return "requests/s";
+    case Load::sessions:
+      return "sessions/s";
+    case Load::users:
+      return "users";
+  }
+  return "";
+}
+
+std::string load_text(double rate, Load load) {
+  return load == Load::users ? fmt::format("{:.0f} user{}", rate, rate == 1 ? "" : "s")
+                             : fmt::format("{:.3g} {}", rate, words_of(load));
+}
+
+double requests_per_load(const scenario::Scenario& s) {
+  switch (load_of(s)) {
+    case Load::requests:
+      return 1;
+    case Load::sessions:
+      return mean_turns(s);
+    case Load::users:
+      return 1 / cycle_s(s);
+  }
+  return 1;
+}
 
 double warming_requests(const scenario::Scenario& s) {
   if (!s.serving.placement || s.trace) return 0;
@@ -99,7 +155,11 @@ MeanRequest mean_request(const scenario::Scenario& s) {
     const double shared = prefixes ? models::mean_prefix_tokens(*prefixes)
                           : chunks ? static_cast<double>(chunks->tokens_per_request())
                                    : 0;
-    return {context.mean() + shared, output.mean()};
+    // Of a mean session, a turn has half of the other turns before it.
+    const auto& sessions = s.workload.sessions;
+    const double before = sessions ? (mean_turns(s) - 1) / 2 : 0;
+    const double grown = sessions ? before * (models::LengthSampler(sessions->spec.growth).mean() + output.mean()) : 0;
+    return {context.mean() + shared + grown, output.mean()};
   }
   MeanRequest mean;
   for (const models::RequestSpec& r : *s.trace) {
@@ -137,11 +197,12 @@ RunLength run_length(const scenario::Scenario& s, double rate, const ProbeOption
     return length;
   }
   length.settle_s = std::min(patience / options.tolerance, kLongestSettling_s);
-  const double needed = requests_needed(options) / static_cast<double>(options.replications) / rate;
+  const double requests_per_s = rate * requests_per_load(s);
+  const double needed = requests_needed(options) / static_cast<double>(options.replications) / requests_per_s;
   length.judged_s = std::max({needed, length.settle_s, s.serving.run.duration_s.value_or(0) - own_warmup});
-  const double residence = std::min(longest_time_s(slo, output), patience + per_token_s(slo) * output);
-  length.warmup_s =
-      std::max({own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * residence, warming_requests(s) / rate});
+  const double once = s.workload.sessions ? mean_turns(s) * cycle_s(s) : residence_s(s);
+  length.warmup_s = std::max(
+      {own_warmup, kWarmupShare * length.settle_s, kWarmupResidences * once, warming_requests(s) / requests_per_s});
   if (options.stage == Stage::confirmation) {
     length.judged_s = std::max(length.judged_s, options.confirm_judged_s);
     length.warmup_s = std::max(length.warmup_s, options.confirm_warmup_s);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "sim/scenario/scenario.h"
 
@@ -23,6 +24,22 @@ struct ProbeOptions {
   double confirm_warmup_s = 300;   ///< simulated: its least warm-up
 };
 
+/// What is varied until the objectives break, and what rates are of, here and in searches and fleets.
+enum class Load {
+  requests,  ///< requests/s that arrive on their own
+  sessions,  ///< sessions/s that begin
+  users      ///< of a closed loop, each waiting for its answers; whole ones
+};
+[[nodiscard]] Load load_of(const scenario::Scenario& scenario);
+/// "requests/s", "sessions/s", "users".
+[[nodiscard]] std::string_view words_of(Load load);
+/// So much of it in words: "12.5 requests/s", "60 users".
+[[nodiscard]] std::string load_text(double rate, Load load);
+
+/// Requests/s that one unit of the load brings at least while the objectives are met: the turns of a session, or what a
+/// user asks who thinks and then waits for an answer as long as the objectives let it take.
+[[nodiscard]] double requests_per_load(const scenario::Scenario& scenario);
+
 /// Times of one run, in simulated seconds.
 struct RunLength {
   double warmup_s = 0;     ///< not judged
@@ -35,12 +52,12 @@ struct RunLength {
 /// hundred miss and the share is known to about a tenth of the margin.
 double requests_needed(const ProbeOptions& options);
 
-/// For generated arrivals at `rate` requests/s:
+/// For generated arrivals at `rate`, of the scenario's load:
 /// - judged: the longest of what requests_needed() takes; the patience of the first objective that queueing breaks
 ///   (TTFT, else E2E, else ITL, else TPOT times the mean output) divided by the tolerance, because at a rate this much
 ///   too high a queue takes that long to outgrow it (at most an hour); and the scenario's own measured time.
 /// - warm-up: the longest of the scenario's own, a fifth of that time, and twice the time that a mean request may take;
-///   with placement also what warming_requests() takes.
+///   with placement also what warming_requests() takes; and twice the time that a mean session may take.
 /// - tail: patience and time for an output of twenty times the mean.
 /// Confirming runs last at least options.confirm_warmup_s and options.confirm_judged_s.
 /// For a trace: all of it, in both stages alike, at the time scale that gives the rate, after 5 % of its span or the

@@ -233,6 +233,12 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
     c.scored_prompts = read_prompts(s.reuse.importance.path);
     check_scored_prompts(s, report);
   }
+  if (c.cluster.node && c.cluster.node->memory_bytes) {
+    if (report.node().find_path("cluster.host.memory")) {
+      report.fail("cluster.host.memory", "cluster.node.memory says it: remove one of the keys");
+    }
+    serving::share_node_memory(c.cluster);
+  }
   if (s.compressor) c.decode.compressor = *s.compressor;
   complete_prefetch(s, catalogue);
   c.decode.keep_ratio = keep_ratio_of(s, report);
@@ -240,6 +246,12 @@ void complete(Scenario& s, const models::Catalogue& catalogue, const fs::path& f
   if (!c.run.duration_s && s.workload.endless()) {
     report.fail("run", s.workload.sessions ? "an endless run: give run.duration, or workload.sessions.count"
                                            : "an endless run: give run.duration, or workload.requests");
+  }
+  if (s.workload.closed && !s.workload.sessions && s.workload.closed->concurrency > c.run.most_in_flight) {
+    report.fail("run.most_in_flight",
+                fmt::format("{} clients of workload.closed are in the system at any time: expected "
+                            "so many or more",
+                            s.workload.closed->concurrency));
   }
   if (c.run.duration_s && c.run.warmup_s >= *c.run.duration_s) {
     report.fail("run.warmup", "must be shorter than run.duration");
@@ -444,7 +456,9 @@ Scenario on_machine(const Scenario& scenario, const std::string& gpu, std::int64
   Scenario changed = scenario;
   serving::ClusterConfig& cluster = changed.serving.cluster;
   cluster.parallel.tensor = tensor_parallel;
+  serving::share_node_memory(cluster);
   if (gpu == cluster.gpu.name) return changed;
+  if (cluster.node) cluster.node->usd_per_hour.reset();  // that of a node of other GPUs
   const models::Catalogue catalogue = catalogue_of(scenario);
   cluster.gpu = catalogue.gpu(gpu);
   const models::KernelProfile before = cluster.profile;
@@ -489,6 +503,8 @@ std::string resolved_yaml(const Scenario& scenario) {
   if (pools) {
     for (const ReplicaKey& key : replica_keys()) schema::take_away(document, key.key);
   }
+  const auto& node = scenario.serving.cluster.node;
+  if (node && node->memory_bytes) schema::take_away(document, "cluster.host.memory");
   if (!shown.workload.chunks) {
     for (const char* key : chunk_keys()) schema::take_away(document, key);
   }

@@ -171,6 +171,7 @@ constexpr std::array kReplicaKeys{
     ReplicaKey{"cluster.host",
                "nodes of pools read from the storage node and not from host memory: use cluster.pools.storage, and "
                "link of cluster.pools.local and cluster.pools.remote"},
+    ReplicaKey{"cluster.node", "nodes are those of cluster.pools: remove this key"},
     ReplicaKey{"decode.draft_limit",
                "between pools a round drafts the length chosen for it, never more: remove this key"},
     ReplicaKey{"decode.resident",

@@ -250,6 +250,14 @@ void complete_reuse(Scenario& s, const models::Catalogue& catalogue, const Repor
 
 void check_prefixes(const Scenario& s, const Reporter& report) {
   if (s.serving.prefill != serving::PrefillKind::prefix_cache || has_prefix_blocks(s)) return;
+  if (s.workload.recorded_prompts()) {
+    report.fail("prefill",
+                fmt::format("prefix_cache needs requests that say which blocks of their prompts they share, "
+                            "and traces of format {} do not: prefill: recompute takes prompts as they are; "
+                            "trace.arrivals_only: true takes when they arrive alone, beside context, output "
+                            "and prefixes of your own; traces with hashes of blocks are mooncake and bailian",
+                            s.workload.trace->format));
+  }
   report.fail("prefill",
               "prefix_cache needs requests that say which blocks of their prompts they share, and this workload's say "
               "nothing: give workload.prefixes, workload.chunks or workload.sessions, use a trace with hashes of "

@@ -373,7 +373,7 @@ ObjectSchema<WorkloadConfig> workload_schema() {
     }
     if (!named && input.columns) report.fail("columns", "belongs to format: columns, and would have no effect here");
     if (input.sessions && input.arrivals_only) {
-      report.fail("sessions", "turns are of recorded prompts: remove arrivals_only, or give workload.sessions");
+      report.fail("sessions", "turns are of recorded prompts: remove one of sessions and arrivals_only");
     }
     if (const std::string problem = problem_with(input.cut); !problem.empty()) report.fail("", problem);
   });
@@ -481,6 +481,21 @@ void add_host(ObjectSchema<Scenario>& cluster) {
       "host", [](auto& x) -> auto& { return x; }, s, Presence::optional, "host memory and link");
 }
 
+ObjectSchema<serving::NodeConfig> node_schema() {
+  using serving::NodeConfig;
+  ObjectSchema<NodeConfig> s("node", "What replicas run on and are bought in; a replica lies within nodes.");
+  s.required(
+      "gpus", &NodeConfig::gpus, integer().at_least(1).at_most(1024),
+      "GPUs of a node: as many whole replicas as fit share one, and a larger replica takes several; all are paid "
+      "for");
+  s.optional("memory", &NodeConfig::memory_bytes, bytes().positive(),
+             "host memory of a node for KV, in equal parts for the replicas on it, in place of host.memory (with "
+             "host.shared it is one tier all the same)");
+  s.optional("price", &NodeConfig::usd_per_hour, schema::price().non_negative(),
+             "of a node with all GPUs and host memory in it; left out: those of its parts by the price table");
+  return s;
+}
+
 ObjectSchema<Scenario> cluster_schema() {
   ObjectSchema<Scenario> s("cluster", "The machines.");
   s.optional("replicas", KVSIM_MEMBER(serving.cluster.replicas), integer().at_least(1).at_most(10000),
@@ -489,6 +504,8 @@ ObjectSchema<Scenario> cluster_schema() {
              "which replica an arriving request goes to");
   add_gpu(s);
   add_host(s);
+  s.object("node", KVSIM_MEMBER(serving.cluster.node), node_schema(), Presence::optional,
+           "what replicas are bought in; left out: GPUs are bought one by one");
   s.list("storage", KVSIM_MEMBER(serving.cluster.storage), storage_schema(), Presence::optional,
          "tiers below host memory, or the storage node's, the nearest first (placement)");
   s.object("pools", KVSIM_MEMBER(serving.cluster.pools), pools_schema(), Presence::optional,
@@ -571,6 +588,9 @@ ObjectSchema<Scenario> run_schema() {
       "sample_every", KVSIM_MEMBER(serving.run.sample_every_s), time().at_least(1e-6).at_most(kLongestRun_s),
       "requests running and waiting, KV memory in use, and what GPUs and links did are sampled at this period, "
       "warm-up included, for the result's timeline; without it that chooses one that leaves at most 120 samples");
+  s.optional("most_in_flight", KVSIM_MEMBER(serving.run.most_in_flight), integer().at_least(1).at_most(1e9),
+             "requests that may have arrived and not finished at once, over all replicas: one more ends the run with a "
+             "message, for each takes some 500 bytes of memory");
   s.optional("replications", &Scenario::replications, integer().at_least(1).at_most(10000),
              "independent runs, with seeds seed, seed + 1, ...");
   s.optional("stretches", KVSIM_MEMBER(serving.run.stretches), boolean(),

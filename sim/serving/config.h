@@ -69,6 +69,13 @@ struct StorageTierConfig {
   std::vector<transport::Outage> outages{};  ///< times in which it is slower, or stands still
 };
 
+/// What GPUs are bought in: a machine with several of them and host memory that its replicas share.
+struct NodeConfig {
+  std::int64_t gpus = 8;
+  std::optional<std::int64_t> memory_bytes;  ///< of the node; none: ClusterConfig::host_memory_bytes says it
+  std::optional<double> usd_per_hour;        ///< of the node with all that is in it; none: by prices of its parts
+};
+
 /// One or several identical replicas; the GPUs of each share the model as `parallel` says, and have their own links to
 /// host memory.
 struct ClusterConfig {
@@ -88,6 +95,7 @@ struct ClusterConfig {
   std::string router = "least_loaded";            ///< round_robin | least_loaded
   std::int64_t scorer_gpus = 0;                   ///< per replica, of the same kind: only for a small model that scores
   std::optional<PoolsConfig> pools;               ///< instead of replicas with host memory
+  std::optional<NodeConfig> node;                 ///< that replicas are bought in; none: GPUs are bought alone
 };
 
 /// Groups of GPUs that share a model: replicas, or the nodes of both pools.
@@ -104,6 +112,16 @@ inline std::int64_t gpus_per_group(const ClusterConfig& cluster) {
 inline std::int64_t gpus(const ClusterConfig& cluster) {
   return groups(cluster) * gpus_per_group(cluster);
 }
+
+/// Nodes that hold so many replicas: as many whole replicas a node as fit, and of those that are larger than a node as
+/// many nodes a replica as they take. Precondition: cluster.node.
+[[nodiscard]] std::int64_t nodes_for(const ClusterConfig& cluster, std::int64_t replicas);
+
+/// Nodes that one replica takes: 1/n where n of them share one. Precondition: cluster.node.
+[[nodiscard]] double nodes_per_replica(const ClusterConfig& cluster);
+
+/// Where a node has memory, host_memory_bytes becomes a replica's share of it.
+void share_node_memory(ClusterConfig& cluster);
 
 /// How a prompt's KV comes to exist on the GPU.
 enum class PrefillKind {
@@ -240,6 +258,8 @@ struct RunConfig {
   /// The run ends, as given up, once more judged requests than this have certainly missed. None: never.
   std::optional<std::uint64_t> most_misses;
   std::uint64_t seed = 1;
+  /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.
+  std::int64_t most_in_flight = 1'000'000;
   bool token_samples = true;             ///< keep the gap before every token (Measurements::itl_s, round_gap_s)
   std::optional<double> sample_every_s;  ///< period of a timeline; none: it chooses one
   bool stretches = true;                 ///< steps in which nothing else happens as one event; false: the same, slower

@@ -139,11 +139,12 @@ class Run {
 
   void watch_in_flight() const {
     const Measurements& m = outcome_.measured;
-    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) + tokenising() < options_.most_in_flight) return;
-    throw ConfigurationError("workload",
-                             fmt::format("{} requests are in the system at {:g} s, which is as many as kvsim "
-                                         "keeps: expected a lower rate, or more replicas",
-                                         options_.most_in_flight, simulator_.now().seconds()));
+    const std::int64_t most = config_.run.most_in_flight;
+    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) + tokenising() < most) return;
+    throw ConfigurationError("run.most_in_flight",
+                             fmt::format("{} requests are in the system at {:g} s: expected a lower rate, more "
+                                         "replicas, or a higher limit (each takes some 500 bytes of memory)",
+                                         most, simulator_.now().seconds()));
   }
 
   /// Arrivals may come faster than time passes: they are watched, too, and their memory has a limit.

@@ -72,8 +72,6 @@ struct SimulationOptions {
   std::function<bool(engine::SimTime)> progress;
   /// Whether to keep a timeline, of period RunConfig::sample_every_s or of one that it chooses itself.
   bool timeline = false;
-  /// Requests that may be in the system at once. Each has memory; one more ends the run with a ConfigurationError.
-  std::int64_t most_in_flight = 10'000'000;
   RequestWatcher* requests = nullptr;
 };
 

@@ -250,9 +250,16 @@ TEST_F(CapacityTest, APriceForAGpuThatDoesNotExistIsRefused) {
   EXPECT_NE(own.out.find("h100-sxm (changed): $2.00 per GPU and hour"), std::string::npos) << own.out;
 }
 
-TEST_F(CapacityTest, AClosedLoopIsRefusedWithWhatToWriteInstead) {
+TEST_F(CapacityTest, UsersAreAskedForByTheirNumber) {
+  expect_refused({"--users", "100"}, 2,
+                 "--users: the scenario's load arrives on its own: give --rate, or workload.closed");
   write("s.yaml", edited(kChat, "arrivals: {rate: 10/s}", "closed: {concurrency: 8}"));
-  expect_refused({}, 2, "Write workload.arrivals: {process: poisson, rate: 1/s} or a trace instead");
+  expect_refused({"--rate", "10/s"}, 2,
+                 "--rate: the scenario's users wait for their answers: say how many there are with --users");
+  const CommandResult page = capacity({"--users", "150"});
+  ASSERT_EQ(page.status, 0) << page.err;
+  EXPECT_NE(page.out.find("under full_kv for 150 users within"), std::string::npos) << page.out;
+  EXPECT_NE(page.out.find("Fleets for 150.0 users"), std::string::npos) << page.out;
 }
 
 TEST_F(CapacityTest, WhatNothingMeetsIsInfeasible) {

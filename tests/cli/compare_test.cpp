@@ -76,6 +76,31 @@ TEST_F(CompareTest, AllStandsAlone) {
   EXPECT_EQ(r.err, "kvsim: --policies full_kv,all: all stands alone\n");
 }
 
+TEST_F(CompareTest, EachClassHasAColumnOfItsObjectives) {
+  write("s.yaml",
+        edited(edited(edited(tiny_scenario(), "  closed: {concurrency: 4}\n", "  arrivals: {rate: 2/s}\n"),
+                      "  context: {mean: 8k tokens}\n", ""),
+               "  output: {mean: 64 tokens}\n",
+               "  classes:\n"
+               "    - {name: chat, share: 1, context: 1k tokens, output: 8 tokens, slo: {ttft_p99: 100 s}}\n"
+               "    - {name: bulk, share: 1, context: 8k tokens, output: 8 tokens, slo: {ttft_p99: 1 us}}\n"));
+  const std::string page = accepted({"compare", "s.yaml", "--policies", "full_kv"}).out;
+  EXPECT_NE(page.find("chat, bulk: share of the class's requests that met its objectives"), std::string::npos) << page;
+  const std::size_t row = page.find("\n  full_kv");
+  EXPECT_NE(page.substr(row, page.find('\n', row + 1) - row).find("  100     0  "), std::string::npos) << page;
+}
+
+TEST_F(CompareTest, OverloadIsPartOfTheResult) {
+  write("s.yaml", tiny_scenario());
+  const auto state = [&](const std::string& workload) {
+    return Json::parse(accepted({"run", "s.yaml", "--json", "--set", workload}).out)["requests"]["unsteady_state"]
+        .get<std::string>();
+  };
+  EXPECT_EQ(state("run.seed=2"), "");
+  EXPECT_NE(state("workload={arrivals: {rate: 300/s}, context: 8k tokens, output: 64 tokens}").find("the queue grows"),
+            std::string::npos);
+}
+
 TEST_F(CompareTest, TakesPricesOfTheUser) {
   write("s.yaml", tiny_scenario());
   write("prices.yaml", "gpus:\n  h100-sxm: {price: 5 USD/h, date: \"today\"}\n");

@@ -163,6 +163,24 @@ TEST_F(PlanTest, AModelOrContextThatCannotBeIsInfeasibleToo) {
   EXPECT_NE(context.err.find("shorten them by"), std::string::npos) << context.err;
 }
 
+// What is no plan is known after a while; what cannot be read or written, at once.
+TEST_F(PlanTest, FilesAreLookedAtBeforeAnythingIsPlanned) {
+  const std::vector<std::string> never{"plan", "s.yaml", "--set", "workload.context=200k tokens"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), never.begin(), never.end());
+    return run(more);
+  };
+  const CommandResult prices = with({"--pareto", "--prices", "nowhere.yaml"});
+  EXPECT_EQ(prices.status, 2);
+  EXPECT_NE(prices.err.find("nowhere.yaml"), std::string::npos) << prices.err;
+  const CommandResult folder = with({"--out", "/proc/none"});
+  EXPECT_EQ(folder.status, 1);
+  EXPECT_NE(folder.err.find("/proc/none"), std::string::npos) << folder.err;
+  EXPECT_EQ(with({"--out", "results"}).status, 4);
+  const std::vector<std::string> left = names();
+  EXPECT_EQ(std::count(left.begin(), left.end(), "results"), 0) << "an empty folder is left";
+}
+
 TEST_F(PlanTest, TheSimulatedPlanIsAmongWhatWasAskedFor) {
   const Json doc =
       json({"plan", "s.yaml", "--simulate", "--replications", "3", "--keep-ratio", "0.5", "--draft-length", "2:4"});

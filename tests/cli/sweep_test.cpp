@@ -33,6 +33,24 @@ TEST_F(SweepTest, EveryPointIsTheRunOfTheSameValues) {
             best);
 }
 
+TEST_F(SweepTest, PointsThatCostDifferentlyHaveTheirCostBesideThem) {
+  const Words machines{"sweep",  "s.yaml",
+                       "--vary", "cluster.gpu.type=h100-sxm,a100",
+                       "--set",  "decode.policy=full_kv",
+                       "--set",  "schedule.policy=fcfs"};
+  const auto with = [&](const Words& more) {
+    Words words = machines;
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult r = run(words);
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r.out;
+  };
+  EXPECT_NE(with({}).find("$ per 1M"), std::string::npos);
+  EXPECT_NE(with({"--metric", "cost.usd_per_1m_output_tokens"}).find("by the lowest cost.usd_per_1m_output_tokens"),
+            std::string::npos);
+  EXPECT_NE(with({"--csv"}).find("cost.usd_per_hour"), std::string::npos);
+}
+
 TEST_F(SweepTest, JobsChangeNoByte) {
   for (const char* jobs : {"1", "2", "3"}) {
     EXPECT_EQ(sweep({"--jobs", jobs, "--replications", "2", "--out", std::string("o") + jobs}).status, 0);

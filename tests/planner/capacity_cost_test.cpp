@@ -42,12 +42,38 @@ TEST(Cost, AnHourByHand) {
 }
 
 TEST(Cost, ReplicasDoNotStraddleNodes) {
-  EXPECT_EQ(nodes_for(1, 1, 8), 1);
-  EXPECT_EQ(nodes_for(8, 1, 8), 1);
-  EXPECT_EQ(nodes_for(9, 1, 8), 2);
-  EXPECT_EQ(nodes_for(3, 3, 8), 2) << "two replicas of 3 GPUs a node, and two GPUs idle";
-  EXPECT_EQ(nodes_for(2, 8, 8), 2);
-  EXPECT_EQ(nodes_for(2, 12, 8), 4) << "a replica of 12 GPUs has two nodes to itself";
+  serving::ClusterConfig cluster;
+  cluster.node = serving::NodeConfig{8, 1'000'000, {}};
+  const auto nodes = [&](std::int64_t replicas, std::int64_t gpus) {
+    cluster.parallel.tensor = gpus;
+    return serving::nodes_for(cluster, replicas);
+  };
+  EXPECT_EQ(nodes(1, 1), 1);
+  EXPECT_EQ(nodes(8, 1), 1);
+  EXPECT_EQ(nodes(9, 1), 2);
+  EXPECT_EQ(nodes(3, 3), 2) << "two replicas of 3 GPUs a node, and two GPUs idle";
+  serving::share_node_memory(cluster);
+  EXPECT_EQ(cluster.host_memory_bytes, 500'000) << "two share it";
+  EXPECT_EQ(nodes(2, 8), 2);
+  EXPECT_EQ(nodes(2, 12), 4) << "a replica of 12 GPUs has two nodes to itself";
+  serving::share_node_memory(cluster);
+  EXPECT_EQ(cluster.host_memory_bytes, 2'000'000);
+}
+
+// Three replicas of 3 GPUs take two nodes of 8: 16 GPUs at 2.5 USD/h, or two nodes at 18 USD/h with their memory. One
+// of two that share a node is half of it.
+TEST(Cost, ANodesOwnPriceStandsForItsParts) {
+  const models::PriceTable prices = table("{gpus: {h100-sxm: 2.5 USD/h}, dram: 3 USD/GB-month, ssd: 0.1 USD/GB-month}");
+  serving::ClusterConfig cluster;
+  cluster.gpu.name = "h100-sxm";
+  cluster.parallel.tensor = 3;
+  EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 9 * 2.5 + 3 + 1);
+  cluster.node = serving::NodeConfig{};
+  EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 16 * 2.5 + 3 + 1);
+  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 730, 7300).total(), 3 * 2.5 + 3 + 1) << "its own GPUs";
+  cluster.node->usd_per_hour = 18;
+  EXPECT_DOUBLE_EQ(*hourly_cost(prices, cluster, 3, 730, 7300).total(), 36 + 1);
+  EXPECT_DOUBLE_EQ(*hourly_cost_of_one(prices, cluster, 730, 7300).total(), 9 + 1);
 }
 
 TEST(Cost, WithoutAPriceThereIsNoTotal) {

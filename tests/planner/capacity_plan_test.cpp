@@ -135,8 +135,7 @@ TEST(Capacity, AFleetIsTheSmallestThatPassesAndNMinusOneAddsOne) {
   EXPECT_EQ(safe.configurations.front().fleet->replicas, 4);
 
   request.n_minus_1 = false;
-  request.node_gpus = 8;
-  const CapacityPlan nodes = quick_plan({}, request);
+  const CapacityPlan nodes = quick_plan({"cluster.node.gpus=8"}, request);
   const Fleet& whole = *nodes.configurations.front().fleet;
   EXPECT_EQ(whole.nodes, 1);
   EXPECT_EQ(whole.gpus, 3);
@@ -149,6 +148,48 @@ TEST(Capacity, TheScenariosReplicasAreSimulatedTogether) {
   EXPECT_DOUBLE_EQ(3 * c.rate_per_replica(), c.search.rate);
   EXPECT_GE(c.rate_per_replica(), (1 - quick_probe().tolerance) * quick_rate())
       << "a router that balances costs nothing";
+}
+
+constexpr const char* kUsers =
+    "workload={closed: {concurrency: 8}, context: 500 tokens, output: 10 tokens, sessions: {turns: 4, growth: 20 "
+    "tokens, "
+    "think_time: {distribution: exponential, mean: 3 s}}}";
+
+TEST(Capacity, OfAClosedLoopIsTheMostUsersWithinTheObjectives) {
+  const CapacityPlan plan = quick_plan({kUsers});
+  const Configuration& c = plan.configurations.front();
+  EXPECT_EQ(load_of(c.scenario), Load::users);
+  EXPECT_EQ(c.search.rate, std::floor(c.search.rate));
+  EXPECT_TRUE(probe_rate(c.scenario, c.search.rate, quick_probe()).passes);
+  EXPECT_FALSE(probe_rate(c.scenario, std::ceil(1.15 * c.search.rate), quick_probe()).passes);
+  // Three pauses of 3 s in four turns: users think for Z = 2.25 s a turn, and N = X (Z + R), where R is the time to the
+  // first token and nine more, each of at most about the 99th percentile.
+  const double turns_per_s = c.sustained()->tokens_per_s / 10;
+  const double first_s = 2.25 + c.sustained()->ttft_mean_s;
+  EXPECT_GT(c.search.rate / turns_per_s, first_s);
+  EXPECT_LT(c.search.rate / turns_per_s, first_s + 9 * c.sustained()->tpot_p99_s);
+}
+
+TEST(Capacity, AFleetForUsersIsSimulatedWithAllOfThem) {
+  CapacityRequest request;
+  const double one = quick_plan({kUsers}).configurations.front().rate_per_replica();
+  request.rate = std::floor(1.5 * one);
+  const CapacityPlan plan = quick_plan({kUsers}, request);
+  const Fleet& fleet = *plan.configurations.front().fleet;
+  EXPECT_EQ(fleet.replicas, 2);
+  ASSERT_TRUE(fleet.probe);
+  EXPECT_EQ(fleet.probe->rate, *request.rate);
+}
+
+TEST(Capacity, OfSessionsThatBeginIsARateOfThem) {
+  const CapacityPlan plan =
+      quick_plan({"workload={arrivals: {rate: 1/s}, context: 500 tokens, output: 10 tokens, sessions: {turns: 4, "
+                  "growth: 20 tokens, "
+                  "think_time: 3 s}}"});
+  const Configuration& c = plan.configurations.front();
+  EXPECT_EQ(load_of(c.scenario), Load::sessions);
+  EXPECT_NEAR(c.sustained()->tokens_per_s, 4 * 10 * c.search.rate, 0.1 * 40 * c.search.rate)
+      << "four turns of 10 tokens";
 }
 
 TEST(Capacity, LargeFleetsAreEstimated) {

@@ -108,13 +108,22 @@ TEST(Choice, ADifferenceWithinTheIntervalsMayBeChance) {
   EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run_document("staggered", 121)}), said));
 }
 
-TEST(Choice, APolicyOfWhichNoRequestFinishedDecidesNothing) {
+TEST(Choice, WhatWasMeasuredInNoSteadyStateIsSaidWithTheAnswerAndWithHowSureItIs) {
+  const Json full_kv = run_document("full_kv", 100);
   Json run = run_document("staggered", 240);
-  run["details"]["completed_measured"] = 0;
-  const std::string said = "No request finished in the measured time: too short a run to decide by.";
-  EXPECT_TRUE(says(policy_of({run_document("full_kv", 100), run}), said));
-  run["details"]["completed_measured"] = 1;
-  EXPECT_FALSE(says(policy_of({run_document("full_kv", 100), run}), said));
+  EXPECT_FALSE(says(policy_of({full_kv, run}), "steady"));
+  run["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_TRUE(says(policy_of({full_kv, run}), "\nNo steady state: the queue grows.\n"));
+  const Fact sure = only({compare_document({full_kv, run})}, "How sure is this?");
+  EXPECT_TRUE(sure.answer.starts_with("not at all, of a service: no steady state in staggered; by chance: "))
+      << sure.answer;
+  EXPECT_TRUE(says(only({run}, "Which policy?"), "\nNo steady state: the queue grows."));
+  EXPECT_TRUE(only({run}, "How sure is this?").answer.starts_with("not at all, of a service: no steady state in stag"));
+  Json sweep = sweep_document();
+  for (Json& point : sweep["points"]) point["result"]["requests"]["unsteady_state"] = "the queue grows";
+  EXPECT_TRUE(says(only({sweep}, "Which draft length x and keep ratio c?"), "\nNo steady state: the queue grows."));
+  EXPECT_TRUE(
+      only({sweep}, "How sure is this?").answer.starts_with("not at all, of a service: no steady state in 6 of 6"));
 }
 
 TEST(Choice, ASingleRunOfWhichNoRequestFinishedSaysSo) {

@@ -160,20 +160,18 @@ TEST(Experiment, ThatIsInterruptedAcceptsNoFurtherRequests) {
   }
 }
 
-TEST(Experiment, OfMoreRequestsThanMemoryIsMeantForIsRefused) {
-  serving::SimulationOptions options;
-  options.most_in_flight = 500;
+TEST(Experiment, OfMoreRequestsInFlightThanItsLimitIsRefused) {
   const scenario::Scenario s = small_scenario(
       {"workload={arrivals: {process: constant, rate: 100000/s}, context: 8k tokens, output: 100 tokens}",
-       "run.duration=100 s"});
+       "run.duration=100 s", "run.most_in_flight=500"});
   try {
-    planner::simulate_replication(s, 0, options);
+    planner::simulate_replication(s, 0);
     FAIL() << "accepted";
   } catch (const serving::ConfigurationError& error) {
-    EXPECT_EQ(error.key(), "workload");
+    EXPECT_EQ(error.key(), "run.most_in_flight");
     EXPECT_EQ(std::string(error.what()),
-              "500 requests are in the system at 0.00501 s, which is as many as kvsim keeps: expected "
-              "a lower rate, or more replicas");
+              "500 requests are in the system at 0.00501 s: expected a lower rate, more replicas, or a higher limit "
+              "(each takes some 500 bytes of memory)");
   }
 }
 

@@ -72,6 +72,7 @@ std::vector<KeyRow> schedule_rows() {
       {"run.warmup", {"run.duration=3 s"}, "0 s", "1 s"},
       {"run.seed", {}, "1", "2"},
       {"run.replications", {}, "1", "2"},
+      {"run.most_in_flight", {}, "1000", "5", Effect::refused},
       {"run.stretches", {}, "true", "false", Effect::none_yet},
       {"run.sample_every", {}, "1 s", "2 s", Effect::listed},
   };

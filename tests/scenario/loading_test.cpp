@@ -252,6 +252,21 @@ TEST(Trace, IsLookedForBesideTheScenarioThenInTheWorkingDirectory) {
   EXPECT_EQ(requests(), 2U);
 }
 
+TEST(Nodes, ShareTheirMemoryAmongTheReplicasOnThem) {
+  const Sets node{"cluster.host={link: pcie5-x16}", "cluster.node={gpus: 8, memory: 800 GB, price: 20 USD/h}"};
+  const auto s = small_scenario(node);
+  EXPECT_EQ(s.serving.cluster.host_memory_bytes, 100'000'000'000) << "eight replicas of one GPU";
+  const auto pairs = on_machine(s, "h100-sxm", 2);
+  EXPECT_EQ(pairs.serving.cluster.host_memory_bytes, 200'000'000'000);
+  EXPECT_TRUE(pairs.serving.cluster.node->usd_per_hour) << "of the same node";
+  EXPECT_FALSE(on_machine(s, "a100", 1).serving.cluster.node->usd_per_hour) << "of other GPUs it is another one";
+  const auto again = scenario::load_scenario_text(resolved_yaml(s), "again.yaml");
+  EXPECT_EQ(again.serving.cluster.host_memory_bytes, 100'000'000'000);
+  EXPECT_EQ(again.serving.cluster.node->usd_per_hour, 20);
+  EXPECT_EQ(complaint({"cluster.node={gpus: 8, memory: 800 GB}"}),
+            "small.yaml:6:18: cluster.host.memory: cluster.node.memory says it: remove one of the keys");
+}
+
 TEST(KeepRatio, OfTokenDroppingMustBeGiven) {
   EXPECT_EQ(complaint({"decode={policy: draft_verify, compressor: kvzip}"}),
             "--set decode: missing key \"keep_ratio\", which compressor kvzip needs");

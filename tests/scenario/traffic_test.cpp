@@ -216,12 +216,16 @@ TEST(Traffic, SessionsOfATraceThatHasNoneAreRefused) {
   EXPECT_TRUE(
       says(refusal(trace + "}"), "workload.trace.sessions: the trace says of no request which session it belongs to"));
   EXPECT_TRUE(says(refusal(trace + ", arrivals_only: true}, " + kLengths),
-                   "workload.trace.sessions: turns are of recorded prompts: remove arrivals_only"));
+                   "workload.trace.sessions: turns are of recorded prompts: remove one of sessions"));
+}
+
+TEST(Traffic, ClosedFormsRefuseSessions) {
+  const scenario::Scenario s = small_scenario({"workload={arrivals: {rate: 1/s}, " + kLengths + ", " + kSession + "}"});
+  EXPECT_TRUE(says(failure_of([&] { (void)planner::traffic_of(s); }), "small.yaml: workload.sessions: "));
 }
 
 TEST(Traffic, ClosedFormsAndCapacityRefuseWhatTheyDoNotKnow) {
   const std::vector<std::pair<std::string, std::string>> unknown{
-      {"workload={arrivals: {rate: 1/s}, " + kLengths + ", " + kSession + "}", "small.yaml: workload.sessions: "},
       {"workload={arrivals: {rate: 1/s}, requests: 9, classes: [" + kClass + "]}", "small.yaml: workload.classes: "},
       {"workload={arrivals: {rate: 1/s, over_time: {amplitude: 1, period: 1 h}}, requests: 9, " + kLengths + "}",
        "small.yaml: workload.arrivals.over_time: "}};

@@ -37,6 +37,9 @@ inline constexpr const char* kWhatToBuy = "What to buy next?";
 /// Intervals of what the results are chosen by, confidence of fleets, and how many figures are assumptions.
 [[nodiscard]] Fact how_sure(const Inputs& inputs);
 
+/// A line that says why a run's figures are those of no steady state; empty where nothing speaks against one.
+[[nodiscard]] std::string unsteady_words(const Json& result);
+
 /// "its output is that of full-KV decoding", or its score.
 [[nodiscard]] std::string output_words(const Json& result);
 

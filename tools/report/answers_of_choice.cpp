@@ -159,6 +159,7 @@ Fact swept(const Json& sweep, const char* question) {
     f.detail +=
         fmt::format("\n{} of its requests met the objectives ({}).", results::percent(best.attainment), objectives);
   }
+  f.detail += unsteady_words(at(*best.point, {"result"}));
   const double half = half_width(at(*best.point, {"result"}), metric);
   const auto close = std::count_if(points.begin(), points.end(),
                                    [&](const SweptPoint& p) { return std::fabs(p.value - best.value) <= half; });
@@ -170,6 +171,11 @@ Fact swept(const Json& sweep, const char* question) {
 }
 
 }  // namespace
+
+std::string unsteady_words(const Json& result) {
+  const std::string why = unsteady_state(result);
+  return why.empty() ? "" : fmt::format("\nNo steady state: {}.", why);
+}
 
 std::string output_words(const Json& result) {
   if (is_lossless(result)) return "its output is that of full-KV decoding";
@@ -209,9 +215,7 @@ Fact policy_of(const Inputs::Compared& compared) {
   }
   f.detail += ties_of(compared, chosen);
   f.detail += objectives_of_policies(compared, chosen, best);
-  if (number(run.result, {"details", "completed_measured"}).value_or(1) == 0) {
-    f.detail += "\nNo request finished in the measured time: too short a run to decide by.";
-  }
+  f.detail += unsteady_words(run.result);
   const Json& policies = at(run.result, {"details", "policies"});
   const auto x = number(policies, {"draft_length"}), c = number(policies, {"keep_ratio"});
   if (x && c) f.detail += fmt::format("\nDrafts were made with x = {}, c = {}.", plain(*x), plain(*c));

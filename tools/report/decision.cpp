@@ -130,7 +130,8 @@ class Questions {
             fmt::format("{} tokens/s; {}. kvsim compare sets others beside it.",
                         interval_text(number_or_nan(run.result, {"throughput", "output_tokens_per_s"}),
                                       half_width(run.result, "throughput.output_tokens_per_s"), results::figure),
-                        output_words(run.result)),
+                        output_words(run.result)) +
+                unsteady_words(run.result),
             "headline"};
   }
 

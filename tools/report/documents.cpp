@@ -216,6 +216,10 @@ std::string objectives_words(const Json& document) {
   return said;
 }
 
+std::string unsteady_state(const Json& result) {
+  return text(result, {"requests", "unsteady_state"});
+}
+
 std::string draft_settings(const Json& document) {
   const Json scenario = resolved_section(document, "decode");
   const auto x = number(scenario, {"decode", "draft_length"}), c = number(scenario, {"decode", "keep_ratio"});

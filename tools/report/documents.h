@@ -38,6 +38,9 @@ struct Objectives {
 /// All of them in words: "TTFT p99 30.0 s, TPOT p99 120 ms"; empty where the scenario sets none.
 [[nodiscard]] std::string objectives_words(const Json& document);
 
+/// Why what a run measured is no steady state, in words; empty where nothing speaks against one.
+[[nodiscard]] std::string unsteady_state(const Json& result);
+
 /// What drafts are made with in a scenario: "x = 25, c = 0.2"; empty where it does not say.
 [[nodiscard]] std::string draft_settings(const Json& document);
 

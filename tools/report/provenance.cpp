@@ -53,6 +53,25 @@ bool drafts_on_compressed_kv(const Inputs& inputs) {
                                          [&](const Inputs::Compared& c) { return any(c.results); });
 }
 
+/// Whose figures are those of no steady state, in words; the reasons stand with the fall-backs.
+std::string unsteady_runs(const Inputs& inputs) {
+  std::set<std::string> whose;
+  const auto look = [&whose](const Simulated& run) {
+    if (!unsteady_state(run.result).empty()) whose.insert(run.policy);
+  };
+  for (const Inputs::Compared& c : inputs.compares) std::for_each(c.results.begin(), c.results.end(), look);
+  std::for_each(inputs.runs.begin(), inputs.runs.end(), look);
+  std::string said;
+  for (const std::string& policy : whose) said += (said.empty() ? "" : ", ") + policy;
+  for (const Json& sweep : inputs.sweeps) {
+    const Json& points = at(sweep, {"points"});
+    const auto count = std::count_if(points.begin(), points.end(),
+                                     [](const Json& p) { return !unsteady_state(at(p, {"result"})).empty(); });
+    if (count > 0) said += fmt::format("{}{} of {} points swept", said.empty() ? "" : ", ", count, points.size());
+  }
+  return said;
+}
+
 /// Half of the 95 % interval of a figure, relative to it; not a number where there is none.
 double relative_half(const Json& result, std::string_view metric) {
   return half_width(result, metric) / figure_at(result, metric);
@@ -273,6 +292,10 @@ Fact how_sure(const Inputs& inputs) {
   if (!sure.answer.empty()) f.answer = "by chance: " + sure.answer + "; kvsim's own error comes on top";
   if (!sure.answer.empty() && !sure.model.empty()) {
     f.answer = fmt::format("by chance: {}; by the model: {}", sure.answer, sure.model);
+  }
+  if (const std::string unsteady = unsteady_runs(inputs); !unsteady.empty()) {
+    f.answer = fmt::format("not at all, of a service: no steady state in {}{}{}", unsteady,
+                           f.answer.empty() ? "" : "; ", f.answer);
   }
   f.detail = std::string(kKernelError) + (drafts_on_compressed_kv(inputs) ? kDraftingError : kOtherError);
   add_figures(sure, inputs);

@@ -46,6 +46,9 @@ const Fields<planner::capacity::Configuration>& rate_fields();
 /// Of configurations that have a fleet. `placement`: as pages show it where prompts are stored in tiers.
 Fields<planner::capacity::Configuration> fleet_fields(bool placement);
 
+/// What rates of the plan are of.
+planner::capacity::Load capacity_load(const planner::capacity::CapacityPlan& plan);
+
 /// Whether the plan is of a scenario with placement: prompts are stored in tiers, whose sizes count.
 bool with_placement(const planner::capacity::CapacityPlan& plan);
 

@@ -336,8 +336,11 @@ const Fields<CapacityOutcome>& decision_fields() {
       {"confidence",
        {kShare, "confidence with which the attainment is at the target or above"},
        [](const CapacityOutcome& o) { return o.plan.request.probe.confidence; }},
+      {"load",
+       {kText, "what rates are of: requests/s, sessions/s, or users of a closed loop"},
+       [](const CapacityOutcome& o) { return std::string(planner::capacity::words_of(capacity_load(o.plan))); }},
       {"rate_required?",
-       {kRequestsPerS, "the rate that a fleet has to serve"},
+       {kRequestsPerS, "the rate that a fleet has to serve, of what `load` says"},
        [](const CapacityOutcome& o) { return o.plan.request.rate; }},
       configurations_field(),
       Of::part("cheapest", "the first of the configurations", &CapacityOutcome::plan, cheapest_fields)};

@@ -109,6 +109,11 @@ Table rate_table(const CapacityPlan& plan) {
   if (placement && plan.ranked_by_price && !plan.request.rate && plan.configurations.size() > 1) {
     fields.push_back(cheapest_field(plan));
   }
+  const auto rate = std::find_if(fields.begin(), fields.end(),
+                                 [](const Field<Configuration>& f) { return f.key == "rate_per_replica"; });
+  if (const planner::capacity::Load load = capacity_load(plan); load != planner::capacity::Load::requests) {
+    rate->header = std::string(planner::capacity::words_of(load));
+  }
   return table_of("One replica", fields, plan.configurations);
 }
 
@@ -179,9 +184,12 @@ Table fleet_table(const CapacityPlan& plan) {
   const bool placement = with_placement(plan);
   Fields<Configuration> fields = name_fields(plan);
   Fields<Configuration> fleets = fleet_fields(placement);
-  append(fields, plan.request.node_gpus > 0 ? std::move(fleets) : without(std::move(fleets), {"nodes"}));
+  append(fields, plan.configurations.front().scenario.serving.cluster.node ? std::move(fleets)
+                                                                           : without(std::move(fleets), {"nodes"}));
   if (placement) fields.push_back(cheapest_field(plan));
-  Table t = empty_table(fmt::format("Fleets for {} requests/s", figure(*plan.request.rate)), fields);
+  Table t = empty_table(
+      fmt::format("Fleets for {} {}", figure(*plan.request.rate), planner::capacity::words_of(capacity_load(plan))),
+      fields);
   for (const Configuration& c : plan.configurations) {
     if (c.fleet) t.rows.push_back(cells(fields, c));
   }
@@ -193,7 +201,7 @@ Table fleet_table(const CapacityPlan& plan) {
 const Fields<Configuration>& rate_fields() {
   static const Fields<Configuration> fields{
       {"rate_per_replica",
-       {kRequestsPerS, kHigher, "the rate that one replica sustains within the objectives"},
+       {kRequestsPerS, kHigher, "the rate (of what `load` says) that one replica sustains within the objectives"},
        "req/s",
        at_rate([](const auto& c, const Probe&) { return c.rate_per_replica(); })},
       {"rate_per_gpu",
@@ -253,7 +261,7 @@ Fields<Configuration> fleet_fields(bool placement) {
        of_fleet([](const Fleet& f) { return f.n_minus_1 ? fmt::format("{} + 1", f.needed) : whole(f.replicas); })},
       {"gpus", {kCount, kLower, "GPUs of all replicas"}, "GPUs", of_fleet(&Fleet::gpus)},
       {"nodes?",
-       {kCount, kLower, "nodes to buy, all of whose GPUs are paid for (--node-gpus)"},
+       {kCount, kLower, "nodes to buy (cluster.node), all of whose GPUs are paid for"},
        "nodes",
        [](const Configuration& c) {
          return c.fleet && c.fleet->nodes > 0 ? std::optional(c.fleet->nodes) : std::nullopt;

@@ -1,6 +1,7 @@
 #include "tools/results/capacity.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ using planner::capacity::CapacityPlan;
 using planner::capacity::Configuration;
 using planner::capacity::Fleet;
 using planner::capacity::kHostTier;
+using planner::capacity::Load;
 using planner::capacity::Probe;
 using planner::capacity::TierFill;
 using planner::capacity::TierSize;
@@ -73,6 +75,15 @@ std::string filling_sentence(const TierFill& f) {
                      f.capacity_bytes ? " of " + size(*f.capacity_bytes) : "", size(f.at_end_bytes));
 }
 
+std::string load_figure(Load load, double rate) {
+  if (load == Load::users) return planner::capacity::load_text(std::floor(rate), load);
+  return fmt::format("{} {}", figure(rate), planner::capacity::words_of(load));
+}
+
+std::string load_figure(const CapacityPlan& plan, double rate) {
+  return load_figure(capacity_load(plan), rate);
+}
+
 /// What buying less would lead to; empty where there is nothing to say.
 std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<std::string>& names) {
   const auto next = plan.ranked_by_price ? planner::capacity::next_cheaper(plan) : std::nullopt;
@@ -88,8 +99,8 @@ std::string next_cheaper_sentence(const CapacityPlan& plan, const std::vector<st
                        next->usd_per_hour, why);
   }
   return fmt::format(
-      "Next cheaper by the hour: {} for ${:.2f}/h sustains {} requests/s, {} per 1M output tokens; just above it {}",
-      name, next->usd_per_hour, figure(next->rate), dollars(next->configuration->usd_per_million), why);
+      "Next cheaper by the hour: {} for ${:.2f}/h sustains {}, {} per 1M output tokens; just above it {}", name,
+      next->usd_per_hour, load_figure(plan, next->rate), dollars(next->configuration->usd_per_million), why);
 }
 
 /// How warm tiers were, what is not priced, how to compare sizes.
@@ -131,8 +142,8 @@ std::string margin_sentence(const Configuration& c, double confidence) {
     return fmt::format("Against the error of the model itself, {} replica{}: {}{}", m.replicas,
                        m.replicas == 1 ? "" : "s", why, beside);
   }
-  return fmt::format("Against the error of the model itself, {} requests/s: {}{}",
-                     figure(c.rate_per_replica() / m.slower), why, beside);
+  return fmt::format("Against the error of the model itself, {}: {}{}",
+                     load_figure(planner::capacity::load_of(c.scenario), c.rate_per_replica() / m.slower), why, beside);
 }
 
 std::string length_sentence(const Configuration& c, const planner::capacity::ProbeOptions& options) {
@@ -170,6 +181,10 @@ std::string confidence_sentence(const Configuration& c, const planner::capacity:
 
 }  // namespace
 
+planner::capacity::Load capacity_load(const CapacityPlan& plan) {
+  return planner::capacity::load_of(plan.configurations.front().scenario);
+}
+
 bool with_placement(const CapacityPlan& plan) {
   return plan.configurations.front().scenario.serving.placement.has_value();
 }
@@ -199,27 +214,29 @@ std::vector<std::string> capacity_decision(const CapacityPlan& plan) {
   if (c.fleet) {
     const Fleet& f = *c.fleet;
     lines.push_back(fmt::format(
-        "Buy {} x {} under {} for {} requests/s {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
-        sized_name(c, machine(c)), c.policy, figure(*plan.request.rate), within,
+        "Buy {} x {} under {} for {} {}{}: {} {}{}, {}/h, {} per 1M output tokens{}{}", f.replicas,
+        sized_name(c, machine(c)), c.policy, load_figure(plan, *plan.request.rate), within,
         f.n_minus_1 ? ", also with one replica less" : "", whole(f.gpus),
-        (f.gpus == 1 ? "GPU" : "GPUs") +
-            (f.nodes > 0 ? fmt::format(" in {} node{} of {}", f.nodes, f.nodes == 1 ? "" : "s", plan.request.node_gpus)
-                         : std::string()),
+        (f.gpus == 1 ? "GPU" : "GPUs") + (f.nodes > 0
+                                              ? fmt::format(" in {} node{} of {}", f.nodes, f.nodes == 1 ? "" : "s",
+                                                            c.scenario.serving.cluster.node->gpus)
+                                              : std::string()),
         with_placement(plan)
             ? fmt::format(", {} of host memory and {} of storage", bytes_of_gb(f.dram_gb), bytes_of_gb(f.ssd_gb))
             : fmt::format(" and {} of host memory for KV", bytes_of_gb(f.dram_gb)),
         dollars(f.cost.total()), dollars(f.usd_per_million), differs, f.probe ? "" : "; estimated, not simulated"));
   } else {
     const double tokens = c.sustained()->tokens_per_s / static_cast<double>(c.scenario.serving.cluster.replicas);
-    lines.push_back(fmt::format(
-        "One replica of {} under {} sustains {} requests/s {}: {} output tokens/s, {} per 1M output tokens{}",
-        sized_name(c, machine(c)), c.policy, figure(c.rate_per_replica()), within, figure(tokens),
-        dollars(c.usd_per_million), differs));
+    lines.push_back(
+        fmt::format("One replica of {} under {} sustains {} {}: {} output tokens/s, {} per 1M output tokens{}",
+                    sized_name(c, machine(c)), c.policy, load_figure(plan, c.rate_per_replica()), within,
+                    figure(tokens), dollars(c.usd_per_million), differs));
   }
   lines.push_back(margin_sentence(c, plan.request.model_confidence));
   if (!plan.ranked_by_price) {
     lines.emplace_back(plan.request.rate ? "Ordered by GPUs, because a price is missing."
-                                         : "Ordered by requests/s per GPU, because a price is missing.");
+                                         : fmt::format("Ordered by {} per GPU, because a price is missing.",
+                                                       planner::capacity::words_of(capacity_load(plan))));
   }
   if (!plan.request.sizes.empty()) {
     if (std::string next = next_cheaper_sentence(plan, names_of(plan)); !next.empty()) lines.push_back(std::move(next));
@@ -266,9 +283,9 @@ List capacity_remarks(const CapacityPlan& plan) {
     }
     if (!c.search.monotone) {
       list.items.push_back(
-          fmt::format("{}: attainment is not monotone in the rate: a rate above {} requests/s passes though a lower "
-                      "one fails; the rate given is the largest below which every probed one passes",
-                      name, figure(c.search.fails_at)));
+          fmt::format("{}: attainment is not monotone in the rate: a rate above {} passes though a lower one fails; "
+                      "the rate given is the largest below which every probed one passes",
+                      name, load_figure(plan, c.search.fails_at)));
     }
   }
   list.items.insert(list.items.end(), notes.begin(), notes.end());
@@ -302,9 +319,8 @@ std::vector<std::pair<std::string, std::string>> capacity_definitions(const Capa
        "requests refused, or not finished when the run ends, are misses"},
       {"confidence", confidence_sentence(first, plan.request.probe)},
       {"run length", length_sentence(first, plan.request.probe)},
-      {"rate",
-       fmt::format("requests/s, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
-                   plan.request.probe.tolerance * 100)},
+      {"rate", fmt::format("{}, within {:g} %: bracketed, then bisected, with the same random numbers at every rate",
+                           planner::capacity::words_of(capacity_load(plan)), plan.request.probe.tolerance * 100)},
       {"limit", "what most of the requests that miss do miss at the lowest rate that fails"},
       {"$/1M", with_placement(plan)
                    ? "$/h / (output tokens/s x 3600) x 1e6; GPUs, host memory, and every storage tier with a capacity "

@@ -173,6 +173,20 @@ bool decodes_differently(const Outcomes& all) {
                      [](const Outcome& o) { return o.scenario.serving.decode.policy != "full_kv"; });
 }
 
+/// Of each class of requests, the share that met its objectives.
+void add_classes(const Outcomes& all, std::vector<Column>& columns) {
+  for (const serving::ClassConfig& of : all.front().scenario.serving.classes) {
+    columns.push_back(metric_column(all, of.name, "", "classes.*.attainment", of.name));
+  }
+}
+
+void note_classes(const std::vector<Outcome>& outcomes, std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  for (const serving::ClassConfig& of : outcomes.front().scenario.serving.classes) names.push_back(of.name);
+  if (names.empty()) return;
+  notes.push_back(fmt::format("{}: share of the class's requests that met its objectives", fmt::join(names, ", ")));
+}
+
 std::vector<Column> policy_columns(const Comparison& comparison) {
   const Outcomes& all = comparison.outcomes;
   std::vector<Column> columns;
@@ -185,6 +199,7 @@ std::vector<Column> policy_columns(const Comparison& comparison) {
   columns.push_back(metric_column(all, "HBM\n", "hbm_peak_bytes", "gpu.hbm_peak_bytes"));
   columns.push_back(host_memory_column(all));
   columns.push_back(link_column(all));
+  add_classes(all, columns);
   columns.push_back(cost_column(comparison));
   columns.push_back(fidelity_column("output", all));
   return columns;
@@ -202,6 +217,7 @@ std::vector<std::string> policy_notes(const std::vector<Outcome>& outcomes) {
                               cluster.pools ? "the busiest" : "busier direction of the host link"));
   notes.emplace_back(
       "output: lossless, or task score relative to full KV (KL in nats per request where none is known)");
+  note_classes(outcomes, notes);
   return notes;
 }
 
@@ -225,18 +241,21 @@ std::vector<Column> placement_columns(const Comparison& comparison) {
   columns.push_back(percent_column("computed", values_of(all, computed_share_of_prompts)));
   columns.push_back(link_column(all));
   if (!decodes_differently(all)) columns.push_back(metric_column(all, "GPU", "", "gpu.busy_fraction"));
+  add_classes(all, columns);
   columns.push_back(cost_column(comparison));
   return columns;
 }
 
 std::vector<std::string> placement_notes(const std::vector<Outcome>& outcomes) {
-  return {fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", outcomes.front().policy),
-          "quality: lossless, or mean task score relative to full KV",
-          fmt::format("{}: share of lookups that were found there",
-                      fmt::join(kTiers.possible(outcomes.front().scenario), ", ")),
-          decodes_differently(outcomes)
-              ? "TPOT: mean over requests; computed: share of prompt tokens; link: the busiest"
-              : "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
+  std::vector<std::string> notes{
+      fmt::format("TTFT: mean time to the first token; speedup: that of {} over it", outcomes.front().policy),
+      "quality: lossless, or mean task score relative to full KV",
+      fmt::format("{}: share of lookups that were found there",
+                  fmt::join(kTiers.possible(outcomes.front().scenario), ", ")),
+      decodes_differently(outcomes) ? "TPOT: mean over requests; computed: share of prompt tokens; link: the busiest"
+                                    : "computed: share of prompt tokens; link: the busiest; GPU: share of time busy"};
+  note_classes(outcomes, notes);
+  return notes;
 }
 
 std::vector<Column> reuse_columns(const Comparison& comparison) {
@@ -333,16 +352,18 @@ std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes) {
   return rows;
 }
 
-std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices) {
-  namespace capacity = planner::capacity;
+std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices) {
   const serving::ClusterConfig& cluster = outcome.scenario.serving.cluster;
   const double host = host_memory_peak(outcome);
-  const capacity::Purchase memory =
-      capacity::purchase_for(outcome.scenario, cluster.replicas, host == host ? static_cast<std::int64_t>(host) : 0);
-  const capacity::HourlyCost cost =
-      capacity::hourly_cost(prices, cluster.gpu.name, serving::gpus(cluster), memory.dram_gb, memory.storage_gb);
-  if (!cost.total()) return std::nullopt;
-  return capacity::usd_per_million_tokens(*cost.total(), output_tokens_per_s(outcome.result));
+  const planner::capacity::Purchase memory = planner::capacity::purchase_for(
+      outcome.scenario, cluster.replicas, host == host ? static_cast<std::int64_t>(host) : 0);
+  return planner::capacity::hourly_cost(prices, cluster, cluster.replicas, memory.dram_gb, memory.storage_gb).total();
+}
+
+std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices) {
+  const std::optional<double> hour = usd_per_hour(outcome, prices);
+  if (!hour) return std::nullopt;
+  return planner::capacity::usd_per_million_tokens(*hour, output_tokens_per_s(outcome.result));
 }
 
 }  // namespace kvsim::results

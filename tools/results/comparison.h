@@ -76,6 +76,10 @@ KeyList comparison_keys();
 [[nodiscard]] bool most_finished(const serving::Measurements& measured);
 [[nodiscard]] std::vector<Competitor> competitors_of(const std::vector<Outcome>& outcomes);
 
+/// USD an hour: the GPUs' rent, or that of nodes, and host memory and storage as `kvsim capacity` buys them. None where
+/// the table has no price for the GPU.
+[[nodiscard]] std::optional<double> usd_per_hour(const Outcome& outcome, const models::PriceTable& prices);
+
 /// USD per 1M output tokens: the GPUs' rent, and host memory and storage as `kvsim capacity` buys them. None where the
 /// table has no price for the GPU, or no tokens came out.
 [[nodiscard]] std::optional<double> usd_per_million(const Outcome& outcome, const models::PriceTable& prices);

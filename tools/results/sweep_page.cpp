@@ -25,6 +25,7 @@ constexpr std::size_t kMostReasons = 5;
 constexpr std::size_t kMostCaveats = 40;
 constexpr std::size_t kMostEven = 8;
 constexpr std::string_view kHitRate = ".hit_rate";
+constexpr const char* kCost = "cost.usd_per_1m_output_tokens";
 
 /// Whether the table shows this figure anyway.
 bool has_column(std::string_view metric) {
@@ -61,6 +62,22 @@ std::vector<std::string> hit_rates(const Sweep& sweep, const FigureTable& figure
   return names;
 }
 
+/// Whether points pay so differently that tokens/s do not say which is the cheapest: beyond host memory in use.
+bool costs_differ(const FigureTable& figures) {
+  constexpr const char* kHour = "cost.usd_per_hour";
+  constexpr double kApart = 1.01;
+  const std::vector<std::size_t> rows = figures.ranked(kHour);
+  if (rows.empty()) return false;
+  const double one = figures.at(rows.front(), kHour), other = figures.at(rows.back(), kHour);
+  return std::max(one, other) > kApart * std::min(one, other);
+}
+
+/// What the table shows for some sweeps only.
+struct SomeColumns {
+  std::vector<std::string> hits;
+  bool cost = false;
+};
+
 /// "host hits" of tiers.host.hit_rate.
 std::string hits_title(const std::string& name) {
   const std::string object = name.substr(0, name.size() - kHitRate.size());
@@ -68,7 +85,7 @@ std::string hits_title(const std::string& name) {
 }
 
 std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std::size_t row, bool best,
-                            const std::vector<std::string>& hits) {
+                            const SomeColumns& some) {
   const PointResult& point = sweep.points[row];
   const Design& design = sweep.plan.design;
   std::vector<Cell> cells{best ? "*" : "", std::to_string(point.point)};
@@ -86,20 +103,22 @@ std::vector<Cell> table_row(const Sweep& sweep, const FigureTable& figures, std:
   }
   cells.push_back(percent(figures.at(row, "slo.attainment")));
   cells.push_back(binding(figures, row));
-  for (const std::string& name : hits) cells.push_back(percent(figures.at(row, name)));
+  for (const std::string& name : some.hits) cells.push_back(percent(figures.at(row, name)));
+  if (some.cost) cells.push_back(dollars(figures.at(row, kCost)));
   if (!has_column(sweep.metric)) cells.push_back(printed_figure(sweep.metric, figures.at(row, sweep.metric)));
   return cells;
 }
 
 Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking& ranking) {
-  const std::vector<std::string> hits = hit_rates(sweep, figures);
+  const SomeColumns some{hit_rates(sweep, figures), sweep.metric != kCost && costs_differ(figures)};
   Table t;
   t.header = {"", "point"};
   for (std::string& label : axis_labels(sweep.plan.design.axes())) t.header.push_back(std::move(label));
   for (const char* name : {"tokens/s", "95 %", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "in SLO", "bound by"}) {
     t.header.emplace_back(name);
   }
-  for (const std::string& name : hits) t.header.push_back(hits_title(name));
+  for (const std::string& name : some.hits) t.header.push_back(hits_title(name));
+  if (some.cost) t.header.emplace_back("$ per 1M");
   if (!has_column(sweep.metric)) t.header.push_back(sweep.metric);
   t.align.assign(t.header.size(), Align::right);
   t.align.front() = Align::left;
@@ -114,7 +133,7 @@ Table points_table(const Sweep& sweep, const FigureTable& figures, const Ranking
   }
   for (const std::size_t row : rows) {
     const bool best = ranking.best(row);
-    t.rows.push_back(table_row(sweep, figures, row, best, hits));
+    t.rows.push_back(table_row(sweep, figures, row, best, some));
     for (Cell& cell : t.rows.back()) cell.look = Look{best ? Tone::best : Tone::plain};
     if (!sweep.points[row].simulated()) t.rows.back().back().look = Look{Tone::faint};
   }

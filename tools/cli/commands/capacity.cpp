@@ -34,6 +34,7 @@ struct Options : RunOptions {
   std::string attainment, confidence, model_confidence, rate, machines, policies, prices, memory;
   bool n_minus_1 = false;
   std::int64_t node_gpus = 0;
+  std::int64_t users = 0;
 };
 
 /// Of the catalogue, with what the scenario adds to it, and the scenario's own where it changes one.
@@ -42,7 +43,6 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
   planner::capacity::CapacityRequest request;
   request.jobs = options.jobs;
   request.n_minus_1 = options.n_minus_1;
-  request.node_gpus = options.node_gpus;
   if (!options.attainment.empty()) request.probe.target = share_from_user("--attainment", options.attainment);
   if (!options.confidence.empty()) request.probe.confidence = share_from_user("--confidence", options.confidence);
   if (!options.model_confidence.empty()) {
@@ -53,7 +53,16 @@ planner::capacity::CapacityRequest request_of(const Options& options, const scen
                       request.model_confidence));
     }
   }
+  const bool closed = scenario.workload.closed.has_value();
+  if (closed && !options.rate.empty()) {
+    throw schema::InputError(
+        "--rate: the scenario's users wait for their answers: say how many there are with --users");
+  }
+  if (!closed && options.users > 0) {
+    throw schema::InputError("--users: the scenario's load arrives on its own: give --rate, or workload.closed");
+  }
   if (!options.rate.empty()) request.rate = rate_from_user("--rate", options.rate);
+  if (options.users > 0) request.rate = static_cast<double>(options.users);
   if (!options.machines.empty()) request.machines = planner::capacity::parse_machines(options.machines);
   if (!options.policies.empty()) {
     for (const std::string& policy : names_from_user("--policies", options.policies)) {
@@ -90,8 +99,18 @@ std::optional<results::HitRateView> hit_rates(const scenario::Scenario& scenario
   return view;
 }
 
+/// --node-gpus N is --set cluster.node.gpus=N.
+Options with_nodes(Options options) {
+  if (options.node_gpus == 0) return options;
+  if (options.rate.empty() && options.users == 0) {
+    throw schema::InputError("--node-gpus is what the fleet for a required rate is bought in: give --rate too");
+  }
+  options.set.push_back(fmt::format("cluster.node.gpus={}", options.node_gpus));
+  return options;
+}
+
 void capacity(Console& console, const Options& options) {
-  const scenario::ScenarioFile file = scenario_file(options.scenario, options);
+  const scenario::ScenarioFile file = scenario_file(options.scenario, with_nodes(options));
   scenario::Scenario scenario = file.load();
   if (scenario.serving.cluster.pools) {
     throw schema::InputError(
@@ -138,6 +157,10 @@ void declare_capacity_options(CLI::App& app, Options& o) {
   app.add_option("--attainment", o.attainment, "Share of requests that must meet them all; by default 0.99")
       ->type_name("SHARE");
   app.add_option("--rate", o.rate, "Required rate such as 100/s: size the cheapest fleet for it")->type_name("R");
+  constexpr std::int64_t kMostUsers = 1'000'000;
+  add_whole_number(
+      app, "--users", 1, kMostUsers, [&o](std::int64_t n) { o.users = n; },
+      "The same of workload.closed: the cheapest fleet for so many users");
   app.add_option("--machines", o.machines, "GPUs of the catalogue, with GPUs per replica after a\ncolon if need be")
       ->type_name("M,M:TP,...");
   app.add_option("--policies", o.policies, "Decode policies, as in compare; by default the scenario's")
@@ -151,7 +174,8 @@ void declare_capacity_options(CLI::App& app, Options& o) {
   app.add_option("--prices", o.prices, "Price table (YAML) that changes the built-in one")->type_name("FILE");
   add_whole_number(
       app, "--node-gpus", 1, kMostNodeGpus, [&o](std::int64_t n) { o.node_gpus = n; },
-      "With --rate: GPUs are bought in nodes of so many, and paid for whether\nreplicas use them or not");
+      "With --rate: GPUs are bought in nodes of so many, and paid for whether\nreplicas use them or not "
+      "(cluster.node.gpus)");
   app.add_flag("--n-1", o.n_minus_1, "With --rate: the objectives hold with one replica less");
   app.add_option("--confidence", o.confidence, "One-sided, of the attainment; by default 0.95")->type_name("SHARE");
   app.add_option("--model-confidence", o.model_confidence,

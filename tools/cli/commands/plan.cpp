@@ -41,7 +41,7 @@ void plan_scenario(Console& console, PlanOptions options) {
   check_exports(options);
   const scenario::Scenario scenario = feasible_scenario(options);
   for (std::string& file : files_read(scenario)) options.inputs.push_back(std::move(file));
-  refuse_plan_inputs(options);
+  open_output(options);
   if (options.draft_table) return plan_draft_table(console, options, scenario);
   if (planner::plans_reuse(scenario)) return plan_reuse(console, options, scenario);
   if (scenario.serving.cluster.pools) return plan_pools(console, options, scenario);
@@ -57,10 +57,11 @@ void plan(Console& console, PlanOptions options) {
   }
   options.inputs = {options.scenario, options.symbols, options.paths, options.prices};
   refuse_plan_inputs(options);
+  if (options.paths.empty()) refuse_lone_options(options);
+  if (!options.scenario.empty()) return plan_scenario(console, options);
+  open_output(options);
   if (!options.paths.empty()) return plan_paths(console, options);
-  refuse_lone_options(options);
-  if (!options.symbols.empty()) return plan_symbols(console, options);
-  plan_scenario(console, options);
+  plan_symbols(console, options);
 }
 
 std::function<void(Console&)> declare(CLI::App& app) {

@@ -106,16 +106,22 @@ void refuse_plan_inputs(const PlanOptions& options) {
   }
 }
 
+void open_output(PlanOptions& options) {
+  refuse_plan_inputs(options);
+  if (!options.out.empty()) {
+    options.folder = std::make_shared<OutputFolder>(options.out, std::vector<std::string>{kDocument}, options.inputs);
+  }
+}
+
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
                   const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported) {
   const std::string text = results::json_text(document);
-  if (!options.out.empty()) {
+  if (options.folder) {
     std::string markdown;
     for (const results::Page& page : pages) markdown += (markdown.empty() ? "" : "\n") + results::to_markdown(page);
     std::vector<PlanFile> files{{kDocument, text}, {kPage, markdown}};
     files.insert(files.end(), exported.begin(), exported.end());
-    OutputFolder folder(options.out, {kDocument}, options.inputs);
-    folder.write(files);
+    options.folder->write(files);
   } else if (!exported.empty()) {
     for (const PlanFile& file : exported) console.print(file.second);
     return;

@@ -1,11 +1,13 @@
 // `kvsim plan`: its options, each with the modes in which it means something, and the modes themselves.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tools/cli/output_files.h"
 #include "tools/cli/simulating.h"
 
 namespace CLI {
@@ -61,8 +63,9 @@ struct PlanOptions : RunOptions {
   std::string hit_rate;
   std::string link;
   std::string tier;
-  std::vector<std::string> engines;  ///< --export
-  std::vector<std::string> inputs;   ///< files that are read
+  std::vector<std::string> engines;      ///< --export
+  std::vector<std::string> inputs;       ///< files that are read
+  std::shared_ptr<OutputFolder> folder;  ///< --out, where it was opened; null: it is not asked for
   std::vector<std::pair<const CLI::Option*, PlanOptionUse>> uses;
 };
 
@@ -93,11 +96,14 @@ void plan_paths(Console& console, const PlanOptions& options);
 /// Throws schema::InputError where a file of --out, or --lp-out, is one of `inputs`.
 void refuse_plan_inputs(const PlanOptions& options);
 
+/// The same, and opens the folder of --out, so that what cannot be written is refused before anything is simulated.
+void open_output(PlanOptions& options);
+
 /// A file of --out: name and contents.
 using PlanFile = std::pair<std::string, std::string>;
 
-/// Prints a plan and writes the files of --out: plan.json, plan.md and `exported`. Without --out, what is exported is
-/// printed in place of the plan.
+/// Prints a plan and writes the files of the open folder: plan.json, plan.md and `exported`. Without --out, what is
+/// exported is printed in place of the plan.
 void deliver_plan(Console& console, const PlanOptions& options, const results::Json& document,
                   const std::vector<results::Page>& pages, const std::vector<PlanFile>& exported = {});
 

@@ -125,6 +125,8 @@ void plan_verification(Console& console, const PlanOptions& options, const scena
   results::PlanOutcome outcome;
   outcome.scenario = scenario;
   const planner::PlanRequest request = request_of(options);
+  models::PriceTable prices = models::PriceTable::built_in();
+  if (!options.prices.empty()) prices.change_by_file(options.prices);
   const auto begin = std::chrono::steady_clock::now();
   outcome.plan = planner::plan(outcome.scenario, request);
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -135,8 +137,6 @@ void plan_verification(Console& console, const PlanOptions& options, const scena
     pages.push_back(results::explain_page(*outcome.explanation));
   }
   if (options.pareto) {
-    models::PriceTable prices = models::PriceTable::built_in();
-    if (!options.prices.empty()) prices.change_by_file(options.prices);
     outcome.pareto = results::pareto_front_of(outcome.scenario, request, prices);
     pages.push_back(results::pareto_page(*outcome.pareto));
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/cache/prompt_cache.h"
+#include "tools/results/comparison.h"
 #include "tools/results/metrics/metric.h"
 #include "tools/results/provenance.h"
 #include "tools/results/scenario_words.h"
@@ -38,6 +39,16 @@ double all_tokens(const View& v) {
 
 double finished(const View& v) {
   return static_cast<double>(v.measured().completed_measured);
+}
+
+/// A cost by the price table of a comparison, else by the built-in one.
+template <class Cost>
+auto priced(Cost cost) {
+  return [cost](const View& v) {
+    static const models::PriceTable built_in = models::PriceTable::built_in();
+    const std::optional<double> usd = cost(v.outcome, v.comparison ? v.comparison->prices : built_in);
+    return usd ? Figure{*usd} : missing("no price of this GPU is known, or no token came out");
+  };
 }
 
 /// Of what the policy may lose: nothing where it is lossless.
@@ -151,6 +162,10 @@ Metrics request_metrics() {
        of(&Measurements::refused)},
       {"requests.running", kRequests, kLower, "requests that had not finished when the run ended",
        of(&Measurements::running)},
+      {"requests.unsteady_state", kText, kNeither,
+       "why what was measured is no steady state: a queue that grew or drained, or nothing that finished; empty where "
+       "nothing speaks against one",
+       [](const View& v) { return Figure{planner::unsteady_state(v.measured())}; }},
       {"throughput.output_tokens_per_s", kTokensPerS, kHigher, "output tokens, over all replicas or nodes",
        per_second([](const View& v) { return v.measured().output_tokens; })},
       {"throughput.total_tokens_per_s", kTokensPerS, kHigher,
@@ -161,6 +176,13 @@ Metrics request_metrics() {
          const auto gpus = static_cast<double>(serving::gpus(v.config().cluster));
          return ratio(static_cast<double>(v.measured().output_tokens), v.measured().measured_s * gpus, kNoTime);
        }}};
+  append(
+      rows,
+      {{"cost.usd_per_hour", kDollarsPerHour, kLower,
+        "of all GPUs, or nodes, with host memory (a fifth more than was used, where it is not configured) and storage",
+        priced(usd_per_hour)},
+       {"cost.usd_per_1m_output_tokens", kDollars, kLower, "that hour over the output tokens of one",
+        priced(usd_per_million)}});
   append(rows, sample_metrics("latency_s.ttft", "s from a request's arrival to its first output token",
                               &Measurements::ttft_s, kNoFirstToken));
   append(rows, sample_metrics("latency_s.tpot",
