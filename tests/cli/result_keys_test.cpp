@@ -28,10 +28,11 @@ class ResultKeysTest : public Workspace {
 };
 
 void expect_result_keys(const Json& r) {
-  EXPECT_EQ(keys(r), (Keys{"schema_version", "kvsim_version", "scenario", "seed", "requests", "throughput", "latency_s",
-                           "slo", "speculation", "quality", "gpu", "links", "tiers", "iterations", "engine",
-                           "percentiles", "confidence", "timeline", "details"}));
-  EXPECT_EQ(keys(r["requests"]), (Keys{"arrived", "completed", "refused", "running"}));
+  EXPECT_EQ(keys(r),
+            (Keys{"schema_version", "kvsim_version", "scenario",    "seed",       "requests", "throughput", "cost",
+                  "latency_s",      "slo",           "speculation", "quality",    "gpu",      "links",      "tiers",
+                  "iterations",     "engine",        "percentiles", "confidence", "timeline", "details"}));
+  EXPECT_EQ(keys(r["requests"]), (Keys{"arrived", "completed", "refused", "running", "unsteady_state"}));
   EXPECT_EQ(keys(r["throughput"]),
             (Keys{"output_tokens_per_s", "total_tokens_per_s", "requests_per_s", "output_tokens_per_s_per_gpu"}));
   EXPECT_EQ(keys(r["latency_s"]), (Keys{"ttft", "tpot", "itl", "e2e"}));

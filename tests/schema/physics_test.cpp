@@ -54,7 +54,8 @@ TEST(ProfilePhysics, NoKernelExceedsItsGpu) {
 
 TEST(ProfilePhysics, NoOperatorTakesNegativeTime) {
   EXPECT_EQ(profile_error("t0: 20 us", "t0: -1 us"),
-            "test.yaml:8:7: attention.t0: must be >= 0 s, found -1 us: no operator takes less than no time");
+            "test.yaml:8:7: attention.t0: must be >= 0 s and <= 10 ms, found -1 us: a kernel's fixed time lies between "
+            "nothing and 10 ms; those that were fitted are below 100 us");
 }
 
 TEST(ProfilePhysics, TablesAscend) {

@@ -43,7 +43,8 @@ void add_mla(std::set<LinearShape>& shapes, const LlmSpec& model, std::int64_t t
 
 void add_feed_forward(std::set<LinearShape>& shapes, const LlmSpec& model, std::int64_t tp) {
   const bool has_dense = model.moe.experts == 0 || model.moe.dense_layers > 0;
-  if (has_dense && divides(tp, model.intermediate)) {
+  // The mean width of blocks that differ, as Nemotron-NAS has them, is no kernel's: those are of multiples of 16.
+  if (has_dense && divides(16 * tp, model.intermediate)) {
     shapes.insert({2 * model.intermediate / tp, model.hidden});
     shapes.insert({model.hidden, model.intermediate / tp});
   }
