@@ -16,9 +16,9 @@ LayerLoad state_load(const LlmSpec& model, double gpus, const StepWork& work) {
   const StateLayers& s = model.state;
   const double requests = work.decode.number_of_requests() + work.verify.number_of_requests() + chunks_of(work);
   if (s.layers == 0 || requests <= 0) return {};
-  constexpr double kActivationBytes = 2;
+  constexpr double kBytesOfAValue = 2;  // inputs and outputs in 16 bit
   const auto layers = static_cast<double>(s.layers);
-  const double token = static_cast<double>(s.in_width + 2 * s.conv_channels + s.out_width()) * kActivationBytes;
+  const double token = static_cast<double>(s.in_width + 2 * s.conv_channels + s.out_width()) * kBytesOfAValue;
   LayerLoad load;
   load.bytes = (requests * 2 * s.bytes() + work.tokens() * layers * token) / gpus;
   load.flops = work.tokens() * layers * kStateFlops * static_cast<double>(s.elements()) / gpus;

@@ -87,7 +87,14 @@ Experts experts_of(const GpuSpec& gpu, const KernelProfile& profile, const LlmSp
     // In proportion: the step's own curve is linear between the token counts that it is worked out for. Of experts that
     // run beside each other, the shared ones have what the others do not hide.
     const double all_s = sum_s(body_shapes(model, gpus)) - shared_s + both_s;
-    e.beside.seconds = body_s * (router_s + std::max(both_s - routed_s, 0.0)) / all_s;
+    const double unhidden_s = std::max(both_s - routed_s, 0.0);
+    e.beside.seconds = body_s * (router_s + unhidden_s) / all_s;
+    if (shared_s > 0) {  // what is read and computed meanwhile, likewise
+      const double hidden_share = 1 - std::min(unhidden_s / shared_s, 1.0);
+      const double moved = layers * model.shared_of_expert() * expert * hidden_share / gpus;
+      e.beside.bytes -= moved * parameter_bytes, e.routed.bytes += moved * parameter_bytes;
+      e.beside.flops -= 2 * moved * tokens, e.routed.flops += 2 * moved * tokens;
+    }
     e.routed.seconds = body_s * std::min(routed_s, both_s) / all_s;
     return e;
   }

@@ -28,6 +28,7 @@ std::int64_t head_width(Fields& fields, const char* key, const char* value_key, 
   const std::int64_t width = fields.whole(key);
   const ConfigNode* value = fields.find(value_key);
   if (value == nullptr) return width;
+  if (fields.whole(value_key) == 0) refuse(*value, value_key, "values of no width");
   const std::int64_t both = width + fields.whole(value_key);
   if (both % 2 != 0) refuse(*value, value_key, "keys and values whose mean width is no whole number");
   if (both != 2 * width) {
@@ -440,6 +441,7 @@ ImportedModel import_model(const schema::ConfigNode& config, const schema::Confi
   const Family& family = family_of(fields);
 
   Layers layers = read_layers(fields, family);
+  if (!layers.assumed.empty()) remarks.emplace_back(layers.assumed);
   const ConfigNode& type = fields.need("model_type");
   append(entry, "layers", static_cast<std::int64_t>(layers.mixers.size()),
          fields.find("num_hidden_layers") ? *fields.find("num_hidden_layers") : type);

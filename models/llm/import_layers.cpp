@@ -64,13 +64,14 @@ struct Unsupported {
   std::string_view field;
   std::string_view what;
 };
-constexpr std::array<Unsupported, 13> kUnsupported{
+constexpr std::array<Unsupported, 14> kUnsupported{
     {{"attention_chunk_size", "layers that attend within chunks"},
      {"block_configs", "layers that differ from each other"},
      {"compress_ratios", "layers that keep a compressed context"},
      {"hidden_size_per_layer_input", "embeddings of each layer"},
      {"hybrid_override_pattern", "layers of state spaces"},
      {"index_topk", "a sparse indexer"},
+     {"kv_lora_rank", "latent attention"},
      {"layers_block_type", "layers of state spaces"},
      {"linear_attn_config", "layers of linear attention"},
      {"linear_num_value_heads", "layers of linear attention"},
@@ -102,7 +103,7 @@ void refuse_unsupported(Fields& fields) {
     if (family->state == StateKeys::mamba2) read.insert({"hybrid_override_pattern", "layers_block_type"});
     if (family->state == StateKeys::kda) read.insert("linear_attn_config");
     if (family->state == StateKeys::delta) read.insert("linear_num_value_heads");
-    if (family->latent) read.insert("index_topk");
+    if (family->latent) read.insert({"index_topk", "kv_lora_rank"});
   }
   const ConfigNode* window = fields.find("sliding_window");
   const ConfigNode* again = fields.find("attention_chunk_size");
@@ -257,6 +258,28 @@ void read_windows_by_rule(Layers& layers, Fields& fields, const ConfigNode& wind
   }
 }
 
+/// Of Llama 4: layers with rotary positions attend within chunks, the others (0 in no_rope_layers; where that list is
+/// empty or not there, every no_rope_layer_interval-th) to all tokens.
+void read_chunked_layers(Layers& layers, Fields& fields) {
+  const auto count = static_cast<std::int64_t>(layers.mixers.size());
+  const ConfigNode* list = fields.find("no_rope_layers");
+  const bool listed = list != nullptr && !list->items().empty();
+  if (listed && static_cast<std::int64_t>(list->items().size()) != count) {
+    refuse(*list, "no_rope_layers", "not one entry for each layer");
+  }
+  constexpr std::int64_t kPublishedCode = 4;
+  const std::int64_t period = fields.whole("no_rope_layer_interval", kPublishedCode);
+  if (period == 0) refuse(fields.need("no_rope_layer_interval"), "no_rope_layer_interval", "no period of layers");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool chunked = listed ? list->items()[at].text() != "0" : (i + 1) % period != 0;
+    if (chunked) layers.mixers[at] = Layers::Mixer::window;
+  }
+  if (!listed && fields.find("no_rope_layer_interval") == nullptr) {
+    layers.assumed = "No field says which layers attend within chunks: all but every fourth, as in the published code.";
+  }
+}
+
 }  // namespace
 
 Layers read_layers(Fields& fields, const Family& family) {
@@ -311,11 +334,8 @@ Layers read_layers(Fields& fields, const Family& family) {
       for (std::int64_t i = 0; i < count; ++i) {
         if (period == 0 || (i + 1) % period != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::state;
       }
-    } else if (family.type == "llama4_text") {  // every fourth attends to all tokens: default of the published code
-      constexpr std::int64_t kPeriod = 4;
-      for (std::int64_t i = 0; i < count; ++i) {
-        if ((i + 1) % kPeriod != 0) layers.mixers[static_cast<std::size_t>(i)] = Mixer::window;
-      }
+    } else if (family.type == "llama4_text") {
+      read_chunked_layers(layers, fields);
     } else if (family.state == StateKeys::granite) {
       static_cast<void>(fields.need("layer_types"));
     } else if (slides) {
@@ -323,6 +343,14 @@ Layers read_layers(Fields& fields, const Family& family) {
     }
   }
   fields.know({"full_attention_interval"});
+  const bool by_rule = types != nullptr || (family.state == StateKeys::none && family.type != "nemotron-nas");
+  if (slides && (!by_rule || family.type == "llama4_text") && window->text() != "0") {
+    refuse(*window, "sliding_window", "a sliding window that no field gives to a part of the layers");
+  }
+  if (const ConfigNode* indexer = family.latent ? fields.find("index_n_heads") : nullptr;
+      indexer != nullptr && fields.find("index_topk") == nullptr) {
+    refuse(*indexer, "index_n_heads", "an indexer without the number of tokens that it selects (index_topk)");
+  }
   if (list != nullptr && count > 0 && static_cast<std::int64_t>(layers.mixers.size()) != count) {
     throw InputError(list->origin(), fmt::format("{}: {} of them for {} layers",
                                                  list == types     ? "layer_types"
@@ -395,6 +423,7 @@ void read_expert_layers(Layers& layers, Fields& fields, ExpertKeys experts) {
   if (step == 0) refuse(fields.need("decoder_sparse_step"), "decoder_sparse_step", "no layer with experts");
   set([&](std::int64_t i) { return i >= dense && (i + 1) % step == 0; });
   if (const ConfigNode* list = fields.find("mlp_only_layers")) {
+    if (!list->is_sequence()) refuse(*list, "mlp_only_layers", "something other than a list of layers");
     for (const ConfigNode& number : list->items()) {
       const auto at =
           std::get<std::int64_t>(schema::integer().non_negative().usually(1, 1e9).read(number, "mlp_only_layers"));

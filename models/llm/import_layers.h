@@ -59,6 +59,7 @@ struct Layers {
   const ConfigNode* window_at = nullptr;  ///< where the window is stated; null: no layer has one
   std::int64_t window_tokens = 0;
   std::string_view window_kind = "sliding";
+  std::string_view assumed;  ///< what no field says and is taken for granted, in a sentence; empty: nothing
 
   [[nodiscard]] std::int64_t count(Mixer m) const { return std::count(mixers.begin(), mixers.end(), m); }
   [[nodiscard]] std::int64_t count(Block b) const { return std::count(blocks.begin(), blocks.end(), b); }

@@ -457,7 +457,8 @@ void check_window(const LlmSpec& llm, const Reporter& report) {
   if (!latent && selects) report.fail("window.kind", "selected is known for layers that keep a latent alone");
   if (llm.window.layers > llm.attention_layers() || (!selects && llm.window.layers >= llm.attention_layers())) {
     report.fail("window.layers",
-                fmt::format("must be below layers ({}): no layer is left that attends to all tokens", llm.layers));
+                fmt::format("must be below layers{} ({}): no layer is left that attends to all tokens",
+                            llm.attention_layers() < llm.layers ? " with attention" : "", llm.attention_layers()));
   }
   const LlmSpec part = llm.window_part();
   if (part.heads % part.kv_heads != 0) {

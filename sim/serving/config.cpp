@@ -241,8 +241,9 @@ std::string kept_otherwise(const models::LlmSpec& m) {
                        m.layers, m.name);
   }
   if (!m.window.drops()) return {};
-  return fmt::format("{} of the {} layers of {} keep the KV of the last {} tokens alone", m.window.layers, m.layers,
-                     m.name, m.window.tokens);
+  const bool chunks = m.window.kind == models::WindowKind::chunked;
+  return fmt::format("{} of the {} layers of {} keep the KV of {} {} tokens alone", m.window.layers, m.layers, m.name,
+                     chunks ? "their chunk of" : "the last", m.window.tokens);
 }
 
 /// Layers with a window keep the latest KV alone, and those with a state none: what acts on a whole context is known
@@ -445,14 +446,24 @@ KvCapacity kv_capacity(const ServingConfig& config) {
   k.weights_bytes = replica_weights(config);
   k.bytes = kv_capacity_bytes(config, geometry);
   k.block_tokens = config.schedule.block_tokens;
-  if (k.bytes < geometry.block_bytes()) {
+  const std::int64_t least = geometry.bytes_of_full_blocks(geometry.block_tokens());
+  if (k.bytes < least) {
     const std::int64_t stored = config.placement ? config.placement->gpu_memory_bytes : 0;
-    if (stored > 0 && k.bytes + stored >= geometry.block_bytes()) {
+    if (stored > 0 && k.bytes + stored >= least) {
       throw ModelDoesNotFit("placement.gpu_memory",
                             fmt::format("stored prompts take {:.1f} GB of the {:.1f} GB that {} leaves for KV, and "
                                         "requests have no block: give them less",
                                         static_cast<double>(stored) * 1e-9,
                                         static_cast<double>(k.bytes + stored) * 1e-9, config.model.name));
+    }
+    const std::int64_t written = geometry.step_reservation(config.schedule.max_batched_tokens);
+    if (written > 0 && k.bytes + written >= least) {
+      throw ModelDoesNotFit(
+          "schedule.max_batched_tokens",
+          fmt::format("{} tokens of an iteration take {:.1f} GB in layers with a window before those are dropped that "
+                      "they push out, of {:.1f} GB that {} leaves for KV: give it fewer",
+                      config.schedule.max_batched_tokens, static_cast<double>(written) * 1e-9,
+                      static_cast<double>(k.bytes + written) * 1e-9, config.model.name));
     }
     const ClusterConfig& c = config.cluster;
     const double usable =
@@ -462,9 +473,10 @@ KvCapacity kv_capacity(const ServingConfig& config) {
         "cluster.gpu",
         fmt::format(
             "{} does not fit: {:.1f} GB of weights, {} x {} leaves {:.1f} GB at memory_fraction {:g} with {:.1f} GB of "
-            "activations per GPU, and not one block of KV beside them",
+            "activations per GPU, and not one block of KV{} beside them",
             models_on_replica(config), static_cast<double>(k.weights_bytes) * 1e-9, c.parallel.gpus(), c.gpu.name,
-            usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9));
+            usable * 1e-9, c.memory_fraction, static_cast<double>(c.activation_bytes) * 1e-9,
+            config.model.state.layers > 0 ? " with its state" : ""));
   }
   k.tokens = geometry.tokens_of_full_blocks(k.bytes);
   k.blocks = k.tokens / geometry.block_tokens();

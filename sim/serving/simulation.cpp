@@ -51,11 +51,10 @@ class Run {
   }
 
  private:
-  /// A request, and when it came.
-  struct Come {
+  /// A prompt that is being tokenised, and its request.
+  struct Text {
     models::RequestSpec spec;
-    SimTime at;
-    bool warming_up = false;
+    std::uint64_t id = 0;
   };
 
   void start_arrivals() {
@@ -109,21 +108,31 @@ class Run {
   /// A request that has come. Where the engine takes time to tokenise, the system sees it when that is done. False: it
   /// was refused, now.
   bool accept(const models::RequestSpec& spec) {
+    const std::uint64_t id = requests_.end();
+    watch_arrivals(id);
+    Request& r = requests_.add(id);
+    r.id = id;
+    r.arrival = simulator_.now();
+    r.prompt = spec.prompt_tokens;
+    r.output = spec.output_tokens;
+    r.kind = static_cast<std::uint16_t>(spec.kind);
+    if (sessions_) sessions_->arrived(id, spec.session, r.arrival);
+    outcome_.measured.arrived += 1;
+    outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
+    if (!warming_up_) judgement_.arrived(r, r.arrival);
     const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
-    const Come come{spec, simulator_.now(), warming_up_};
-    if (token_s == 0) return enter(come);
-    watch_in_flight();
+    if (token_s == 0) return submit(id, spec);
     const auto slot = texts_.acquire();
-    slot.value = come;
+    slot.value = {spec, id};
     tokenisers_.submit(engine::from_seconds(token_s * static_cast<double>(spec.prompt_tokens)),
                        Callback::to<&Run::tokenised>(this, slot.id));
     return true;
   }
 
-  void tokenised(std::uint64_t text) {
-    const Come come = texts_[text];
-    texts_.release(text);
-    if (enter(come)) return;
+  void tokenised(std::uint64_t slot) {
+    const Text text = texts_[slot];
+    texts_.release(slot);
+    if (submit(text.id, text.spec)) return;
     count_refusal();
     session_ended();
   }
@@ -140,11 +149,12 @@ class Run {
   void watch_in_flight() const {
     const Measurements& m = outcome_.measured;
     const std::int64_t most = config_.run.most_in_flight;
-    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) + tokenising() < most) return;
-    throw ConfigurationError("run.most_in_flight",
-                             fmt::format("{} requests are in the system at {:g} s: expected a lower rate, more "
-                                         "replicas, or a higher limit (each takes some 500 bytes of memory)",
-                                         most, simulator_.now().seconds()));
+    if (static_cast<std::int64_t>(m.arrived - m.completed - m.refused) < most) return;
+    throw ConfigurationError(
+        "run.most_in_flight",
+        fmt::format("{} requests are in the system at {:g} s, and one more comes: expected fewer, more "
+                    "replicas, or a higher limit (each takes some 500 bytes of memory)",
+                    most, simulator_.now().seconds()));
   }
 
   /// Arrivals may come faster than time passes: they are watched, too, and their memory has a limit.
@@ -155,20 +165,8 @@ class Run {
   }
 
   /// The system sees it. False: it was refused.
-  bool enter(const Come& come) {
-    const models::RequestSpec& spec = come.spec;
-    const std::uint64_t id = requests_.end();
-    watch_arrivals(id);
-    Request& r = requests_.add(id);
-    r.id = id;
-    r.arrival = come.at;
-    r.prompt = spec.prompt_tokens;
-    r.output = spec.output_tokens;
-    r.kind = static_cast<std::uint16_t>(spec.kind);
-    if (sessions_) sessions_->arrived(id, spec.session, come.at);
-    outcome_.measured.arrived += 1;
-    outcome_.measured.arrived_measured += come.warming_up ? 0 : 1;
-    if (!come.warming_up) judgement_.arrived(r, come.at);
+  bool submit(std::uint64_t id, const models::RequestSpec& spec) {
+    Request& r = requests_[id];
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
@@ -210,7 +208,7 @@ class Run {
 
   [[nodiscard]] bool idle() const {
     const Measurements& m = outcome_.measured;
-    return tokenising() == 0 && m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
+    return m.arrived == m.completed + m.refused && (!sessions_ || sessions_->under_way() == 0);
   }
 
   /// Without a duration the run ends with its last request, not with the last write-back or progress tick.
@@ -344,7 +342,7 @@ class Run {
   std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
-  engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
+  engine::SlotTable<Text> texts_;  // that are being tokenised, or wait for it
   engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
   std::uint64_t refused_in_a_row_ = 0;
   std::uint64_t ended_before_ = 0;  // sessions that finished within the warm-up

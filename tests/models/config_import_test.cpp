@@ -416,6 +416,34 @@ TEST(ConfigImport, ChunksAndExpertsInEverySecondLayerAreRead) {
   EXPECT_EQ(m.moe.shared_width(), 8192);
 }
 
+// Of eight layers, by the list where there is one, else by the period, else as published, which is said.
+TEST(ConfigImport, ChunksAreInTheLayersThatTheConfigurationNames) {
+  const auto llama4 = [](const std::string& more) {
+    return read(R"({"model_type": "llama4_text", "num_hidden_layers": 8, "hidden_size": 5120,
+      "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192,
+      "intermediate_size_mlp": 16384, "vocab_size": 202048, "max_position_embeddings": 1048576,
+      "attention_chunk_size": 8192, "num_local_experts": 16, "num_experts_per_tok": 1, "interleave_moe_layer_step": 1,
+      )" + more +
+                R"("tie_word_embeddings": false})");
+  };
+  const auto says = [](const ImportedModel& m) {
+    return std::any_of(m.remarks.begin(), m.remarks.end(), [](const std::string& remark) {
+      return remark.find("which layers attend within chunks") != std::string::npos;
+    });
+  };
+  const ImportedModel published = llama4("");
+  EXPECT_EQ(spec_of(published).window.layers, 6);
+  EXPECT_TRUE(says(published));
+  const ImportedModel by_period = llama4("\"no_rope_layer_interval\": 8, ");
+  EXPECT_EQ(spec_of(by_period).window.layers, 7);
+  EXPECT_FALSE(says(by_period));
+  const ImportedModel listed = llama4("\"no_rope_layers\": [1, 0, 1, 0, 1, 0, 1, 0], ");
+  EXPECT_EQ(spec_of(listed).window.layers, 4);
+  EXPECT_FALSE(says(listed));
+  EXPECT_THROW(llama4("\"no_rope_layers\": [1, 0], "), schema::InputError);
+  EXPECT_THROW(llama4("\"no_rope_layer_interval\": 0, "), schema::InputError);
+}
+
 TEST(ConfigImport, ExpertsInMxfp4AreHeldAsSuch) {
   const ImportedModel imported =
       read(with(kDense, "", R"("quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert":
@@ -449,6 +477,11 @@ TEST(ConfigImport, WhatCannotBeSaidIsRefusedAtItsField) {
             "config.json:2:25: attn_type_list: attention of type 0, which kvsim does not model");
   EXPECT_EQ(dense("\"num_kv_shared_layers\": 2"),
             "config.json:2:27: num_kv_shared_layers: layers that share another's KV, which kvsim does not model");
+  EXPECT_EQ(dense("\"kv_lora_rank\": 512"),
+            "config.json:2:19: kv_lora_rank: latent attention, which kvsim does not model");
+  EXPECT_EQ(refusal(with(kLatent, "", "\"index_n_heads\": 64, \"index_head_dim\": 128")),
+            "config.json:2:20: index_n_heads: an indexer without the number of tokens that it selects (index_topk), "
+            "which kvsim does not model");
   EXPECT_EQ(refusal(with(kLatent, "moe_layer_freq", "\"moe_layer_freq\": 2")),
             "config.json:9:21: moe_layer_freq: experts in some layers alone, which kvsim does not model");
   EXPECT_EQ(refusal(with(kDense, "mlp_bias", "\"mlp_bias\": true")),

@@ -170,7 +170,8 @@ TEST(Experiment, OfMoreRequestsInFlightThanItsLimitIsRefused) {
   } catch (const serving::ConfigurationError& error) {
     EXPECT_EQ(error.key(), "run.most_in_flight");
     EXPECT_EQ(std::string(error.what()),
-              "500 requests are in the system at 0.00501 s: expected a lower rate, more replicas, or a higher limit "
+              "500 requests are in the system at 0.00501 s, and one more comes: expected fewer, more replicas, or a "
+              "higher limit "
               "(each takes some 500 bytes of memory)");
   }
 }

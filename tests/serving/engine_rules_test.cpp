@@ -230,10 +230,13 @@ TEST(Tokenising, AUserSendsTheNextPromptWhenTheLastIsAnswered) {
   EXPECT_NEAR(m.ttft_s.max(), m.ttft_s.min(), 1e-3);
 }
 
-TEST(Tokenising, WhatIsNotTokenisedWhenTheRunEndsHasNotArrived) {
+// One prompt in 160 s: of two that came, one waits for the thread when the run ends.
+TEST(Tokenising, WhatWaitsForItHasArrivedAndIsNotServed) {
   const Measurements m = tokenised({"run.duration=200 s"});
-  EXPECT_EQ(m.arrived, 1U);
+  EXPECT_EQ(m.arrived, 2U);
   EXPECT_EQ(m.completed, 1U);
+  EXPECT_EQ(m.running, 1U);
+  EXPECT_EQ(m.waiting_after, 1U);
 }
 
 TEST(Engine, ComparesWhatItCanServe) {

@@ -29,9 +29,9 @@ void check(Console& console, const Options& options) {
   console.print(
       fmt::format("# OK: {}\n"
                   "# {}\n"
-                  "# KV capacity of a {}: {} tokens in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
-                  options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens, k.blocks,
-                  k.block_tokens, k.bytes, k.weights_bytes));
+                  "# KV capacity of a {}: {} {} in {} blocks of {} ({} bytes), beside {} bytes of weights\n",
+                  options.scenario, setup, results::group_word(scenario.serving.cluster), k.tokens,
+                  results::capacity_word(scenario.serving.model), k.blocks, k.block_tokens, k.bytes, k.weights_bytes));
   if (scenario.trace) console.print(fmt::format("# Trace: {} requests\n", scenario.trace->size()));
   console.print(scenario::resolved_yaml(scenario));
 }

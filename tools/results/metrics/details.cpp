@@ -148,18 +148,22 @@ Metrics detail_metrics() {
                 [](const View&) { return Figure{"checked"}; }}};
   append(rows, when(kPools, {{"details.pools", kObject, kNeither, "pools, links and dispatch, as configured",
                               pools_configuration}}));
-  append(rows, {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
-                 [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
-                {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
-                 kv_room(&serving::KvCapacity::bytes)},
-                {"details.kv_capacity.tokens", kTokens, kNeither, "tokens whose KV fits into GPU memory",
-                 kv_room(&serving::KvCapacity::tokens)},
-                {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
-                 kv_room(&serving::KvCapacity::blocks)},
-                {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
-                 kv_room(&serving::KvCapacity::block_tokens)},
-                {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
-                 kv_room(&serving::KvCapacity::weights_bytes)}});
+  append(
+      rows,
+      {{"details.kv_capacity.per", kText, kNeither, "whose memory the figures beside it are of",
+        [](const View& v) { return Figure{group_word(v.config().cluster)}; }},
+       {"details.kv_capacity.bytes", kBytes, kNeither, "KV memory of a replica or node",
+        kv_room(&serving::KvCapacity::bytes)},
+       {"details.kv_capacity.tokens", kTokens, kNeither,
+        "tokens whose KV fits into GPU memory; where layers keep less than the KV of every token, those of one context "
+        "that fills it (shorter requests take more a token)",
+        kv_room(&serving::KvCapacity::tokens)},
+       {"details.kv_capacity.blocks", kCount, kNeither, "blocks of KV that fit into GPU memory",
+        kv_room(&serving::KvCapacity::blocks)},
+       {"details.kv_capacity.block_tokens", kTokens, kNeither, "tokens of a block of KV",
+        kv_room(&serving::KvCapacity::block_tokens)},
+       {"details.kv_capacity.weights_bytes", kBytes, kNeither, "weights of the model, of a replica or node",
+        kv_room(&serving::KvCapacity::weights_bytes)}});
   append(rows, memory_metrics());
   append(
       rows,
