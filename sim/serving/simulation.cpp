@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -51,10 +53,11 @@ class Run {
   }
 
  private:
-  /// A prompt that is being tokenised, and its request.
-  struct Text {
+  /// A request that has come, when, and whether it is one of the warm-up.
+  struct Come {
     models::RequestSpec spec;
-    std::uint64_t id = 0;
+    SimTime at;
+    bool warming_up = false;
   };
 
   void start_arrivals() {
@@ -108,33 +111,34 @@ class Run {
   /// A request that has come. Where the engine takes time to tokenise, the system sees it when that is done. False: it
   /// was refused, now.
   bool accept(const models::RequestSpec& spec) {
-    const std::uint64_t id = requests_.end();
-    watch_arrivals(id);
-    Request& r = requests_.add(id);
-    r.id = id;
-    r.arrival = simulator_.now();
-    r.prompt = spec.prompt_tokens;
-    r.output = spec.output_tokens;
-    r.kind = static_cast<std::uint16_t>(spec.kind);
-    if (sessions_) sessions_->arrived(id, spec.session, r.arrival);
+    watch_arrivals(outcome_.measured.arrived);
     outcome_.measured.arrived += 1;
     outcome_.measured.arrived_measured += warming_up_ ? 0 : 1;
-    if (!warming_up_) judgement_.arrived(r, r.arrival);
     const double token_s = config_.schedule.engine ? config_.schedule.engine->tokenise_s.value : 0;
-    if (token_s == 0) return submit(id, spec);
+    const Come come{spec, simulator_.now(), warming_up_};
+    if (token_s == 0) return enter(come);
     const auto slot = texts_.acquire();
-    slot.value = {spec, id};
+    slot.value = come;
     tokenisers_.submit(engine::from_seconds(token_s * static_cast<double>(spec.prompt_tokens)),
                        Callback::to<&Run::tokenised>(this, slot.id));
     return true;
   }
 
-  void tokenised(std::uint64_t slot) {
-    const Text text = texts_[slot];
-    texts_.release(slot);
-    if (submit(text.id, text.spec)) return;
+  void tokenised(std::uint64_t text) {
+    const Come come = texts_[text];
+    texts_.release(text);
+    if (enter(come)) return;
     count_refusal();
     session_ended();
+  }
+
+  /// When the run ends: requests that wait for the tokeniser have come, too, and are judged.
+  void add_tokenising() {
+    std::vector<const Come*> left;
+    texts_.for_each([&left](std::uint64_t /*id*/, const Come& come) { left.push_back(&come); });
+    std::sort(left.begin(), left.end(),
+              [](const Come* a, const Come* b) { return std::tie(a->at, a->spec.id) < std::tie(b->at, b->spec.id); });
+    for (const Come* come : left) add(*come);
   }
 
   [[nodiscard]] std::int64_t tokenising() const { return static_cast<std::int64_t>(tokenisers_.jobs()); }
@@ -164,9 +168,24 @@ class Run {
     watch_in_flight();
   }
 
+  Request& add(const Come& come) {
+    const std::uint64_t id = requests_.end();
+    Request& r = requests_.add(id);
+    r.id = id;
+    r.arrival = come.at;
+    r.prompt = come.spec.prompt_tokens;
+    r.output = come.spec.output_tokens;
+    r.kind = static_cast<std::uint16_t>(come.spec.kind);
+    if (sessions_) sessions_->arrived(id, come.spec.session, come.at);
+    if (!come.warming_up) judgement_.arrived(r, come.at);
+    return r;
+  }
+
   /// The system sees it. False: it was refused.
-  bool submit(std::uint64_t id, const models::RequestSpec& spec) {
-    Request& r = requests_[id];
+  bool enter(const Come& come) {
+    const models::RequestSpec& spec = come.spec;
+    Request& r = add(come);
+    const std::uint64_t id = r.id;
     if (std::string reason = system_->submit(r, spec); !reason.empty()) {
       constexpr std::size_t kReasonsKept = 3;
       r.phase = Phase::refused;
@@ -312,6 +331,7 @@ class Run {
     m.measured_s = (simulator_.now() - measure_begin_).seconds();
     m.waiting_after = static_cast<std::uint64_t>(system_->load().waiting + tokenising());
     system_->update_requests();
+    add_tokenising();
     judgement_.close(simulator_.now());
     system_->finish_measuring();
     m.links = fabric_.measured();
@@ -342,7 +362,7 @@ class Run {
   std::unique_ptr<ServingSystem> system_;
   Judgement judgement_{config_, requests_, outcome_.measured};
   std::optional<models::RequestSpec> next_;
-  engine::SlotTable<Text> texts_;  // that are being tokenised, or wait for it
+  engine::SlotTable<Come> texts_;  // that are being tokenised, or wait for it
   engine::ServerPool tokenisers_{simulator_, static_cast<std::size_t>(groups(config_.cluster))};  // one a server
   std::uint64_t refused_in_a_row_ = 0;
   std::uint64_t ended_before_ = 0;  // sessions that finished within the warm-up
